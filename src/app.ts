@@ -1,0 +1,87 @@
+import type { Socket } from 'node:net';
+import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import { type CheckoutDeps, checkoutRoutes } from './checkouts/checkout.routes.ts';
+import type { Config } from './config.ts';
+import { badRequest, handleErrors, presentErrors } from './http/errors.ts';
+import { healthRoutes } from './http/health.routes.ts';
+import { useMerchantApi } from './http/merchant-api.ts';
+import type { Metrics } from './http/metrics.ts';
+import { merchantRoutes } from './merchants/merchant.routes.ts';
+import { refundRoutes } from './refunds/refund.routes.ts';
+
+export type AppDeps = CheckoutDeps & {
+  trustProxy: Config['trustProxy'];
+  metrics: Metrics;
+};
+
+/** The web side of the service: every slice registered by name. */
+export function buildApp(deps: AppDeps): FastifyInstance {
+  const app = Fastify({
+    loggerInstance: deps.log as FastifyBaseLogger,
+    // One line per request, at its end, without the address: a payment token is in it.
+    disableRequestLogging: true,
+    genReqId: () => deps.random.uuid(),
+    requestIdHeader: false,
+    trustProxy: deps.trustProxy as never,
+    // A slow client is closed; it must not keep a connection from the others.
+    requestTimeout: 9_000,
+    keepAliveTimeout: 60_000,
+    http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
+    clientErrorHandler: answerBrokenRequest,
+    forceCloseConnections: 'idle',
+    exposeHeadRoutes: false,
+    routerOptions: { maxParamLength: 500 },
+  });
+
+  // Bodies are validated in the handlers, inside what makes an answer repeatable; the schemas of
+  // the routes describe and serialise.
+  app.setValidatorCompiler(() => () => true);
+  handleErrors(app);
+
+  app.addHook('onRequest', async (request, reply) => {
+    reply.header('x-request-id', request.id);
+    reply.header('cache-control', 'no-store');
+    reply.header('x-content-type-options', 'nosniff');
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    const route = request.routeOptions.url ?? 'unknown';
+    deps.metrics.observeRequest(request.method, route, reply.statusCode, reply.elapsedTime);
+    request.log.info(
+      {
+        method: request.method,
+        route,
+        status: reply.statusCode,
+        milliseconds: Math.round(reply.elapsedTime * 10) / 10,
+        integration_id: request.caller?.id,
+      },
+      'request',
+    );
+  });
+
+  app.register((scope) => healthRoutes(scope, deps));
+  app.register(async (api) => {
+    useMerchantApi(api, deps);
+    await merchantRoutes(api, deps);
+    await checkoutRoutes(api, deps);
+    await refundRoutes(api, deps);
+  });
+  return app;
+}
+
+/** What never became a request (no HTTP, too slow, too large a head) still gets our envelope. */
+function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+  if (error.code === 'ECONNRESET' || !socket.writable) {
+    socket.destroy();
+    return;
+  }
+  const detail =
+    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
+      ? 'The request did not arrive in time.'
+      : 'The request is not valid HTTP.';
+  const body = JSON.stringify(presentErrors(badRequest(detail)));
+  socket.end(
+    `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
+    () => socket.destroy(),
+  );
+}

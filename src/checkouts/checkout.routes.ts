@@ -1,0 +1,123 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import type { AllowedRange } from '../callbacks/destination.ts';
+import { findListTotal } from '../database/list-totals.sql.ts';
+import { reading } from '../database/transaction.ts';
+import { notFound } from '../http/errors.ts';
+import { answerOnce } from '../http/idempotency.ts';
+import {
+  listedMerchant,
+  listTarget,
+  type MerchantApiDeps,
+  notManaged,
+  ownMerchant,
+} from '../http/merchant-api.ts';
+import { Links, PageQuery, presentLinks, readPage } from '../http/pagination.ts';
+import type { Merchant } from '../merchants/merchant.ts';
+import type { Sealing } from '../shared/sealing.ts';
+import { isUuid } from '../shared/uuid.ts';
+import {
+  CheckoutResource,
+  CreateCheckoutBody,
+  CreatedCheckout,
+  presentCheckout,
+} from './checkout.schema.ts';
+import { findCheckout, findManagedCheckoutMerchant, listCheckouts } from './checkout.sql.ts';
+import { type CommitCheckout, createCheckout } from './create-checkout.ts';
+import { paymentToken } from './payment-token.ts';
+import { validateCheckout } from './validate-checkout.ts';
+
+export type CheckoutDeps = MerchantApiDeps & {
+  baseUrl: string;
+  sealing: Sealing;
+  callbackAllow: AllowedRange[];
+  commitCheckout: CommitCheckout;
+};
+
+export async function checkoutRoutes(api: FastifyInstance, deps: CheckoutDeps): Promise<void> {
+  api.post(
+    '/api/checkouts',
+    {
+      schema: { body: CreateCheckoutBody, response: { 200: CreatedCheckout } },
+      config: { endpoint: 'POST /api/checkouts', members: ['checkout'], target: namedMerchantId },
+    },
+    async (request, reply) => {
+      const { body, caller, post } = request;
+      const { answer, replayed } = await answerOnce(deps, post.keyed, async () => {
+        const merchant = await bodyMerchant(request);
+        const valid = validateCheckout(body, caller.intermediary, merchant, deps.callbackAllow);
+        return await createCheckout(deps, post, merchant as Merchant, valid);
+      });
+      if (replayed) reply.header('idempotent-replayed', 'true');
+      const payment_url = `${deps.baseUrl}/pay/${paymentToken(deps.sealing, answer)}`;
+      return { data: { id: answer.id, payment_url } };
+    },
+  );
+
+  api.get(
+    '/api/checkouts/:id',
+    {
+      schema: {
+        params: Type.Object({ id: Type.String({ format: 'uuid' }) }),
+        response: { 200: Type.Object({ data: CheckoutResource }) },
+      },
+      config: { endpoint: 'GET /api/checkouts/{id}', target: checkoutMerchantId },
+    },
+    async (request) => {
+      const { id } = request.params as { id: string };
+      const merchant_id = request.caller.merchant_id ?? (await checkoutMerchantId(request));
+      const checkout =
+        merchant_id !== null && isUuid(id)
+          ? await reading(deps, (db) => findCheckout(db, merchant_id, id))
+          : null;
+      if (!checkout) throw notFound('There is no checkout with that ID.');
+      return { data: presentCheckout(checkout) };
+    },
+  );
+
+  api.get(
+    '/api/checkouts',
+    {
+      schema: {
+        querystring: Type.Object(PageQuery),
+        response: { 200: Type.Object({ data: Type.Array(CheckoutResource), links: Links }) },
+      },
+      config: { endpoint: 'GET /api/checkouts', target: listTarget },
+    },
+    async (request) => {
+      const page = readPage(request.query as Record<string, unknown>);
+      const { merchant_id, filter } = await listedMerchant(deps.callers, request);
+      const { total, checkouts } = await reading(deps, async (db) => {
+        const total = await findListTotal(db, merchant_id, 'checkouts');
+        return { total, checkouts: await listCheckouts(db, merchant_id, total, page) };
+      });
+      return {
+        data: checkouts.map(presentCheckout),
+        links: presentLinks(`${deps.baseUrl}/api/checkouts`, filter, total, page),
+      };
+    },
+  );
+
+  /** The merchant that a checkout is for; null when an intermediary did not name one. */
+  async function bodyMerchant(request: FastifyRequest): Promise<Merchant | null> {
+    if (!request.caller.intermediary) return await ownMerchant(deps.callers, request.caller);
+    const merchant_id = namedMerchantId(request);
+    if (merchant_id === null) return null;
+    const merchant = await deps.callers.addressMerchant(request.caller, merchant_id);
+    if (!merchant) throw notManaged();
+    return merchant;
+  }
+
+  /** For an intermediary: whose the checkout of the path is. */
+  async function checkoutMerchantId(request: FastifyRequest): Promise<string | null> {
+    const { id } = request.params as { id: string };
+    if (!isUuid(id)) return null;
+    return await reading(deps, (db) => findManagedCheckoutMerchant(db, request.caller.id, id));
+  }
+}
+
+function namedMerchantId(request: FastifyRequest): string | null {
+  const { checkout } = request.body as { checkout?: { merchant_id?: unknown } };
+  const merchant_id = checkout?.merchant_id;
+  return typeof merchant_id === 'string' ? merchant_id : null;
+}

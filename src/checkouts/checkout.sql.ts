@@ -1,0 +1,167 @@
+import type pg from 'pg';
+import type { Handle } from '../database/database.ts';
+import { pageRange } from '../database/list-totals.sql.ts';
+import type { Timestamp } from '../shared/clock.ts';
+import { type Checkout, paymentUrlMinutes } from './checkout.ts';
+
+/** A checkout before it has its place in the merchant's list, which also sets its times. */
+export type NewCheckout = Omit<
+  Checkout,
+  'number' | 'status' | 'number_of_payments' | 'created_at' | 'expires_at' | 'completed_at'
+>;
+
+/**
+ * Makes room for new rows at the end of several merchants' lists. In the order of the merchants,
+ * so that two processes never wait for each other; a count of 0 only takes the locks.
+ */
+export async function advanceCheckoutTotals(
+  client: pg.ClientBase,
+  counts: Map<string, number>,
+  now: Timestamp,
+): Promise<void> {
+  const merchants = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
+  await client.query({
+    name: 'checkouts-advance-totals',
+    text: `
+      insert into list_totals as l (merchant_id, list, total, last_created_at)
+      select merchant_id, 'checkouts', count, $3
+      from unnest($1::uuid[], $2::bigint[]) as i (merchant_id, count)
+      on conflict (merchant_id, list) do update
+        set total = l.total + excluded.total,
+            last_created_at = greatest(l.last_created_at, excluded.last_created_at)`,
+    values: [merchants.map(([id]) => id), merchants.map(([, count]) => count), now],
+  });
+}
+
+/**
+ * Inserts into the room made by `advanceCheckoutTotals` in the same transaction. `behind` is how
+ * many checkouts of the same merchant follow in this group: the last one's number is the total.
+ */
+export async function insertCheckouts(
+  client: pg.ClientBase,
+  checkouts: (NewCheckout & { behind: number })[],
+): Promise<void> {
+  const column = <K extends keyof NewCheckout | 'behind'>(name: K) =>
+    checkouts.map((checkout) => checkout[name]);
+  await client.query({
+    name: 'checkouts-insert',
+    text: `
+      insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,
+        client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms,
+        signed, created_at, expires_at)
+      select i.merchant_id, i.id, l.total - i.behind, i.integration_id, 'received', i.amount,
+        i.currency, i.client_reference_id, i.notify_url, i.success_url, i.cancel_url,
+        i.customer::jsonb, i.line_items::jsonb, i.terms::int[], i.signed, l.last_created_at,
+        l.last_created_at + $15::int * interval '1 minute'
+      from unnest($1::uuid[], $2::uuid[], $3::int[], $4::uuid[], $5::bigint[], $6::text[],
+        $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
+        $14::bool[])
+        as i (merchant_id, id, behind, integration_id, amount, currency, client_reference_id,
+          notify_url, success_url, cancel_url, customer, line_items, terms, signed)
+      join list_totals l on l.merchant_id = i.merchant_id and l.list = 'checkouts'`,
+    values: [
+      column('merchant_id'),
+      column('id'),
+      column('behind'),
+      column('integration_id'),
+      column('amount'),
+      column('currency'),
+      column('client_reference_id'),
+      column('notify_url'),
+      column('success_url'),
+      column('cancel_url'),
+      checkouts.map(({ customer }) => JSON.stringify(customer)),
+      checkouts.map(({ line_items }) => JSON.stringify(line_items)),
+      checkouts.map(({ terms }) => `{${terms.join(',')}}`),
+      column('signed'),
+      paymentUrlMinutes,
+    ],
+  });
+}
+
+/** Which of these checkouts exist. */
+export async function listExistingIds(db: Handle, ids: string[]): Promise<Set<string>> {
+  const rows = await db.selectFrom('checkouts').select('id').where('id', 'in', ids).execute();
+  return new Set(rows.map((row) => row.id));
+}
+
+export async function findCheckout(
+  db: Handle,
+  merchant_id: string,
+  id: string,
+): Promise<Checkout | null> {
+  const row = await db
+    .selectFrom('checkouts')
+    .selectAll()
+    .where('id', '=', id)
+    .where('merchant_id', '=', merchant_id)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** Whose a checkout is, among the merchants that an intermediary manages. */
+export async function findManagedCheckoutMerchant(
+  db: Handle,
+  integration_id: string,
+  id: string,
+): Promise<string | null> {
+  const row = await db
+    .selectFrom('checkouts')
+    .innerJoin('managed_merchants', 'managed_merchants.merchant_id', 'checkouts.merchant_id')
+    .select('checkouts.merchant_id')
+    .where('checkouts.id', '=', id)
+    .where('managed_merchants.integration_id', '=', integration_id)
+    .executeTakeFirst();
+  return row?.merchant_id ?? null;
+}
+
+export async function lockCheckout(
+  db: Handle,
+  merchant_id: string,
+  id: string,
+): Promise<Checkout | null> {
+  const row = await db
+    .selectFrom('checkouts')
+    .selectAll()
+    .where('id', '=', id)
+    .where('merchant_id', '=', merchant_id)
+    .forUpdate()
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+export async function listCheckouts(
+  db: Handle,
+  merchant_id: string,
+  total: number,
+  page: { number: number; items: number },
+): Promise<Checkout[]> {
+  const { first, last } = pageRange(total, page);
+  if (last < 1) return [];
+  return await db
+    .selectFrom('checkouts')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('number', '>=', first)
+    .where('number', '<=', last)
+    .orderBy('number', 'desc')
+    .execute();
+}
+
+/** received → successful. Null when it was not `received`: another actor won. */
+export async function moveSuccessful(
+  db: Handle,
+  checkout: { merchant_id: string; id: string },
+  number_of_payments: number,
+  completed_at: Timestamp,
+): Promise<Checkout | null> {
+  const row = await db
+    .updateTable('checkouts')
+    .set({ status: 'successful', number_of_payments, completed_at })
+    .where('id', '=', checkout.id)
+    .where('merchant_id', '=', checkout.merchant_id)
+    .where('status', '=', 'received')
+    .returningAll()
+    .executeTakeFirst();
+  return row ?? null;
+}

@@ -1,0 +1,166 @@
+import assert from 'node:assert/strict';
+import type { Database } from '../database/database.ts';
+import { groupCommit } from '../database/group-commit.ts';
+import { transaction } from '../database/transaction.ts';
+import { answersCutoff, KeyTaken } from '../http/idempotency.ts';
+import { insertAnswers, type KeyedRequest, orderOf } from '../http/idempotency.sql.ts';
+import { mustSign } from '../http/signed-body.ts';
+import {
+  acceptSignatures,
+  needsAcceptance,
+  type SignedPost,
+} from '../integrations/accept-signatures.ts';
+import { findRule, type Merchant } from '../merchants/merchant.ts';
+import type { Clock } from '../shared/clock.ts';
+import { timestamp } from '../shared/clock.ts';
+import type { Random } from '../shared/random.ts';
+import type { Customer } from './checkout.ts';
+import type { CreateCheckoutBody } from './checkout.schema.ts';
+import {
+  advanceCheckoutTotals,
+  insertCheckouts,
+  listExistingIds,
+  type NewCheckout,
+} from './checkout.sql.ts';
+
+/** What the rest of the world learns of a new checkout; the payment URL follows from it. */
+export type CreatedCheckout = { id: string; merchant_id: string };
+
+export async function createCheckout(
+  deps: { random: Random; commitCheckout: CommitCheckout },
+  post: SignedPost & { keyed: KeyedRequest | null },
+  merchant: Merchant,
+  { checkout }: CreateCheckoutBody,
+): Promise<CreatedCheckout> {
+  const rule = findRule(merchant.rules, checkout.amount);
+  assert(rule, 'the body was validated');
+  const outcome = await deps.commitCheckout({
+    ...post,
+    checkout: {
+      merchant_id: merchant.id,
+      id: deps.random.uuid(),
+      integration_id: post.caller.id,
+      amount: checkout.amount,
+      currency: checkout.currency,
+      client_reference_id: checkout.client_reference_id,
+      notify_url: checkout.notify_url,
+      success_url: checkout.success_url,
+      cancel_url: checkout.cancel_url,
+      customer: pickCustomer(checkout.customer),
+      line_items: (checkout.line_items ?? []).map(({ name, amount, quantity }) => ({
+        name,
+        amount,
+        quantity,
+      })),
+      terms: rule.terms,
+      signed: post.key !== null,
+    },
+  });
+  if (outcome === 'key taken') throw new KeyTaken();
+  if (outcome === 'must sign') throw mustSign();
+  return outcome;
+}
+
+/** Only the members that the contract knows are kept. */
+function pickCustomer(customer: Customer): Customer {
+  const { email, first_name, last_name, phone_number, billing_address } = customer;
+  return {
+    email,
+    ...(first_name !== undefined && { first_name }),
+    ...(last_name !== undefined && { last_name }),
+    ...(phone_number !== undefined && { phone_number }),
+    ...(billing_address !== undefined && { billing_address }),
+  };
+}
+
+type Waiting = SignedPost & { keyed: KeyedRequest | null; checkout: NewCheckout };
+type Outcome = CreatedCheckout | 'key taken' | 'must sign';
+export type CommitCheckout = (waiting: Waiting) => Promise<Outcome>;
+
+/** Checkouts that arrive while a commit is in flight share the next one. */
+export function checkoutCommits(deps: { database: Database; clock: Clock }): CommitCheckout {
+  return groupCommit((group: Waiting[]) => commitCheckouts(deps, group), {
+    maxItems: 200,
+    maxFlights: 1,
+  });
+}
+
+async function commitCheckouts(
+  deps: { database: Database; clock: Clock },
+  group: Waiting[],
+): Promise<Outcome[]> {
+  return await transaction(deps, async ({ db, client, commit }, maybeCommitted) => {
+    const now = timestamp(deps.clock.now());
+    const outcomes = new Map<Waiting, Outcome>();
+    let open = group;
+
+    if (maybeCommitted) {
+      // A commit under way holds these locks: once we have them, its fate is decided.
+      await advanceCheckoutTotals(client, countByMerchant(open, 0), now);
+      const existing = await listExistingIds(db, open.map((one) => one.checkout.id));
+      for (const one of open) {
+        if (existing.has(one.checkout.id)) outcomes.set(one, created(one));
+      }
+      open = open.filter((one) => !outcomes.has(one));
+    }
+
+    if (needsAcceptance(open)) {
+      const refused = await acceptSignatures(db, open, now);
+      for (const one of open) {
+        if (one.key === null && refused.has(one.caller.id)) outcomes.set(one, 'must sign');
+      }
+      open = open.filter((one) => !outcomes.has(one));
+    }
+
+    const byKey = new Map<string, Waiting & { keyed: KeyedRequest }>();
+    for (const one of open) {
+      if (!one.keyed) continue;
+      // Of two with the same key in one group, the first is the first.
+      if (byKey.has(orderOf(one.keyed))) outcomes.set(one, 'key taken');
+      else byKey.set(orderOf(one.keyed), one as Waiting & { keyed: KeyedRequest });
+    }
+    if (byKey.size > 0) {
+      const keyed = [...byKey.values()];
+      const answers = keyed.map((one) => ({
+        ...one.keyed,
+        status: 200 as const,
+        answer: created(one),
+      }));
+      const isFirst = await insertAnswers(db, answers, now, answersCutoff(deps.clock));
+      keyed.forEach((one, index) => {
+        if (!isFirst[index]) outcomes.set(one, 'key taken');
+      });
+      open = open.filter((one) => !outcomes.has(one));
+    }
+
+    if (open.length > 0) {
+      const behind = countByMerchant(open, 1);
+      const rows = open.map(({ checkout }) => {
+        const left = (behind.get(checkout.merchant_id) ?? 0) - 1;
+        behind.set(checkout.merchant_id, left);
+        return { ...checkout, behind: left };
+      });
+      // Sent in one go: the locks on the lists are held no longer than the commit takes.
+      await Promise.all([
+        advanceCheckoutTotals(client, countByMerchant(open, 1), now),
+        insertCheckouts(client, rows),
+        commit(),
+      ]);
+      for (const one of open) outcomes.set(one, created(one));
+    }
+    return group.map((one) => outcomes.get(one) as Outcome);
+  });
+}
+
+const created = ({ checkout }: Waiting): CreatedCheckout => ({
+  id: checkout.id,
+  merchant_id: checkout.merchant_id,
+});
+
+function countByMerchant(group: Waiting[], each: number): Map<string, number> {
+  const counts = new Map<string, number>();
+  for (const { checkout } of group) {
+    counts.set(checkout.merchant_id, (counts.get(checkout.merchant_id) ?? 0) + each);
+  }
+  return counts;
+}

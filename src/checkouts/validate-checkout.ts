@@ -1,0 +1,44 @@
+import { type AllowedRange, explainBadNotifyUrl } from '../callbacks/destination.ts';
+import { compileSchema, type FieldError, isHttpUrl, validationFailed } from '../http/validation.ts';
+import { describeBands, findRule, type Merchant } from '../merchants/merchant.ts';
+import { CreateCheckoutBody, IntermediaryCreateCheckoutBody } from './checkout.schema.ts';
+
+const explainBody = compileSchema(CreateCheckoutBody);
+const explainIntermediaryBody = compileSchema(IntermediaryCreateCheckoutBody);
+
+/** The body, when it is a checkout that this merchant can have; else one error per bad field. */
+export function validateCheckout(
+  body: unknown,
+  intermediary: boolean,
+  merchant: Merchant | null,
+  allowed: AllowedRange[],
+): CreateCheckoutBody {
+  const errors = intermediary ? explainIntermediaryBody(body) : explainBody(body);
+  const { checkout } = body as { checkout?: unknown };
+  if (merchant && typeof checkout === 'object' && checkout !== null) {
+    errors.push(...explainRules(merchant, allowed, checkout));
+  }
+  if (errors.length > 0) throw validationFailed(errors);
+  return body as CreateCheckoutBody;
+}
+
+/** What no schema can say. A field that is not even well-formed has its error already. */
+function explainRules(
+  merchant: Merchant,
+  allowed: AllowedRange[],
+  { amount, currency, notify_url }: { amount?: unknown; currency?: unknown; notify_url?: unknown },
+): FieldError[] {
+  const errors: FieldError[] = [];
+  if (Number.isSafeInteger(amount) && !findRule(merchant.rules, amount as number)) {
+    errors.push({ path: '', problem: `Amount has to be ${describeBands(merchant.rules)}` });
+  }
+  if (typeof currency === 'string' && currency !== merchant.territory.currency) {
+    const problem = `must match merchant territory currency (${merchant.territory.currency})`;
+    errors.push({ path: 'checkout.currency', problem });
+  }
+  if (typeof notify_url === 'string' && isHttpUrl(notify_url)) {
+    const problem = explainBadNotifyUrl(notify_url, allowed);
+    if (problem !== null) errors.push({ path: 'checkout.notify_url', problem });
+  }
+  return errors;
+}

@@ -1,0 +1,178 @@
+import { isIP } from 'node:net';
+import { resolve } from 'node:path';
+import { type AllowedRange, parseAllowedRanges } from './callbacks/destination.ts';
+import type { Environment } from './integrations/integration.ts';
+
+export type Config = {
+  environment: Environment;
+  host: string;
+  port: number;
+  gatewayPort: number;
+  metrics: { host: string; port: number };
+  /** As shoppers and merchants reach us; never ends in a slash. */
+  baseUrl: string;
+  dataDir: string;
+  /** Null: the embedded server. */
+  databaseUrl: string | null;
+  /** The current one first. Empty: generated once, kept in the data folder. */
+  masterKeys: Buffer[];
+  rateLimitStore: 'memory' | 'postgres' | 'redis' | null;
+  redisUrl: string | null;
+  /** Whose forwarded address is believed. */
+  trustProxy: boolean | number | string[];
+  callbackAllow: AllowedRange[];
+  logLevel: string;
+};
+
+/** Everything that is wrong with the settings, at once. */
+export class BadSettings extends Error {
+  readonly problems: string[];
+
+  constructor(problems: string[]) {
+    super(`The settings are not usable:\n${problems.map((one) => `  - ${one}`).join('\n')}`);
+    this.problems = problems;
+  }
+}
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+const loopbackRanges = '127.0.0.0/8,::1/128';
+
+/** The only reader of the environment's variables. */
+export function readConfig(env: NodeJS.ProcessEnv): Config {
+  const problems: string[] = [];
+  const problem = (text: string) => {
+    problems.push(text);
+  };
+  const text = (name: string) => env[name]?.trim() || undefined;
+
+  const choice = <T extends string>(name: string, choices: readonly T[], byDefault: T): T => {
+    const value = text(name) ?? byDefault;
+    if (!choices.includes(value as T)) {
+      problem(`${name} is "${value}" and must be one of ${choices.join(', ')}.`);
+      return byDefault;
+    }
+    return value as T;
+  };
+  const port = (name: string, byDefault: number): number => {
+    const value = text(name);
+    if (value === undefined) return byDefault;
+    if (!/^\d+$/.test(value) || Number(value) > 65535) {
+      problem(`${name} is "${value}" and must be a port from 0 to 65535.`);
+      return byDefault;
+    }
+    return Number(value);
+  };
+
+  const environment = choice('TRANCHE_ENV', ['sandbox', 'production'] as const, 'sandbox');
+  const isProduction = environment === 'production';
+  const host = text('HOST') ?? '127.0.0.1';
+  const ownPort = port('PORT', 3000);
+
+  let baseUrl = `http://localhost:${ownPort}`;
+  const givenBaseUrl = text('BASE_URL');
+  if (givenBaseUrl !== undefined) {
+    const url = URL.parse(givenBaseUrl);
+    if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
+      problem(`BASE_URL is "${givenBaseUrl}" and must be an http or https address.`);
+    } else {
+      baseUrl = url.href.replace(/\/+$/, '');
+    }
+  }
+  const baseIsLoopback = isLoopback(new URL(baseUrl).hostname);
+  if (isProduction && baseUrl.startsWith('http:') && !baseIsLoopback) {
+    problem('BASE_URL must be https in production.');
+  }
+
+  const databaseUrl = text('DATABASE_URL') ?? null;
+  if (databaseUrl !== null && !/^postgres(ql)?:\/\//.test(databaseUrl)) {
+    problem('DATABASE_URL must begin with postgres:// or postgresql://.');
+  }
+
+  const masterKeys: Buffer[] = [];
+  for (const name of ['MASTER_KEY', 'MASTER_KEY_PREVIOUS']) {
+    const value = text(name);
+    if (value === undefined) continue;
+    const key = readMasterKey(value);
+    if (key) masterKeys.push(key);
+    else problem(`${name} must be 32 random bytes in Base64 or hex (openssl rand -base64 32).`);
+  }
+  if (text('MASTER_KEY_PREVIOUS') !== undefined && text('MASTER_KEY') === undefined) {
+    problem('MASTER_KEY_PREVIOUS is set without MASTER_KEY.');
+  }
+  if (isProduction && text('MASTER_KEY') === undefined) {
+    problem('MASTER_KEY must be set in production (openssl rand -base64 32); keep it safe.');
+  }
+
+  const redisUrl = text('REDIS_URL') ?? null;
+  if (redisUrl !== null && !/^rediss?:\/\//.test(redisUrl)) {
+    problem('REDIS_URL must begin with redis:// or rediss://.');
+  }
+  const rateLimitStore = text('RATE_LIMIT_STORE')
+    ? choice('RATE_LIMIT_STORE', ['memory', 'postgres', 'redis'] as const, 'postgres')
+    : null;
+  if (rateLimitStore === 'redis' && redisUrl === null) {
+    problem('RATE_LIMIT_STORE is redis: REDIS_URL must say where it is.');
+  }
+  if (rateLimitStore === 'memory' && databaseUrl !== null) {
+    problem('RATE_LIMIT_STORE is memory: that needs the embedded database and a single process.');
+  }
+
+  let callbackAllow: AllowedRange[] = [];
+  const givenAllow = text('CALLBACK_ALLOW');
+  if (isProduction && givenAllow !== undefined) {
+    problem('CALLBACK_ALLOW must not be set in production: callbacks go to public addresses only.');
+  }
+  try {
+    const byDefault = !isProduction && baseIsLoopback ? loopbackRanges : '';
+    callbackAllow = parseAllowedRanges(givenAllow ?? byDefault);
+  } catch (error) {
+    problem(`CALLBACK_ALLOW: ${(error as Error).message} (example: ${loopbackRanges}).`);
+  }
+
+  const config: Config = {
+    environment,
+    host,
+    port: ownPort,
+    gatewayPort: port('GATEWAY_PORT', 3001),
+    metrics: { host: text('METRICS_HOST') ?? '127.0.0.1', port: port('METRICS_PORT', 3009) },
+    baseUrl,
+    dataDir: resolve(text('DATA_DIR') ?? '.tranche'),
+    databaseUrl,
+    masterKeys,
+    rateLimitStore,
+    redisUrl,
+    trustProxy: readTrustProxy(text('TRUST_PROXY'), problem),
+    callbackAllow,
+    logLevel: choice('LOG_LEVEL', logLevels, 'info'),
+  };
+  if (problems.length > 0) throw new BadSettings(problems);
+  return config;
+}
+
+export function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
+}
+
+export function readMasterKey(text: string): Buffer | null {
+  const isHex = /^[0-9a-f]{64}$/i.test(text);
+  const isBase64 = /^[A-Za-z0-9+/_-]{43}=?$/.test(text);
+  return isHex || isBase64 ? Buffer.from(text, isHex ? 'hex' : 'base64') : null;
+}
+
+/** `true`, a number of proxies, or a list of addresses and ranges. */
+function readTrustProxy(
+  value: string | undefined,
+  problem: (text: string) => void,
+): Config['trustProxy'] {
+  if (value === undefined || value === 'false') return false;
+  if (value === 'true') return true;
+  if (/^\d{1,2}$/.test(value)) return Number(value);
+  const addresses = value.split(',').map((part) => part.trim());
+  for (const address of addresses) {
+    const [ip = '', bits] = address.split('/');
+    if (isIP(ip) === 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits))) {
+      problem(`TRUST_PROXY: "${address}" is not true, a number of proxies, an address or a range.`);
+    }
+  }
+  return addresses;
+}

@@ -1,0 +1,56 @@
+import { Kysely, PostgresDialect } from 'kysely';
+import pg from 'pg';
+import type { Logger } from '../shared/logger.ts';
+import type { Tables } from './tables.ts';
+
+export type Database = {
+  /** For typed statements. */
+  db: Kysely<Tables>;
+  /** The same connections, for the few statements that are pipelined by hand. */
+  pool: pg.Pool;
+  close(): Promise<void>;
+};
+
+/** A handle that reads and writes: the database, or a transaction in it. */
+export type Handle = Kysely<Tables>;
+
+const int8 = 20;
+const timestamptz = 1184;
+const jsTypes = new pg.TypeOverrides();
+// Amounts and numbers stay far below 2^53; a string in their place would break every sum.
+jsTypes.setTypeParser(int8, Number);
+// The session's zone is UTC, so `2026-11-15 08:00:00.5+00` only needs respelling.
+jsTypes.setTypeParser(timestamptz, (text) => {
+  const [seconds, fraction = ''] = text.slice(0, -3).split('.');
+  return `${seconds?.replace(' ', 'T')}.${fraction.padEnd(3, '0')}Z`;
+});
+
+export function openDatabase(
+  url: string,
+  options: { log: Logger; maxConnections: number },
+): Database {
+  const pool = new pg.Pool({
+    connectionString: url,
+    max: options.maxConnections,
+    types: jsTypes,
+    pipeline: true,
+    application_name: 'tranche',
+    options: '-c timezone=UTC -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s',
+    connectionTimeoutMillis: 5_000,
+    // A network that swallows packets must not hold a request for ever.
+    query_timeout: 30_000,
+    keepAlive: true,
+  } as pg.PoolConfig);
+  // An idle connection that dies (the server restarted) is replaced at the next use.
+  pool.on('error', (error) => options.log.warn({ err: error }, 'a database connection was lost'));
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  return {
+    db,
+    pool,
+    async close() {
+      await db.destroy();
+      // A handle that was never used does not end the pool that it was given.
+      if (!pool.ending) await pool.end();
+    },
+  };
+}

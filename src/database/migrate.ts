@@ -1,0 +1,86 @@
+import { readdir, readFile } from 'node:fs/promises';
+import type pg from 'pg';
+import type { Clock } from '../shared/clock.ts';
+import { timestamp } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
+import type { Database } from './database.ts';
+
+const folder = new URL('../../migrations/', import.meta.url);
+
+/** Any constant that no other program on the same server is likely to use. */
+const advisoryLock = 7_266_243_001;
+
+export type Migration = { version: number; name: string };
+
+export async function listMigrations(): Promise<Migration[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
+  return names.map((name) => ({ version: Number(name.slice(0, 4)), name }));
+}
+
+export class DatabaseNewer extends Error {
+  constructor(databaseVersion: number, codeVersion: number) {
+    super(
+      `The database is at migration ${databaseVersion}, newer than this program (${codeVersion}). ` +
+        'Run the version of Tranche that migrated it, or a newer one.',
+    );
+  }
+}
+
+/**
+ * Brings the database up to this program. Two nodes that start together: one migrates, the other
+ * waits. All pending migrations are one transaction, so a crash leaves the database as it was.
+ */
+export async function migrate(
+  database: Database,
+  deps: { clock: Clock; log: Logger },
+): Promise<number> {
+  const migrations = await listMigrations();
+  const codeVersion = migrations.at(-1)?.version ?? 0;
+  const client = await database.pool.connect();
+  try {
+    await client.query('begin');
+    await client.query('set local lock_timeout = 0');
+    await client.query('select pg_advisory_xact_lock($1)', [advisoryLock]);
+    await client.query(
+      `create table if not exists schema_migrations (
+         version integer primary key, name text not null, applied_at timestamptz(3) not null)`,
+    );
+    const databaseVersion = await readVersion(client);
+    if (databaseVersion > codeVersion) throw new DatabaseNewer(databaseVersion, codeVersion);
+    for (const { version, name } of migrations) {
+      if (version <= databaseVersion) continue;
+      await client.query(await readFile(new URL(name, folder), 'utf8'));
+      await client.query('insert into schema_migrations values ($1, $2, $3)', [
+        version,
+        name,
+        timestamp(deps.clock.now()),
+      ]);
+      deps.log.info({ migration: name }, 'migrated');
+    }
+    await client.query('commit');
+    return codeVersion;
+  } catch (error) {
+    await client.query('rollback').catch(() => {});
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+
+async function readVersion(client: pg.ClientBase): Promise<number> {
+  const { rows } = await client.query<{ version: number | null }>(
+    'select max(version) as version from schema_migrations',
+  );
+  return rows[0]?.version ?? 0;
+}
+
+/** Whether the database is exactly where this program expects it. */
+export async function isMigrated(database: Database): Promise<boolean> {
+  const codeVersion = (await listMigrations()).at(-1)?.version ?? 0;
+  const client = await database.pool.connect();
+  try {
+    return (await readVersion(client)) === codeVersion;
+  } finally {
+    client.release();
+  }
+}

@@ -1,0 +1,133 @@
+import type { ColumnType, JSONColumnType } from 'kysely';
+import type { CheckoutStatus, Customer, LineItem } from '../checkouts/checkout.ts';
+import type { Rule } from '../merchants/merchant.ts';
+import type { RefundStatus } from '../refunds/refund.ts';
+import type { Timestamp } from '../shared/clock.ts';
+
+// The tables that the migrations make, as types. A test holds the two against each other.
+
+/** Written once, never updated. */
+type Fixed<T> = ColumnType<T, T, never>;
+
+export type Tables = {
+  installation: {
+    only_row: ColumnType<boolean, never, never>;
+    environment: Fixed<'sandbox' | 'production'>;
+    created_at: Fixed<Timestamp>;
+  };
+  territories: {
+    code: Fixed<string>;
+    currency: Fixed<string>;
+    time_zone: Fixed<string>;
+    locale: Fixed<string>;
+  };
+  merchants: {
+    id: Fixed<string>;
+    name: string;
+    territory: Fixed<string>;
+    rules: JSONColumnType<Rule[]>;
+    created_at: Fixed<Timestamp>;
+  };
+  integrations: {
+    id: Fixed<string>;
+    merchant_id: Fixed<string | null>;
+    intermediary: Fixed<boolean>;
+    refund_mode: Fixed<'manual' | 'auto'>;
+    signing_required_at: Timestamp | null;
+    revoked_at: Timestamp | null;
+    created_at: Fixed<Timestamp>;
+  };
+  managed_merchants: {
+    integration_id: Fixed<string>;
+    merchant_id: Fixed<string>;
+    added_at: Fixed<Timestamp>;
+  };
+  integration_limits: {
+    integration_id: Fixed<string>;
+    endpoint: Fixed<string>;
+    max_requests: number;
+    window_seconds: number;
+  };
+  client_secrets: {
+    secret_hash: Fixed<Buffer>;
+    integration_id: Fixed<string>;
+    created_at: Fixed<Timestamp>;
+    expires_at: Timestamp | null;
+  };
+  signing_keys: {
+    id: Fixed<string>;
+    integration_id: Fixed<string>;
+    sealed_key: Buffer;
+    created_at: Fixed<Timestamp>;
+    expires_at: Timestamp | null;
+    first_used_at: Timestamp | null;
+  };
+  list_totals: {
+    merchant_id: Fixed<string>;
+    list: Fixed<'checkouts' | 'refund_requests'>;
+    total: number;
+    last_created_at: Timestamp;
+  };
+  checkouts: {
+    merchant_id: Fixed<string>;
+    id: Fixed<string>;
+    number: Fixed<number>;
+    integration_id: Fixed<string>;
+    status: CheckoutStatus;
+    amount: Fixed<number>;
+    currency: Fixed<string>;
+    client_reference_id: Fixed<string>;
+    notify_url: Fixed<string>;
+    success_url: Fixed<string>;
+    cancel_url: Fixed<string>;
+    customer: JSONColumnType<Customer, string, never>;
+    line_items: JSONColumnType<LineItem[], string, never>;
+    terms: Fixed<number[]>;
+    number_of_payments: number | null;
+    signed: Fixed<boolean>;
+    created_at: Fixed<Timestamp>;
+    expires_at: Fixed<Timestamp>;
+    completed_at: Timestamp | null;
+  };
+  refund_requests: {
+    merchant_id: Fixed<string>;
+    id: Fixed<string>;
+    number: Fixed<number>;
+    checkout_id: Fixed<string>;
+    integration_id: Fixed<string>;
+    status: RefundStatus;
+    amount: Fixed<number>;
+    currency: Fixed<string>;
+    signed: Fixed<boolean>;
+    created_at: Fixed<Timestamp>;
+  };
+  idempotency_keys: {
+    integration_id: Fixed<string>;
+    key: Fixed<string>;
+    fingerprint: Buffer;
+    status: 200 | 422;
+    answer: JSONColumnType<object>;
+    created_at: Timestamp;
+  };
+  rate_limits: {
+    key: Fixed<string>;
+    count: number;
+    resets_at: Timestamp;
+  };
+  operator_actions: {
+    id: Fixed<string>;
+    at: Fixed<Timestamp>;
+    operator: Fixed<string>;
+    action: Fixed<string>;
+    subject_id: Fixed<string | null>;
+    details: JSONColumnType<object, string, never>;
+  };
+  alerts: {
+    id: Fixed<string>;
+    at: Fixed<Timestamp>;
+    kind: Fixed<string>;
+    integration_id: Fixed<string | null>;
+    merchant_id: Fixed<string | null>;
+    detail: Fixed<string>;
+  };
+};

@@ -1,0 +1,89 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { FateUnknown } from '../database/transaction.ts';
+
+const titles = {
+  bad_request: 'Bad request',
+  unauthorized: 'Unauthorized',
+  not_found: 'Not found',
+  unprocessable_entity: 'Unprocessable entity',
+  internal_server_error: 'Internal server error',
+} as const;
+
+/** A refusal that the caller is told about: one error object per detail. */
+export class ApiError extends Error {
+  readonly status: number;
+  readonly code: keyof typeof titles;
+  readonly details: string[];
+
+  constructor(status: number, code: keyof typeof titles, details: string[]) {
+    super(details.join(' '));
+    this.status = status;
+    this.code = code;
+    this.details = details;
+  }
+}
+
+export const badRequest = (detail: string) => new ApiError(400, 'bad_request', [detail]);
+export const unauthorized = (detail: string) => new ApiError(401, 'unauthorized', [detail]);
+export const notFound = (detail: string) => new ApiError(404, 'not_found', [detail]);
+export const unprocessable = (...details: string[]) =>
+  new ApiError(422, 'unprocessable_entity', details);
+
+/** Too many requests. Not an ApiError: its body is the spec's odd one out. */
+export class RateLimited extends Error {
+  readonly windowSeconds: number;
+  readonly retryAfterSeconds: number;
+
+  constructor(windowSeconds: number, retryAfterSeconds: number) {
+    super(`Rate limit exceeded. Try again in ${windowSeconds} seconds.`);
+    this.windowSeconds = windowSeconds;
+    this.retryAfterSeconds = retryAfterSeconds;
+  }
+}
+
+export function presentErrors(error: ApiError): object {
+  return {
+    errors: error.details.map((detail) => ({
+      status: String(error.status),
+      code: error.code,
+      title: titles[error.code],
+      detail,
+    })),
+  };
+}
+
+/** Fastify's own refusals (a body cut short, a bad header) are the client's mistakes. */
+function fromFastify(error: { statusCode?: number; message: string }): ApiError | null {
+  const status = error.statusCode ?? 500;
+  return status >= 400 && status < 500 ? badRequest(`Malformed request: ${error.message}.`) : null;
+}
+
+export function handleErrors(app: FastifyInstance): void {
+  app.setErrorHandler((error: Error, request, reply) => answerError(error, request, reply));
+  app.setNotFoundHandler((_request, reply) => {
+    const error = notFound('There is nothing at this method and path.');
+    reply.code(404).send(presentErrors(error));
+  });
+}
+
+function answerError(error: Error, request: FastifyRequest, reply: FastifyReply): void {
+  if (error instanceof RateLimited) {
+    reply.code(429).header('retry-after', error.retryAfterSeconds).send({ error: error.message });
+    return;
+  }
+  if (error instanceof FateUnknown) {
+    // A 500 would promise that nothing was committed (D38). No answer promises nothing.
+    request.log.error({ err: error }, 'the fate of a commit is unknown: closing without an answer');
+    reply.hijack();
+    request.raw.socket.destroy();
+    return;
+  }
+  const known = error instanceof ApiError ? error : fromFastify(error);
+  if (!known) request.log.error({ err: error }, 'a fault of ours');
+  const answer =
+    known ??
+    new ApiError(500, 'internal_server_error', [
+      'Something went wrong on our side and nothing was changed. Try again with backoff.',
+    ]);
+  reply.code(answer.status).send(presentErrors(answer));
+}

@@ -1,0 +1,108 @@
+import { createHash } from 'node:crypto';
+import type { Database } from '../database/database.ts';
+import { reading, transaction } from '../database/transaction.ts';
+import type { Clock, Timestamp } from '../shared/clock.ts';
+import { timestamp } from '../shared/clock.ts';
+import { ApiError, badRequest, unprocessable } from './errors.ts';
+import { findAnswer, insertAnswers, type KeyedAnswer, type KeyedRequest } from './idempotency.sql.ts';
+
+const keptHours = 24;
+
+/**
+ * Thrown inside the transaction of an effect whose key already has an answer: the effect is
+ * rolled back and the first answer is given again.
+ */
+export class KeyTaken extends Error {}
+
+export function answersCutoff(clock: Clock): Timestamp {
+  return timestamp(clock.now().subtract({ hours: keptHours }));
+}
+
+/** The request's key, or null when it has none. The body counts as signed: without white space. */
+export function readKey(
+  header: string | string[] | undefined,
+  integration_id: string,
+  endpoint: string,
+  compactBody: Uint8Array,
+): KeyedRequest | null {
+  if (header === undefined) return null;
+  if (typeof header !== 'string' || header.length < 1 || header.length > 255) {
+    throw badRequest('The Idempotency-Key header must be one value of 1 to 255 characters.');
+  }
+  const fingerprint = createHash('sha256').update(`${endpoint}\n`).update(compactBody).digest();
+  return { integration_id, key: header, fingerprint };
+}
+
+/**
+ * Gives every request with the same key the same answer (D9). There is no claim to expire and no
+ * lock to leak: an effect records its answer in its own transaction (`recordAnswer`), and whoever
+ * comes second is rolled back and reads what the first one wrote.
+ */
+export async function answerOnce<T extends object>(
+  deps: { database: Database; clock: Clock },
+  keyed: KeyedRequest | null,
+  work: () => Promise<T>,
+): Promise<{ answer: T; replayed: boolean }> {
+  if (!keyed) return { answer: await work(), replayed: false };
+  for (;;) {
+    try {
+      return { answer: await work(), replayed: false };
+    } catch (error) {
+      const isFirst =
+        error instanceof ApiError && error.status === 422
+          ? await isFirstRefusal(deps, keyed, error)
+          : !(error instanceof KeyTaken);
+      if (isFirst) throw error;
+    }
+    const first = await reading(deps, (db) => findAnswer(db, keyed));
+    // Null: it was forgotten, for its age, in just this moment. Then this request is the first.
+    if (first) return { answer: replay<T>(first, keyed), replayed: true };
+  }
+}
+
+export class Replayed422 extends ApiError {}
+
+function replay<T>(
+  first: { fingerprint: Buffer; status: 200 | 422; answer: object },
+  keyed: KeyedRequest,
+): T {
+  if (!first.fingerprint.equals(keyed.fingerprint)) {
+    throw unprocessable(
+      'Validation failed: the Idempotency-Key was already used with another request.',
+    );
+  }
+  if (first.status === 422) {
+    throw new Replayed422(422, 'unprocessable_entity', (first.answer as { details: string[] }).details);
+  }
+  return first.answer as T;
+}
+
+/** To be called in the effect's transaction. */
+export async function recordAnswer(
+  db: Parameters<typeof insertAnswers>[0],
+  clock: Clock,
+  answer: KeyedAnswer,
+): Promise<void> {
+  const [isFirst] = await insertAnswers(
+    db,
+    [answer],
+    timestamp(clock.now()),
+    answersCutoff(clock),
+  );
+  if (!isFirst) throw new KeyTaken();
+}
+
+async function isFirstRefusal(
+  deps: { database: Database; clock: Clock },
+  keyed: KeyedRequest,
+  error: ApiError,
+): Promise<boolean> {
+  const refusal: KeyedAnswer = { ...keyed, status: 422, answer: { details: error.details } };
+  try {
+    await transaction(deps, ({ db }) => recordAnswer(db, deps.clock, refusal));
+    return true;
+  } catch (taken) {
+    if (taken instanceof KeyTaken) return false;
+    throw taken;
+  }
+}

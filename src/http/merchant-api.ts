@@ -1,0 +1,178 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { Database } from '../database/database.ts';
+import type { Callers } from '../integrations/callers.ts';
+import type { Caller, Environment, SigningKey } from '../integrations/integration.ts';
+import type { Merchant } from '../merchants/merchant.ts';
+import type { Clock } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
+import type { Random } from '../shared/random.ts';
+import { authenticate } from './authentication.ts';
+import { badRequest, notFound, unprocessable } from './errors.ts';
+import { readKey } from './idempotency.ts';
+import type { KeyedRequest } from './idempotency.sql.ts';
+import { type JsonObject, MalformedJson, readJson } from './json.ts';
+import type { Endpoint, RateLimits } from './rate-limits.ts';
+import { checkSignature } from './signed-body.ts';
+
+export type MerchantApiDeps = {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  environment: Environment;
+  callers: Callers;
+  rateLimits: RateLimits;
+};
+
+/** What the merchant API knows of a POST when its handler runs. */
+export type Post = { caller: Caller; key: SigningKey | null; keyed: KeyedRequest | null };
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    caller: Caller;
+    clientSecret: string;
+    post: Post;
+  }
+  interface FastifyContextConfig {
+    endpoint?: Endpoint;
+    /** The top-level members that a POST takes. */
+    members?: readonly string[];
+    /** For an intermediary: which merchant the request is about, when that can be told. */
+    target?(request: FastifyRequest): string | null | Promise<string | null>;
+  }
+}
+
+const mostBodyBytes = 256 * 1024;
+
+/** The body as it came, or null when it was larger than we read. */
+type RawBody = Buffer | null;
+
+/**
+ * What every endpoint of the merchant API has in common, in the order in which it happens: who is
+ * calling, how often, what the body says, who signed it. Only then schemas and handlers see it.
+ */
+export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): void {
+  api.decorateRequest('caller');
+  api.decorateRequest('clientSecret');
+  api.decorateRequest('post');
+
+  // We need the bytes: the signature covers them, and every refusal of them is ours to word.
+  api.removeAllContentTypeParsers();
+  api.addContentTypeParser('*', (_request, stream, done) => {
+    const chunks: Buffer[] = [];
+    let length = 0;
+    const finish = (error: Error | null, body?: RawBody) => {
+      stream.off('data', collect).off('end', end).off('error', fail);
+      // Whatever still comes is let go by, not kept.
+      stream.on('error', () => {}).resume();
+      done(error, body);
+    };
+    const collect = (chunk: Buffer) => {
+      length += chunk.length;
+      if (length > mostBodyBytes) finish(null, null);
+      else chunks.push(chunk);
+    };
+    const end = () => finish(null, Buffer.concat(chunks));
+    const fail = () => finish(badRequest('The body ended early.'));
+    stream.on('data', collect).on('end', end).on('error', fail);
+  });
+
+  api.addHook('onRequest', async (request) => {
+    const { caller, clientSecret } = await authenticate(deps, {
+      authorization: request.headers.authorization,
+      address: request.ip,
+    });
+    request.caller = caller;
+    request.clientSecret = clientSecret;
+  });
+
+  api.addHook('preValidation', async (request, reply) => {
+    const { endpoint, members, target } = request.routeOptions.config;
+    if (!endpoint) return;
+    const isPost = members !== undefined;
+    const body = isPost ? readBody(request) : null;
+    if (request.body === null) reply.header('connection', 'close');
+    // Counted whatever the answer will be; a body that cannot be read names no merchant.
+    if (body && !(body instanceof Error)) request.body = body.value;
+    const isReadable = !(body instanceof Error);
+    const named =
+      request.caller.intermediary && target && isReadable ? await target(request) : null;
+    // Only a merchant that it manages has a window of its own: else every made-up ID would.
+    const merchant = named && (await deps.callers.addressMerchant(request.caller, named));
+    await deps.rateLimits.request(request.caller, endpoint, merchant ? merchant.id : null);
+    if (!isPost || !body) return;
+    if (body instanceof Error) throw body;
+    const key = await checkSignature(deps, {
+      caller: request.caller,
+      clientSecret: request.clientSecret,
+      header: request.headers['x-signature'],
+      value: body.value,
+      raw: body.raw,
+      compact: body.compact,
+      members,
+    });
+    request.post = {
+      caller: request.caller,
+      key,
+      keyed: readKey(
+        request.headers['idempotency-key'],
+        request.caller.id,
+        endpoint,
+        body.compact,
+      ),
+    };
+  });
+}
+
+type ReadBody = { value: JsonObject; compact: Buffer; raw: Buffer };
+
+function readBody(request: FastifyRequest): ReadBody | Error {
+  const raw = request.body as RawBody | undefined;
+  if (raw === null) return badRequest(`The body is larger than ${mostBodyBytes / 1024} KiB.`);
+  const mediaType = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase();
+  if (mediaType !== 'application/json') {
+    return badRequest('The Content-Type header must be application/json.');
+  }
+  try {
+    return { ...readJson(raw ?? Buffer.alloc(0)), raw: raw ?? Buffer.alloc(0) };
+  } catch (error) {
+    if (error instanceof MalformedJson) return badRequest(error.message);
+    throw error;
+  }
+}
+
+/** The merchant whose lists and configuration a plain integration sees. */
+export async function ownMerchant(callers: Callers, caller: Caller): Promise<Merchant> {
+  const merchant = caller.merchant_id && (await callers.addressMerchant(caller, caller.merchant_id));
+  if (!merchant) throw notFound('This integration has no merchant of its own.');
+  return merchant;
+}
+
+export const notManaged = () =>
+  notFound('There is no merchant with that ID that this integration manages.');
+
+const filterName = 'filter[merchant_id]';
+
+/** The merchant that a list is about (D10). */
+export async function listedMerchant(
+  callers: Callers,
+  request: FastifyRequest,
+): Promise<{ merchant_id: string; filter: Record<string, string> }> {
+  const { caller } = request;
+  if (!caller.intermediary) {
+    const merchant = await ownMerchant(callers, caller);
+    return { merchant_id: merchant.id, filter: {} };
+  }
+  const merchant_id = listTarget(request);
+  if (merchant_id === null) {
+    throw unprocessable(`Validation failed: ${filterName} is required.`);
+  }
+  const merchant = await callers.addressMerchant(caller, merchant_id);
+  if (!merchant) throw notManaged();
+  return { merchant_id: merchant.id, filter: { [filterName]: merchant_id } };
+}
+
+export function listTarget(request: FastifyRequest): string | null {
+  const value = (request.query as Record<string, unknown>)[filterName];
+  return typeof value === 'string' && value !== '' ? value : null;
+}

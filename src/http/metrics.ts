@@ -1,0 +1,24 @@
+import { collectDefaultMetrics, Histogram, Registry } from 'prom-client';
+
+export type Metrics = {
+  registry: Registry;
+  observeRequest(method: string, route: string, status: number, milliseconds: number): void;
+};
+
+export function createMetrics(): Metrics {
+  const registry = new Registry();
+  collectDefaultMetrics({ register: registry });
+  const requests = new Histogram({
+    name: 'tranche_http_request_seconds',
+    help: 'Time to answer a request, by method, route and status.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    registers: [registry],
+  });
+  return {
+    registry,
+    observeRequest(method, route, status, milliseconds) {
+      requests.observe({ method, route, status: String(status) }, milliseconds / 1000);
+    },
+  };
+}

@@ -1,0 +1,66 @@
+import type { Database } from '../database/database.ts';
+import { groupCommit } from '../database/group-commit.ts';
+import { persist } from '../database/transaction.ts';
+import type { Clock, Timestamp } from '../shared/clock.ts';
+import { secondsAfter, timestamp } from '../shared/clock.ts';
+import type { RateLimitStore } from './rate-limits.ts';
+
+/**
+ * Counts shared by all processes on one database. Hits that arrive while a count is under way
+ * share the next statement, and the table is unlogged: a count never waits for the disk.
+ */
+export function postgresRateLimitStore(deps: { database: Database; clock: Clock }): RateLimitStore {
+  const hit = groupCommit((hits: { key: string; windowSeconds: number }[]) => count(deps, hits), {
+    maxItems: 500,
+    maxFlights: 1,
+  });
+  return { hit: (key, windowSeconds) => hit({ key, windowSeconds }) };
+}
+
+async function count(
+  deps: { database: Database; clock: Clock },
+  hits: { key: string; windowSeconds: number }[],
+): Promise<{ count: number; resetsInMilliseconds: number }[]> {
+  const now = deps.clock.now();
+  const byKey = new Map<string, { hits: number; windowSeconds: number }>();
+  for (const { key, windowSeconds } of hits) {
+    const same = byKey.get(key);
+    if (same) same.hits += 1;
+    else byKey.set(key, { hits: 1, windowSeconds });
+  }
+  // In the order of the keys, so that two processes never wait for each other's rows.
+  const keys = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1));
+  const { rows } = await persist(deps.clock, () =>
+    deps.database.pool.query<{ key: string; count: number; resets_at: Timestamp }>({
+      name: 'rate-limits-hit',
+      text: `
+        insert into rate_limits as r (key, count, resets_at)
+        select * from unnest($1::text[], $2::int[], $3::timestamptz[])
+        on conflict (key) do update set
+          count = case when r.resets_at <= $4 then excluded.count else r.count + excluded.count end,
+          resets_at = case when r.resets_at <= $4 then excluded.resets_at else r.resets_at end
+        returning key, count, resets_at`,
+      values: [
+        keys.map(([key]) => key),
+        keys.map(([, { hits }]) => hits),
+        keys.map(([, { windowSeconds }]) => timestamp(secondsAfter(now, windowSeconds))),
+        timestamp(now),
+      ],
+    }),
+  );
+  const results = new Map(rows.map((row) => [row.key, row]));
+  const counted = new Map<string, number>();
+  return hits.map(({ key }) => {
+    const row = results.get(key);
+    const ours = byKey.get(key);
+    if (!row || !ours) throw new Error('a rate limit was not counted');
+    // The row's count is after all of this group's hits; each hit gets its own place in it.
+    const place = (counted.get(key) ?? 0) + 1;
+    counted.set(key, place);
+    return {
+      count: row.count - ours.hits + place,
+      resetsInMilliseconds:
+        Temporal.Instant.from(row.resets_at).epochMilliseconds - now.epochMilliseconds,
+    };
+  });
+}

@@ -1,0 +1,85 @@
+import type { Caller, Limit } from '../integrations/integration.ts';
+import type { Clock } from '../shared/clock.ts';
+import { RateLimited } from './errors.ts';
+
+/** The spec's table. An operator may set another limit per integration and endpoint (D16). */
+export const endpointLimits = {
+  'GET /api/config': { max_requests: 5, window_seconds: 3600 },
+  'GET /api/merchants/{merchant_id}/config': { max_requests: 5, window_seconds: 3600 },
+  'POST /api/checkouts': { max_requests: 1, window_seconds: 1 },
+  'GET /api/checkouts': { max_requests: 1, window_seconds: 60 },
+  'GET /api/checkouts/{id}': { max_requests: 5, window_seconds: 60 },
+  'POST /api/refunds': { max_requests: 1, window_seconds: 1 },
+  'GET /api/refunds': { max_requests: 1, window_seconds: 60 },
+  'GET /api/refunds/{id}': { max_requests: 5, window_seconds: 60 },
+} as const satisfies Record<string, Limit>;
+
+export type Endpoint = keyof typeof endpointLimits;
+
+/** Requests that fail authentication, per client address. */
+const failedAuthentications: Limit = { max_requests: 60, window_seconds: 60 };
+
+/** Answers of 400 that show the expected signature, per integration (D13). */
+const shownSignatures: Limit = { max_requests: 30, window_seconds: 3600 };
+
+/** Where the counts live. A window begins at its first hit and lasts as long as that hit said. */
+export type RateLimitStore = {
+  hit(key: string, windowSeconds: number): Promise<{ count: number; resetsInMilliseconds: number }>;
+  close?(): Promise<void>;
+};
+
+export function createRateLimits(store: RateLimitStore) {
+  async function hit(key: string, limit: Limit): Promise<void> {
+    const { count, resetsInMilliseconds } = await store.hit(key, limit.window_seconds);
+    if (count > limit.max_requests) {
+      throw new RateLimited(
+        limit.window_seconds,
+        Math.max(1, Math.ceil(resetsInMilliseconds / 1000)),
+      );
+    }
+  }
+
+  return {
+    /** Counts a request; for an intermediary per target merchant as well. */
+    async request(caller: Caller, endpoint: Endpoint, target: string | null): Promise<void> {
+      const limit = caller.limits[endpoint] ?? endpointLimits[endpoint];
+      const whose = caller.intermediary && target ? `${caller.id} ${target}` : caller.id;
+      await hit(`${whose} ${endpoint}`, limit);
+    },
+    async failedAuthentication(address: string): Promise<void> {
+      await hit(`address ${address}`, failedAuthentications);
+    },
+    /** Which of the hour's shown signatures this one is, and whether it may still be shown. */
+    async shownSignature(caller: Caller): Promise<{ show: boolean; last: boolean }> {
+      const { count } = await store.hit(`shown ${caller.id}`, shownSignatures.window_seconds);
+      return {
+        show: count <= shownSignatures.max_requests,
+        last: count === shownSignatures.max_requests,
+      };
+    },
+  };
+}
+
+export type RateLimits = ReturnType<typeof createRateLimits>;
+
+/** For one process alone. */
+export function memoryRateLimitStore(clock: Clock): RateLimitStore {
+  const windows = new Map<string, { count: number; resetsAt: number }>();
+  let sweepAt = 0;
+  return {
+    async hit(key, windowSeconds) {
+      const now = clock.monotonic();
+      if (now >= sweepAt) {
+        for (const [old, window] of windows) if (window.resetsAt <= now) windows.delete(old);
+        sweepAt = now + 60_000;
+      }
+      let window = windows.get(key);
+      if (!window || window.resetsAt <= now) {
+        window = { count: 0, resetsAt: now + windowSeconds * 1000 };
+        windows.set(key, window);
+      }
+      window.count += 1;
+      return { count: window.count, resetsInMilliseconds: window.resetsAt - now };
+    },
+  };
+}

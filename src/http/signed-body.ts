@@ -1,0 +1,88 @@
+import type { Database } from '../database/database.ts';
+import type { Caller, SigningKey } from '../integrations/integration.ts';
+import { raiseAlert } from '../operators/raise-alert.ts';
+import type { Clock } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
+import type { Random } from '../shared/random.ts';
+import { type ApiError, badRequest } from './errors.ts';
+import type { JsonObject } from './json.ts';
+import type { RateLimits } from './rate-limits.ts';
+import { explainMismatch, sign, verifySignature } from './signature.ts';
+
+export const mustSign = () =>
+  badRequest(
+    'Signing has become mandatory for this integration: every POST must carry an X-Signature header.',
+  );
+
+export type SignedBody = {
+  caller: Caller;
+  clientSecret: string;
+  header: string | string[] | undefined;
+  value: JsonObject;
+  raw: Buffer;
+  compact: Buffer;
+  /** The top-level members that the endpoint takes. */
+  members: readonly string[];
+};
+
+type Deps = {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  rateLimits: RateLimits;
+};
+
+/** The key that a body was signed with, or null when it was not signed and need not be. */
+export async function checkSignature(deps: Deps, body: SignedBody): Promise<SigningKey | null> {
+  const { caller, header, compact } = body;
+  if (header === undefined) {
+    if (caller.signing_required_at !== null) throw mustSign();
+    return null;
+  }
+  const signingKeys = caller.signing_keys.map(({ key }) => key);
+  const match = verifySignature(header, compact, signingKeys);
+  if (match === null) throw await refuseSignature(deps, body, signingKeys);
+  return caller.signing_keys[match] ?? null;
+}
+
+/**
+ * The spec has the refusal show the expected signature. The same key signs callbacks, so that
+ * would sign a forged callback for whoever holds only the client secret: it is shown for bodies
+ * of this endpoint's own shape alone, and not without end (D13).
+ */
+async function refuseSignature(
+  deps: Deps,
+  body: SignedBody,
+  signingKeys: string[],
+): Promise<ApiError> {
+  const sentences = ['The X-Signature header does not match the body.'];
+  const isOwnShape = Object.keys(body.value).every((name) => body.members.includes(name));
+  const [newestKey] = signingKeys;
+  if (newestKey === undefined) {
+    sentences.push('This integration has no signing key in force: ask the operator for one.');
+  } else if (isOwnShape && Object.keys(body.value).length > 0) {
+    const { show, last } = await deps.rateLimits.shownSignature(body.caller);
+    if (last) {
+      await raiseAlert(deps, deps.database.db, {
+        kind: 'signature_mismatches',
+        integration_id: body.caller.id,
+        detail: 'An integration keeps sending wrong signatures: 30 expected ones were shown to it within an hour.',
+      });
+    }
+    sentences.push(
+      show
+        ? `Expected ${sign(newestKey, body.compact)}.`
+        : 'The expected signature was shown 30 times within an hour and is not shown again for now.',
+    );
+  }
+  const mistake = explainMismatch({
+    header: body.header,
+    rawBody: body.raw,
+    compactBody: body.compact,
+    signingKeys,
+    clientSecret: body.clientSecret,
+  });
+  if (mistake !== null) sentences.push(mistake);
+  return badRequest(sentences.join(' '));
+}

@@ -1,0 +1,138 @@
+import Type, { type TSchema } from 'typebox';
+import { Compile } from 'typebox/compile';
+import Format from 'typebox/format';
+import { unprocessable } from './errors.ts';
+import { unfaithfulText } from './json.ts';
+
+// Formats say what we accept, in the schemas' own words, so that one place decides.
+Format.Set('email', isEmailAddress);
+Format.Set('uri', isHttpUrl);
+
+/** A whole number that JSON, JavaScript and PostgreSQL all carry exactly. */
+export const Integer = (options: { minimum?: number; description: string; examples?: number[] }) =>
+  Type.Integer({ maximum: Number.MAX_SAFE_INTEGER, ...options });
+
+export type FieldError = { path: string; problem: string };
+
+/** At most so many error objects: five hundred bad line items need not all be listed. */
+const mostErrors = 50;
+
+/** A schema, compiled: the bad fields of a value, at most one problem each. */
+export function compileSchema(schema: TSchema): (value: unknown) => FieldError[] {
+  const validator = Compile(schema);
+  return (value) => {
+    if (validator.Check(value)) return findUnfaithfulText(schema, value, '');
+    const byPath = new Map<string, string>();
+    for (const error of validator.Errors(value)) {
+      const path = fieldPath(error.instancePath);
+      const { keyword, params } = error as { keyword: string; params: Record<string, unknown> };
+      if (keyword === 'required') {
+        for (const name of params.requiredProperties as string[]) {
+          byPath.set(joinPath(path, name), 'is required');
+        }
+      } else if (!byPath.has(path)) {
+        byPath.set(path, describeProblem(keyword, params));
+      }
+      if (byPath.size >= mostErrors) break;
+    }
+    return [...byPath].map(([path, problem]) => ({ path, problem }));
+  };
+}
+
+export function validationFailed(errors: FieldError[]): Error {
+  return unprocessable(
+    ...errors.map(({ path, problem }) => `Validation failed: ${path ? `${path} ` : ''}${problem}.`),
+  );
+}
+
+const typeNames: Record<string, string> = {
+  integer: 'an integer',
+  string: 'a string',
+  object: 'an object',
+  array: 'an array',
+};
+
+const formatProblems: Record<string, string> = {
+  email: 'must be an e-mail address',
+  uri: 'must be an absolute http or https URL',
+  uuid: 'must be a UUID',
+};
+
+function describeProblem(keyword: string, params: Record<string, unknown>): string {
+  switch (keyword) {
+    case 'type':
+      return `must be ${typeNames[String(params.type)] ?? params.type}`;
+    case 'format':
+      return formatProblems[String(params.format)] ?? `must be a valid ${params.format}`;
+    case 'pattern':
+      return `must match ${String(params.pattern)}`;
+    case 'minLength':
+      return `must have at least ${params.limit} character${params.limit === 1 ? '' : 's'}`;
+    case 'maxLength':
+      return `must have at most ${params.limit} characters`;
+    case 'minimum':
+      return `must be at least ${params.limit}`;
+    case 'maximum':
+      return `must be at most ${params.limit}`;
+    case 'maxItems':
+      return `must have at most ${params.limit} items`;
+    default:
+      return 'is not valid';
+  }
+}
+
+/** `/checkout/line_items/3/amount` → `checkout.line_items[3].amount` */
+function fieldPath(pointer: string): string {
+  return pointer
+    .split('/')
+    .slice(1)
+    .reduce((path, name) => joinPath(path, name.replaceAll('~1', '/').replaceAll('~0', '~')), '');
+}
+
+function joinPath(path: string, name: string): string {
+  if (/^\d+$/.test(name)) return `${path}[${name}]`;
+  return path ? `${path}.${name}` : name;
+}
+
+/**
+ * Text that PostgreSQL or JSON cannot carry (D4), in the members that the schema knows: what it
+ * does not know is ignored and never stored.
+ */
+function findUnfaithfulText(schema: TSchema, value: unknown, path: string): FieldError[] {
+  if (typeof value === 'string') {
+    if (!unfaithfulText(value)) return [];
+    return [{ path, problem: 'has a character that cannot be stored (U+0000 or half a surrogate pair)' }];
+  }
+  if (Array.isArray(value)) {
+    const { items } = schema as { items?: TSchema };
+    return items
+      ? value.flatMap((one, index) => findUnfaithfulText(items, one, `${path}[${index}]`))
+      : [];
+  }
+  if (typeof value !== 'object' || value === null) return [];
+  const { properties = {} } = schema as { properties?: Record<string, TSchema> };
+  return Object.entries(properties).flatMap(([name, property]) =>
+    Object.hasOwn(value, name)
+      ? findUnfaithfulText(property, (value as Record<string, unknown>)[name], joinPath(path, name))
+      : [],
+  );
+}
+
+/** Something before one @, a dotted name after it, no white space or control characters. */
+function isEmailAddress(text: string): boolean {
+  if (text.length > 254) return false;
+  const at = text.lastIndexOf('@');
+  const local = text.slice(0, at);
+  const domain = text.slice(at + 1);
+  return (
+    at > 0 &&
+    local.length <= 64 &&
+    !/[\s\p{Cc}@"(),:;<>[\\\]]/u.test(local) &&
+    /^(?!-)[\p{L}\p{N}-]{1,63}(?<!-)(\.(?!-)[\p{L}\p{N}-]{1,63}(?<!-))+$/u.test(domain)
+  );
+}
+
+/** An absolute http or https URL, spelled as one: nothing that a parser would have to mend. */
+export function isHttpUrl(text: string): boolean {
+  return /^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text) && URL.canParse(text);
+}

@@ -1,0 +1,51 @@
+import type { Handle } from '../database/database.ts';
+import type { Timestamp } from '../shared/clock.ts';
+import { moveSigningKeyUsed } from './credential.sql.ts';
+import type { Caller, SigningKey } from './integration.ts';
+import { lockIntegrations, moveSigningRequired } from './integration.sql.ts';
+
+/** How a POST came: with which key it was signed, or null when it was not. */
+export type SignedPost = {
+  caller: Pick<Caller, 'id' | 'signing_required_at'>;
+  key: SigningKey | null;
+};
+
+/**
+ * Whether anything about these POSTs has to be recorded or checked in their transaction. Once an
+ * integration signs every request, and that is soon, nothing has.
+ */
+export function needsAcceptance(posts: SignedPost[]): boolean {
+  return posts.some(
+    ({ caller, key }) =>
+      key === null || caller.signing_required_at === null || key.first_used_at === null,
+  );
+}
+
+/**
+ * Makes signing sticky (D12) in the transaction of POSTs that succeed, and returns the
+ * integrations whose unsigned POSTs must be refused. An unsigned POST locks its integration, so
+ * it is either committed before the first signed one or sees it.
+ */
+export async function acceptSignatures(
+  db: Handle,
+  posts: SignedPost[],
+  now: Timestamp,
+): Promise<Set<string>> {
+  const unsigned = posts.filter(({ key }) => key === null).map(({ caller }) => caller.id);
+  const firstSigned = posts
+    .filter(({ caller, key }) => key !== null && caller.signing_required_at === null)
+    .map(({ caller }) => caller.id);
+  const firstUsed = posts.flatMap(({ key }) =>
+    key !== null && key.first_used_at === null ? [key.id] : [],
+  );
+  const touched = [...new Set([...unsigned, ...firstSigned])];
+  const locked = touched.length > 0 ? await lockIntegrations(db, touched) : [];
+  const mustSign = new Set(
+    locked.filter((one) => one.signing_required_at !== null).map((one) => one.id),
+  );
+  const refused = new Set(unsigned.filter((id) => mustSign.has(id)));
+  const becomeMandatory = [...new Set(firstSigned.filter((id) => !mustSign.has(id)))];
+  if (becomeMandatory.length > 0) await moveSigningRequired(db, becomeMandatory, now);
+  if (firstUsed.length > 0) await moveSigningKeyUsed(db, [...new Set(firstUsed)], now);
+  return refused;
+}

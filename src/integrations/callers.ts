@@ -1,0 +1,78 @@
+import type { Database } from '../database/database.ts';
+import { reading } from '../database/transaction.ts';
+import type { Merchant } from '../merchants/merchant.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
+import { cached } from '../shared/cache.ts';
+import type { Clock } from '../shared/clock.ts';
+import { timestamp } from '../shared/clock.ts';
+import type { Sealing } from '../shared/sealing.ts';
+import { isUuid } from '../shared/uuid.ts';
+import { type Caller, hashClientSecret } from './integration.ts';
+import { findCaller, isManaged } from './integration.sql.ts';
+
+/** A revocation, rotation or new rule is in force within a second; this leaves time to spare. */
+const rememberedMilliseconds = 500;
+
+export type Callers = {
+  /** Who a client secret belongs to, if it is in force. */
+  recognise(clientSecret: string): Promise<Caller | null>;
+  /** A merchant, if it is the caller's own or one that it manages. */
+  addressMerchant(caller: Caller, merchant_id: string): Promise<Merchant | null>;
+};
+
+/** What a signing key is sealed for: it opens in no other row. */
+export const sealingContext = (key: { id: string; integration_id: string }) =>
+  `signing_keys ${key.integration_id} ${key.id}`;
+
+export function createCallers(deps: {
+  database: Database;
+  clock: Clock;
+  sealing: Sealing;
+}): Callers {
+  const remember = {
+    clock: deps.clock,
+    milliseconds: rememberedMilliseconds,
+    maxEntries: 10_000,
+  };
+
+  const bySecretHash = cached(remember, async (hash): Promise<Caller | null> => {
+    const found = await reading(deps, (db) =>
+      findCaller(db, Buffer.from(hash, 'base64'), timestamp(deps.clock.now())),
+    );
+    if (!found) return null;
+    const { sealed_keys, ...integration } = found;
+    return {
+      ...integration,
+      signing_keys: sealed_keys.map(({ id, sealed_key, first_used_at }) => ({
+        id,
+        key: deps.sealing.open(
+          Buffer.from(sealed_key, 'base64'),
+          sealingContext({ id, integration_id: integration.id }),
+        ),
+        first_used_at,
+      })),
+    };
+  });
+
+  const merchantFor = cached(remember, async (key): Promise<Merchant | null> => {
+    const [merchant_id = '', managing_integration_id] = key.split(' ');
+    return await reading(deps, async (db) => {
+      if (
+        managing_integration_id !== undefined &&
+        !(await isManaged(db, managing_integration_id, merchant_id))
+      ) {
+        return null;
+      }
+      return await findMerchant(db, merchant_id);
+    });
+  });
+
+  return {
+    recognise: (clientSecret) => bySecretHash(hashClientSecret(clientSecret).toString('base64')),
+    async addressMerchant(caller, merchant_id) {
+      if (caller.merchant_id === merchant_id) return await merchantFor(merchant_id);
+      if (!caller.intermediary || !isUuid(merchant_id)) return null;
+      return await merchantFor(`${merchant_id.toLowerCase()} ${caller.id}`);
+    },
+  };
+}

@@ -1,0 +1,184 @@
+import { sql } from 'kysely';
+import type { Handle } from '../database/database.ts';
+import type { Timestamp } from '../shared/clock.ts';
+import type { Integration, Limit } from './integration.ts';
+
+/** What one look-up by client secret brings: everything that serving a request needs. */
+export type FoundCaller = Integration & {
+  sealed_keys: { id: string; sealed_key: string; first_used_at: string | null }[];
+  limits: Record<string, Limit>;
+};
+
+export async function findCaller(
+  db: Handle,
+  secret_hash: Buffer,
+  now: Timestamp,
+): Promise<FoundCaller | null> {
+  const { rows } = await sql<FoundCaller>`
+    select i.*,
+      coalesce((
+        select jsonb_agg(jsonb_build_object('id', k.id, 'sealed_key', encode(k.sealed_key, 'base64'),
+          'first_used_at', k.first_used_at) order by k.created_at desc, k.id desc)
+        from signing_keys k
+        where k.integration_id = i.id and (k.expires_at is null or k.expires_at > ${now})
+      ), '[]') as sealed_keys,
+      coalesce((
+        select jsonb_object_agg(l.endpoint, jsonb_build_object(
+          'max_requests', l.max_requests, 'window_seconds', l.window_seconds))
+        from integration_limits l where l.integration_id = i.id
+      ), '{}') as limits
+    from client_secrets s
+    join integrations i on i.id = s.integration_id
+    where s.secret_hash = ${secret_hash}
+      and (s.expires_at is null or s.expires_at > ${now})
+      and i.revoked_at is null`.execute(db);
+  return rows[0] ?? null;
+}
+
+export async function findIntegration(db: Handle, id: string): Promise<Integration | null> {
+  const row = await db
+    .selectFrom('integrations')
+    .selectAll()
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** Locks in the order of the ids, so that two transactions never wait for each other. */
+export async function lockIntegrations(db: Handle, ids: string[]): Promise<Integration[]> {
+  return await db
+    .selectFrom('integrations')
+    .selectAll()
+    .where('id', 'in', ids)
+    .orderBy('id')
+    .forUpdate()
+    .execute();
+}
+
+export async function listIntegrations(db: Handle, merchant_id?: string): Promise<Integration[]> {
+  let query = db.selectFrom('integrations').selectAll().orderBy('created_at').orderBy('id');
+  if (merchant_id !== undefined) {
+    query = query.where((where) =>
+      where.or([
+        where('merchant_id', '=', merchant_id),
+        where(
+          'id',
+          'in',
+          where
+            .selectFrom('managed_merchants')
+            .select('integration_id')
+            .where('merchant_id', '=', merchant_id),
+        ),
+      ]),
+    );
+  }
+  return await query.execute();
+}
+
+export async function insertIntegration(db: Handle, integration: Integration): Promise<void> {
+  await db.insertInto('integrations').values(integration).execute();
+}
+
+/** From here on every POST of the integration must be signed. Nothing ever undoes it. */
+export async function moveSigningRequired(
+  db: Handle,
+  ids: string[],
+  signing_required_at: Timestamp,
+): Promise<void> {
+  await db
+    .updateTable('integrations')
+    .set({ signing_required_at })
+    .where('id', 'in', ids)
+    .where('signing_required_at', 'is', null)
+    .execute();
+}
+
+export async function moveRevoked(db: Handle, id: string, revoked_at: Timestamp): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('integrations')
+    .set({ revoked_at })
+    .where('id', '=', id)
+    .where('revoked_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
+export async function isManaged(
+  db: Handle,
+  integration_id: string,
+  merchant_id: string,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('managed_merchants')
+    .select('merchant_id')
+    .where('integration_id', '=', integration_id)
+    .where('merchant_id', '=', merchant_id)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+export async function listManagedMerchantIds(db: Handle, integration_id: string): Promise<string[]> {
+  const rows = await db
+    .selectFrom('managed_merchants')
+    .select('merchant_id')
+    .where('integration_id', '=', integration_id)
+    .orderBy('added_at')
+    .orderBy('merchant_id')
+    .execute();
+  return rows.map((row) => row.merchant_id);
+}
+
+export async function insertManagedMerchants(
+  db: Handle,
+  integration_id: string,
+  merchant_ids: string[],
+  added_at: Timestamp,
+): Promise<void> {
+  if (merchant_ids.length === 0) return;
+  await db
+    .insertInto('managed_merchants')
+    .values(merchant_ids.map((merchant_id) => ({ integration_id, merchant_id, added_at })))
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+export async function deleteManagedMerchants(
+  db: Handle,
+  integration_id: string,
+  merchant_ids: string[],
+): Promise<void> {
+  if (merchant_ids.length === 0) return;
+  await db
+    .deleteFrom('managed_merchants')
+    .where('integration_id', '=', integration_id)
+    .where('merchant_id', 'in', merchant_ids)
+    .execute();
+}
+
+export async function listLimits(
+  db: Handle,
+  integration_id: string,
+): Promise<(Limit & { endpoint: string })[]> {
+  return await db
+    .selectFrom('integration_limits')
+    .select(['endpoint', 'max_requests', 'window_seconds'])
+    .where('integration_id', '=', integration_id)
+    .orderBy('endpoint')
+    .execute();
+}
+
+export async function insertLimit(
+  db: Handle,
+  limit: Limit & { integration_id: string; endpoint: string },
+): Promise<void> {
+  await db
+    .insertInto('integration_limits')
+    .values(limit)
+    .onConflict((conflict) =>
+      conflict.columns(['integration_id', 'endpoint']).doUpdateSet({
+        max_requests: limit.max_requests,
+        window_seconds: limit.window_seconds,
+      }),
+    )
+    .execute();
+}

@@ -1,0 +1,45 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import { notFound } from '../http/errors.ts';
+import { type MerchantApiDeps, notManaged, ownMerchant } from '../http/merchant-api.ts';
+import { MerchantResource, presentMerchant } from './merchant.schema.ts';
+
+export async function merchantRoutes(api: FastifyInstance, deps: MerchantApiDeps): Promise<void> {
+  const Config = Type.Object({ data: MerchantResource });
+
+  api.get(
+    '/api/config',
+    { schema: { response: { 200: Config } }, config: { endpoint: 'GET /api/config' } },
+    async (request) => {
+      if (request.caller.intermediary) {
+        throw notFound(
+          'An intermediary reads the configuration of one merchant at /api/merchants/{merchant_id}/config.',
+        );
+      }
+      return { data: presentMerchant(await ownMerchant(deps.callers, request.caller)) };
+    },
+  );
+
+  api.get(
+    '/api/merchants/:merchant_id/config',
+    {
+      schema: {
+        params: Type.Object({ merchant_id: Type.String() }),
+        response: { 200: Config },
+      },
+      config: { endpoint: 'GET /api/merchants/{merchant_id}/config', target: pathMerchantId },
+    },
+    async (request) => {
+      if (!request.caller.intermediary) {
+        throw notFound('This path is for intermediaries. Read your own configuration at /api/config.');
+      }
+      const merchant = await deps.callers.addressMerchant(request.caller, pathMerchantId(request));
+      if (!merchant) throw notManaged();
+      return { data: presentMerchant(merchant) };
+    },
+  );
+}
+
+function pathMerchantId(request: FastifyRequest): string {
+  return (request.params as { merchant_id: string }).merchant_id;
+}

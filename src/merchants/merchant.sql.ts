@@ -1,0 +1,64 @@
+import type { Handle } from '../database/database.ts';
+import type { Merchant, Rule } from './merchant.ts';
+
+const selectMerchants = (db: Handle) =>
+  db
+    .selectFrom('merchants')
+    .innerJoin('territories', 'territories.code', 'merchants.territory')
+    .select([
+      'merchants.id',
+      'merchants.name',
+      'merchants.rules',
+      'merchants.created_at',
+      'territories.code',
+      'territories.currency',
+      'territories.time_zone',
+      'territories.locale',
+    ]);
+
+type Row = Awaited<ReturnType<ReturnType<typeof selectMerchants>['executeTakeFirstOrThrow']>>;
+
+function toMerchant({ code, currency, time_zone, locale, ...merchant }: Row): Merchant {
+  return { ...merchant, territory: { code, currency, time_zone, locale } };
+}
+
+export async function findMerchant(db: Handle, id: string): Promise<Merchant | null> {
+  const row = await selectMerchants(db).where('merchants.id', '=', id).executeTakeFirst();
+  return row ? toMerchant(row) : null;
+}
+
+export async function listMerchants(db: Handle): Promise<Merchant[]> {
+  const rows = await selectMerchants(db)
+    .orderBy('merchants.created_at')
+    .orderBy('merchants.id')
+    .execute();
+  return rows.map(toMerchant);
+}
+
+export async function insertMerchant(
+  db: Handle,
+  merchant: { id: string; name: string; territory: string; rules: Rule[]; created_at: string },
+): Promise<void> {
+  await db
+    .insertInto('merchants')
+    .values({ ...merchant, rules: JSON.stringify(merchant.rules) })
+    .execute();
+}
+
+export async function moveRules(db: Handle, id: string, rules: Rule[]): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('merchants')
+    .set({ rules: JSON.stringify(rules) })
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
+export async function hasTerritory(db: Handle, code: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('territories')
+    .select('code')
+    .where('code', '=', code)
+    .executeTakeFirst();
+  return row !== undefined;
+}

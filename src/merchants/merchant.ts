@@ -1,0 +1,74 @@
+import type { Territory } from '../shared/territories.ts';
+
+/** An amount band with its instalment terms. Bounds are cents, inclusive at both ends. */
+export type Rule = { from_amount: number; to_amount: number; terms: number[] };
+
+export type Merchant = {
+  id: string;
+  name: string;
+  territory: Territory;
+  rules: Rule[];
+  created_at: string;
+};
+
+/** The band that an amount falls into. Bands do not overlap, so there is at most one. */
+export function findRule(rules: Rule[], amount: number): Rule | undefined {
+  return rules.find((rule) => rule.from_amount <= amount && amount <= rule.to_amount);
+}
+
+/** `10000 and 99999 or between 200000 and 300000 cents`: adjoining bands are one range (D7). */
+export function describeBands(rules: Rule[]): string {
+  const ranges: { from: number; to: number }[] = [];
+  for (const { from_amount, to_amount } of rules) {
+    const last = ranges.at(-1);
+    if (last && last.to + 1 === from_amount) last.to = to_amount;
+    else ranges.push({ from: from_amount, to: to_amount });
+  }
+  return `${ranges.map(({ from, to }) => `between ${from} and ${to}`).join(' or ')} cents`;
+}
+
+/** Far more than any plan, and small enough that a page of terms and its dates stay readable. */
+const longestTerm = 120;
+/** A hundred thousand million rand: sums of many such amounts are still exact. */
+const largestAmount = 10_000_000_000_000;
+
+/** What is wrong with rules that an operator gives, or null. */
+export function explainBadRules(rules: unknown): string | null {
+  if (!Array.isArray(rules) || rules.length === 0) {
+    return 'Rules must be a list of at least one band.';
+  }
+  let previousTo = 0;
+  for (const [index, rule] of rules.entries()) {
+    const band = `Band ${index + 1}`;
+    if (typeof rule !== 'object' || rule === null) return `${band} must be an object.`;
+    const { from_amount, to_amount, terms, ...rest } = rule as Record<string, unknown>;
+    const [unknownMember] = Object.keys(rest);
+    if (unknownMember !== undefined) return `${band} has the unknown member ${unknownMember}.`;
+    if (!isAmount(from_amount)) return `${band}: from_amount must be a positive integer of cents.`;
+    if (!isAmount(to_amount)) return `${band}: to_amount must be a positive integer of cents.`;
+    if (to_amount < from_amount) return `${band}: to_amount is below from_amount.`;
+    if (from_amount <= previousTo) {
+      return `${band} must begin above ${previousTo}: bands ascend and do not overlap.`;
+    }
+    previousTo = to_amount;
+    if (!Array.isArray(terms) || terms.length === 0) {
+      return `${band}: terms must be a list of at least one number of months.`;
+    }
+    let previousTerm = 0;
+    for (const term of terms) {
+      if (!Number.isInteger(term) || term <= previousTerm || term > longestTerm) {
+        return `${band}: terms must be distinct integers from 1 to ${longestTerm}, ascending.`;
+      }
+      previousTerm = term;
+    }
+    // Every payment of a plan is at least one cent.
+    if (from_amount < previousTerm) {
+      return `${band}: ${from_amount} cents cannot be split into ${previousTerm} payments.`;
+    }
+  }
+  return null;
+}
+
+function isAmount(value: unknown): value is number {
+  return Number.isInteger(value) && (value as number) > 0 && (value as number) <= largestAmount;
+}

@@ -1,0 +1,36 @@
+import type { Database, Handle } from '../database/database.ts';
+import { transaction } from '../database/transaction.ts';
+import type { Clock, Timestamp } from '../shared/clock.ts';
+import { timestamp } from '../shared/clock.ts';
+import type { Random } from '../shared/random.ts';
+import { hasOperatorAction, insertOperatorAction } from './operator-action.sql.ts';
+
+export type OperatorDeps = { database: Database; clock: Clock; random: Random };
+
+/** An operator asked for something that cannot be done. The message says what to do instead. */
+export class OperatorError extends Error {}
+
+/**
+ * A change by an operator and its audit row, in one transaction: there is no change without a
+ * name to it. `details` never holds a secret.
+ */
+export async function operate<T>(
+  deps: OperatorDeps,
+  operator: string,
+  action: string,
+  change: (
+    db: Handle,
+    now: Timestamp,
+  ) => Promise<{ subject_id: string | null; details: object; result: T }>,
+): Promise<T> {
+  const id = deps.random.uuid();
+  let committed: T | undefined;
+  return await transaction(deps, async ({ db }, maybeCommitted) => {
+    if (maybeCommitted && (await hasOperatorAction(db, id))) return committed as T;
+    const at = timestamp(deps.clock.now());
+    const { subject_id, details, result } = await change(db, at);
+    await insertOperatorAction(db, { id, at, operator, action, subject_id, details });
+    committed = result;
+    return result;
+  });
+}

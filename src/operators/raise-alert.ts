@@ -1,0 +1,24 @@
+import type { Handle } from '../database/database.ts';
+import type { Clock } from '../shared/clock.ts';
+import { timestamp } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
+import type { Random } from '../shared/random.ts';
+import { insertAlert } from './alert.sql.ts';
+
+/** Tells the operator something that must not be overlooked: a row that stays, and a log line. */
+export async function raiseAlert(
+  deps: { clock: Clock; random: Random; log: Logger },
+  db: Handle,
+  alert: { kind: string; integration_id?: string; merchant_id?: string; detail: string },
+): Promise<void> {
+  const row = {
+    id: deps.random.uuid(),
+    at: timestamp(deps.clock.now()),
+    kind: alert.kind,
+    integration_id: alert.integration_id ?? null,
+    merchant_id: alert.merchant_id ?? null,
+    detail: alert.detail,
+  };
+  await insertAlert(db, row);
+  deps.log.warn({ alert: row }, 'alert');
+}

@@ -1,0 +1,89 @@
+import assert from 'node:assert/strict';
+import { lockCheckout } from '../checkouts/checkout.sql.ts';
+import type { Database } from '../database/database.ts';
+import { advanceListTotal } from '../database/list-totals.sql.ts';
+import { transaction } from '../database/transaction.ts';
+import { notFound, unprocessable } from '../http/errors.ts';
+import { recordAnswer } from '../http/idempotency.ts';
+import type { KeyedRequest } from '../http/idempotency.sql.ts';
+import { mustSign } from '../http/signed-body.ts';
+import { acceptSignatures, type SignedPost } from '../integrations/accept-signatures.ts';
+import { findIntegration } from '../integrations/integration.sql.ts';
+import type { Merchant } from '../merchants/merchant.ts';
+import type { Clock } from '../shared/clock.ts';
+import { timestamp } from '../shared/clock.ts';
+import type { Random } from '../shared/random.ts';
+import { isUuid } from '../shared/uuid.ts';
+import { explainClosedWindow, type RefundRequest } from './refund.ts';
+import type { CreateRefundBody } from './refund.schema.ts';
+import { findRefund, insertRefund, sumRefunds } from './refund.sql.ts';
+
+export const unknownCheckout = () => notFound('There is no checkout with that checkout_id.');
+
+export async function createRefund(
+  deps: { database: Database; clock: Clock; random: Random },
+  post: SignedPost & { keyed: KeyedRequest | null },
+  merchant: Merchant,
+  { checkout_id, amount }: CreateRefundBody,
+): Promise<RefundRequest> {
+  if (!isUuid(checkout_id)) throw unknownCheckout();
+  const id = deps.random.uuid();
+  return await transaction(deps, async ({ db }, maybeCommitted) => {
+    const now = deps.clock.now();
+    const refused = await acceptSignatures(db, [post], timestamp(now));
+    if (refused.size > 0) throw mustSign();
+
+    // Refunds of one checkout follow each other from here on.
+    const checkout = await lockCheckout(db, merchant.id, checkout_id);
+    if (!checkout) throw unknownCheckout();
+    if (maybeCommitted) {
+      const committed = await findRefund(db, merchant.id, id);
+      if (committed) return committed;
+    }
+    if (checkout.status !== 'successful') {
+      throw unprocessable('Only successful checkouts can be refunded.');
+    }
+    assert(checkout.completed_at !== null);
+    // The integration that created the checkout decides how it is refunded (D29).
+    const creator = await findIntegration(db, checkout.integration_id);
+    assert(creator);
+    const closed = explainClosedWindow(
+      {
+        completed_at: checkout.completed_at,
+        refund_mode: creator.refund_mode,
+        time_zone: merchant.territory.time_zone,
+      },
+      now,
+    );
+    if (closed !== null) throw unprocessable(closed);
+    // Summed after the lock: what was committed while we waited for it counts.
+    const remainder = checkout.amount - (await sumRefunds(db, merchant.id, checkout_id));
+    if (amount > remainder) {
+      throw unprocessable(`Refund amount exceeds the refundable remainder of ${remainder} cents.`);
+    }
+    const { total, last_created_at } = await advanceListTotal(
+      db,
+      merchant.id,
+      'refund_requests',
+      1,
+      timestamp(now),
+    );
+    const refund: RefundRequest = {
+      merchant_id: merchant.id,
+      id,
+      number: total,
+      checkout_id,
+      integration_id: post.caller.id,
+      status: 'requested',
+      amount,
+      currency: checkout.currency,
+      signed: post.key !== null,
+      created_at: last_created_at,
+    };
+    await insertRefund(db, refund);
+    if (post.keyed) {
+      await recordAnswer(db, deps.clock, { ...post.keyed, status: 200, answer: refund });
+    }
+    return refund;
+  });
+}

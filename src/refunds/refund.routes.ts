@@ -1,0 +1,114 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import { findManagedCheckoutMerchant } from '../checkouts/checkout.sql.ts';
+import { findListTotal } from '../database/list-totals.sql.ts';
+import { reading } from '../database/transaction.ts';
+import { notFound } from '../http/errors.ts';
+import { answerOnce } from '../http/idempotency.ts';
+import { listedMerchant, listTarget, type MerchantApiDeps, ownMerchant } from '../http/merchant-api.ts';
+import { Links, PageQuery, presentLinks, readPage } from '../http/pagination.ts';
+import { compileSchema, validationFailed } from '../http/validation.ts';
+import type { Merchant } from '../merchants/merchant.ts';
+import { isUuid } from '../shared/uuid.ts';
+import { createRefund, unknownCheckout } from './create-refund.ts';
+import { CreateRefundBody, presentRefund, RefundResource } from './refund.schema.ts';
+import { findManagedRefundMerchant, findRefund, listRefunds } from './refund.sql.ts';
+
+export type RefundDeps = MerchantApiDeps & { baseUrl: string };
+
+const explainBody = compileSchema(CreateRefundBody);
+
+export async function refundRoutes(api: FastifyInstance, deps: RefundDeps): Promise<void> {
+  const OneRefund = Type.Object({ data: RefundResource });
+
+  api.post(
+    '/api/refunds',
+    {
+      schema: { body: CreateRefundBody, response: { 200: OneRefund } },
+      config: {
+        endpoint: 'POST /api/refunds',
+        members: ['checkout_id', 'amount'],
+        target: checkoutMerchantId,
+      },
+    },
+    async (request, reply) => {
+      const { answer, replayed } = await answerOnce(deps, request.post.keyed, async () => {
+        const errors = explainBody(request.body);
+        if (errors.length > 0) throw validationFailed(errors);
+        const merchant = await refundedMerchant(request);
+        return await createRefund(deps, request.post, merchant, request.body as CreateRefundBody);
+      });
+      if (replayed) reply.header('idempotent-replayed', 'true');
+      return { data: presentRefund(answer) };
+    },
+  );
+
+  api.get(
+    '/api/refunds/:id',
+    {
+      schema: {
+        params: Type.Object({ id: Type.String({ format: 'uuid' }) }),
+        response: { 200: OneRefund },
+      },
+      config: { endpoint: 'GET /api/refunds/{id}', target: refundMerchantId },
+    },
+    async (request) => {
+      const { id } = request.params as { id: string };
+      const merchant_id = request.caller.merchant_id ?? (await refundMerchantId(request));
+      const refund =
+        merchant_id !== null && isUuid(id)
+          ? await reading(deps, (db) => findRefund(db, merchant_id, id))
+          : null;
+      if (!refund) throw notFound('There is no refund request with that ID.');
+      return { data: presentRefund(refund) };
+    },
+  );
+
+  api.get(
+    '/api/refunds',
+    {
+      schema: {
+        querystring: Type.Object(PageQuery),
+        response: { 200: Type.Object({ data: Type.Array(RefundResource), links: Links }) },
+      },
+      config: { endpoint: 'GET /api/refunds', target: listTarget },
+    },
+    async (request) => {
+      const page = readPage(request.query as Record<string, unknown>);
+      const { merchant_id, filter } = await listedMerchant(deps.callers, request);
+      const { total, refunds } = await reading(deps, async (db) => {
+        const total = await findListTotal(db, merchant_id, 'refund_requests');
+        return { total, refunds: await listRefunds(db, merchant_id, total, page) };
+      });
+      return {
+        data: refunds.map(presentRefund),
+        links: presentLinks(`${deps.baseUrl}/api/refunds`, filter, total, page),
+      };
+    },
+  );
+
+  async function refundedMerchant(request: FastifyRequest): Promise<Merchant> {
+    const { caller } = request;
+    if (!caller.intermediary) return await ownMerchant(deps.callers, caller);
+    const merchant_id = await checkoutMerchantId(request);
+    const merchant = merchant_id && (await deps.callers.addressMerchant(caller, merchant_id));
+    if (!merchant) throw unknownCheckout();
+    return merchant;
+  }
+
+  /** For an intermediary: whose the checkout of the body is. */
+  async function checkoutMerchantId(request: FastifyRequest): Promise<string | null> {
+    const { checkout_id } = request.body as { checkout_id?: unknown };
+    if (typeof checkout_id !== 'string' || !isUuid(checkout_id)) return null;
+    return await reading(deps, (db) =>
+      findManagedCheckoutMerchant(db, request.caller.id, checkout_id),
+    );
+  }
+
+  /** For an intermediary: whose the refund request of the path is. */
+  async function refundMerchantId(request: FastifyRequest): Promise<string | null> {
+    const { id } = request.params as { id: string };
+    if (!isUuid(id)) return null;
+    return await reading(deps, (db) => findManagedRefundMerchant(db, request.caller.id, id));
+  }
+}

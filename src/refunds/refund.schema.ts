@@ -1,0 +1,41 @@
+import Type from 'typebox';
+import { Integer } from '../http/validation.ts';
+import { type RefundRequest, refundStatuses } from './refund.ts';
+
+export const CreateRefundBody = Type.Object(
+  {
+    checkout_id: Type.String({ description: 'The `data.id` of the checkout to refund.' }),
+    amount: Integer({
+      minimum: 1,
+      description: 'Cents; at most the checkout amount minus previously refunded amounts.',
+    }),
+  },
+  { examples: [{ checkout_id: '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11', amount: 50000 }] },
+);
+export type CreateRefundBody = Type.Static<typeof CreateRefundBody>;
+
+export const RefundResource = Type.Object({
+  id: Type.String({ format: 'uuid', description: 'Refund request ID.' }),
+  type: Type.Literal('refund_requests'),
+  attributes: Type.Object({
+    amount: Type.Integer({ description: 'Refund amount in cents.' }),
+    currency: Type.String({ description: 'ISO 4217 code.' }),
+    status: Type.Enum([...refundStatuses]),
+    created_at: Type.String({ format: 'date-time', description: 'Creation time.' }),
+    checkout_id: Type.String({ format: 'uuid', description: 'The refunded checkout.' }),
+  }),
+});
+
+export function presentRefund(refund: RefundRequest): Type.Static<typeof RefundResource> {
+  return {
+    id: refund.id,
+    type: 'refund_requests',
+    attributes: {
+      amount: refund.amount,
+      currency: refund.currency,
+      status: refund.status,
+      created_at: refund.created_at,
+      checkout_id: refund.checkout_id,
+    },
+  };
+}

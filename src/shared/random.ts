@@ -1,0 +1,13 @@
+import { randomBytes, randomUUIDv7 } from 'node:crypto';
+
+/** The only source of ids and randomness. A simulation hands in a seeded one. */
+export type Random = {
+  /** UUIDs of version 7: new rows are neighbours in the index, whatever the table's size. */
+  uuid(): string;
+  bytes(length: number): Buffer;
+};
+
+export const systemRandom: Random = {
+  uuid: () => randomUUIDv7(),
+  bytes: (length) => randomBytes(length),
+};
