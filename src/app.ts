@@ -1,8 +1,14 @@
 import type { Socket } from 'node:net';
-import Fastify, { type FastifyBaseLogger, type FastifyInstance } from 'fastify';
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
 import { type CheckoutDeps, checkoutRoutes } from './checkouts/checkout.routes.ts';
 import type { Config } from './config.ts';
-import { badRequest, handleErrors, presentErrors } from './http/errors.ts';
+import { answerNotFound, badRequest, handleErrors, presentErrors } from './http/errors.ts';
 import { healthRoutes } from './http/health.routes.ts';
 import { useMerchantApi } from './http/merchant-api.ts';
 import type { Metrics } from './http/metrics.ts';
@@ -19,7 +25,10 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   const app = Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
     // One line per request, at its end, without the address: a payment token is in it.
-    disableRequestLogging: true,
+    logController: new LogController({
+      disableRequestLogging: true,
+      requestIdLogLabel: 'request_id',
+    }),
     genReqId: () => deps.random.uuid(),
     requestIdHeader: false,
     trustProxy: deps.trustProxy as never,
@@ -27,7 +36,12 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     requestTimeout: 9_000,
     keepAliveTimeout: 60_000,
     http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
-    clientErrorHandler: answerBrokenRequest,
+    clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, deps.random.uuid()),
+    // A path that cannot be decoded, or is longer than any of ours, is one that does not exist.
+    frameworkErrors: (_error, request, reply) => {
+      addCommonHeaders(request, reply);
+      answerNotFound(reply);
+    },
     forceCloseConnections: 'idle',
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: 500 },
@@ -39,9 +53,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   handleErrors(app);
 
   app.addHook('onRequest', async (request, reply) => {
-    reply.header('x-request-id', request.id);
-    reply.header('cache-control', 'no-store');
-    reply.header('x-content-type-options', 'nosniff');
+    addCommonHeaders(request, reply);
   });
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'unknown';
@@ -68,8 +80,18 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   return app;
 }
 
+function addCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+  reply.header('x-request-id', request.id);
+  reply.header('cache-control', 'no-store');
+  reply.header('x-content-type-options', 'nosniff');
+}
+
 /** What never became a request (no HTTP, too slow, too large a head) still gets our envelope. */
-function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): void {
+function answerBrokenRequest(
+  error: Error & { code?: string },
+  socket: Socket,
+  requestId: string,
+): void {
   if (error.code === 'ECONNRESET' || !socket.writable) {
     socket.destroy();
     return;
@@ -81,6 +103,7 @@ function answerBrokenRequest(error: Error & { code?: string }, socket: Socket): 
   const body = JSON.stringify(presentErrors(badRequest(detail)));
   socket.end(
     `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\n` +
+      `X-Request-Id: ${requestId}\r\n` +
       `Content-Length: ${Buffer.byteLength(body)}\r\nConnection: close\r\n\r\n${body}`,
     () => socket.destroy(),
   );

@@ -65,7 +65,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
 
   const environment = choice('TRANCHE_ENV', ['sandbox', 'production'] as const, 'sandbox');
   const isProduction = environment === 'production';
-  const host = text('HOST') ?? '127.0.0.1';
+  const host = text('HOST') ?? 'localhost';
   const ownPort = port('PORT', 3000);
 
   let baseUrl = `http://localhost:${ownPort}`;
@@ -134,7 +134,11 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     host,
     port: ownPort,
     gatewayPort: port('GATEWAY_PORT', 3001),
-    metrics: { host: text('METRICS_HOST') ?? '127.0.0.1', port: port('METRICS_PORT', 3009) },
+    metrics: {
+      host: text('METRICS_HOST') ?? '127.0.0.1',
+      // Beside our own port, so that two sandboxes on one machine do not meet.
+      port: port('METRICS_PORT', ownPort === 0 || ownPort > 65_526 ? 0 : ownPort + 9),
+    },
     baseUrl,
     dataDir: resolve(text('DATA_DIR') ?? '.tranche'),
     databaseUrl,

@@ -1,41 +1,39 @@
-import type { AppDeps } from './app.ts';
+import { type AppDeps, buildApp } from './app.ts';
 import { checkoutCommits } from './checkouts/create-checkout.ts';
 import type { Config } from './config.ts';
-import { openDatabase } from './database/database.ts';
+import { type Database, openDatabase } from './database/database.ts';
 import { createMetrics } from './http/metrics.ts';
 import { createRateLimits, memoryRateLimitStore, type RateLimitStore } from './http/rate-limits.ts';
+import { redisRateLimitStore } from './http/rate-limits.redis.ts';
 import { postgresRateLimitStore } from './http/rate-limits.sql.ts';
 import { createCallers } from './integrations/callers.ts';
 import { type Clock, systemClock } from './shared/clock.ts';
 import type { Logger } from './shared/logger.ts';
 import { type Random, systemRandom } from './shared/random.ts';
 import { createSealing } from './shared/sealing.ts';
+import { startWorker } from './worker.ts';
 
 export type Deps = AppDeps & { close(): Promise<void> };
 
+/** Settings with nothing left open: there is a database, a master key, a place for the counts. */
+export type ReadyConfig = Config & {
+  databaseUrl: string;
+  rateLimitStore: 'memory' | 'postgres' | 'redis';
+};
+
 /** The composition root: settings in, everything that the slices need out. */
-export function createDeps(
-  config: Config & { databaseUrl: string },
+export async function createDeps(
+  config: ReadyConfig,
   log: Logger,
-  options: {
-    rateLimitStore?: 'memory' | 'postgres';
-    maxConnections?: number;
-    clock?: Clock;
-    random?: Random;
-  } = {},
-): Deps {
-  const clock = options.clock ?? systemClock;
-  const random = options.random ?? systemRandom;
-  const database = openDatabase(config.databaseUrl, {
-    log,
-    maxConnections: options.maxConnections ?? 12,
-  });
+  given: { clock?: Clock; random?: Random; maxConnections?: number } = {},
+): Promise<Deps> {
+  const clock = given.clock ?? systemClock;
+  const random = given.random ?? systemRandom;
+  const maxConnections = given.maxConnections ?? 12;
+  const database = openDatabase(config.databaseUrl, { log, maxConnections });
   const sealing = createSealing(config.masterKeys, random);
-  const store: RateLimitStore =
-    (options.rateLimitStore ?? config.rateLimitStore) === 'memory'
-      ? memoryRateLimitStore(clock)
-      : postgresRateLimitStore({ database, clock });
   const base = { database, clock, random, log };
+  const store = await openRateLimitStore(config, base);
   return {
     ...base,
     environment: config.environment,
@@ -47,6 +45,57 @@ export function createDeps(
     rateLimits: createRateLimits(store),
     callers: createCallers({ ...base, sealing }),
     commitCheckout: checkoutCommits(base),
-    close: () => database.close(),
+    async close() {
+      await store.close?.();
+      await database.close();
+    },
+  };
+}
+
+async function openRateLimitStore(
+  config: ReadyConfig,
+  deps: { database: Database; clock: Clock; log: Logger },
+): Promise<RateLimitStore> {
+  switch (config.rateLimitStore) {
+    case 'memory':
+      return memoryRateLimitStore(deps.clock);
+    case 'postgres':
+      return postgresRateLimitStore(deps);
+    case 'redis':
+      return await redisRateLimitStore(config.redisUrl ?? '', deps.log);
+  }
+}
+
+export const roles = ['web', 'worker', 'all'] as const;
+export type Role = (typeof roles)[number];
+
+/** One process of the service, on a database that is ready. */
+export async function startProcess(
+  config: ReadyConfig,
+  role: Role,
+  log: Logger,
+): Promise<{ deps: Deps; stop(): Promise<void> }> {
+  const deps = await createDeps(config, log);
+  const app = role === 'worker' ? null : buildApp(deps);
+  try {
+    await app?.listen({ host: config.host, port: config.port, backlog: 1024 });
+  } catch (error) {
+    await deps.close();
+    throw error;
+  }
+  const worker = role === 'web' ? null : startWorker(deps);
+  return {
+    deps,
+    async stop() {
+      // What was begun is finished; whoever keeps a connection open all the same is cut off.
+      const patience = new AbortController();
+      const cutOff = deps.clock
+        .sleep(2_500, patience.signal)
+        .then(() => !patience.signal.aborted && app?.server.closeAllConnections());
+      await Promise.all([app?.close(), worker?.stop()]);
+      patience.abort();
+      await cutOff;
+      await deps.close();
+    },
   };
 }

@@ -4,13 +4,13 @@ import pg from 'pg';
 import { pino } from 'pino';
 import { buildApp } from '../src/app.ts';
 import { completeCheckout } from '../src/checkouts/complete-checkout.ts';
-import { type Config, readConfig } from '../src/config.ts';
+import { readConfig } from '../src/config.ts';
 import { openDatabase } from '../src/database/database.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { transaction } from '../src/database/transaction.ts';
 import { createIntegration, type IssuedCredentials } from '../src/integrations/create-integration.ts';
 import type { RefundMode } from '../src/integrations/integration.ts';
-import { createDeps, type Deps } from '../src/main.ts';
+import { createDeps, type Deps, type ReadyConfig } from '../src/main.ts';
 import { createMerchant } from '../src/merchants/create-merchant.ts';
 import type { Merchant } from '../src/merchants/merchant.ts';
 import { type Clock, systemClock } from '../src/shared/clock.ts';
@@ -105,9 +105,10 @@ export type Service = {
 export function testConfig(
   databaseUrl: string,
   env: NodeJS.ProcessEnv = {},
-): Config & { databaseUrl: string } {
+  rateLimitStore: ReadyConfig['rateLimitStore'] = 'memory',
+): ReadyConfig {
   const config = readConfig({ MASTER_KEY: Buffer.alloc(32, 7).toString('base64'), ...env });
-  return { ...config, databaseUrl };
+  return { ...config, databaseUrl, rateLimitStore };
 }
 
 /** The whole service in this process, on a database of its own unless one is given. */
@@ -116,15 +117,13 @@ export async function startService(
     clock?: Clock;
     env?: NodeJS.ProcessEnv;
     databaseUrl?: string;
-    rateLimitStore?: 'memory' | 'postgres';
+    rateLimitStore?: ReadyConfig['rateLimitStore'];
   } = {},
 ): Promise<Service> {
   const own = options.databaseUrl === undefined ? await createTestDatabase() : null;
   const databaseUrl = options.databaseUrl ?? own?.url ?? '';
-  const deps = createDeps(testConfig(databaseUrl, options.env), log, {
-    rateLimitStore: options.rateLimitStore ?? 'memory',
-    ...(options.clock && { clock: options.clock }),
-  });
+  const config = testConfig(databaseUrl, options.env, options.rateLimitStore);
+  const deps = await createDeps(config, log, options.clock ? { clock: options.clock } : {});
   const app = buildApp(deps);
   await app.ready();
   return {

@@ -37,7 +37,7 @@ export function isReachable(address: string, allowed: AllowedRange[]): boolean {
 export function explainBadNotifyUrl(text: string, allowed: AllowedRange[]): string | null {
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') return 'must not carry a user name or password';
-  const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.$/, '').toLowerCase();
+  const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '').toLowerCase();
   const isLocalhost = host === 'localhost' || host.endsWith('.localhost');
   const isLiteral = ipaddr.isValid(host);
   // A developer's own machine goes by its name as well as by its address.

@@ -1,6 +1,6 @@
 import Type from 'typebox';
 import { Integer } from '../http/validation.ts';
-import { type Checkout, checkoutStatuses } from './checkout.ts';
+import { type Checkout, checkoutStatuses, paymentUrlMinutes } from './checkout.ts';
 
 const example = {
   checkout: {
@@ -21,19 +21,27 @@ const url = (description: string) =>
 const CustomerSchema = Type.Object(
   {
     email: Type.String({ format: 'email', description: 'Shopper e-mail address.' }),
-    first_name: Type.Optional(Type.String({ maxLength: 255 })),
-    last_name: Type.Optional(Type.String({ maxLength: 255 })),
-    phone_number: Type.Optional(Type.String({ pattern: '^[+0-9][0-9.()/-]{7,25}$' })),
+    first_name: Type.Optional(Type.String({ maxLength: 255, description: 'First name.' })),
+    last_name: Type.Optional(Type.String({ maxLength: 255, description: 'Last name.' })),
+    phone_number: Type.Optional(
+      Type.String({
+        pattern: '^[+0-9][0-9.()/-]{7,25}$',
+        description: 'Phone number, without spaces.',
+      }),
+    ),
     billing_address: Type.Optional(Type.String({ maxLength: 2000, description: 'Free text.' })),
   },
-  { description: 'The shopper.' },
+  { title: 'Customer', description: 'The shopper.' },
 );
 
-const LineItemSchema = Type.Object({
-  name: Type.String({ minLength: 1, maxLength: 1000, description: 'Display name.' }),
-  amount: Integer({ minimum: 0, description: 'Unit price in cents.' }),
-  quantity: Integer({ minimum: 1, description: 'Number of units.' }),
-});
+const LineItemSchema = Type.Object(
+  {
+    name: Type.String({ minLength: 1, maxLength: 1000, description: 'Display name.' }),
+    amount: Integer({ minimum: 0, description: 'Unit price in cents.' }),
+    quantity: Integer({ minimum: 1, description: 'Number of units.' }),
+  },
+  { title: 'LineItem', description: 'One line of the cart.' },
+);
 
 const members = {
   // Not `minimum: 1`: an amount that no band holds is answered with the bands.
@@ -62,19 +70,25 @@ const members = {
 };
 
 export const CreateCheckoutBody = Type.Object(
-  { checkout: Type.Object(members) },
-  { examples: [example] },
+  { checkout: Type.Object(members, { description: 'Wrapper for all fields.' }) },
+  { title: 'CheckoutCreateRequest', examples: [example] },
 );
 
 /** An intermediary names the target merchant in the signed body (D10). */
 export const IntermediaryCreateCheckoutBody = Type.Object(
   {
-    checkout: Type.Object({
-      merchant_id: Type.String({ description: 'The managed merchant that the checkout is for.' }),
-      ...members,
-    }),
+    checkout: Type.Object(
+      {
+        merchant_id: Type.String({
+          description: 'The managed merchant that the checkout is for.',
+        }),
+        ...members,
+      },
+      { description: 'Wrapper for all fields.' },
+    ),
   },
   {
+    title: 'CheckoutCreateRequest',
     examples: [
       {
         checkout: { merchant_id: '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11', ...example.checkout },
@@ -86,36 +100,42 @@ export const IntermediaryCreateCheckoutBody = Type.Object(
 export type CreateCheckoutBody = Type.Static<typeof CreateCheckoutBody>;
 
 export const CreatedCheckout = Type.Object({
-  data: Type.Object({
-    id: Type.String({
-      format: 'uuid',
-      description: 'Checkout ID. Keep it: the callback does not carry it.',
-    }),
-    payment_url: Type.String({
-      format: 'uri',
-      description: 'Hosted payment page. Can be opened for 30 minutes.',
-    }),
-  }),
+  data: Type.Object(
+    {
+      id: Type.String({
+        format: 'uuid',
+        description: 'Checkout ID. Keep it: the callback does not carry it.',
+      }),
+      payment_url: Type.String({
+        format: 'uri',
+        description: `Hosted payment page. Can be opened for ${paymentUrlMinutes} minutes.`,
+      }),
+    },
+    { title: 'CreatedCheckout', description: 'A checkout that was just created.' },
+  ),
 });
 
-export const CheckoutResource = Type.Object({
-  id: Type.String({ format: 'uuid', description: 'Checkout ID.' }),
-  type: Type.Literal('checkouts'),
-  attributes: Type.Object({
-    amount: Type.Integer({ description: 'Amount in cents.' }),
-    currency: Type.String({ description: 'ISO 4217 code.' }),
-    status: Type.Enum([...checkoutStatuses]),
-    created_at: Type.String({ format: 'date-time', description: 'Creation time.' }),
-    client_reference_id: Type.String(),
-    number_of_payments: Type.Union([Type.Integer(), Type.Null()], {
-      description: 'The instalment term that the shopper chose; null until then.',
+export const CheckoutResource = Type.Object(
+  {
+    id: Type.String({ format: 'uuid', description: 'Checkout ID.' }),
+    type: Type.Literal('checkouts'),
+    attributes: Type.Object({
+      amount: Type.Integer({ description: 'Amount in cents.' }),
+      currency: Type.String({ description: 'ISO 4217 code.' }),
+      status: Type.Enum([...checkoutStatuses], { type: 'string', description: 'Where it stands.' }),
+      created_at: Type.String({ format: 'date-time', description: 'Creation time.' }),
+      client_reference_id: Type.String({ description: 'As sent on creation.' }),
+      number_of_payments: Type.Union([Type.Integer(), Type.Null()], {
+        description: 'The instalment term that the shopper chose; null until then.',
+      }),
+      expires_at: Type.String({
+        format: 'date-time',
+        description: 'Until when the payment page can be opened.',
+      }),
     }),
-    expires_at: Type.String({
-      format: 'date-time',
-      description: 'Until when the payment page can be opened.',
-    }),
-  }),
-});
+  },
+  { title: 'Checkout', description: 'One order to be paid in instalments.' },
+);
 
 export function presentCheckout(checkout: Checkout): Type.Static<typeof CheckoutResource> {
   return {

@@ -16,7 +16,8 @@ export function validateCheckout(
   const errors = intermediary ? explainIntermediaryBody(body) : explainBody(body);
   const { checkout } = body as { checkout?: unknown };
   if (merchant && typeof checkout === 'object' && checkout !== null) {
-    errors.push(...explainRules(merchant, allowed, checkout));
+    const known = new Set(errors.map(({ path }) => path));
+    errors.push(...explainRules(merchant, allowed, checkout).filter(({ path }) => !known.has(path)));
   }
   if (errors.length > 0) throw validationFailed(errors);
   return body as CreateCheckoutBody;

@@ -124,7 +124,7 @@ const defaultSettings: Record<string, string> = {
   timezone: 'UTC',
   log_timezone: 'UTC',
   cluster_name: 'tranche',
-  // `replica` costs nothing measurable here and keeps physical backups possible.
+  // `minimal` would be as safe in a crash but would rule out physical backups.
   wal_level: 'replica',
   // A failed statement is the client's to report. In the server's log its text, its parameters
   // or the row in a DETAIL line would put secrets and shoppers' data on disk.

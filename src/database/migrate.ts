@@ -8,7 +8,7 @@ import type { Database } from './database.ts';
 const folder = new URL('../../migrations/', import.meta.url);
 
 /** Any constant that no other program on the same server is likely to use. */
-const advisoryLock = 7_266_243_001;
+export const advisoryLock = 7_266_243_001;
 
 export type Migration = { version: number; name: string };
 

@@ -60,10 +60,12 @@ function fromFastify(error: { statusCode?: number; message: string }): ApiError 
 
 export function handleErrors(app: FastifyInstance): void {
   app.setErrorHandler((error: Error, request, reply) => answerError(error, request, reply));
-  app.setNotFoundHandler((_request, reply) => {
-    const error = notFound('There is nothing at this method and path.');
-    reply.code(404).send(presentErrors(error));
-  });
+  app.setNotFoundHandler((_request, reply) => answerNotFound(reply));
+}
+
+export function answerNotFound(reply: FastifyReply): void {
+  const error = notFound('There is nothing at this method and path.');
+  reply.code(404).send(presentErrors(error));
 }
 
 function answerError(error: Error, request: FastifyRequest, reply: FastifyReply): void {

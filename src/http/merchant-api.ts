@@ -84,6 +84,9 @@ export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): voi
     });
     request.caller = caller;
     request.clientSecret = clientSecret;
+    // Fastify refuses a Content-Type that is none before the request was counted; one that is
+    // merely another is left to us.
+    if (mediaTypeOf(request) !== json) request.headers['content-type'] = 'application/octet-stream';
   });
 
   api.addHook('preValidation', async (request, reply) => {
@@ -124,13 +127,18 @@ export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): voi
   });
 }
 
+const json = 'application/json';
+
+function mediaTypeOf(request: FastifyRequest): string | undefined {
+  return request.headers['content-type']?.split(';')[0]?.trim().toLowerCase();
+}
+
 type ReadBody = { value: JsonObject; compact: Buffer; raw: Buffer };
 
 function readBody(request: FastifyRequest): ReadBody | Error {
   const raw = request.body as RawBody | undefined;
   if (raw === null) return badRequest(`The body is larger than ${mostBodyBytes / 1024} KiB.`);
-  const mediaType = request.headers['content-type']?.split(';')[0]?.trim().toLowerCase();
-  if (mediaType !== 'application/json') {
+  if (mediaTypeOf(request) !== json) {
     return badRequest('The Content-Type header must be application/json.');
   }
   try {

@@ -21,12 +21,19 @@ export const PageQuery = {
 
 const link = (description: string) => Type.String({ format: 'uri', description });
 
-export const Links = Type.Object({
-  first: link('The first page.'),
-  last: link('The last page.'),
-  prev: Type.Union([link('The page before.'), Type.Null()]),
-  next: Type.Union([link('The page after.'), Type.Null()]),
-});
+export const Links = Type.Object(
+  {
+    first: link('The first page.'),
+    last: link('The last page.'),
+    prev: Type.Union([link('The page before.'), Type.Null()], {
+      description: 'The page before; null on the first.',
+    }),
+    next: Type.Union([link('The page after.'), Type.Null()], {
+      description: 'The page after; null on the last.',
+    }),
+  },
+  { title: 'Links', description: 'Addresses of other pages of the same list.' },
+);
 
 export function readPage(query: Record<string, unknown>): Page {
   return {
@@ -38,7 +45,7 @@ export function readPage(query: Record<string, unknown>): Page {
 function readCount(query: Record<string, unknown>, name: string, byDefault: number): number {
   const text = query[name];
   if (text === undefined) return byDefault;
-  if (typeof text !== 'string' || !/^\d{1,15}$/.test(text) || Number(text) < 1) {
+  if (typeof text !== 'string' || !/^\d+$/.test(text) || Number(text) < 1) {
     throw badRequest(`The query parameter ${name} must be an integer of at least 1.`);
   }
   return Number(text);

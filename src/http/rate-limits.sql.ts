@@ -1,4 +1,5 @@
-import type { Database } from '../database/database.ts';
+import { sql } from 'kysely';
+import type { Database, Handle } from '../database/database.ts';
 import { groupCommit } from '../database/group-commit.ts';
 import { persist } from '../database/transaction.ts';
 import type { Clock, Timestamp } from '../shared/clock.ts';
@@ -63,4 +64,17 @@ async function count(
         Temporal.Instant.from(row.resets_at).epochMilliseconds - now.epochMilliseconds,
     };
   });
+}
+
+/** Forgets some windows that have ended. */
+export async function deleteEndedWindows(
+  db: Handle,
+  now: Timestamp,
+  most: number,
+): Promise<number> {
+  const result = await sql`
+    delete from rate_limits where key in (
+      select key from rate_limits where resets_at <= ${now} order by resets_at limit ${most}
+      for update skip locked)`.execute(db);
+  return Number(result.numAffectedRows ?? 0n);
 }

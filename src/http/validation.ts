@@ -1,6 +1,7 @@
 import Type, { type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import Format from 'typebox/format';
+import { Settings } from 'typebox/system';
 import { unprocessable } from './errors.ts';
 import { unfaithfulText } from './json.ts';
 
@@ -16,14 +17,15 @@ export type FieldError = { path: string; problem: string };
 
 /** At most so many error objects: five hundred bad line items need not all be listed. */
 const mostErrors = 50;
+// A field may break several keywords and is listed once. The library would stop at 8.
+Settings.Set({ maxErrors: 4 * mostErrors });
 
 /** A schema, compiled: the bad fields of a value, at most one problem each. */
 export function compileSchema(schema: TSchema): (value: unknown) => FieldError[] {
   const validator = Compile(schema);
   return (value) => {
-    if (validator.Check(value)) return findUnfaithfulText(schema, value, '');
     const byPath = new Map<string, string>();
-    for (const error of validator.Errors(value)) {
+    for (const error of validator.Check(value) ? [] : validator.Errors(value)) {
       const path = fieldPath(error.instancePath);
       const { keyword, params } = error as { keyword: string; params: Record<string, unknown> };
       if (keyword === 'required') {
@@ -33,9 +35,11 @@ export function compileSchema(schema: TSchema): (value: unknown) => FieldError[]
       } else if (!byPath.has(path)) {
         byPath.set(path, describeProblem(keyword, params));
       }
-      if (byPath.size >= mostErrors) break;
     }
-    return [...byPath].map(([path, problem]) => ({ path, problem }));
+    for (const { path, problem } of findUnfaithfulText(schema, value, '')) {
+      if (!byPath.has(path)) byPath.set(path, problem);
+    }
+    return [...byPath].slice(0, mostErrors).map(([path, problem]) => ({ path, problem }));
   };
 }
 
@@ -134,5 +138,5 @@ function isEmailAddress(text: string): boolean {
 
 /** An absolute http or https URL, spelled as one: nothing that a parser would have to mend. */
 export function isHttpUrl(text: string): boolean {
-  return /^https?:\/\/[^\s\p{Cc}\\]+$/iu.test(text) && URL.canParse(text);
+  return /^https?:\/\/(?!\/)[^\s\p{Cc}\\]+$/iu.test(text) && URL.canParse(text);
 }

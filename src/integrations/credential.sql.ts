@@ -107,16 +107,29 @@ export async function listSealedKeysAfter(
   return await query.execute();
 }
 
+/** Ids of version 7 ascend with time, so the last one is the newest. */
+export async function findNewestSealedKey(db: Handle): Promise<Buffer | null> {
+  const row = await db
+    .selectFrom('signing_keys')
+    .select('sealed_key')
+    .orderBy('id', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.sealed_key ?? null;
+}
+
+/** Whether it still was what was read. */
 export async function moveSealedKey(
   db: Handle,
   id: string,
   from: Buffer,
   sealed_key: Buffer,
-): Promise<void> {
-  await db
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
     .updateTable('signing_keys')
     .set({ sealed_key })
     .where('id', '=', id)
     .where('sealed_key', '=', from)
-    .execute();
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
 }

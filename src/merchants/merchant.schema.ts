@@ -1,22 +1,28 @@
 import Type from 'typebox';
 import type { Merchant } from './merchant.ts';
 
-const RuleSchema = Type.Object({
-  from_amount: Type.Integer({ description: 'Band minimum in cents, inclusive.' }),
-  to_amount: Type.Integer({ description: 'Band maximum in cents, inclusive.' }),
-  terms: Type.Array(Type.Integer(), {
-    description: 'Instalment terms in months available in the band; 1 means once-off.',
-  }),
-});
+const RuleSchema = Type.Object(
+  {
+    from_amount: Type.Integer({ description: 'Band minimum in cents, inclusive.' }),
+    to_amount: Type.Integer({ description: 'Band maximum in cents, inclusive.' }),
+    terms: Type.Array(Type.Integer(), {
+      description: 'Instalment terms in months available in the band; 1 means once-off.',
+    }),
+  },
+  { title: 'Rule', description: 'An amount band with its instalment terms.' },
+);
 
-export const MerchantResource = Type.Object({
-  id: Type.String({ format: 'uuid', description: 'Merchant identifier.' }),
-  type: Type.Literal('merchants'),
-  attributes: Type.Object({
-    name: Type.String({ description: 'Merchant display name shown to shoppers.' }),
-    rules: Type.Array(RuleSchema, { description: 'Amount bands with instalment terms.' }),
-  }),
-});
+export const MerchantResource = Type.Object(
+  {
+    id: Type.String({ format: 'uuid', description: 'Merchant identifier.' }),
+    type: Type.Literal('merchants'),
+    attributes: Type.Object({
+      name: Type.String({ description: 'Merchant display name shown to shoppers.' }),
+      rules: Type.Array(RuleSchema, { description: 'Amount bands with instalment terms.' }),
+    }),
+  },
+  { title: 'Merchant', description: 'What the service knows about a merchant.' },
+);
 
 export function presentMerchant(merchant: Merchant): Type.Static<typeof MerchantResource> {
   return {

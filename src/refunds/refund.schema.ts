@@ -10,21 +10,27 @@ export const CreateRefundBody = Type.Object(
       description: 'Cents; at most the checkout amount minus previously refunded amounts.',
     }),
   },
-  { examples: [{ checkout_id: '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11', amount: 50000 }] },
+  {
+    title: 'RefundCreateRequest',
+    examples: [{ checkout_id: '0199a8f2-31b4-7c05-8e6d-5f0a9b3c7e24', amount: 50000 }],
+  },
 );
 export type CreateRefundBody = Type.Static<typeof CreateRefundBody>;
 
-export const RefundResource = Type.Object({
-  id: Type.String({ format: 'uuid', description: 'Refund request ID.' }),
-  type: Type.Literal('refund_requests'),
-  attributes: Type.Object({
-    amount: Type.Integer({ description: 'Refund amount in cents.' }),
-    currency: Type.String({ description: 'ISO 4217 code.' }),
-    status: Type.Enum([...refundStatuses]),
-    created_at: Type.String({ format: 'date-time', description: 'Creation time.' }),
-    checkout_id: Type.String({ format: 'uuid', description: 'The refunded checkout.' }),
-  }),
-});
+export const RefundResource = Type.Object(
+  {
+    id: Type.String({ format: 'uuid', description: 'Refund request ID.' }),
+    type: Type.Literal('refund_requests'),
+    attributes: Type.Object({
+      amount: Type.Integer({ description: 'Refund amount in cents.' }),
+      currency: Type.String({ description: 'ISO 4217 code.' }),
+      status: Type.Enum([...refundStatuses], { type: 'string', description: 'Where it stands.' }),
+      created_at: Type.String({ format: 'date-time', description: 'Creation time.' }),
+      checkout_id: Type.String({ format: 'uuid', description: 'The refunded checkout.' }),
+    }),
+  },
+  { title: 'RefundRequest', description: 'All or part of a checkout, asked back.' },
+);
 
 export function presentRefund(refund: RefundRequest): Type.Static<typeof RefundResource> {
   return {

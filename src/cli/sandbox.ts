@@ -1,0 +1,126 @@
+import { mkdir, rm } from 'node:fs/promises';
+import { join, relative } from 'node:path';
+import { readConfig } from '../config.ts';
+import { openDatabase } from '../database/database.ts';
+import { type Demo, ensureDemo, writePrivately } from '../demo.ts';
+import { openLog } from '../log.ts';
+import type { ReadyConfig } from '../main.ts';
+import { systemClock } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
+import { systemRandom } from '../shared/random.ts';
+import { createSealing } from '../shared/sealing.ts';
+import { startService } from '../supervisor.ts';
+import { command, UsageError } from './command.ts';
+import { explainStart, settlePort, untilStopped } from './running.ts';
+import { fields, type Terminal } from './terminal.ts';
+
+export const sandbox = command({
+  name: 'sandbox',
+  summary: 'run a sandbox with a demo merchant (npm start)',
+  usage: [''],
+  help: `Starts everything that trying Tranche out needs, in one process, on an embedded PostgreSQL
+in DATA_DIR (.tranche), and prints a demo merchant's credentials. What it prints is also in
+DATA_DIR/sandbox.json for as long as it runs. Ctrl-C stops it; the data stays.
+
+  PORT=4000 DATA_DIR=/tmp/tranche tranche sandbox`,
+  options: {},
+  async run({ env, terminal }) {
+    const config = await settlePort(readConfig(env), env);
+    if (config.environment === 'production') {
+      throw new UsageError('TRANCHE_ENV is production: that is run with `tranche serve`.');
+    }
+    await mkdir(config.dataDir, { recursive: true, mode: 0o755 });
+    const sandboxFile = join(config.dataDir, 'sandbox.json');
+    const log = openLog(config.logLevel, join(config.dataDir, 'tranche.log'));
+    const stopped = untilStopped();
+
+    terminal.progress('Starting PostgreSQL and the service …');
+    const running = await startService(config, { role: 'all', processes: 1, log }).catch(
+      (error) => {
+        terminal.endProgress();
+        throw explainStart(error);
+      },
+    );
+    try {
+      const demo = await provideDemo(running.config, log);
+      await untilReady(running.config);
+      await writePrivately(sandboxFile, {
+        base_url: config.baseUrl,
+        gateway_url: null,
+        database_url: running.config.databaseUrl,
+        ...demo,
+      });
+      terminal.endProgress();
+      terminal.stdout.write(welcome(terminal, running.config, running.metricsUrl, demo));
+      await stopped;
+      terminal.stdout.write('\nStopping …\n');
+    } finally {
+      await rm(sandboxFile, { force: true });
+      await running.stop();
+      log.flushSync();
+    }
+    return 0;
+  },
+});
+
+async function provideDemo(config: ReadyConfig, log: Logger): Promise<Demo> {
+  const database = openDatabase(config.databaseUrl, { log, maxConnections: 1 });
+  try {
+    const sealing = createSealing(config.masterKeys, systemRandom);
+    const deps = { database, clock: systemClock, random: systemRandom, sealing };
+    return await ensureDemo({ ...deps, environment: config.environment }, config.dataDir);
+  } finally {
+    await database.close();
+  }
+}
+
+/** Ready is what answers, not what was started. */
+async function untilReady({ port }: ReadyConfig): Promise<void> {
+  const response = await fetch(`http://localhost:${port}/readyz`);
+  if (!response.ok) throw new Error(`The service does not get ready: ${await response.text()}`);
+}
+
+function welcome(
+  terminal: Terminal,
+  config: ReadyConfig,
+  metricsUrl: string,
+  { merchant, integration }: Demo,
+): string {
+  const near = relative('.', config.dataDir) || '.';
+  const folder = near.startsWith('..') ? config.dataDir : near;
+  const body = JSON.stringify({
+    checkout: {
+      amount: 150000,
+      currency: 'ZAR',
+      client_reference_id: 'order-1001',
+      notify_url: 'https://shop.example/callback',
+      success_url: 'https://shop.example/paid',
+      cancel_url: 'https://shop.example/cart',
+      customer: { email: 'thandi@example.com' },
+    },
+  });
+  return `
+${terminal.accent('▮▯▯')} Tranche sandbox
+
+${fields(terminal, [
+  ['API', config.baseUrl],
+  ['Reference', `${config.baseUrl}/docs`],
+  ['Metrics', metricsUrl],
+  ['Data and log', `${folder}/, ${join(folder, 'tranche.log')}`],
+  ['Merchant', `${merchant.name}  ${merchant.id}`],
+  ['Client secret', integration.client_secret],
+  ['Signing key', integration.signing_key],
+])}
+
+Create a signed checkout:
+
+${terminal.accent(`BODY='${body}'
+curl ${config.baseUrl}/api/checkouts \\
+  -H 'Authorization: Bearer ${integration.client_secret}' \\
+  -H 'Content-Type: application/json' \\
+  -H "X-Signature: $(printf %s "$BODY" | openssl dgst -sha512 -hmac '${integration.signing_key}' -binary | openssl base64 -A)" \\
+  -d "$BODY"`)}
+
+Ctrl-C stops it.
+`;
+}

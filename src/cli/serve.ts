@@ -1,0 +1,49 @@
+import { readConfig } from '../config.ts';
+import { openLog } from '../log.ts';
+import { roles } from '../main.ts';
+import { startService } from '../supervisor.ts';
+import { command, oneOf, UsageError } from './command.ts';
+import { explainStart, settlePort, untilStopped } from './running.ts';
+
+export const serve = command({
+  name: 'serve',
+  summary: 'run the service',
+  usage: ['[--role web|worker|all] [--processes N]'],
+  help: `Runs the service until it is stopped, logging JSON lines to standard output. Settings come
+from the environment; everything that is wrong with them is listed at once.
+
+With DATABASE_URL it uses that PostgreSQL (15 or newer), else the embedded one in DATA_DIR.
+Migrations are applied first; nodes that start together wait for each other.
+
+  DATABASE_URL=postgres://… MASTER_KEY=… tranche serve --processes 2`,
+  options: {
+    role: { type: 'string', default: 'all' },
+    processes: { type: 'string', default: '1' },
+  },
+  async run({ values, env }) {
+    const role = oneOf(values.role, roles, 'role');
+    if (!/^[1-9]\d?$/.test(values.processes)) {
+      throw new UsageError(`--processes is "${values.processes}" and must be from 1 to 99.`);
+    }
+    const config = await settlePort(readConfig(env), env);
+    const log = openLog(config.logLevel);
+    const stopped = untilStopped();
+    const running = await startService(config, {
+      role,
+      processes: Number(values.processes),
+      log,
+    }).catch((error) => {
+      throw explainStart(error);
+    });
+    log.info(
+      { base_url: config.baseUrl, metrics_url: running.metricsUrl, role },
+      'the service is ready',
+    );
+    await stopped;
+    log.info({}, 'stopping');
+    await running.stop();
+    log.info({}, 'stopped');
+    log.flushSync();
+    return 0;
+  },
+});

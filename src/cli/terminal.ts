@@ -1,0 +1,103 @@
+/** Where a command writes: a stream of the process, or what a test collects. */
+export type Output = { write(text: string): unknown; isTTY?: boolean | undefined };
+
+export type Terminal = {
+  stdout: Output;
+  stderr: Output;
+  /** The one accent colour, where stdout is a terminal that shows colours. */
+  accent(text: string): string;
+  quiet(text: string): string;
+  /** A line on stderr that is rewritten in place. Nothing in CI or pipes. */
+  progress(text: string): void;
+  endProgress(): void;
+};
+
+export function createTerminal(io: {
+  stdout: Output;
+  stderr: Output;
+  env: NodeJS.ProcessEnv;
+}): Terminal {
+  const { stdout, stderr, env } = io;
+  const hasColours = stdout.isTTY === true && !env.NO_COLOR && env.TERM !== 'dumb';
+  const showsProgress = stderr.isTTY === true && !env.CI;
+  let drawn = false;
+  return {
+    stdout,
+    stderr,
+    accent: (text) => (hasColours ? `\x1b[36m${text}\x1b[39m` : text),
+    quiet: (text) => (hasColours ? `\x1b[2m${text}\x1b[22m` : text),
+    progress(text) {
+      if (!showsProgress) return;
+      stderr.write(`\r\x1b[K${text}`);
+      drawn = true;
+    },
+    endProgress() {
+      if (drawn) stderr.write('\r\x1b[K');
+      drawn = false;
+    },
+  };
+}
+
+const pageWidth = 80;
+const gap = '  ';
+
+/** What has colours takes no more room than what it shows. */
+function widthOf(text: string): number {
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what a colour begins with.
+  return text.replace(/\x1b\[\d+m/g, '').length;
+}
+
+function padTo(text: string, width: number): string {
+  return text + ' '.repeat(Math.max(0, width - widthOf(text)));
+}
+
+export function shorten(text: string, width: number): string {
+  return text.length <= width ? text : `${text.slice(0, Math.max(1, width - 1))}…`;
+}
+
+/** A table that fits the page: the column named `flexible` gives way. */
+export function table(
+  terminal: Terminal,
+  headings: string[],
+  rows: string[][],
+  flexible?: string,
+): string {
+  const widths = headings.map((heading, column) =>
+    Math.max(heading.length, ...rows.map((row) => widthOf(row[column] ?? ''))),
+  );
+  const over = widths.reduce((sum, width) => sum + width, gap.length * (widths.length - 1));
+  const yielding = flexible === undefined ? -1 : headings.indexOf(flexible);
+  if (yielding >= 0 && over > pageWidth) {
+    const least = headings[yielding]?.length ?? 0;
+    widths[yielding] = Math.max(least, (widths[yielding] ?? 0) - (over - pageWidth));
+  }
+  const line = (cells: string[]) =>
+    cells
+      .map((cell, column) => {
+        const width = widths[column] ?? 0;
+        return padTo(column === yielding ? shorten(cell, width) : cell, width);
+      })
+      .join(gap)
+      .trimEnd();
+  return [terminal.quiet(line(headings)), ...rows.map(line)].join('\n');
+}
+
+/** Labels and values in two aligned columns. Further lines of a value stand below its first. */
+export function fields(terminal: Terminal, pairs: [label: string, value: string][]): string {
+  const width = Math.max(...pairs.map(([label]) => label.length));
+  return pairs
+    .map(([label, value]) => {
+      const lines = value.split('\n').join(`\n${' '.repeat(width + gap.length)}`);
+      return `${terminal.quiet(label.padEnd(width))}${gap}${lines}`;
+    })
+    .join('\n');
+}
+
+const date = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' });
+const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', timeZone: 'UTC' });
+
+/** `15 December 2026, 08:00 UTC` */
+export function showTime(timestamp: string): string {
+  const instant = Temporal.Instant.from(timestamp);
+  return `${date.format(instant)}, ${time.format(instant)} UTC`;
+}

@@ -1,0 +1,30 @@
+import type { Logger } from '../shared/logger.ts';
+import type { RateLimitStore } from './rate-limits.ts';
+
+// One round trip and no race: the window begins with the first hit and Redis ends it.
+const countHit = `
+  local count = redis.call('INCR', KEYS[1])
+  if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
+  return { count, redis.call('PTTL', KEYS[1]) }`;
+
+/** Counts in Redis or Valkey, shared by all processes that use the same one. */
+export async function redisRateLimitStore(url: string, log: Logger): Promise<RateLimitStore> {
+  // Loaded only where it is used: most installations never speak to a Redis.
+  const { Redis } = await import('ioredis');
+  const redis = new Redis(url, { maxRetriesPerRequest: 2, commandTimeout: 2_000 });
+  redis.on('error', (error) => log.warn({ err: error }, 'Redis does not answer'));
+  return {
+    async hit(key, windowSeconds) {
+      const [count, resetsInMilliseconds] = (await redis.eval(
+        countHit,
+        1,
+        `tranche:limit:${key}`,
+        windowSeconds * 1000,
+      )) as [number, number];
+      return { count, resetsInMilliseconds };
+    },
+    async close() {
+      redis.disconnect();
+    },
+  };
+}

@@ -1,0 +1,25 @@
+import { type OperatorDeps, operate } from '../operators/operate.ts';
+import type { Timestamp } from '../shared/clock.ts';
+import { moveRevoked } from './integration.sql.ts';
+import { lockIntegration } from './lock-integration.ts';
+
+/**
+ * Its credentials open nothing any more, for good. The keys stay, because the callbacks of its
+ * checkouts are still signed (D29). Asked again it changes nothing and returns since when.
+ */
+export async function revokeIntegration(
+  deps: OperatorDeps,
+  operator: string,
+  id: string,
+): Promise<{ id: string; revoked_at: Timestamp }> {
+  return await operate(deps, operator, 'integrations revoke', async (db, now) => {
+    const integration = await lockIntegration(db, id);
+    await moveRevoked(db, integration.id, now);
+    const revoked_at = integration.revoked_at ?? now;
+    return {
+      subject_id: integration.id,
+      details: { revoked_at },
+      result: { id: integration.id, revoked_at },
+    };
+  });
+}

@@ -1,0 +1,96 @@
+import type { Handle } from '../database/database.ts';
+import { OperatorError, operate } from '../operators/operate.ts';
+import { secondsAfter, type Timestamp, timestamp } from '../shared/clock.ts';
+import { sealingContext } from './callers.ts';
+import type { IntegrationDeps } from './create-integration.ts';
+import {
+  insertClientSecret,
+  insertSigningKey,
+  listClientSecrets,
+  listSigningKeys,
+  moveClientSecretsExpiry,
+  moveSigningKeysExpiry,
+} from './credential.sql.ts';
+import { hashClientSecret, newClientSecret, newSigningKey } from './integration.ts';
+import { lockIntegration, lockLiveIntegration } from './lock-integration.ts';
+
+export const credentials = ['client_secret', 'signing_key'] as const;
+export type Credential = (typeof credentials)[number];
+
+export const defaultOverlapSeconds = 24 * 3600;
+export const longestOverlapSeconds = 7 * 24 * 3600;
+
+/** Shown this once. */
+export type RotatedCredential = { id: string; value: string; old_valid_until: Timestamp };
+
+/**
+ * A new client secret or signing key beside the old one, which stays valid for the overlap (D15).
+ *
+ * Invariant: of each kind one credential has no end, and at most one more is in force, with an
+ * end. So a rotation during the overlap of another is refused, except one without an overlap: that
+ * ends everything older at once, which is how a compromised one is revoked, and that cannot wait.
+ *
+ * Overlaps are real time, also in a sandbox (D36).
+ */
+export async function rotateCredential(
+  deps: IntegrationDeps,
+  operator: string,
+  wanted: { id: string; credential: Credential; overlapSeconds: number },
+): Promise<RotatedCredential> {
+  const { credential, overlapSeconds } = wanted;
+  if (!(overlapSeconds >= 0 && overlapSeconds <= longestOverlapSeconds)) {
+    throw new OperatorError('The overlap is at most 7 days (7d); 0 ends the old one at once.');
+  }
+  const isSecret = credential === 'client_secret';
+  const value = (isSecret ? newClientSecret : newSigningKey)(deps.environment, deps.random);
+  const keyId = deps.random.uuid();
+
+  return await operate(deps, operator, 'integrations rotate', async (db, now) => {
+    // A revoked integration's key still signs the callbacks of its checkouts (D29), so it may have
+    // to be replaced even then. Its client secret opens nothing any more.
+    const lock = isSecret ? lockLiveIntegration : lockIntegration;
+    const { id } = await lock(db, wanted.id);
+    const ending = (await (isSecret ? listClientSecrets : listSigningKeys)(db, id, now)).find(
+      ({ expires_at }) => expires_at !== null,
+    );
+    if (ending && overlapSeconds > 0) {
+      throw new OperatorError(
+        `The ${credential} of ${id} is being rotated: the old one is valid until ${ending.expires_at}. ` +
+          'Rotate again after that; or, if one leaked, use --overlap 0, which ends both at once.',
+      );
+    }
+    const old_valid_until = timestamp(secondsAfter(Temporal.Instant.from(now), overlapSeconds));
+    const endOlder = isSecret ? moveClientSecretsExpiry : moveSigningKeysExpiry;
+    await endOlder(db, id, old_valid_until);
+    const insert = isSecret ? insertNewSecret : insertNewKey(deps, keyId);
+    await insert(db, id, value, now);
+    return {
+      subject_id: id,
+      details: { credential, old_valid_until },
+      result: { id, value, old_valid_until },
+    };
+  });
+}
+
+function insertNewSecret(
+  db: Handle,
+  integration_id: string,
+  value: string,
+  created_at: Timestamp,
+): Promise<void> {
+  const secret_hash = hashClientSecret(value);
+  return insertClientSecret(db, { secret_hash, integration_id, created_at, expires_at: null });
+}
+
+function insertNewKey({ sealing }: IntegrationDeps, id: string): typeof insertNewSecret {
+  return (db, integration_id, value, created_at) =>
+    insertSigningKey(db, {
+      id,
+      integration_id,
+      sealed_key: sealing.seal(value, sealingContext({ id, integration_id })),
+      created_at,
+      expires_at: null,
+      // Callbacks go on with the old key until the integration shows that it has this one (D15).
+      first_used_at: null,
+    });
+}
