@@ -8,10 +8,12 @@ import Fastify, {
 } from 'fastify';
 import { type CheckoutDeps, checkoutRoutes } from './checkouts/checkout.routes.ts';
 import type { Config } from './config.ts';
+import { docsRoutes } from './docs/docs.routes.ts';
 import { answerNotFound, badRequest, handleErrors, presentErrors } from './http/errors.ts';
 import { healthRoutes } from './http/health.routes.ts';
 import { useMerchantApi } from './http/merchant-api.ts';
 import type { Metrics } from './http/metrics.ts';
+import { collectRoutes } from './http/openapi.ts';
 import { merchantRoutes } from './merchants/merchant.routes.ts';
 import { refundRoutes } from './refunds/refund.routes.ts';
 
@@ -31,7 +33,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     }),
     genReqId: () => deps.random.uuid(),
     requestIdHeader: false,
-    trustProxy: deps.trustProxy as never,
+    trustProxy: trustedProxies(deps.trustProxy) as never,
     // A slow client is closed; it must not keep a connection from the others.
     requestTimeout: 9_000,
     keepAliveTimeout: 60_000,
@@ -70,7 +72,9 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     );
   });
 
+  const described = collectRoutes(app);
   app.register((scope) => healthRoutes(scope, deps));
+  app.register((scope) => docsRoutes(scope, deps, described));
   app.register(async (api) => {
     useMerchantApi(api, deps);
     await merchantRoutes(api, deps);
@@ -78,6 +82,12 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     await refundRoutes(api, deps);
   });
   return app;
+}
+
+/** Fastify takes a number of proxies to mean none; the operator who gives one means it. */
+function trustedProxies(trustProxy: Config['trustProxy']): unknown {
+  if (typeof trustProxy !== 'number') return trustProxy;
+  return (_address: string, hop: number) => hop < trustProxy;
 }
 
 function addCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {

@@ -22,6 +22,8 @@ export type Config = {
   trustProxy: boolean | number | string[];
   callbackAllow: AllowedRange[];
   logLevel: string;
+  /** Whose name the audit notes for changes by command. Null: the system's user. */
+  operator: string | null;
 };
 
 /** Everything that is wrong with the settings, at once. */
@@ -148,6 +150,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     trustProxy: readTrustProxy(text('TRUST_PROXY'), problem),
     callbackAllow,
     logLevel: choice('LOG_LEVEL', logLevels, 'info'),
+    operator: text('TRANCHE_OPERATOR') ?? null,
   };
   if (problems.length > 0) throw new BadSettings(problems);
   return config;

@@ -6,8 +6,8 @@ import {
   type IntegrationDeps,
   type IssuedCredentials,
 } from './integrations/create-integration.ts';
-import { hashClientSecret } from './integrations/integration.ts';
 import { findCaller } from './integrations/integration.sql.ts';
+import { hashClientSecret } from './integrations/integration.ts';
 import { createMerchant } from './merchants/create-merchant.ts';
 import { timestamp } from './shared/clock.ts';
 

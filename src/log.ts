@@ -7,6 +7,9 @@ import type { Logger } from './shared/logger.ts';
  */
 export function openLog(level: string, file?: string): Logger & { flushSync(): void } {
   const destination = pino.destination({ dest: file ?? 1, sync: false, minLength: 0, mode: 0o600 });
-  const log = pino({ level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime }, destination);
+  const log = pino(
+    { level, base: { pid: process.pid }, timestamp: pino.stdTimeFunctions.isoTime },
+    destination,
+  );
   return Object.assign(log, { flushSync: () => destination.flushSync() });
 }

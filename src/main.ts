@@ -3,9 +3,9 @@ import { checkoutCommits } from './checkouts/create-checkout.ts';
 import type { Config } from './config.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { createMetrics } from './http/metrics.ts';
-import { createRateLimits, memoryRateLimitStore, type RateLimitStore } from './http/rate-limits.ts';
 import { redisRateLimitStore } from './http/rate-limits.redis.ts';
 import { postgresRateLimitStore } from './http/rate-limits.sql.ts';
+import { createRateLimits, memoryRateLimitStore, type RateLimitStore } from './http/rate-limits.ts';
 import { createCallers } from './integrations/callers.ts';
 import { type Clock, systemClock } from './shared/clock.ts';
 import type { Logger } from './shared/logger.ts';
@@ -34,6 +34,7 @@ export async function createDeps(
   const sealing = createSealing(config.masterKeys, random);
   const base = { database, clock, random, log };
   const store = await openRateLimitStore(config, base);
+  const commitCheckout = checkoutCommits(base);
   return {
     ...base,
     environment: config.environment,
@@ -44,9 +45,11 @@ export async function createDeps(
     metrics: createMetrics(),
     rateLimits: createRateLimits(store),
     callers: createCallers({ ...base, sealing }),
-    commitCheckout: checkoutCommits(base),
+    commitCheckout,
     async close() {
+      // Requests whose clients have gone may still be under way: they end before the database.
       await store.close?.();
+      await commitCheckout.settled();
       await database.close();
     },
   };

@@ -7,7 +7,7 @@ import { systemRandom } from './shared/random.ts';
 import { createSealing } from './shared/sealing.ts';
 
 /** Something about the master key that only the operator can put right. */
-export class MasterKeyError extends Error {}
+class MasterKeyError extends Error {}
 
 type Where = Pick<Config, 'masterKeys' | 'environment' | 'dataDir'>;
 
@@ -30,7 +30,8 @@ export async function loadMasterKeys(config: Where): Promise<Buffer[]> {
  */
 export async function findMasterKeys(config: Where): Promise<Buffer[]> {
   if (config.masterKeys.length > 0) return config.masterKeys;
-  const found = config.environment === 'production' ? null : await readMasterKeyFile(config.dataDir);
+  const found =
+    config.environment === 'production' ? null : await readMasterKeyFile(config.dataDir);
   if (found === null) {
     throw new MasterKeyError(
       `There is no master key: MASTER_KEY is not set, and ${fileIn(config.dataDir)} does not exist. ` +

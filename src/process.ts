@@ -10,6 +10,8 @@ import { readyMessage, stopMessage } from './supervisor.ts';
 const config = readConfig(process.env) as ReadyConfig;
 const log = openLog(config.logLevel);
 const running = await startProcess(config, process.argv[2] as Role, log);
+// Only where one was made does the library answer when the supervisor asks for the metrics.
+new AggregatorRegistry();
 AggregatorRegistry.setRegistries(running.deps.metrics.registry);
 
 let stopping = false;

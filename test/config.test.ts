@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { createIntegration } from '../src/integrations/create-integration.ts';
 import { createMerchant } from '../src/merchants/create-merchant.ts';
 import { moveRules } from '../src/merchants/merchant.sql.ts';
 import { assertRefused, frozenClock, uuidPattern } from './expectations.ts';
@@ -45,14 +46,13 @@ test('a caller cannot choose the request ID', async () => {
 });
 
 test('a name of any script is answered as it was given', async () => {
-  const other = await createAccount(service);
   const name = 'Café "Zoë" \\ 日本 😀';
   const merchant = await createMerchant(service.deps, 'test', { name, territory: 'ZA', rules });
-  await service.deps.database.pool.query(
-    'update integrations set merchant_id = $1 where id = $2',
-    [merchant.id, other.id],
-  );
-  assert.equal((await config(other)).body.data.attributes.name, name);
+  const credentials = await createIntegration(service.deps, 'test', {
+    merchant_id: merchant.id,
+    refund_mode: 'manual',
+  });
+  assert.equal((await config({ ...credentials, merchant })).body.data.attributes.name, name);
 });
 
 test('new rules are in force within a second', async () => {

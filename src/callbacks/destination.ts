@@ -1,3 +1,4 @@
+import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
 /** Address ranges that callbacks may reach besides the public ones (CALLBACK_ALLOW, D6). */
@@ -39,7 +40,8 @@ export function explainBadNotifyUrl(text: string, allowed: AllowedRange[]): stri
   if (url.username !== '' || url.password !== '') return 'must not carry a user name or password';
   const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '').toLowerCase();
   const isLocalhost = host === 'localhost' || host.endsWith('.localhost');
-  const isLiteral = ipaddr.isValid(host);
+  // A URL's parser has respelled every odd literal (0x7f.1, 2130706433) by now.
+  const isLiteral = isIP(host) !== 0;
   // A developer's own machine goes by its name as well as by its address.
   const address = isLocalhost ? '127.0.0.1' : host;
   const isExempt =

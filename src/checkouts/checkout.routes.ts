@@ -17,6 +17,12 @@ import type { Merchant } from '../merchants/merchant.ts';
 import type { Sealing } from '../shared/sealing.ts';
 import { isUuid } from '../shared/uuid.ts';
 import {
+  createCheckoutOperation,
+  getCheckoutOperation,
+  listCheckoutsOperation,
+} from './checkout.openapi.ts';
+import {
+  CheckoutParams,
   CheckoutResource,
   CreateCheckoutBody,
   CreatedCheckout,
@@ -38,7 +44,11 @@ export async function checkoutRoutes(api: FastifyInstance, deps: CheckoutDeps): 
   api.post(
     '/api/checkouts',
     {
-      schema: { body: CreateCheckoutBody, response: { 200: CreatedCheckout } },
+      schema: {
+        operation: createCheckoutOperation,
+        body: CreateCheckoutBody,
+        response: { 200: CreatedCheckout },
+      },
       config: { endpoint: 'POST /api/checkouts', members: ['checkout'], target: namedMerchantId },
     },
     async (request, reply) => {
@@ -58,7 +68,8 @@ export async function checkoutRoutes(api: FastifyInstance, deps: CheckoutDeps): 
     '/api/checkouts/:id',
     {
       schema: {
-        params: Type.Object({ id: Type.String({ format: 'uuid' }) }),
+        operation: getCheckoutOperation,
+        params: CheckoutParams,
         response: { 200: Type.Object({ data: CheckoutResource }) },
       },
       config: { endpoint: 'GET /api/checkouts/{id}', target: checkoutMerchantId },
@@ -79,6 +90,7 @@ export async function checkoutRoutes(api: FastifyInstance, deps: CheckoutDeps): 
     '/api/checkouts',
     {
       schema: {
+        operation: listCheckoutsOperation,
         querystring: Type.Object(PageQuery),
         response: { 200: Type.Object({ data: Type.Array(CheckoutResource), links: Links }) },
       },

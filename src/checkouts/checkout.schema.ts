@@ -15,8 +15,7 @@ const example = {
   },
 };
 
-const url = (description: string) =>
-  Type.String({ format: 'uri', maxLength: 2048, description });
+const url = (description: string) => Type.String({ format: 'uri', maxLength: 2048, description });
 
 const CustomerSchema = Type.Object(
   {
@@ -113,6 +112,14 @@ export const CreatedCheckout = Type.Object({
     },
     { title: 'CreatedCheckout', description: 'A checkout that was just created.' },
   ),
+});
+
+export const CheckoutParams = Type.Object({
+  id: Type.String({
+    format: 'uuid',
+    description: 'The checkout ID.',
+    examples: ['0199a8f2-31b4-7c05-8e6d-5f0a9b3c7e24'],
+  }),
 });
 
 export const CheckoutResource = Type.Object(

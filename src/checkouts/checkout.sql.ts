@@ -125,7 +125,7 @@ export async function lockCheckout(
     .selectAll()
     .where('id', '=', id)
     .where('merchant_id', '=', merchant_id)
-    .forUpdate()
+    .forNoKeyUpdate()
     .executeTakeFirst();
   return row ?? null;
 }

@@ -1,8 +1,8 @@
 import type { Handle } from '../database/database.ts';
 import type { Clock } from '../shared/clock.ts';
 import { timestamp } from '../shared/clock.ts';
-import type { Checkout } from './checkout.ts';
 import { moveSuccessful } from './checkout.sql.ts';
+import type { Checkout } from './checkout.ts';
 
 /**
  * Records that the payment was authorised, in the transaction of whoever found out. Null when the

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import type { Database } from '../database/database.ts';
-import { groupCommit } from '../database/group-commit.ts';
+import { type GroupCommit, groupCommit } from '../database/group-commit.ts';
 import { transaction } from '../database/transaction.ts';
-import { answersCutoff, KeyTaken } from '../http/idempotency.ts';
 import { insertAnswers, type KeyedRequest, orderOf } from '../http/idempotency.sql.ts';
+import { answersCutoff, KeyTaken } from '../http/idempotency.ts';
 import { mustSign } from '../http/signed-body.ts';
 import {
   acceptSignatures,
@@ -14,7 +14,6 @@ import { findRule, type Merchant } from '../merchants/merchant.ts';
 import type { Clock } from '../shared/clock.ts';
 import { timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
-import type { Customer } from './checkout.ts';
 import type { CreateCheckoutBody } from './checkout.schema.ts';
 import {
   advanceCheckoutTotals,
@@ -22,6 +21,7 @@ import {
   listExistingIds,
   type NewCheckout,
 } from './checkout.sql.ts';
+import type { Customer } from './checkout.ts';
 
 /** What the rest of the world learns of a new checkout; the payment URL follows from it. */
 export type CreatedCheckout = { id: string; merchant_id: string };
@@ -75,14 +75,13 @@ function pickCustomer(customer: Customer): Customer {
 
 type Waiting = SignedPost & { keyed: KeyedRequest | null; checkout: NewCheckout };
 type Outcome = CreatedCheckout | 'key taken' | 'must sign';
-export type CommitCheckout = (waiting: Waiting) => Promise<Outcome>;
+export type CommitCheckout = GroupCommit<Waiting, Outcome>;
+
+const mostInOneCommit = 200;
 
 /** Checkouts that arrive while a commit is in flight share the next one. */
 export function checkoutCommits(deps: { database: Database; clock: Clock }): CommitCheckout {
-  return groupCommit((group: Waiting[]) => commitCheckouts(deps, group), {
-    maxItems: 200,
-    maxFlights: 1,
-  });
+  return groupCommit((group: Waiting[]) => commitCheckouts(deps, group), mostInOneCommit);
 }
 
 async function commitCheckouts(
@@ -97,7 +96,10 @@ async function commitCheckouts(
     if (maybeCommitted) {
       // A commit under way holds these locks: once we have them, its fate is decided.
       await advanceCheckoutTotals(client, countByMerchant(open, 0), now);
-      const existing = await listExistingIds(db, open.map((one) => one.checkout.id));
+      const existing = await listExistingIds(
+        db,
+        open.map((one) => one.checkout.id),
+      );
       for (const one of open) {
         if (existing.has(one.checkout.id)) outcomes.set(one, created(one));
       }

@@ -17,7 +17,9 @@ export function validateCheckout(
   const { checkout } = body as { checkout?: unknown };
   if (merchant && typeof checkout === 'object' && checkout !== null) {
     const known = new Set(errors.map(({ path }) => path));
-    errors.push(...explainRules(merchant, allowed, checkout).filter(({ path }) => !known.has(path)));
+    errors.push(
+      ...explainRules(merchant, allowed, checkout).filter(({ path }) => !known.has(path)),
+    );
   }
   if (errors.length > 0) throw validationFailed(errors);
   return body as CreateCheckoutBody;

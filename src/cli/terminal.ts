@@ -51,8 +51,24 @@ function padTo(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - widthOf(text)));
 }
 
-export function shorten(text: string, width: number): string {
+function shorten(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(1, width - 1))}…`;
+}
+
+/** A paragraph in lines that fit the page. One that is indented is laid out already. */
+export function fill(paragraph: string): string {
+  if (/^\s/.test(paragraph)) return paragraph;
+  let line = '';
+  const lines: string[] = [];
+  for (const word of paragraph.split(/\s+/)) {
+    if (line !== '' && line.length + 1 + word.length > pageWidth) {
+      lines.push(line);
+      line = word;
+    } else {
+      line = line === '' ? word : `${line} ${word}`;
+    }
+  }
+  return [...lines, line].join('\n');
 }
 
 /** A table that fits the page: the column named `flexible` gives way. */

@@ -41,6 +41,9 @@ export function openDatabase(
     query_timeout: 30_000,
     keepAlive: true,
   } as pg.PoolConfig);
+  // One that dies while it is lent out fails the statements on it. Its event has to be heard all
+  // the same: one that nobody hears would end the process.
+  pool.on('connect', (client) => client.on('error', () => {}));
   // An idle connection that dies (the server restarted) is replaced at the next use.
   pool.on('error', (error) => options.log.warn({ err: error }, 'a database connection was lost'));
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });

@@ -29,11 +29,9 @@ export const distribution = [
   { table: 'rate_limits', by: 'key', beside: null },
 ] as const satisfies Placement[];
 
-type Placement =
-  | { table: string; by: null }
-  | { table: string; by: string; beside: string | null };
+type Placement = { table: string; by: null } | { table: string; by: string; beside: string | null };
 
-export class NoCitus extends Error {
+class NoCitus extends Error {
   constructor() {
     super(
       'This database does not have the Citus extension. To spread Tranche over several machines, ' +

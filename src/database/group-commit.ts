@@ -1,4 +1,13 @@
-import { FateUnknown } from './transaction.ts';
+import { FateUnknown, isTransient } from './transaction.ts';
+
+export type GroupCommit<Item, Result> = {
+  (item: Item): Promise<Result>;
+  /** Resolves when nothing is being written any more, also for whoever stopped listening. */
+  settled(): Promise<void>;
+};
+
+/** While the database is away requests pile up here; past this many they are refused at once. */
+const mostWaiting = 10_000;
 
 /**
  * Lets everything that arrives while a commit is in flight share the next one. A commit costs a
@@ -7,21 +16,15 @@ import { FateUnknown } from './transaction.ts';
  */
 export function groupCommit<Item, Result>(
   write: (items: Item[]) => Promise<Result[]>,
-  options: { maxItems: number; maxFlights: number },
-): (item: Item) => Promise<Result> {
+  maxItems: number,
+): GroupCommit<Item, Result> {
   type Waiting = { item: Item; resolve(result: Result): void; reject(error: unknown): void };
-  let waiting: Waiting[] = [];
-  let flights = 0;
+  const waiting: Waiting[] = [];
+  let flight: Promise<void> | null = null;
 
   async function fly(): Promise<void> {
-    flights += 1;
-    const group = waiting.splice(0, options.maxItems);
-    try {
-      await writeGroup(group);
-    } finally {
-      flights -= 1;
-      depart();
-    }
+    while (waiting.length > 0) await writeGroup(waiting.splice(0, maxItems));
+    flight = null;
   }
 
   async function writeGroup(group: Waiting[]): Promise<void> {
@@ -31,7 +34,7 @@ export function groupCommit<Item, Result>(
         one.resolve(results[index] as Result);
       });
     } catch (error) {
-      if (group.length === 1 || error instanceof FateUnknown) {
+      if (group.length === 1 || error instanceof FateUnknown || isTransient(error)) {
         for (const one of group) one.reject(error);
       } else {
         // The group was rolled back. One that cannot be written must not fail its neighbours.
@@ -40,14 +43,17 @@ export function groupCommit<Item, Result>(
     }
   }
 
-  function depart(): void {
-    while (waiting.length > 0 && flights < options.maxFlights) void fly();
-  }
-
-  return (item) =>
-    new Promise((resolve, reject) => {
+  function commit(item: Item): Promise<Result> {
+    return new Promise((resolve, reject) => {
+      if (waiting.length >= mostWaiting) {
+        reject(new Error('too many writes are waiting for the database'));
+        return;
+      }
       waiting.push({ item, resolve, reject });
       // Everything that this turn of the event loop brings in leaves together.
-      if (waiting.length === 1 && flights < options.maxFlights) setImmediate(depart);
+      flight ??= new Promise<void>((begin) => setImmediate(begin)).then(fly);
     });
+  }
+
+  return Object.assign(commit, { settled: async () => void (await flight) });
 }

@@ -3,7 +3,7 @@ import type { Timestamp } from '../shared/clock.ts';
 import type { Handle } from './database.ts';
 
 /** A process of one environment met the database of the other. */
-export class WrongEnvironment extends Error {
+class WrongEnvironment extends Error {
   constructor(database: Environment, configured: Environment) {
     super(
       `This database belongs to the ${database} environment, and TRANCHE_ENV is ${configured}. ` +

@@ -10,6 +10,9 @@ const folder = new URL('../../migrations/', import.meta.url);
 /** Any constant that no other program on the same server is likely to use. */
 export const advisoryLock = 7_266_243_001;
 
+/** What PostgreSQL says in a database that was never migrated. */
+const undefinedTable = '42P01';
+
 export type Migration = { version: number; name: string };
 
 export async function listMigrations(): Promise<Migration[]> {
@@ -80,6 +83,9 @@ export async function isMigrated(database: Database): Promise<boolean> {
   const client = await database.pool.connect();
   try {
     return (await readVersion(client)) === codeVersion;
+  } catch (error) {
+    if ((error as { code?: string }).code === undefinedTable) return false;
+    throw error;
   } finally {
     client.release();
   }

@@ -14,12 +14,15 @@ export class ApiError extends Error {
   readonly status: number;
   readonly code: keyof typeof titles;
   readonly details: string[];
+  /** Whether it was given before, to the same Idempotency-Key. */
+  readonly replayed: boolean;
 
-  constructor(status: number, code: keyof typeof titles, details: string[]) {
+  constructor(status: number, code: keyof typeof titles, details: string[], replayed = false) {
     super(details.join(' '));
     this.status = status;
     this.code = code;
     this.details = details;
+    this.replayed = replayed;
   }
 }
 
@@ -87,5 +90,6 @@ function answerError(error: Error, request: FastifyRequest, reply: FastifyReply)
     new ApiError(500, 'internal_server_error', [
       'Something went wrong on our side and nothing was changed. Try again with backoff.',
     ]);
+  if (answer.replayed) reply.header('idempotent-replayed', 'true');
   reply.code(answer.status).send(presentErrors(answer));
 }

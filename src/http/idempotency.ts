@@ -4,7 +4,12 @@ import { reading, transaction } from '../database/transaction.ts';
 import type { Clock, Timestamp } from '../shared/clock.ts';
 import { timestamp } from '../shared/clock.ts';
 import { ApiError, badRequest, unprocessable } from './errors.ts';
-import { findAnswer, insertAnswers, type KeyedAnswer, type KeyedRequest } from './idempotency.sql.ts';
+import {
+  findAnswer,
+  insertAnswers,
+  type KeyedAnswer,
+  type KeyedRequest,
+} from './idempotency.sql.ts';
 
 const keptHours = 24;
 
@@ -60,8 +65,6 @@ export async function answerOnce<T extends object>(
   }
 }
 
-export class Replayed422 extends ApiError {}
-
 function replay<T>(
   first: { fingerprint: Buffer; status: 200 | 422; answer: object },
   keyed: KeyedRequest,
@@ -72,7 +75,8 @@ function replay<T>(
     );
   }
   if (first.status === 422) {
-    throw new Replayed422(422, 'unprocessable_entity', (first.answer as { details: string[] }).details);
+    const { details } = first.answer as { details: string[] };
+    throw new ApiError(422, 'unprocessable_entity', details, true);
   }
   return first.answer as T;
 }
@@ -83,12 +87,7 @@ export async function recordAnswer(
   clock: Clock,
   answer: KeyedAnswer,
 ): Promise<void> {
-  const [isFirst] = await insertAnswers(
-    db,
-    [answer],
-    timestamp(clock.now()),
-    answersCutoff(clock),
-  );
+  const [isFirst] = await insertAnswers(db, [answer], timestamp(clock.now()), answersCutoff(clock));
   if (!isFirst) throw new KeyTaken();
 }
 

@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
+import Type from 'typebox';
 import type { Database } from '../database/database.ts';
 import type { Callers } from '../integrations/callers.ts';
 import type { Caller, Environment, SigningKey } from '../integrations/integration.ts';
@@ -8,8 +9,8 @@ import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
 import { authenticate } from './authentication.ts';
 import { badRequest, notFound, unprocessable } from './errors.ts';
-import { readKey } from './idempotency.ts';
 import type { KeyedRequest } from './idempotency.sql.ts';
+import { readKey } from './idempotency.ts';
 import { type JsonObject, MalformedJson, readJson } from './json.ts';
 import type { Endpoint, RateLimits } from './rate-limits.ts';
 import { checkSignature } from './signed-body.ts';
@@ -117,12 +118,7 @@ export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): voi
     request.post = {
       caller: request.caller,
       key,
-      keyed: readKey(
-        request.headers['idempotency-key'],
-        request.caller.id,
-        endpoint,
-        body.compact,
-      ),
+      keyed: readKey(request.headers['idempotency-key'], request.caller.id, endpoint, body.compact),
     };
   });
 }
@@ -151,7 +147,8 @@ function readBody(request: FastifyRequest): ReadBody | Error {
 
 /** The merchant whose lists and configuration a plain integration sees. */
 export async function ownMerchant(callers: Callers, caller: Caller): Promise<Merchant> {
-  const merchant = caller.merchant_id && (await callers.addressMerchant(caller, caller.merchant_id));
+  const merchant =
+    caller.merchant_id && (await callers.addressMerchant(caller, caller.merchant_id));
   if (!merchant) throw notFound('This integration has no merchant of its own.');
   return merchant;
 }
@@ -160,6 +157,26 @@ export const notManaged = () =>
   notFound('There is no merchant with that ID that this integration manages.');
 
 const filterName = 'filter[merchant_id]';
+
+/** How a list is another one for an intermediary. */
+export const managedMerchantFilter = {
+  querystring: Type.Object({
+    [filterName]: Type.String({
+      description: 'The managed merchant whose list it is.',
+      examples: ['0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11'],
+    }),
+  }),
+  refusals: {
+    404: {
+      description: 'The merchant is not managed by this integration.',
+      details: { not_managed: notManaged().message },
+    },
+    422: {
+      description: `\`${filterName}\` is required.`,
+      details: { merchant_id: `Validation failed: ${filterName} is required.` },
+    },
+  },
+};
 
 /** The merchant that a list is about (D10). */
 export async function listedMerchant(

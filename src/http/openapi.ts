@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { FastifyInstance } from 'fastify';
 import type { TSchema } from 'typebox';
+import { Errors, RateLimitedBody } from './errors.schema.ts';
 import {
   type ApiError,
   badRequest,
@@ -10,15 +11,13 @@ import {
   unauthorized,
   unprocessable,
 } from './errors.ts';
-import { Errors, RateLimitedBody } from './errors.schema.ts';
 import { type Endpoint, endpointLimits } from './rate-limits.ts';
 import { sign } from './signature.ts';
 
-export const audiences = ['merchants', 'intermediaries'] as const;
-export type Audience = (typeof audiences)[number];
+export type Audience = 'merchants' | 'intermediaries';
 
 /** A refusal that an endpoint gives: when, and what its details say, by a name for each. */
-export type Refusal = { description: string; details: Record<string, string> };
+type Refusal = { description: string; details: Record<string, string> };
 
 /** What a route says of itself beyond its schemas. */
 export type Operation = {
@@ -29,8 +28,8 @@ export type Operation = {
   /** Who has it; both when absent. */
   audience?: Audience;
   answer: { description: string; example: object };
-  /** Besides 401, 429 and 500, which every endpoint gives. */
-  refusals: { 400?: Refusal; 404?: Refusal; 422?: Refusal };
+  /** Besides those that follow from what the endpoint takes, and 401, 429 and 500. */
+  refusals?: { 404?: Refusal; 422?: Refusal };
   /** How it is another operation for an intermediary (D10). */
   intermediary?: {
     body?: TSchema;
@@ -89,7 +88,7 @@ export type Json = null | boolean | number | string | Json[] | { [name: string]:
 export type JsonObject = { [name: string]: Json };
 
 export type OpenApiDocument = JsonObject & {
-  info: { title: string; version: string; description: string };
+  info: JsonObject & { version: string; description: string };
   tags: { name: string; description: string }[];
   paths: { [path: string]: { [method: string]: JsonObject } };
   webhooks: { [name: string]: { post: JsonObject } };
@@ -105,18 +104,18 @@ export function signExample(body: unknown): { text: string; signature: string } 
   return { text, signature: sign(exampleSigningKey, Buffer.from(text)) };
 }
 
-export const signatureRefusal: Refusal = {
+const signatureRefusal = (body: Json): Refusal => ({
   description:
     'Malformed request, signature mismatch, or an unsigned request after signing became mandatory. On a mismatch `detail` carries the signature that was expected.',
   details: {
-    signature_mismatch: `The X-Signature header does not match the body. Expected ${signExample({}).signature}. The value is hex: encode the bytes of the digest as standard Base64 instead.`,
+    signature_mismatch: `The X-Signature header does not match the body. Expected ${signExample(body).signature}. The value is hex: encode the bytes of the digest as standard Base64 instead.`,
     signature_missing:
       'Signing has become mandatory for this integration: every POST must carry an X-Signature header.',
     wrong_content_type: 'The Content-Type header must be application/json.',
   },
-};
+});
 
-export const pageRefusal: Refusal = {
+const pageRefusal: Refusal = {
   description: 'A `page[...]` parameter is not an integer of at least 1.',
   details: {
     bad_page: 'The query parameter page[number] must be an integer of at least 1.',
@@ -129,7 +128,15 @@ const refuse: Record<'400' | '404' | '422', (detail: string) => ApiError> = {
   422: unprocessable,
 };
 
-/** One document: every route of one audience, in the order of the limits' table. */
+/** The routes that one audience has, in the order of the spec's table. */
+export function routesOf(audience: Audience, routes: DescribedRoute[]): DescribedRoute[] {
+  const order = Object.keys(endpointLimits);
+  return routes
+    .filter(({ operation }) => (operation.audience ?? audience) === audience)
+    .sort((a, b) => order.indexOf(a.endpoint) - order.indexOf(b.endpoint));
+}
+
+/** The document of one audience: its routes and the events that it is sent. */
 export function buildDocument(
   about: {
     audience: Audience;
@@ -143,13 +150,9 @@ export function buildDocument(
   const schemas: { [name: string]: JsonObject } = {};
   const errors = hoist(Errors, schemas);
   const rateLimited = hoist(RateLimitedBody, schemas);
-  const order = Object.keys(endpointLimits);
 
   const paths: OpenApiDocument['paths'] = {};
-  const ownRoutes = routes
-    .filter(({ operation }) => (operation.audience ?? about.audience) === about.audience)
-    .sort((a, b) => order.indexOf(a.endpoint) - order.indexOf(b.endpoint));
-  for (const { endpoint, operation, schemas: own } of ownRoutes) {
+  for (const { endpoint, operation, schemas: own } of routes) {
     const [method = '', path = ''] = endpoint.split(' ');
     const other = about.audience === 'intermediaries' ? operation.intermediary : undefined;
     const body = other?.body ?? own.body;
@@ -172,11 +175,13 @@ export function buildDocument(
         }),
       },
     };
+    const refusals = {
+      400: [isPost ? signatureRefusal(firstExample(body)) : own.querystring && pageRefusal],
+      404: [operation.refusals?.[404], other?.refusals?.[404]],
+      422: [operation.refusals?.[422], other?.refusals?.[422]],
+    };
     for (const status of ['400', '404', '422'] as const) {
-      const parts = [
-        operation.refusals[status],
-        status === '400' ? undefined : other?.refusals?.[status],
-      ].filter((part) => part !== undefined);
+      const parts = refusals[status].filter((part) => part !== undefined);
       if (parts.length === 0) continue;
       const examples = parts.flatMap(({ details }) => Object.entries(details));
       responses[status] = {
@@ -457,7 +462,8 @@ function writeCurl(
   parameters: JsonObject[],
   body: TSchema | undefined,
 ): string {
-  const examples = (place: string) => parameters.filter((one) => one.in === place && 'example' in one);
+  const examples = (place: string) =>
+    parameters.filter((one) => one.in === place && 'example' in one);
   const filled = examples('path').reduce(
     (text, { name, example }) => text.replace(`{${name}}`, String(example)),
     path,

@@ -6,16 +6,18 @@ import type { Clock, Timestamp } from '../shared/clock.ts';
 import { secondsAfter, timestamp } from '../shared/clock.ts';
 import type { RateLimitStore } from './rate-limits.ts';
 
+const mostInOneStatement = 500;
+
 /**
  * Counts shared by all processes on one database. Hits that arrive while a count is under way
  * share the next statement, and the table is unlogged: a count never waits for the disk.
  */
 export function postgresRateLimitStore(deps: { database: Database; clock: Clock }): RateLimitStore {
-  const hit = groupCommit((hits: { key: string; windowSeconds: number }[]) => count(deps, hits), {
-    maxItems: 500,
-    maxFlights: 1,
-  });
-  return { hit: (key, windowSeconds) => hit({ key, windowSeconds }) };
+  const hit = groupCommit(
+    (hits: { key: string; windowSeconds: number }[]) => count(deps, hits),
+    mostInOneStatement,
+  );
+  return { hit: (key, windowSeconds) => hit({ key, windowSeconds }), close: hit.settled };
 }
 
 async function count(

@@ -1,7 +1,9 @@
 import type { Database } from '../database/database.ts';
+import { reading } from '../database/transaction.ts';
 import type { Caller, SigningKey } from '../integrations/integration.ts';
+import { findIntegration } from '../integrations/integration.sql.ts';
 import { raiseAlert } from '../operators/raise-alert.ts';
-import type { Clock } from '../shared/clock.ts';
+import type { Clock, Timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
 import { type ApiError, badRequest } from './errors.ts';
@@ -37,13 +39,21 @@ type Deps = {
 export async function checkSignature(deps: Deps, body: SignedBody): Promise<SigningKey | null> {
   const { caller, header, compact } = body;
   if (header === undefined) {
-    if (caller.signing_required_at !== null) throw mustSign();
+    // What is remembered of the integration may be a moment old: the first signed POST makes every
+    // later one that is not signed a 400 at once, whatever else is wrong with it.
+    const known = caller.signing_required_at ?? (await findSigningRequired(deps, caller.id));
+    if (known !== null) throw mustSign();
     return null;
   }
   const signingKeys = caller.signing_keys.map(({ key }) => key);
   const match = verifySignature(header, compact, signingKeys);
   if (match === null) throw await refuseSignature(deps, body, signingKeys);
   return caller.signing_keys[match] ?? null;
+}
+
+async function findSigningRequired(deps: Deps, integration_id: string): Promise<Timestamp | null> {
+  const integration = await reading(deps, (db) => findIntegration(db, integration_id));
+  return integration?.signing_required_at ?? null;
 }
 
 /**

@@ -1,8 +1,8 @@
 import type { Handle } from '../database/database.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import { moveSigningKeyUsed } from './credential.sql.ts';
-import type { Caller, SigningKey } from './integration.ts';
 import { lockIntegrations, moveSigningRequired } from './integration.sql.ts';
+import type { Caller, SigningKey } from './integration.ts';
 
 /** How a POST came: with which key it was signed, or null when it was not. */
 export type SignedPost = {

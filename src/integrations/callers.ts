@@ -1,14 +1,14 @@
 import type { Database } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
-import type { Merchant } from '../merchants/merchant.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
+import type { Merchant } from '../merchants/merchant.ts';
 import { cached } from '../shared/cache.ts';
 import type { Clock } from '../shared/clock.ts';
 import { timestamp } from '../shared/clock.ts';
 import type { Sealing } from '../shared/sealing.ts';
 import { isUuid } from '../shared/uuid.ts';
-import { type Caller, hashClientSecret } from './integration.ts';
 import { findCaller, isManaged } from './integration.sql.ts';
+import { type Caller, hashClientSecret } from './integration.ts';
 
 /** A revocation, rotation or new rule is in force within a second; this leaves time to spare. */
 const rememberedMilliseconds = 500;

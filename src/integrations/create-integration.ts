@@ -4,6 +4,7 @@ import type { Sealing } from '../shared/sealing.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { sealingContext } from './callers.ts';
 import { insertClientSecret, insertSigningKey } from './credential.sql.ts';
+import { insertIntegration, insertManagedMerchants } from './integration.sql.ts';
 import {
   type Environment,
   hashClientSecret,
@@ -12,7 +13,6 @@ import {
   newSigningKey,
   type RefundMode,
 } from './integration.ts';
-import { insertIntegration, insertManagedMerchants } from './integration.sql.ts';
 
 export type IntegrationDeps = OperatorDeps & { environment: Environment; sealing: Sealing };
 

@@ -44,14 +44,18 @@ export async function findIntegration(db: Handle, id: string): Promise<Integrati
   return row ?? null;
 }
 
-/** Locks in the order of the ids, so that two transactions never wait for each other. */
+/**
+ * Locks in the order of the ids, so that two transactions never wait for each other. Not for
+ * update of the key: every insert that names an integration would wait for that, with locks of
+ * its own in hand that we may be about to take.
+ */
 export async function lockIntegrations(db: Handle, ids: string[]): Promise<Integration[]> {
   return await db
     .selectFrom('integrations')
     .selectAll()
     .where('id', 'in', ids)
     .orderBy('id')
-    .forUpdate()
+    .forNoKeyUpdate()
     .execute();
 }
 
@@ -117,7 +121,10 @@ export async function isManaged(
   return row !== undefined;
 }
 
-export async function listManagedMerchantIds(db: Handle, integration_id: string): Promise<string[]> {
+export async function listManagedMerchantIds(
+  db: Handle,
+  integration_id: string,
+): Promise<string[]> {
   const rows = await db
     .selectFrom('managed_merchants')
     .select('merchant_id')

@@ -1,8 +1,8 @@
 import type { Handle } from '../database/database.ts';
 import { OperatorError } from '../operators/operate.ts';
 import { isUuid } from '../shared/uuid.ts';
-import type { Integration } from './integration.ts';
 import { lockIntegrations } from './integration.sql.ts';
+import type { Integration } from './integration.ts';
 
 /** One operator's change of an integration waits for another's. */
 export async function lockIntegration(db: Handle, id: string): Promise<Integration> {

@@ -17,8 +17,7 @@ import { lockIntegration, lockLiveIntegration } from './lock-integration.ts';
 export const credentials = ['client_secret', 'signing_key'] as const;
 export type Credential = (typeof credentials)[number];
 
-export const defaultOverlapSeconds = 24 * 3600;
-export const longestOverlapSeconds = 7 * 24 * 3600;
+const longestOverlapSeconds = 7 * 24 * 3600;
 
 /** Shown this once. */
 export type RotatedCredential = { id: string; value: string; old_valid_until: Timestamp };

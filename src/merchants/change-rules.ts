@@ -1,7 +1,7 @@
 import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
 import { isUuid } from '../shared/uuid.ts';
-import { explainBadRules, type Merchant, type Rule } from './merchant.ts';
 import { findMerchant, moveRules } from './merchant.sql.ts';
+import { explainBadRules, type Merchant, type Rule } from './merchant.ts';
 
 /** New bands and terms, for checkouts created from now on: earlier ones keep theirs (D20). */
 export async function changeRules(

@@ -1,6 +1,6 @@
 import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
-import { explainBadRules, type Merchant, type Rule } from './merchant.ts';
 import { findMerchant, hasTerritory, insertMerchant } from './merchant.sql.ts';
+import { explainBadRules, type Merchant, type Rule } from './merchant.ts';
 
 export async function createMerchant(
   deps: OperatorDeps,

@@ -2,14 +2,18 @@ import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { notFound } from '../http/errors.ts';
 import { type MerchantApiDeps, notManaged, ownMerchant } from '../http/merchant-api.ts';
-import { MerchantResource, presentMerchant } from './merchant.schema.ts';
+import { getConfigOperation, getMerchantConfigOperation } from './merchant.openapi.ts';
+import { MerchantParams, MerchantResource, presentMerchant } from './merchant.schema.ts';
 
 export async function merchantRoutes(api: FastifyInstance, deps: MerchantApiDeps): Promise<void> {
   const Config = Type.Object({ data: MerchantResource });
 
   api.get(
     '/api/config',
-    { schema: { response: { 200: Config } }, config: { endpoint: 'GET /api/config' } },
+    {
+      schema: { operation: getConfigOperation, response: { 200: Config } },
+      config: { endpoint: 'GET /api/config' },
+    },
     async (request) => {
       if (request.caller.intermediary) {
         throw notFound(
@@ -24,14 +28,17 @@ export async function merchantRoutes(api: FastifyInstance, deps: MerchantApiDeps
     '/api/merchants/:merchant_id/config',
     {
       schema: {
-        params: Type.Object({ merchant_id: Type.String() }),
+        operation: getMerchantConfigOperation,
+        params: MerchantParams,
         response: { 200: Config },
       },
       config: { endpoint: 'GET /api/merchants/{merchant_id}/config', target: pathMerchantId },
     },
     async (request) => {
       if (!request.caller.intermediary) {
-        throw notFound('This path is for intermediaries. Read your own configuration at /api/config.');
+        throw notFound(
+          'This path is for intermediaries. Read your own configuration at /api/config.',
+        );
       }
       const merchant = await deps.callers.addressMerchant(request.caller, pathMerchantId(request));
       if (!merchant) throw notManaged();

@@ -12,6 +12,13 @@ const RuleSchema = Type.Object(
   { title: 'Rule', description: 'An amount band with its instalment terms.' },
 );
 
+export const MerchantParams = Type.Object({
+  merchant_id: Type.String({
+    description: 'The identifier of the managed merchant, given at its onboarding.',
+    examples: ['0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11'],
+  }),
+});
+
 export const MerchantResource = Type.Object(
   {
     id: Type.String({ format: 'uuid', description: 'Merchant identifier.' }),

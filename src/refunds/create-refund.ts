@@ -4,8 +4,8 @@ import type { Database } from '../database/database.ts';
 import { advanceListTotal } from '../database/list-totals.sql.ts';
 import { transaction } from '../database/transaction.ts';
 import { notFound, unprocessable } from '../http/errors.ts';
-import { recordAnswer } from '../http/idempotency.ts';
 import type { KeyedRequest } from '../http/idempotency.sql.ts';
+import { recordAnswer } from '../http/idempotency.ts';
 import { mustSign } from '../http/signed-body.ts';
 import { acceptSignatures, type SignedPost } from '../integrations/accept-signatures.ts';
 import { findIntegration } from '../integrations/integration.sql.ts';
@@ -14,9 +14,9 @@ import type { Clock } from '../shared/clock.ts';
 import { timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 import { isUuid } from '../shared/uuid.ts';
-import { explainClosedWindow, type RefundRequest } from './refund.ts';
 import type { CreateRefundBody } from './refund.schema.ts';
 import { findRefund, insertRefund, sumRefunds } from './refund.sql.ts';
+import { explainClosedWindow, type RefundRequest } from './refund.ts';
 
 export const unknownCheckout = () => notFound('There is no checkout with that checkout_id.');
 
@@ -72,7 +72,8 @@ export async function createRefund(
       merchant_id: merchant.id,
       id,
       number: total,
-      checkout_id,
+      // As we spell it, whatever the case in which it was asked for.
+      checkout_id: checkout.id,
       integration_id: post.caller.id,
       status: 'requested',
       amount,

@@ -5,13 +5,23 @@ import { findListTotal } from '../database/list-totals.sql.ts';
 import { reading } from '../database/transaction.ts';
 import { notFound } from '../http/errors.ts';
 import { answerOnce } from '../http/idempotency.ts';
-import { listedMerchant, listTarget, type MerchantApiDeps, ownMerchant } from '../http/merchant-api.ts';
+import {
+  listedMerchant,
+  listTarget,
+  type MerchantApiDeps,
+  ownMerchant,
+} from '../http/merchant-api.ts';
 import { Links, PageQuery, presentLinks, readPage } from '../http/pagination.ts';
 import { compileSchema, validationFailed } from '../http/validation.ts';
 import type { Merchant } from '../merchants/merchant.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { createRefund, unknownCheckout } from './create-refund.ts';
-import { CreateRefundBody, presentRefund, RefundResource } from './refund.schema.ts';
+import {
+  createRefundOperation,
+  getRefundOperation,
+  listRefundsOperation,
+} from './refund.openapi.ts';
+import { CreateRefundBody, presentRefund, RefundParams, RefundResource } from './refund.schema.ts';
 import { findManagedRefundMerchant, findRefund, listRefunds } from './refund.sql.ts';
 
 export type RefundDeps = MerchantApiDeps & { baseUrl: string };
@@ -24,7 +34,11 @@ export async function refundRoutes(api: FastifyInstance, deps: RefundDeps): Prom
   api.post(
     '/api/refunds',
     {
-      schema: { body: CreateRefundBody, response: { 200: OneRefund } },
+      schema: {
+        operation: createRefundOperation,
+        body: CreateRefundBody,
+        response: { 200: OneRefund },
+      },
       config: {
         endpoint: 'POST /api/refunds',
         members: ['checkout_id', 'amount'],
@@ -47,7 +61,8 @@ export async function refundRoutes(api: FastifyInstance, deps: RefundDeps): Prom
     '/api/refunds/:id',
     {
       schema: {
-        params: Type.Object({ id: Type.String({ format: 'uuid' }) }),
+        operation: getRefundOperation,
+        params: RefundParams,
         response: { 200: OneRefund },
       },
       config: { endpoint: 'GET /api/refunds/{id}', target: refundMerchantId },
@@ -68,6 +83,7 @@ export async function refundRoutes(api: FastifyInstance, deps: RefundDeps): Prom
     '/api/refunds',
     {
       schema: {
+        operation: listRefundsOperation,
         querystring: Type.Object(PageQuery),
         response: { 200: Type.Object({ data: Type.Array(RefundResource), links: Links }) },
       },

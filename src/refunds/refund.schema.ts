@@ -17,6 +17,14 @@ export const CreateRefundBody = Type.Object(
 );
 export type CreateRefundBody = Type.Static<typeof CreateRefundBody>;
 
+export const RefundParams = Type.Object({
+  id: Type.String({
+    format: 'uuid',
+    description: 'The refund request ID.',
+    examples: ['0199b3d0-64e8-7a1b-9c2f-8d7e6f5a4b31'],
+  }),
+});
+
 export const RefundResource = Type.Object(
   {
     id: Type.String({ format: 'uuid', description: 'Refund request ID.' }),

@@ -1,0 +1,69 @@
+/** The walls of the house: who may import whom (CONTRIBUTING.md tells why). */
+const nouns =
+  '^src/(checkouts/checkout|refunds/refund|merchants/merchant|integrations/integration)[.]ts$';
+
+module.exports = {
+  forbidden: [
+    {
+      name: 'no-cycles',
+      severity: 'error',
+      from: {},
+      to: { circular: true, viaOnly: { dependencyTypesNot: ['type-only'] } },
+    },
+    {
+      name: 'shared-is-the-ground',
+      comment: 'What everyone stands on stands on nothing of ours.',
+      severity: 'error',
+      from: { path: '^src/shared/' },
+      to: { path: '^src/', pathNot: '^src/shared/' },
+    },
+    {
+      name: 'nouns-are-pure',
+      comment: 'Types, statuses and rules: no I/O, and nothing above them.',
+      severity: 'error',
+      from: { path: nouns },
+      to: { path: '^src/', pathNot: ['^src/shared/', nouns] },
+    },
+    {
+      name: 'sql-knows-nouns-and-database',
+      comment: 'One function per statement; no rule, no request.',
+      severity: 'error',
+      from: { path: '[.]sql[.]ts$', pathNot: '^src/http/' },
+      to: { path: '^src/', pathNot: ['^src/(shared|database)/', nouns, '[.]sql[.]ts$'] },
+    },
+    {
+      name: 'routes-are-registered-by-name',
+      severity: 'error',
+      from: { pathNot: '^src/app[.]ts$' },
+      to: { path: '[.]routes[.]ts$' },
+    },
+    {
+      name: 'the-command-line-is-on-top',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '^src/cli/' },
+      to: { path: '^src/cli/' },
+    },
+    {
+      name: 'the-product-does-not-need-its-tests',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '[.]test[.]ts$' },
+      to: { path: '^(test|bench)/' },
+    },
+    {
+      name: 'no-development-packages-in-the-product',
+      severity: 'error',
+      from: { path: '^src/', pathNot: '[.]test[.]ts$' },
+      to: { dependencyTypes: ['npm-dev'] },
+    },
+    { name: 'resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
+  ],
+  options: {
+    doNotFollow: { path: 'node_modules' },
+    // The compiler that we check with has no API yet; this parser needs none.
+    parser: 'swc',
+    enhancedResolveOptions: {
+      exportsFields: ['exports'],
+      conditionNames: ['import', 'require', 'node', 'default', 'types'],
+    },
+  },
+};

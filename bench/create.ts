@@ -1,0 +1,130 @@
+import { mkdtempSync, writeFileSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import pg from 'pg';
+import { has, load, run } from './load.ts';
+import { type Account, createAccount, serve, signedCheckout, startDatabase } from './service.ts';
+
+const connections = 64;
+
+export type CreateResult = {
+  bare: number;
+  bareTool: string;
+  service: number;
+  processes: number;
+  p50: number;
+  p99: number;
+  memory: number;
+  failures: number;
+};
+
+/**
+ * Checkouts created over HTTP (signed, authenticated, counted, validated, committed with fsync)
+ * beside the same row inserted by a bare client, in turns on the same server.
+ */
+export async function benchCreate(
+  options: { seconds: number; processes: number; port: number; rounds: number },
+  progress: (text: string) => void,
+): Promise<CreateResult> {
+  const { server, deps, stop } = await startDatabase();
+  try {
+    const account = await createAccount(deps);
+    const insertion = await bareInsertion(server.url, account);
+    const service = await serve(server.url, options.processes, options.port);
+    try {
+      const request = signedCheckout(account, service.url);
+      progress('create: warming up');
+      await load(request, { connections, seconds: 2 });
+      await insertion.run(1);
+      const bare: number[] = [];
+      const served: Awaited<ReturnType<typeof load>>[] = [];
+      for (let round = 1; round <= options.rounds; round += 1) {
+        progress(`create: round ${round} of ${options.rounds}, bare inserts`);
+        bare.push(await insertion.run(options.seconds));
+        progress(`create: round ${round} of ${options.rounds}, over HTTP`);
+        served.push(await load(request, { connections, seconds: options.seconds }));
+      }
+      return {
+        bare: median(bare),
+        bareTool: insertion.tool,
+        service: median(served.map((one) => one.perSecond)),
+        processes: options.processes,
+        p50: median(served.map((one) => one.p50)),
+        p99: median(served.map((one) => one.p99)),
+        memory: Math.max(...service.memory()),
+        failures: served.reduce((sum, one) => sum + one.failures, 0),
+      };
+    } finally {
+      await service.stop();
+    }
+  } finally {
+    await stop();
+  }
+}
+
+export function median(values: number[]): number {
+  return [...values].sort((a, b) => a - b)[Math.floor(values.length / 2)] ?? 0;
+}
+
+const columns = `merchant_id, id, number, integration_id, status, amount, currency,
+  client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms, signed,
+  created_at, expires_at`;
+
+/** One row per transaction, prepared, from as many clients as the load over HTTP has. */
+async function bareInsertion(
+  url: string,
+  account: Account,
+): Promise<{ tool: string; run(seconds: number): Promise<number> }> {
+  const { checkout } = JSON.parse(signedCheckout(account, '').body);
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  // Numbers out of the way of the service's own.
+  await client.query('create sequence bench_numbers start 1000000000');
+  await client.end();
+  const literal = (value: unknown) =>
+    `'${(typeof value === 'string' ? value : JSON.stringify(value)).replaceAll("'", "''")}'`;
+  const statement = `insert into checkouts (${columns}) values (${literal(account.merchant.id)},
+    gen_random_uuid(), nextval('bench_numbers'), ${literal(account.id)}, 'received',
+    ${checkout.amount}, 'ZAR', ${literal(checkout.client_reference_id)},
+    ${literal(checkout.notify_url)}, ${literal(checkout.success_url)},
+    ${literal(checkout.cancel_url)}, ${literal(checkout.customer)},
+    ${literal(checkout.line_items)}, '{1,3,6,12}', true, now(), now() + interval '30 minutes')`;
+  if (!has('pgbench')) {
+    return { tool: 'pg client', run: (seconds) => insertWithClients(url, statement, seconds) };
+  }
+  const script = join(mkdtempSync(join(tmpdir(), 'tranche-bench-')), 'insert.sql');
+  writeFileSync(script, `${statement.replaceAll(/\s+/g, ' ')};\n`);
+  return {
+    tool: 'pgbench',
+    async run(seconds) {
+      const stdout = await run('pgbench', [
+        ...['-n', '-M', 'prepared', '-c', String(connections), '-j', '2'],
+        ...['-T', String(seconds), '-f', script, url],
+      ]);
+      return Number(/tps = ([\d.]+)/.exec(stdout)?.[1]);
+    },
+  };
+}
+
+async function insertWithClients(url: string, text: string, seconds: number): Promise<number> {
+  const clients = await Promise.all(
+    Array.from({ length: connections }, async () => {
+      const client = new pg.Client({ connectionString: url });
+      await client.connect();
+      return client;
+    }),
+  );
+  const start = performance.now();
+  let inserted = 0;
+  await Promise.all(
+    clients.map(async (client) => {
+      while (performance.now() - start < seconds * 1000) {
+        await client.query({ name: 'insert', text });
+        inserted += 1;
+      }
+    }),
+  );
+  const elapsed = (performance.now() - start) / 1000;
+  await Promise.all(clients.map((client) => client.end()));
+  return inserted / elapsed;
+}

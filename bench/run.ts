@@ -1,0 +1,78 @@
+import { benchCreate } from './create.ts';
+import { benchLists } from './lists.ts';
+import { benchStart } from './start.ts';
+
+// npm run bench                everything, about four minutes
+// npm run bench -- create      one part: create, lists or start
+// npm run bench -- --quick     shorter rounds, fewer rows
+//
+// Machines are shared and noisy: what counts is the ratio of two things measured in turns in one
+// run, never a time by itself.
+
+const args = process.argv.slice(2);
+const quick = args.includes('--quick');
+const parts = args.filter((arg) => !arg.startsWith('-'));
+const wanted = (part: string) => parts.length === 0 || parts.includes(part);
+const port = 4700;
+
+type Row = { what: string; measured: string; goal: string; met: boolean };
+const rows: Row[] = [];
+const row = (what: string, measured: string, goal: string, met: boolean) => {
+  rows.push({ what, measured, goal, met });
+};
+const ratio = (value: number) => `${value.toFixed(2)} ×`;
+
+const shows = process.stderr.isTTY && !process.env.CI;
+const progress = (text: string) => {
+  process.stderr.write(shows ? `\r\x1b[K${text}` : `${text}\n`);
+};
+
+if (wanted('create')) {
+  for (const processes of [1, 2]) {
+    const options = { seconds: quick ? 3 : 6, rounds: quick ? 1 : 3, processes, port };
+    const result = await benchCreate(options, progress);
+    const what = `create, ${processes} process${processes > 1 ? 'es' : ''}`;
+    const speed = result.service / result.bare;
+    const counts = `${Math.round(result.service)}/s of ${Math.round(result.bare)}/s by ${result.bareTool}`;
+    // The goal is for one process per core; a single one is shown beside it.
+    row(
+      what,
+      `${ratio(speed)}  ${counts}`,
+      processes > 1 ? '≥ 0.80 ×' : '',
+      speed >= 0.8 || processes === 1,
+    );
+    row(
+      `${what}, p99 to p50`,
+      ratio(result.p99 / result.p50),
+      '< 5 ×',
+      result.p99 < 5 * result.p50,
+    );
+    row(`${what}, memory`, `${Math.round(result.memory)} MB`, '< 250 MB', result.memory < 250);
+    row(`${what}, failures`, String(result.failures), '0', result.failures === 0);
+  }
+}
+if (wanted('lists')) {
+  const many = quick ? 200_000 : 2_000_000;
+  const options = { few: 1000, many, seconds: quick ? 1 : 2, rounds: quick ? 3 : 5, port };
+  for (const { what, few, many: large } of await benchLists(options, progress)) {
+    const growth = large / few;
+    row(`${what}, ${many} to 1000 rows`, ratio(growth), '≤ 1.30 ×', growth <= 1.3);
+  }
+}
+if (wanted('start')) {
+  const seconds = await benchStart({ rounds: quick ? 1 : 5, port }, progress);
+  row('npm start until ready', `${seconds.toFixed(2)} s`, '< 3 s', seconds < 3);
+}
+if (shows) process.stderr.write('\r\x1b[K');
+
+const width = (column: 'what' | 'measured' | 'goal') =>
+  Math.max(...rows.map((one) => one[column].length));
+for (const { what, measured, goal, met } of rows) {
+  const cells = [
+    what.padEnd(width('what')),
+    measured.padEnd(width('measured')),
+    goal.padEnd(width('goal')),
+  ];
+  process.stdout.write(`${cells.join('  ')}  ${goal === '' ? '' : met ? 'met' : 'missed'}\n`);
+}
+process.exitCode = rows.every((one) => one.met) ? 0 : 1;

@@ -1,0 +1,173 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { readConfig } from '../src/config.ts';
+import { openDatabase } from '../src/database/database.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/database/embedded.ts';
+import { claimInstallation } from '../src/database/installation.ts';
+import { migrate } from '../src/database/migrate.ts';
+import { endpointLimits } from '../src/http/rate-limits.ts';
+import {
+  createIntegration,
+  type IssuedCredentials,
+} from '../src/integrations/create-integration.ts';
+import { setLimit } from '../src/integrations/set-limit.ts';
+import { createDeps, type Deps } from '../src/main.ts';
+import { createMerchant } from '../src/merchants/create-merchant.ts';
+import type { Merchant } from '../src/merchants/merchant.ts';
+import { timestamp } from '../src/shared/clock.ts';
+
+const log = pino({ level: 'warn' });
+const masterKey = Buffer.alloc(32, 1).toString('base64');
+
+export type Account = IssuedCredentials & { merchant: Merchant };
+
+/** A PostgreSQL of the bench's own, with the settings of the embedded one: fsync is on. */
+export async function startDatabase(): Promise<{
+  server: EmbeddedPostgres;
+  deps: Deps;
+  stop(): Promise<void>;
+}> {
+  const folder = mkdtempSync(join(tmpdir(), 'tranche-bench-'));
+  // As root the server runs as another user, who has to get to its data.
+  chmodSync(folder, 0o711);
+  const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data'), log });
+  const config = readConfig({ MASTER_KEY: masterKey });
+  const deps = await createDeps(
+    { ...config, databaseUrl: server.url, rateLimitStore: 'memory' },
+    log,
+    { maxConnections: 2 },
+  );
+  await migrate(deps.database, deps);
+  await claimInstallation(deps.database.db, 'sandbox', timestamp(deps.clock.now()));
+  return {
+    server,
+    deps,
+    async stop() {
+      await deps.close();
+      await server.stop();
+      rmSync(folder, { recursive: true, force: true });
+    },
+  };
+}
+
+/** A merchant whose limits do not limit: they are checked all the same. */
+export async function createAccount(deps: Deps): Promise<Account> {
+  const merchant = await createMerchant(deps, 'bench', {
+    name: 'Bench',
+    territory: 'ZA',
+    rules: [{ from_amount: 10_000, to_amount: 2_000_000, terms: [1, 3, 6, 12] }],
+  });
+  const integration = await createIntegration(deps, 'bench', {
+    merchant_id: merchant.id,
+    refund_mode: 'manual',
+  });
+  for (const endpoint of Object.keys(endpointLimits)) {
+    await setLimit(deps, 'bench', {
+      id: integration.id,
+      endpoint,
+      max_requests: 1_000_000_000,
+      window_seconds: 3600,
+    });
+  }
+  return { ...integration, merchant };
+}
+
+export type RunningService = {
+  url: string;
+  /** Resident memory of each serving process, in MB. */
+  memory(): number[];
+  stop(): Promise<void>;
+};
+
+/** `tranche serve` as an operator runs it. */
+export async function serve(
+  databaseUrl: string,
+  processes: number,
+  port: number,
+): Promise<RunningService> {
+  const child = spawn(
+    process.execPath,
+    ['src/cli/main.ts', 'serve', '--processes', String(processes), '--role', 'web'],
+    {
+      cwd: new URL('..', import.meta.url),
+      env: {
+        ...process.env,
+        DATABASE_URL: databaseUrl,
+        MASTER_KEY: masterKey,
+        PORT: String(port),
+        HOST: '127.0.0.1',
+        LOG_LEVEL: 'warn',
+      },
+      stdio: ['ignore', 'inherit', 'inherit'],
+    },
+  );
+  const url = `http://127.0.0.1:${port}`;
+  await untilReady(url, child);
+  return {
+    url,
+    memory: () => servingPids(child, processes).map(residentMegabytes),
+    async stop() {
+      child.kill('SIGTERM');
+      await new Promise((resolve) => child.once('exit', resolve));
+    },
+  };
+}
+
+async function untilReady(url: string, child: ChildProcess): Promise<void> {
+  for (let tries = 0; tries < 400; tries += 1) {
+    if (child.exitCode !== null) throw new Error('the service ended before it was ready');
+    const answer = await fetch(`${url}/readyz`).catch(() => null);
+    if (answer?.ok) return;
+    await new Promise((resolve) => setTimeout(resolve, 25));
+  }
+  throw new Error('the service did not get ready');
+}
+
+function servingPids(child: ChildProcess, processes: number): number[] {
+  const pid = child.pid ?? 0;
+  if (processes === 1) return [pid];
+  const children = readFileSync(`/proc/${pid}/task/${pid}/children`, 'utf8');
+  return children.trim().split(' ').map(Number);
+}
+
+function residentMegabytes(pid: number): number {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8');
+  return Number(/VmHWM:\s+(\d+) kB/.exec(status)?.[1] ?? 0) / 1024;
+}
+
+export function signedCheckout(account: Account, url: string) {
+  const body = JSON.stringify({
+    checkout: {
+      amount: 150_000,
+      currency: 'ZAR',
+      client_reference_id: 'order-1001',
+      notify_url: 'https://shop.example/tranche/callback',
+      success_url: 'https://shop.example/orders/1001/paid',
+      cancel_url: 'https://shop.example/cart',
+      customer: {
+        email: 'thandi@example.com',
+        first_name: 'Thandi',
+        last_name: 'Nkosi',
+        phone_number: '+27821234567',
+      },
+      line_items: [
+        { name: 'Hiking boots', amount: 120_000, quantity: 1 },
+        { name: 'Socks', amount: 15_000, quantity: 2 },
+      ],
+    },
+  });
+  return {
+    url: `${url}/api/checkouts`,
+    method: 'POST' as const,
+    body,
+    headers: {
+      authorization: `Bearer ${account.client_secret}`,
+      'content-type': 'application/json',
+      'x-signature': createHmac('sha512', account.signing_key).update(body).digest('base64'),
+    },
+  };
+}

@@ -1,0 +1,119 @@
+import { readFile } from 'node:fs/promises';
+import { userInfo } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { type Config, readConfig } from '../config.ts';
+import { type Database, openDatabase } from '../database/database.ts';
+import { claimInstallation } from '../database/installation.ts';
+import { isMigrated } from '../database/migrate.ts';
+import { isTransient } from '../database/transaction.ts';
+import type { IntegrationDeps } from '../integrations/create-integration.ts';
+import { checkMasterKeys, findMasterKeys } from '../master-key.ts';
+import { type OperatorDeps, OperatorError } from '../operators/operate.ts';
+import { timestamp } from '../shared/clock.ts';
+import { createSealing } from '../shared/sealing.ts';
+import type { Context } from './command.ts';
+
+export type Connection = OperatorDeps & { config: Config; operator: string };
+
+/** The database as it is, perhaps not migrated yet: `DATABASE_URL`, or the running sandbox's. */
+export async function withDatabase<T>(
+  context: Pick<Context, 'env' | 'clock' | 'random'>,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  const config = readConfig(context.env);
+  const url = config.databaseUrl ?? (await findSandboxDatabase(config.dataDir));
+  const database = openDatabase(url, { log: pino({ level: 'silent' }), maxConnections: 2 });
+  try {
+    await knock(database, config);
+    return await work({
+      config,
+      database,
+      clock: context.clock,
+      random: context.random,
+      operator: config.operator ?? systemUser(),
+    });
+  } finally {
+    await database.close();
+  }
+}
+
+/** A migrated database of our own environment. */
+export async function withMigrated<T>(
+  context: Pick<Context, 'env' | 'clock' | 'random'>,
+  work: (connection: Connection) => Promise<T>,
+): Promise<T> {
+  return await withDatabase(context, async (connection) => {
+    const { database, config, clock } = connection;
+    if (!(await isMigrated(database))) {
+      throw new OperatorError(
+        'The database is not at the version of this program. Run `tranche database migrate`, or start the service, which does the same.',
+      );
+    }
+    await claimInstallation(database.db, config.environment, timestamp(clock.now()));
+    return await work(connection);
+  });
+}
+
+/** The same with the master key, for what issues or opens credentials. */
+export async function withSealing<T>(
+  context: Pick<Context, 'env' | 'clock' | 'random'>,
+  work: (connection: Connection & IntegrationDeps) => Promise<T>,
+): Promise<T> {
+  return await withMigrated(context, async (connection) => {
+    const { config, database, random } = connection;
+    const masterKeys = await findMasterKeys(config);
+    await checkMasterKeys(database.db, masterKeys);
+    const sealing = createSealing(masterKeys, random);
+    return await work({ ...connection, environment: config.environment, sealing });
+  });
+}
+
+const noSandbox = (dataDir: string) =>
+  new OperatorError(
+    `No running sandbox in ${dataDir}. Start one with npm start, or set DATABASE_URL.`,
+  );
+
+/** A running sandbox says in its data folder where its database is. */
+async function findSandboxDatabase(dataDir: string): Promise<string> {
+  try {
+    const { database_url } = JSON.parse(await readFile(join(dataDir, 'sandbox.json'), 'utf8'));
+    if (typeof database_url === 'string') return database_url;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'EACCES') {
+      throw new OperatorError(
+        `The sandbox in ${dataDir} belongs to another user: run this as that user.`,
+      );
+    }
+  }
+  throw noSandbox(dataDir);
+}
+
+/** Asks once, without the patience that a request has, and says where nobody answered. */
+async function knock(database: Database, config: Config): Promise<void> {
+  try {
+    await database.pool.query('select');
+  } catch (error) {
+    // A sandbox that was killed leaves its file behind; what is at its address now is not ours.
+    if (config.databaseUrl === null) throw noSandbox(config.dataDir);
+    const { host } = new URL(config.databaseUrl);
+    const { message, code } = error as Error & { code?: string };
+    const reason = message || code || 'no answer';
+    throw new OperatorError(
+      isTransient(error)
+        ? `The database at ${host} does not answer (${reason}). Check DATABASE_URL, and that the server runs.`
+        : `The database at ${host} refuses the connection (${reason}). Check DATABASE_URL.`,
+      { cause: error },
+    );
+  }
+}
+
+function systemUser(): string {
+  try {
+    return userInfo().username;
+  } catch {
+    // A container may run under a number that no account has.
+    return `user ${process.getuid?.() ?? 'unknown'}`;
+  }
+}

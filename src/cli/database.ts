@@ -1,0 +1,70 @@
+import { pino } from 'pino';
+import { distributeDatabase } from '../database/distribute-database.ts';
+import { claimInstallation } from '../database/installation.ts';
+import { migrate } from '../database/migrate.ts';
+import { operate } from '../operators/operate.ts';
+import { timestamp } from '../shared/clock.ts';
+import { type CommandGroup, command } from './command.ts';
+import { withDatabase, withMigrated } from './connect.ts';
+
+const migrateCommand = command({
+  name: 'database migrate',
+  summary: 'bring the database up to this version',
+  usage: [''],
+  help: `Applies the migrations that the database lacks, all or none. The service does the same at its
+start. A database belongs to the environment (TRANCHE_ENV) that first used it, for ever.
+
+  DATABASE_URL=postgres://… TRANCHE_ENV=production tranche database migrate`,
+  options: {},
+  async run({ print, ...context }) {
+    const migrated = await withDatabase(context, async ({ database, clock, config }) => {
+      const version = await migrate(database, { clock, log: pino({ level: 'silent' }) });
+      await claimInstallation(database.db, config.environment, timestamp(clock.now()));
+      return { version, environment: config.environment };
+    });
+    print(
+      migrated,
+      () => `The ${migrated.environment} database is at migration ${migrated.version}.`,
+    );
+    return 0;
+  },
+});
+
+const distribute = command({
+  name: 'database distribute',
+  summary: 'spread the tables over a Citus cluster',
+  usage: [''],
+  help: `On a PostgreSQL with the Citus extension: distributes the migrated tables by merchant, and puts
+the small shared ones on every node. Stop the service first. It can be run again: tables that
+are distributed already are left alone. One PostgreSQL server needs none of this.
+
+  DATABASE_URL=postgres://coordinator/tranche tranche database distribute`,
+  options: {},
+  async run({ terminal, print, ...context }) {
+    const distributed = await withMigrated(context, async (connection) => {
+      const tables = await distributeDatabase(connection.database, (table, index, count) =>
+        terminal.progress(`${index + 1} of ${count} tables: ${table}`),
+      );
+      if (tables.length > 0) {
+        await operate(connection, connection.operator, 'database distribute', async () => ({
+          subject_id: null,
+          details: { tables },
+          result: null,
+        }));
+      }
+      return tables;
+    }).finally(() => terminal.endProgress());
+    print({ distributed }, () =>
+      distributed.length === 0
+        ? 'All tables were distributed already.'
+        : `Distributed: ${distributed.join(', ')}.`,
+    );
+    return 0;
+  },
+});
+
+export const database: CommandGroup = {
+  name: 'database',
+  summary: 'migrations, and growing beyond one server',
+  commands: [migrateCommand, distribute],
+};

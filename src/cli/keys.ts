@@ -1,0 +1,48 @@
+import { reencryptKeys } from '../integrations/reencrypt-keys.ts';
+import { OperatorError } from '../operators/operate.ts';
+import { type CommandGroup, command } from './command.ts';
+import { withSealing } from './connect.ts';
+
+const reencrypt = command({
+  name: 'keys reencrypt',
+  summary: 'put all signing keys under a new master key',
+  usage: [''],
+  help: `Re-encrypts the signing keys that are under a previous master key. To change the master key:
+
+  1. Restart the service with MASTER_KEY set to the new one and
+     MASTER_KEY_PREVIOUS to the old one.
+  2. Run this, with the same settings. It can be interrupted and run again.
+  3. A day later, restart the service without MASTER_KEY_PREVIOUS. Until then
+     payment pages and repeated answers may still need it.
+
+  MASTER_KEY=… MASTER_KEY_PREVIOUS=… tranche keys reencrypt`,
+  options: {},
+  async run({ terminal, print, ...context }) {
+    const done = await withSealing(context, (connection) =>
+      reencryptKeys(connection, connection.operator, {
+        onProgress: ({ examined, reencrypted }) =>
+          terminal.progress(`${examined} signing keys examined, ${reencrypted} re-encrypted`),
+      }),
+    ).finally(() => terminal.endProgress());
+    const { examined, reencrypted, unreadable } = done;
+    if (unreadable.length > 0) {
+      throw new OperatorError(
+        `${unreadable.length} of ${examined} signing keys do not open under MASTER_KEY or MASTER_KEY_PREVIOUS ` +
+          `(re-encrypted: ${reencrypted}). Run this again with the master key that they are under as ` +
+          `MASTER_KEY_PREVIOUS, or rotate them: ${unreadable.slice(0, 5).join(', ')}${unreadable.length > 5 ? ', …' : ''}`,
+      );
+    }
+    print(
+      { examined, reencrypted },
+      () =>
+        `${examined} signing keys are under the current master key; ${reencrypted} of them were re-encrypted now.`,
+    );
+    return 0;
+  },
+});
+
+export const keys: CommandGroup = {
+  name: 'keys',
+  summary: 'the master key and what it protects',
+  commands: [reencrypt],
+};

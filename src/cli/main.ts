@@ -1,0 +1,241 @@
+import { parseArgs } from 'node:util';
+import manifest from '../../package.json' with { type: 'json' };
+import { FateUnknown } from '../database/transaction.ts';
+import { type Clock, systemClock } from '../shared/clock.ts';
+import { type Random, systemRandom } from '../shared/random.ts';
+import { type Command, type CommandGroup, UsageError } from './command.ts';
+import { database } from './database.ts';
+import { integrations } from './integrations.ts';
+import { keys } from './keys.ts';
+import { merchants } from './merchants.ts';
+import { nearest } from './nearest.ts';
+import { sandbox } from './sandbox.ts';
+import { serve } from './serve.ts';
+import { createTerminal, fill, type Output, type Terminal } from './terminal.ts';
+
+const entries: (Command | CommandGroup)[] = [
+  sandbox,
+  serve,
+  merchants,
+  integrations,
+  keys,
+  database,
+];
+const commands = entries.flatMap((entry) => ('commands' in entry ? entry.commands : [entry]));
+
+export type Io = {
+  stdout: Output;
+  stderr: Output;
+  env: NodeJS.ProcessEnv;
+  clock?: Clock;
+  random?: Random;
+};
+
+/** Runs one command and returns its exit code: 0, 1 when it was refused, 2 when it was mistyped. */
+export async function runCli(argv: string[], io: Io): Promise<number> {
+  const terminal = createTerminal(io);
+  try {
+    return await dispatch(argv, io, terminal);
+  } catch (error) {
+    io.stderr.write(`tranche: ${explain(error)}\n`);
+    return error instanceof UsageError ? 2 : 1;
+  }
+}
+
+async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<number> {
+  const say = (text: string) => {
+    io.stdout.write(`${text}\n`);
+    return 0;
+  };
+  // The only option that may stand before the command.
+  const leading = argv[0] === '--json' ? ['--json'] : [];
+  const words = argv.slice(leading.length);
+  const [first] = words;
+  if (first === '--version' || first === '-V') return say(manifest.version);
+  if (first === undefined || first === '--help' || first === '-h') return say(helpOnAll(terminal));
+  if (first === 'help') {
+    const topic = words.slice(1);
+    if (topic.length === 0) return say(helpOnAll(terminal));
+    const found = find(topic);
+    return say('commands' in found ? helpOnGroup(terminal, found) : helpOn(terminal, found));
+  }
+  if (first.startsWith('-')) {
+    throw new UsageError(`Options come after the command. \`tranche --help\` lists the commands.`);
+  }
+
+  const found = find(words);
+  if ('commands' in found) {
+    const asked = words.slice(1).some((word) => word === '--help' || word === '-h');
+    if (asked || words.length === 1) {
+      const help = helpOnGroup(terminal, found);
+      if (asked) return say(help);
+      io.stderr.write(`${help}\n`);
+      return 2;
+    }
+    const known = found.commands.map(({ name }) => name.slice(found.name.length + 1));
+    throw new UsageError(
+      `There is no command "${words.slice(0, 2).join(' ')}".${suggest(words[1] ?? '', known, `tranche ${found.name} `)} \`tranche ${found.name} --help\` lists them.`,
+    );
+  }
+  const rest = [...leading, ...words.slice(found.name.split(' ').length)];
+  const { values, positionals } = parse(found, rest);
+  if (values.help) return say(helpOn(terminal, found));
+  checkPositionals(found, positionals);
+  const json = values.json === true;
+  const code = await found.run({
+    values,
+    positionals,
+    env: io.env,
+    clock: io.clock ?? systemClock,
+    random: io.random ?? systemRandom,
+    json,
+    terminal,
+    print: (answer, human) => say(json ? JSON.stringify(answer) : human()),
+  });
+  return code ?? 0;
+}
+
+/** The command that the words begin with, else the group that the first word names. */
+function find(words: string[]): Command | CommandGroup {
+  const [first = '', second = ''] = words;
+  const exact = commands.find(({ name }) => name === first || name === `${first} ${second}`);
+  const entry = exact ?? entries.find(({ name }) => name === first);
+  if (entry) return entry;
+  const known = entries.map(({ name }) => name);
+  throw new UsageError(
+    `There is no command "${first}".${suggest(first, known, 'tranche ')} \`tranche --help\` lists them.`,
+  );
+}
+
+const everywhere = {
+  json: { type: 'boolean' },
+  help: { type: 'boolean', short: 'h' },
+} as const;
+
+/** `parseArgs` with messages that name the fix. */
+function parse(command: Command, args: string[]) {
+  const options = { ...command.options, ...everywhere };
+  const { values, positionals, tokens } = parseArgs({
+    args,
+    options,
+    strict: false,
+    allowPositionals: true,
+    tokens: true,
+  });
+  const seen = new Set<string>();
+  for (const token of tokens) {
+    if (token.kind !== 'option') continue;
+    const { name, rawName, value, inlineValue } = token;
+    const option = Object.hasOwn(options, name) ? options[name] : undefined;
+    if (!option) {
+      const known = Object.keys(options);
+      throw new UsageError(
+        `\`tranche ${command.name}\` has no option ${rawName}.${suggest(name, known, '--')} \`tranche ${command.name} --help\` lists them.`,
+      );
+    }
+    if (option.type === 'boolean' && value !== undefined) {
+      throw new UsageError(`${rawName} takes no value.`);
+    }
+    if (option.type === 'string') {
+      if (value === undefined) throw new UsageError(`${rawName} needs a value.`);
+      // What looks like an option is more likely one than a value.
+      if (!inlineValue && value.startsWith('-')) {
+        throw new UsageError(
+          `${rawName} needs a value. If it is "${value}", write ${rawName}=${value}.`,
+        );
+      }
+      if (seen.has(name) && !option.multiple) throw new UsageError(`${rawName} is given twice.`);
+    }
+    seen.add(name);
+  }
+  return { values, positionals };
+}
+
+function checkPositionals(command: Command, given: string[]): void {
+  const names = command.positionals ?? [];
+  const missing = names.findIndex((_, index) => (given[index] ?? '').trim() === '');
+  if (missing >= 0) {
+    throw new UsageError(`${names[missing]} is missing.\n${usageOf(command)}`);
+  }
+  const surplus = given[names.length];
+  if (surplus !== undefined) {
+    throw new UsageError(`"${surplus}" is one argument too many.\n${usageOf(command)}`);
+  }
+}
+
+function suggest(word: string, known: string[], prefix: string): string {
+  const near = nearest(word, known);
+  return near === null ? '' : ` Did you mean ${prefix}${near}?`;
+}
+
+function usageOf({ name, usage }: Command): string {
+  return (
+    usage
+      .map((line, index) =>
+        `${index === 0 ? 'Usage:' : '      '} tranche ${name} ${line}`.trimEnd(),
+      )
+      // The last option goes to a line of its own where they do not all fit.
+      .map((line) =>
+        line.length <= 80 ? line : line.replace(/ (?=\[?--(?!.* \[?--))/, `\n${' '.repeat(9)}`),
+      )
+      .join('\n')
+  );
+}
+
+function helpOn(terminal: Terminal, command: Command): string {
+  const paragraphs = command.help.split('\n\n').map(fill);
+  const example = terminal.accent(paragraphs.pop() ?? '');
+  return `${usageOf(command)}
+
+${[...paragraphs, example].join('\n\n')}
+
+--json prints one JSON object and nothing else.`;
+}
+
+function helpOnGroup(terminal: Terminal, group: CommandGroup): string {
+  return `tranche ${group.name}: ${group.summary}
+
+${listOf(terminal, group.commands)}
+
+\`tranche ${group.commands[0]?.name} --help\` says more, with an example.`;
+}
+
+function helpOnAll(terminal: Terminal): string {
+  return `${terminal.accent('▮▯▯')} Tranche: instalment checkout and refund service
+
+Usage: tranche COMMAND [options]
+
+${listOf(terminal, commands)}
+
+Every command takes --json (one JSON object, for programs) and --help.
+They talk to the sandbox that runs in DATA_DIR (.tranche), or to DATABASE_URL.
+
+${terminal.accent('  tranche merchants create --help')}`;
+}
+
+function listOf(terminal: Terminal, listed: Command[]): string {
+  const width = Math.max(...listed.map(({ name }) => name.length));
+  return listed
+    .map(({ name, summary }) => `  ${terminal.accent(name.padEnd(width))}  ${summary}`)
+    .join('\n');
+}
+
+/** A defect of ours comes with its place; everything else is a sentence that says what to do. */
+function explain(error: unknown): string {
+  if (!(error instanceof Error)) return String(error);
+  if (error instanceof FateUnknown) {
+    return 'The connection to the database broke at the very end. Look whether the change was made before you make it again.';
+  }
+  const isDefect =
+    error.name === 'AssertionError' ||
+    [TypeError, RangeError, ReferenceError].some((kind) => error instanceof kind);
+  return (isDefect && error.stack) || error.message || String(error);
+}
+
+if (import.meta.main) {
+  // Whoever reads our output may have seen enough (`| head`).
+  process.stdout.on('error', (error: NodeJS.ErrnoException) => {
+    process.exit(error.code === 'EPIPE' ? 0 : 1);
+  });
+  process.exitCode = await runCli(process.argv.slice(2), process);
+}

@@ -1,0 +1,182 @@
+import { reading } from '../database/transaction.ts';
+import { listIntegrations } from '../integrations/integration.sql.ts';
+import { changeRules } from '../merchants/change-rules.ts';
+import { createMerchant } from '../merchants/create-merchant.ts';
+import { findMerchant, listMerchants } from '../merchants/merchant.sql.ts';
+import type { Merchant, Rule } from '../merchants/merchant.ts';
+import { OperatorError } from '../operators/operate.ts';
+import { showMoney } from '../shared/money.ts';
+import { isUuid } from '../shared/uuid.ts';
+import { type CommandGroup, command, required, UsageError } from './command.ts';
+import { withMigrated } from './connect.ts';
+import { fields, showTime, type Terminal, table } from './terminal.ts';
+
+const rulesHelp = `Rules are a JSON list of amount bands in cents, inclusive at both ends, ascending and not
+overlapping; each has its instalment terms in months, ascending, where 1 means once-off.`;
+const rulesExample = `'[{"from_amount":10000,"to_amount":2000000,"terms":[1,3,6]}]'`;
+
+const create = command({
+  name: 'merchants create',
+  summary: 'add a shop',
+  usage: ['--name NAME --rules JSON [--territory ZA]'],
+  help: `Adds a merchant. The name is what shoppers see; the territory gives the currency and what
+"local time" means. To let it call the API, create an integration next.
+
+${rulesHelp}
+
+  tranche merchants create --name 'Bean There' \\
+    --rules ${rulesExample}`,
+  options: {
+    name: { type: 'string' },
+    rules: { type: 'string' },
+    territory: { type: 'string', default: 'ZA' },
+  },
+  async run({ values, terminal, print, ...context }) {
+    const name = required(values.name, 'name');
+    const rules = readRules(values.rules);
+    const merchant = await withMigrated(context, (connection) =>
+      createMerchant(connection, connection.operator, { name, territory: values.territory, rules }),
+    );
+    print(
+      present(merchant),
+      () => `${describe(terminal, merchant)}
+
+Next, its credentials: ${terminal.accent(`tranche integrations create --merchant ${merchant.id}`)}`,
+    );
+    return 0;
+  },
+});
+
+const list = command({
+  name: 'merchants list',
+  summary: 'all shops, the oldest first',
+  usage: [''],
+  help: `Lists the merchants, the oldest first, with the amounts that they accept.
+
+  tranche merchants list --json`,
+  options: {},
+  async run({ terminal, print, ...context }) {
+    const merchants = await withMigrated(context, (connection) =>
+      reading(connection, listMerchants),
+    );
+    print({ data: merchants.map(present) }, () =>
+      merchants.length === 0
+        ? 'There are no merchants yet. Add one with `tranche merchants create`.'
+        : table(
+            terminal,
+            ['ID', 'NAME', 'ACCEPTS'],
+            merchants.map((merchant) => [merchant.id, merchant.name, amountsOf(merchant)]),
+            'NAME',
+          ),
+    );
+    return 0;
+  },
+});
+
+const show = command({
+  name: 'merchants show',
+  summary: 'one shop with its rules',
+  usage: ['ID'],
+  help: `Shows a merchant, its rules, and how many integrations act for it.
+
+  tranche merchants show 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c`,
+  positionals: ['ID'],
+  options: {},
+  async run({ positionals: [id = ''], terminal, print, ...context }) {
+    const { merchant, integrations } = await withMigrated(context, (connection) =>
+      reading(connection, async (db) => {
+        const merchant = isUuid(id) ? await findMerchant(db, id) : null;
+        if (!merchant) throw noMerchant(id);
+        return { merchant, integrations: await listIntegrations(db, id) };
+      }),
+    );
+    print(
+      present(merchant),
+      () => `${describe(terminal, merchant)}
+
+${integrations.length} ${integrations.length === 1 ? 'integration acts' : 'integrations act'} for it: tranche integrations list --merchant ${id}`,
+    );
+    return 0;
+  },
+});
+
+const rules = command({
+  name: 'merchants rules',
+  summary: "change a shop's amount bands and terms",
+  usage: ['ID --rules JSON'],
+  help: `Replaces a merchant's rules. Checkouts that exist keep the terms that they were created with.
+
+${rulesHelp}
+
+  tranche merchants rules 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c \\
+    --rules ${rulesExample}`,
+  positionals: ['ID'],
+  options: { rules: { type: 'string' } },
+  async run({ positionals: [id = ''], values, terminal, print, ...context }) {
+    const wanted = { id, rules: readRules(values.rules) };
+    const merchant = await withMigrated(context, (connection) =>
+      changeRules(connection, connection.operator, wanted),
+    );
+    print(present(merchant), () => describe(terminal, merchant));
+    return 0;
+  },
+});
+
+export const merchants: CommandGroup = {
+  name: 'merchants',
+  summary: 'shops and what they accept',
+  commands: [create, list, show, rules],
+};
+
+export const noMerchant = (id: string) =>
+  new OperatorError(
+    `There is no merchant ${id}. \`tranche merchants list\` shows those that there are.`,
+  );
+
+function readRules(text: string | undefined): unknown {
+  try {
+    return JSON.parse(required(text, 'rules'));
+  } catch (error) {
+    if (error instanceof UsageError) throw error;
+    throw new UsageError(`--rules is not JSON: ${(error as Error).message}. Example:
+  --rules ${rulesExample}`);
+  }
+}
+
+function present({ id, name, territory, rules, created_at }: Merchant) {
+  return { id, name, territory: territory.code, currency: territory.currency, rules, created_at };
+}
+
+function describe(terminal: Terminal, merchant: Merchant): string {
+  const { territory } = merchant;
+  return fields(terminal, [
+    ['ID', merchant.id],
+    ['Name', merchant.name],
+    ['Territory', `${territory.code} (${territory.currency}, ${territory.time_zone})`],
+    ['Created', showTime(merchant.created_at)],
+    ['Rules', describeRules(merchant)],
+  ]);
+}
+
+function describeRules({ rules, territory }: Merchant): string {
+  const bands = rules.map(
+    (rule) =>
+      `${showMoney(rule.from_amount, territory)} to ${showMoney(rule.to_amount, territory)}`,
+  );
+  const width = Math.max(...bands.map((band) => band.length));
+  return rules
+    .map((rule, index) => `${(bands[index] ?? '').padEnd(width)}  ${describeTerms(rule)}`)
+    .join('\n');
+}
+
+/** `once-off, 3, 6 months` */
+function describeTerms({ terms }: Rule): string {
+  const longest = terms.at(-1) ?? 1;
+  return `${terms.map((term) => (term === 1 ? 'once-off' : term)).join(', ')}${longest > 1 ? ' months' : ''}`;
+}
+
+function amountsOf({ rules, territory }: Merchant): string {
+  const [first, last] = [rules[0], rules.at(-1)];
+  if (!first || !last) return '';
+  return `${showMoney(first.from_amount, territory)} to ${showMoney(last.to_amount, territory)}`;
+}

@@ -1,0 +1,247 @@
+import assert from 'node:assert/strict';
+import type { Audience, Json, JsonObject, OpenApiDocument } from '../http/openapi.ts';
+import type { Environment } from '../integrations/integration.ts';
+import { escapeHtml, renderCode, renderLine, renderMarkdown, slug } from './markdown.ts';
+
+type About = {
+  audience: Audience;
+  environment: Environment;
+  documentPath: string;
+  /** What follows the address of the style sheet and of the script. */
+  assets: { css: string; js: string };
+};
+
+type Entry = { operation: JsonObject; method: string; path: string };
+
+/** The reference for people: one page, made from the same document that programs read. */
+export function writeReference(document: OpenApiDocument, about: About): string {
+  const entries: Entry[] = [
+    ...Object.entries(document.paths).flatMap(([path, methods]) =>
+      Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
+    ),
+    ...Object.values(document.webhooks).map(({ post }) => ({
+      method: 'post',
+      path: 'notify_url',
+      operation: post,
+    })),
+  ];
+  const groups = document.tags.map((tag) => ({
+    ...tag,
+    entries: entries.filter(({ operation }) => (operation.tags as string[]).includes(tag.name)),
+  }));
+  const chapters = [...document.info.description.matchAll(/^## (.+)$/gm)].map(([, title = '']) => ({
+    title,
+    id: slug(title),
+  }));
+
+  return `<!doctype html>
+<html lang="en-GB">
+<head>
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<meta name="color-scheme" content="light dark">
+<title>Tranche API reference for ${about.audience}</title>
+<link rel="icon" href="/docs/mark.svg" type="image/svg+xml">
+<link rel="stylesheet" href="/docs/reference.css${about.assets.css}">
+<script src="/docs/reference.js${about.assets.js}" defer></script>
+</head>
+<body>
+<a class="skip" href="#main">Skip to the text</a>
+<header>
+<a class="brand" href="#main"><img src="/docs/mark.svg" alt="" width="28" height="28"><strong>Tranche</strong> <span>API ${document.info.version}</span></a>
+<span class="environment">${about.environment}</span>
+<div class="switch" role="group" aria-label="Who you are">
+${switchLink('/docs', 'Merchants', about.audience === 'merchants')}
+${switchLink('/docs/intermediary', 'Intermediaries', about.audience === 'intermediaries')}
+</div>
+</header>
+<div class="layout">
+<nav aria-label="Contents"><details><summary>Contents</summary>
+<p>Guide</p>
+<ul>${chapters.map(({ id, title }) => `<li><a href="#${id}">${escapeHtml(title)}</a></li>`).join('')}</ul>
+${groups.map(renderContents).join('\n')}
+<p>For programs</p>
+<ul><li><a href="${about.documentPath}">OpenAPI 3.1 (JSON)</a></li></ul>
+</details></nav>
+<main id="main">
+<h1>${about.audience === 'merchants' ? 'Merchant API' : 'Intermediary API'}</h1>
+<section class="guide">${renderMarkdown(document.info.description)}</section>
+${groups.map((group) => renderGroup(document, group)).join('\n')}
+</main>
+</div>
+</body>
+</html>
+`;
+}
+
+function switchLink(href: string, text: string, isHere: boolean): string {
+  return `<a href="${href}"${isHere ? ' aria-current="page"' : ''}>${text}</a>`;
+}
+
+function renderContents({ name, entries }: { name: string; entries: Entry[] }): string {
+  const items = entries.map(
+    ({ operation, method }) =>
+      `<li><a href="#${operation.operationId}">${escapeHtml(String(operation.summary))} <span class="method ${method}">${method.toUpperCase()}</span></a></li>`,
+  );
+  return `<p>${escapeHtml(name)}</p>\n<ul>${items.join('')}</ul>`;
+}
+
+function renderGroup(
+  document: OpenApiDocument,
+  { name, description, entries }: { name: string; description: string; entries: Entry[] },
+): string {
+  return `<section class="group" aria-labelledby="tag-${slug(name)}">
+<h2 id="tag-${slug(name)}">${escapeHtml(name)}</h2>
+${renderMarkdown(description)}
+${entries.map((entry) => renderOperation(document, entry)).join('\n')}
+</section>`;
+}
+
+function renderOperation(document: OpenApiDocument, { operation, method, path }: Entry): string {
+  const parameters = ((operation.parameters ?? []) as JsonObject[]).map((one) =>
+    resolve(document, one),
+  );
+  const [sample] = (operation['x-codeSamples'] ?? []) as JsonObject[];
+  const body = operation.requestBody as JsonObject | undefined;
+  const responses = Object.entries(operation.responses as JsonObject).sort(([a], [b]) =>
+    a.localeCompare(b),
+  );
+  const [, success] = responses[0] ?? [];
+  const answered = success ? contentOf(success as JsonObject) : null;
+  const sent = body ? contentOf(body) : null;
+
+  return `<article id="${operation.operationId}">
+<h3>${escapeHtml(String(operation.summary))}</h3>
+<p class="endpoint"><span class="method ${method}">${method.toUpperCase()}</span> <code>${escapeHtml(path).replace(/\//g, '/<wbr>')}</code></p>
+<div class="columns">
+<div class="words">
+${renderMarkdown(String(operation.description))}
+${renderFields('Parameters', parameters.map(parameterField))}
+${sent ? renderFields('Body', listFields(document, sent.schema, '')) : ''}
+${answered ? renderFields('Answer', listFields(document, answered.schema, '').map(given)) : ''}
+</div>
+<div class="samples">
+${sample ? renderCode(String(sample.source), 'Request') : ''}
+${!sample && sent ? renderCode(pretty(sent.example), 'What you receive') : ''}
+${answered ? renderCode(pretty(answered.example), sample ? 'Answer' : 'What you may answer') : ''}
+</div>
+</div>
+<h4>Answers</h4>
+<div class="answers">${responses.map(([status, one]) => renderAnswer(document, status, one as JsonObject)).join('\n')}</div>
+</article>`;
+}
+
+function renderAnswer(document: OpenApiDocument, status: string, unresolved: JsonObject): string {
+  const response = resolve(document, unresolved);
+  const content = contentOf(response);
+  const summary = `<span class="status s${status[0]}">${status}</span> <span>${renderLine(String(response.description))}</span>`;
+  if (!content) return `<p class="answer">${summary}</p>`;
+  const examples = content.examples ?? { '': { value: content.example } };
+  const headers = Object.keys((response.headers ?? {}) as JsonObject).map(
+    (name) => `<code>${escapeHtml(name)}</code>`,
+  );
+  return `<details class="answer"><summary>${summary}</summary>
+${headers.length > 0 ? `<p class="headers">Headers: ${headers.join(', ')}</p>` : ''}
+${Object.entries(examples)
+  .map(([name, example]) =>
+    renderCode(pretty((example as JsonObject).value), name.replaceAll('_', ' ')),
+  )
+  .join('\n')}
+</details>`;
+}
+
+type Field = { name: string; facts: string[]; required: boolean; description: string };
+
+function renderFields(title: string, fields: Field[]): string {
+  if (fields.length === 0) return '';
+  const rows = fields.map(
+    ({ name, facts, required, description }) => `<div class="field">
+<dt><code class="name">${escapeHtml(name).replace(/([._\]])/g, '$1<wbr>')}</code> <span class="facts">${facts.map(escapeHtml).join(', ')}</span>${required ? ' <span class="required">required</span>' : ''}</dt>
+<dd>${renderLine(description)}</dd>
+</div>`,
+  );
+  return `<h4>${title}</h4><dl>${rows.join('\n')}</dl>`;
+}
+
+/** Whether a member must be sent is a question only of what a reader sends. */
+function given(field: Field): Field {
+  return { ...field, required: false };
+}
+
+function parameterField(parameter: JsonObject): Field {
+  return {
+    name: String(parameter.name),
+    facts: [String(parameter.in), ...describeType(parameter.schema as JsonObject)],
+    required: parameter.required === true,
+    description: String(parameter.description ?? ''),
+  };
+}
+
+/** Every member by its path, as error details name it: `checkout.line_items[].amount`. */
+function listFields(document: OpenApiDocument, node: JsonObject, path: string): Field[] {
+  const schema = resolve(document, node);
+  if (schema.type === 'array') {
+    return listFields(document, schema.items as JsonObject, `${path}[]`);
+  }
+  const required = (schema.required ?? []) as string[];
+  return Object.entries((schema.properties ?? {}) as JsonObject).flatMap(([name, property]) => {
+    const member = resolve(document, property as JsonObject);
+    const memberPath = path === '' ? name : `${path}.${name}`;
+    const inner = listFields(document, property as JsonObject, memberPath);
+    // The wrappers of the envelope say nothing that their members do not.
+    const isPlainWrapper = inner.length > 0 && member.type === 'object' && !member.description;
+    const own: Field = {
+      name: memberPath,
+      facts: describeType(member),
+      required: required.includes(name),
+      description: String(member.description ?? ''),
+    };
+    return isPlainWrapper ? inner : [own, ...inner];
+  });
+}
+
+function describeType(schema: JsonObject): string[] {
+  const facts: string[] = [];
+  const choices = schema.anyOf as JsonObject[] | undefined;
+  if (choices) {
+    facts.push(choices.map((choice) => choice.format ?? choice.type).join(' or '));
+  } else if (schema.const !== undefined) {
+    facts.push(JSON.stringify(schema.const));
+  } else if (schema.enum) {
+    facts.push((schema.enum as string[]).join(' | '));
+  } else if (schema.type === 'array') {
+    const items = schema.items as JsonObject;
+    facts.push(`array of ${items.type ?? 'objects'}${items.type ? 's' : ''}`);
+  } else {
+    facts.push(String(schema.format ?? schema.type));
+  }
+  if (schema.minLength !== undefined && schema.minLength === schema.maxLength) {
+    facts.push(`${schema.minLength} characters`);
+  } else if (schema.maxLength !== undefined) {
+    facts.push(`at most ${schema.maxLength} characters`);
+  }
+  if (schema.minimum !== undefined) facts.push(`at least ${schema.minimum}`);
+  if (schema.maxItems !== undefined) facts.push(`at most ${schema.maxItems}`);
+  if (schema.pattern !== undefined) facts.push(`matches ${schema.pattern}`);
+  if (schema.default !== undefined) facts.push(`default ${schema.default}`);
+  return facts;
+}
+
+type Content = { schema: JsonObject; example: Json; examples?: JsonObject };
+
+function contentOf(message: JsonObject): Content | null {
+  const content = message.content as { 'application/json': Content } | undefined;
+  return content?.['application/json'] ?? null;
+}
+
+function resolve(document: OpenApiDocument, node: JsonObject): JsonObject {
+  if (typeof node.$ref !== 'string') return node;
+  const [, , kind = '', name = ''] = node.$ref.split('/');
+  const found = document.components[kind]?.[name];
+  assert(found, `${node.$ref} is in the document`);
+  return found;
+}
+
+function pretty(value: Json | undefined): string {
+  return JSON.stringify(value, null, 2);
+}

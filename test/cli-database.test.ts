@@ -1,0 +1,172 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import { test } from 'node:test';
+import pg from 'pg';
+import { openDatabase } from '../src/database/database.ts';
+import { distribution } from '../src/database/distribute-database.ts';
+import { claimInstallation } from '../src/database/installation.ts';
+import { commandLine } from './cli.ts';
+import { createTestDatabase, log } from './service.ts';
+
+async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+/** A database with nothing in it. */
+async function withEmptyDatabase(work: (url: string) => Promise<void>): Promise<void> {
+  const server = process.env.TEST_DATABASE_URL ?? '';
+  const name = `empty_${randomBytes(8).toString('hex')}`;
+  await withClient(server, (client) => client.query(`create database ${name}`));
+  const url = new URL(server);
+  url.pathname = `/${name}`;
+  try {
+    await work(url.href);
+  } finally {
+    await withClient(server, (client) => client.query(`drop database ${name} with (force)`));
+  }
+}
+
+async function withMigratedDatabase(work: (url: string) => Promise<void>): Promise<void> {
+  const { url, drop } = await createTestDatabase();
+  try {
+    await work(url);
+  } finally {
+    await drop();
+  }
+}
+
+test('an empty database is migrated by command, and before that every other command says so', async () => {
+  await withEmptyDatabase(async (url) => {
+    const tranche = commandLine({ DATABASE_URL: url });
+    await tranche.refused(1, /Run `tranche database migrate`/, 'merchants', 'list');
+    await tranche.refused(1, /Run `tranche database migrate`/, 'database', 'distribute');
+    const migrated = await tranche.json('database', 'migrate');
+    assert.deepEqual(Object.keys(migrated), ['version', 'environment']);
+    assert.equal(migrated.environment, 'sandbox');
+    assert.deepEqual(await tranche.json('database', 'migrate'), migrated);
+    assert.deepEqual(await tranche.json('merchants', 'list'), { data: [] });
+  });
+});
+
+test('a database newer than the program is refused', async () => {
+  await withMigratedDatabase(async (url) => {
+    await withClient(url, (client) =>
+      client.query(`insert into schema_migrations values (9999, '9999_future.sql', '2030-01-01Z')`),
+    );
+    const tranche = commandLine({ DATABASE_URL: url });
+    await tranche.refused(1, /not at the version of this program/, 'merchants', 'list');
+    await tranche.refused(1, /newer than this program/, 'database', 'migrate');
+  });
+});
+
+test('a database belongs to the environment that first used it, and refuses the other', async () => {
+  await withMigratedDatabase(async (url) => {
+    const production = {
+      DATABASE_URL: url,
+      TRANCHE_ENV: 'production',
+      BASE_URL: 'https://pay.example',
+    };
+    await commandLine(production).json('merchants', 'list');
+    const wrong = /belongs to the production environment, and TRANCHE_ENV is sandbox/;
+    const sandbox = commandLine({ DATABASE_URL: url });
+    await sandbox.refused(1, wrong, 'merchants', 'list');
+    await sandbox.refused(1, wrong, 'database', 'migrate');
+    const rules = '[{"from_amount":100,"to_amount":200,"terms":[1]}]';
+    await sandbox.refused(1, wrong, 'merchants', 'create', '--name', 'A', '--rules', rules);
+
+    const tranche = commandLine(production);
+    const { id } = await tranche.json('merchants', 'create', '--name', 'A', '--rules', rules);
+    const issued = await tranche.json('integrations', 'create', '--merchant', id);
+    assert.match(issued.client_secret, /^cs_production_/);
+    assert.match(issued.signing_key, /^sig_production_/);
+    const shown = await tranche.json('integrations', 'show', issued.id);
+    assert.notEqual(shown.signing_required_at, null);
+  });
+});
+
+test('of two environments that claim a database at once one gets it', async () => {
+  await withMigratedDatabase(async (url) => {
+    const database = openDatabase(url, { log, maxConnections: 6 });
+    try {
+      const now = '2026-11-15T08:00:00.000Z';
+      const outcomes = await Promise.allSettled(
+        (['sandbox', 'production', 'sandbox', 'production'] as const).map((environment) =>
+          claimInstallation(database.db, environment, now),
+        ),
+      );
+      const [first, second, third, fourth] = outcomes.map(({ status }) => status);
+      assert.deepEqual([first, second], [third, fourth]);
+      assert.notEqual(first, second);
+    } finally {
+      await database.close();
+    }
+  });
+});
+
+test('without the Citus extension distributing is refused and changes nothing', async () => {
+  await withMigratedDatabase(async (url) => {
+    const tranche = commandLine({ DATABASE_URL: url });
+    await tranche.refused(
+      1,
+      /does not have the Citus extension.*create extension citus/,
+      'database',
+      'distribute',
+    );
+    await withClient(url, async (client) => {
+      const { rowCount } = await client.query('select from operator_actions');
+      assert.equal(rowCount, 0);
+    });
+  });
+});
+
+test('every table of the schema has its place in a distributed database', async () => {
+  await withMigratedDatabase(async (url) => {
+    const { rows } = await withClient(url, (client) =>
+      client.query(
+        `select table_name as name from information_schema.tables where table_schema = 'public'`,
+      ),
+    );
+    assert.deepEqual(
+      distribution.map(({ table }) => table).toSorted(),
+      rows.map(({ name }) => name).toSorted(),
+    );
+  });
+});
+
+test('what a distributed table needs holds for the schema: keys contain the column, references are possible', async () => {
+  await withMigratedDatabase(async (url) => {
+    const { rows } = await withClient(url, (client) =>
+      client.query<{ name: string; kind: string; columns: string[]; referenced: string | null }>(
+        `select c.conrelid::regclass::text as name, c.contype as kind,
+           array(select attname::text from pg_attribute
+                 where attrelid = c.conrelid and attnum = any (c.conkey)) as columns,
+           nullif(c.confrelid, 0)::regclass::text as referenced
+         from pg_constraint c join pg_namespace n on n.oid = c.connamespace
+         where n.nspname = 'public' and c.contype in ('p', 'u', 'f')`,
+      ),
+    );
+    const order = distribution.map(({ table }) => table as string);
+    const placeOf = (name: string | null) => distribution.find(({ table }) => table === name);
+    for (const { name, kind, columns, referenced } of rows) {
+      const place = placeOf(name);
+      assert.ok(place, name);
+      if (kind !== 'f') {
+        assert.ok(place.by === null || columns.includes(place.by), `a key of ${name}`);
+        continue;
+      }
+      const target = placeOf(referenced);
+      assert.ok(target && referenced !== null);
+      assert.ok(order.indexOf(referenced) <= order.indexOf(name), `${name} before ${referenced}`);
+      if (target.by !== null) {
+        assert.equal(place.by, target.by, `${name} refers to ${referenced}`);
+        assert.ok(columns.includes(target.by), `${name} refers to ${referenced}`);
+      }
+    }
+  });
+});
