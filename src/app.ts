@@ -36,6 +36,9 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     trustProxy: trustedProxies(deps.trustProxy) as never,
     // A slow client is closed; it must not keep a connection from the others.
     requestTimeout: 9_000,
+    // One that does not take its answers is closed too, but later than any answer may come: a
+    // request outlives a database that restarts.
+    connectionTimeout: 60_000,
     keepAliveTimeout: 60_000,
     http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, deps.random.uuid()),
@@ -45,6 +48,8 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       answerNotFound(reply);
     },
     forceCloseConnections: 'idle',
+    // What reaches us while we stop is served like everything before it, and its connection closed.
+    return503OnClosing: false,
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: 500 },
   });

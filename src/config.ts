@@ -1,7 +1,12 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import ipaddr from 'ipaddr.js';
 import { type AllowedRange, parseAllowedRanges } from './callbacks/destination.ts';
 import type { Environment } from './integrations/integration.ts';
+
+/** What a process does: answer requests, do due work, or both. */
+export const roles = ['web', 'worker', 'all'] as const;
+export type Role = (typeof roles)[number];
 
 export type Config = {
   environment: Environment;
@@ -75,7 +80,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   if (givenBaseUrl !== undefined) {
     const url = URL.parse(givenBaseUrl);
     if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
-      problem(`BASE_URL is "${givenBaseUrl}" and must be an http or https address.`);
+      problem('BASE_URL must be an http or https address, without a user, a query or a fragment.');
     } else {
       baseUrl = url.href.replace(/\/+$/, '');
     }
@@ -86,8 +91,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   }
 
   const databaseUrl = text('DATABASE_URL') ?? null;
-  if (databaseUrl !== null && !/^postgres(ql)?:\/\//.test(databaseUrl)) {
-    problem('DATABASE_URL must begin with postgres:// or postgresql://.');
+  if (databaseUrl !== null && !isAddress(databaseUrl, /^postgres(ql)?:\/\//)) {
+    problem('DATABASE_URL must be an address that begins with postgres:// or postgresql://.');
   }
 
   const masterKeys: Buffer[] = [];
@@ -106,8 +111,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   }
 
   const redisUrl = text('REDIS_URL') ?? null;
-  if (redisUrl !== null && !/^rediss?:\/\//.test(redisUrl)) {
-    problem('REDIS_URL must begin with redis:// or rediss://.');
+  if (redisUrl !== null && !isAddress(redisUrl, /^rediss?:\/\//)) {
+    problem('REDIS_URL must be an address that begins with redis:// or rediss://.');
   }
   const rateLimitStore = text('RATE_LIMIT_STORE')
     ? choice('RATE_LIMIT_STORE', ['memory', 'postgres', 'redis'] as const, 'postgres')
@@ -156,6 +161,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   return config;
 }
 
+const isAddress = (text: string, begin: RegExp) => begin.test(text) && URL.canParse(text);
+
 export function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
@@ -176,8 +183,7 @@ function readTrustProxy(
   if (/^\d{1,2}$/.test(value)) return Number(value);
   const addresses = value.split(',').map((part) => part.trim());
   for (const address of addresses) {
-    const [ip = '', bits] = address.split('/');
-    if (isIP(ip) === 0 || (bits !== undefined && !/^\d{1,3}$/.test(bits))) {
+    if (isIP(address) === 0 && !ipaddr.isValidCIDR(address)) {
       problem(`TRUST_PROXY: "${address}" is not true, a number of proxies, an address or a range.`);
     }
   }

@@ -1,6 +1,6 @@
 import { type AppDeps, buildApp } from './app.ts';
 import { checkoutCommits } from './checkouts/create-checkout.ts';
-import type { Config } from './config.ts';
+import type { Config, Role } from './config.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { createMetrics } from './http/metrics.ts';
 import { redisRateLimitStore } from './http/rate-limits.redis.ts';
@@ -69,9 +69,6 @@ async function openRateLimitStore(
   }
 }
 
-export const roles = ['web', 'worker', 'all'] as const;
-export type Role = (typeof roles)[number];
-
 /** One process of the service, on a database that is ready. */
 export async function startProcess(
   config: ReadyConfig,
@@ -93,12 +90,23 @@ export async function startProcess(
       // What was begun is finished; whoever keeps a connection open all the same is cut off.
       const patience = new AbortController();
       const cutOff = deps.clock
-        .sleep(2_500, patience.signal)
+        .sleep(2_000, patience.signal)
         .then(() => !patience.signal.aborted && app?.server.closeAllConnections());
-      await Promise.all([app?.close(), worker?.stop()]);
+      // A statement that waits for a lock, or for a database that is away, is not waited for.
+      await within(deps.clock, 2_500, Promise.all([app?.close(), worker?.stop()]));
       patience.abort();
       await cutOff;
-      await deps.close();
+      await within(deps.clock, 1_000, deps.close());
     },
   };
+}
+
+/** Waits for the work, but no longer than that. */
+async function within(clock: Clock, milliseconds: number, work: Promise<unknown>): Promise<void> {
+  const done = new AbortController();
+  try {
+    await Promise.race([work, clock.sleep(milliseconds, done.signal)]);
+  } finally {
+    done.abort();
+  }
 }

@@ -1,12 +1,12 @@
 import cluster, { type Worker } from 'node:cluster';
 import { createServer } from 'node:http';
 import { AggregatorRegistry } from 'prom-client';
-import type { Config } from './config.ts';
+import type { Config, Role } from './config.ts';
 import { openDatabase } from './database/database.ts';
 import { startEmbeddedPostgres } from './database/embedded.ts';
-import { claimInstallation } from './database/installation.ts';
+import { claimInstallation, refuseOtherEnvironment } from './database/installation.ts';
 import { migrate } from './database/migrate.ts';
-import { type ReadyConfig, type Role, startProcess } from './main.ts';
+import { type ReadyConfig, startProcess } from './main.ts';
 import { checkMasterKeys, loadMasterKeys } from './master-key.ts';
 import { type Clock, systemClock, timestamp } from './shared/clock.ts';
 import type { Logger } from './shared/logger.ts';
@@ -23,19 +23,34 @@ export type Running = {
  */
 export async function startService(
   config: Config,
-  options: { role: Role; processes: number; log: Logger },
+  options: {
+    role: Role;
+    processes: number;
+    log: Logger;
+    /** Called once nobody else can be using the data folder. */
+    whenOwned?: () => Promise<void>;
+  },
 ): Promise<Running> {
-  const { role, processes, log } = options;
+  const { role, processes, log, whenOwned } = options;
   const started: (() => Promise<void>)[] = [];
   const stop = async () => {
-    for (let end = started.pop(); end; end = started.pop()) await end();
+    for (let end = started.pop(); end; end = started.pop()) {
+      // What does not end in order must not keep the rest, the database above all, from ending.
+      await end().catch((error) => log.error({ err: error }, 'something did not stop in order'));
+    }
   };
   try {
     let { databaseUrl } = config;
     if (databaseUrl === null) {
-      const server = await startEmbeddedPostgres({ dataDir: config.dataDir, log });
+      const server = await startEmbeddedPostgres({
+        dataDir: config.dataDir,
+        log,
+        ...(whenOwned && { whenLocked: whenOwned }),
+      });
       started.push(() => server.stop());
       databaseUrl = server.url;
+    } else {
+      await whenOwned?.();
     }
     const ready: ReadyConfig = {
       ...config,
@@ -75,8 +90,15 @@ function chooseRateLimitStore(config: Config, processes: number): ReadyConfig['r
 }
 
 async function prepareDatabase(config: ReadyConfig, log: Logger): Promise<void> {
-  const database = openDatabase(config.databaseUrl, { log, maxConnections: 2 });
+  // A node that migrates, and one that waits for it, take as long as it takes.
+  const queryTimeoutMilliseconds = 24 * 3_600_000;
+  const database = openDatabase(config.databaseUrl, {
+    log,
+    maxConnections: 2,
+    queryTimeoutMilliseconds,
+  });
   try {
+    await refuseOtherEnvironment(database.db, config.environment);
     await migrate(database, { clock: systemClock, log });
     const now = timestamp(systemClock.now());
     await claimInstallation(database.db, config.environment, now);
@@ -88,8 +110,9 @@ async function prepareDatabase(config: ReadyConfig, log: Logger): Promise<void> 
 
 const processFile = new URL('./process.ts', import.meta.url).pathname;
 
-/** What a process says to its supervisor once it serves. */
+/** What a process says to its supervisor once it serves, and instead when it cannot. */
 export const readyMessage = 'ready';
+export type FailedMessage = { failed: { message: string; code?: string; port?: number } };
 /** What a supervisor says to end a process in order. */
 export const stopMessage = 'stop';
 
@@ -103,6 +126,9 @@ async function startProcesses(
   cluster.setupPrimary({ exec: processFile, args: [role] });
   const [masterKey, previousKey] = config.masterKeys.map((key) => key.toString('base64'));
   const env = {
+    HOST: config.host,
+    PORT: String(config.port),
+    BASE_URL: config.baseUrl,
     DATABASE_URL: config.databaseUrl,
     RATE_LIMIT_STORE: config.rateLimitStore,
     MASTER_KEY: masterKey,
@@ -116,16 +142,22 @@ async function startProcesses(
     live.add(worker);
     return new Promise((resolve, reject) => {
       let served = false;
-      worker.on('message', (message) => {
-        if (message !== readyMessage) return;
-        served = true;
-        resolve();
+      worker.on('message', (message: typeof readyMessage | Partial<FailedMessage>) => {
+        if (message === readyMessage) {
+          served = true;
+          resolve();
+        } else if (message.failed) {
+          const { message: text, ...about } = message.failed;
+          reject(Object.assign(new Error(text), about));
+        }
       });
+      // A message to a process that was just killed: its end is heard of separately.
+      worker.on('error', (error) => log.warn({ err: error }, 'a process cannot be reached'));
       worker.on('exit', (code, signal) => {
         live.delete(worker);
         if (!served) reject(new Error(`A process ended before it served (${signal ?? code}).`));
         if (stopping || (!served && pause === 0)) return;
-        log.error({ pid: worker.process.pid, code, signal }, 'a process died and is replaced');
+        log.error({ process: worker.process.pid, code, signal }, 'a process died and is replaced');
         const next = served ? 100 : Math.min(pause * 2, 5_000);
         void clock.sleep(next).then(() => (stopping ? undefined : start(next).catch(() => {})));
       });

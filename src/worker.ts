@@ -1,36 +1,61 @@
-import type { Database } from './database/database.ts';
-import { deleteAnswersBefore } from './http/idempotency.sql.ts';
+import type { Handle } from './database/database.ts';
 import { answersCutoff } from './http/idempotency.ts';
+import { deleteAnswersBefore } from './http/idempotency.sql.ts';
 import { deleteEndedWindows } from './http/rate-limits.sql.ts';
-import type { Clock } from './shared/clock.ts';
-import { timestamp } from './shared/clock.ts';
-import type { Logger } from './shared/logger.ts';
+import type { Merchant } from './merchants/merchant.ts';
+import { findNextDueAttempt } from './payments/payment-attempt.sql.ts';
+import { recoverAttempts, recoverMerchantAttempts } from './payments/recover-attempts.ts';
+import type { PaymentDeps } from './payments/start-payment.ts';
+import { type Timestamp, timestamp } from './shared/clock.ts';
 
-type WorkerDeps = { database: Database; clock: Clock; log: Logger };
+export type WorkerDeps = PaymentDeps;
 
 /** Work that comes due. Any number of workers may do it at once. */
 type DueWork = {
   name: string;
   pauseSeconds: number;
-  /** Does some of what is due and says how much; a full hand is asked again at once. */
-  run(deps: WorkerDeps, most: number): Promise<number>;
+  /** Does some of what is due and says how much; while there is some, it is asked again at once. */
+  run(deps: WorkerDeps): Promise<number>;
 };
 
-const dueWork: DueWork[] = [
+/** Work that comes due on a merchant's clock, and can be done for one merchant alone. */
+export type MerchantWork = {
+  findNextDue(db: Handle, merchant_id: string): Promise<Timestamp | null>;
+  runFor(deps: WorkerDeps, merchant: Merchant): Promise<number>;
+};
+
+const handful = 1_000;
+
+/** One hand that is not full is the last for now. */
+async function untilDone(run: () => Promise<number>): Promise<number> {
+  return (await run()) === handful ? handful : 0;
+}
+
+const dueWork: (DueWork & Partial<MerchantWork>)[] = [
+  {
+    name: 'settle payment attempts',
+    pauseSeconds: 0.5,
+    run: recoverAttempts,
+    findNextDue: findNextDueAttempt,
+    runFor: recoverMerchantAttempts,
+  },
   {
     name: 'forget idempotency keys',
     pauseSeconds: 60,
-    run: ({ database, clock }, most) => deleteAnswersBefore(database.db, answersCutoff(clock), most),
+    run: ({ database, clock }) =>
+      untilDone(() => deleteAnswersBefore(database.db, answersCutoff(clock), handful)),
   },
   {
     name: 'forget rate limit windows',
     pauseSeconds: 30,
-    run: ({ database, clock }, most) =>
-      deleteEndedWindows(database.db, timestamp(clock.now()), most),
+    run: ({ database, clock }) =>
+      untilDone(() => deleteEndedWindows(database.db, timestamp(clock.now()), handful)),
   },
 ];
 
-const handful = 1_000;
+export const merchantWork: MerchantWork[] = dueWork.flatMap(({ findNextDue, runFor }) =>
+  findNextDue && runFor ? [{ findNextDue, runFor }] : [],
+);
 
 /** Runs until it is stopped; a failure is logged and tried again after the pause. */
 export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
@@ -38,7 +63,7 @@ export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
   const loops = dueWork.map(async (work) => {
     while (!stopping.signal.aborted) {
       try {
-        while ((await work.run(deps, handful)) === handful && !stopping.signal.aborted);
+        while ((await work.run(deps)) > 0 && !stopping.signal.aborted);
       } catch (error) {
         deps.log.error({ err: error, work: work.name }, 'due work failed');
       }

@@ -1,9 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { moveClientSecretsExpiry } from '../src/integrations/credential.sql.ts';
-import { insertClientSecret } from '../src/integrations/credential.sql.ts';
-import { hashClientSecret } from '../src/integrations/integration.ts';
+import { insertClientSecret, moveClientSecretsExpiry } from '../src/integrations/credential.sql.ts';
 import { moveRevoked } from '../src/integrations/integration.sql.ts';
+import { hashClientSecret } from '../src/integrations/integration.ts';
 import { timestamp } from '../src/shared/clock.ts';
 import {
   assertRefused,
@@ -229,7 +228,11 @@ test('neither a client secret nor a signing key is anywhere in the database', as
     const dump = rows.map(({ row }) => row).join('\n');
     for (const secret of [caller.client_secret, caller.signing_key]) {
       const bare = secret.split('_').slice(2).join('_');
-      for (const spelling of [bare, Buffer.from(bare).toString('hex'), Buffer.from(secret).toString('base64')]) {
+      for (const spelling of [
+        bare,
+        Buffer.from(bare).toString('hex'),
+        Buffer.from(secret).toString('base64'),
+      ]) {
         assert.ok(!dump.includes(spelling), `${table_name} holds a secret`);
       }
     }

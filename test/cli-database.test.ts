@@ -90,6 +90,26 @@ test('a database belongs to the environment that first used it, and refuses the 
   });
 });
 
+test('a database of the other environment is not even migrated', async () => {
+  await withEmptyDatabase(async (url) => {
+    await withClient(url, (client) =>
+      client.query(
+        `create table installation (environment text); insert into installation values ('production')`,
+      ),
+    );
+    await commandLine({ DATABASE_URL: url }).refused(
+      1,
+      /belongs to the production/,
+      'database',
+      'migrate',
+    );
+    const { rows } = await withClient(url, (client) =>
+      client.query(`select to_regclass('merchants') as name`),
+    );
+    assert.deepEqual(rows, [{ name: null }]);
+  });
+});
+
 test('of two environments that claim a database at once one gets it', async () => {
   await withMigratedDatabase(async (url) => {
     const database = openDatabase(url, { log, maxConnections: 6 });
@@ -122,6 +142,68 @@ test('without the Citus extension distributing is refused and changes nothing', 
       const { rowCount } = await client.query('select from operator_actions');
       assert.equal(rowCount, 0);
     });
+  });
+});
+
+/** What Citus offers, as far as we ask for it; it notes what it is asked. */
+const standIn = `
+  insert into pg_extension values (99999, 'citus', 10, 'public'::regnamespace, false, 'stand-in');
+  create schema stand_in;
+  create table stand_in.calls (
+    position serial, name text, by text, beside text, foreign_keys bigint);
+  create table stand_in.pg_dist_partition (
+    logicalrelid regclass, partmethod "char", repmodel "char");
+  create function stand_in.note(name regclass, by text, beside text) returns void language sql as $$
+    insert into stand_in.calls (name, by, beside, foreign_keys)
+      select name::text, by, beside, count(*) from pg_constraint
+      where contype = 'f' and name in (conrelid, confrelid);
+    insert into stand_in.pg_dist_partition
+      values (name, case when by is null then 'n' else 'h' end, case when by is null then 't' else 's' end);
+  $$;
+  create function stand_in.create_reference_table(name regclass) returns void language sql as $$
+    select stand_in.note(name, null, null) $$;
+  create function stand_in.create_distributed_table(name regclass, by text, colocate_with text)
+    returns void language sql as $$ select stand_in.note(name, by, colocate_with) $$;
+  do $$ begin
+    execute format('alter database %I set search_path = public, stand_in', current_database());
+  end $$;`;
+
+test('tables are placed once, each as the list says, without foreign keys, which are back afterwards', async (t) => {
+  await withMigratedDatabase(async (url) => {
+    const query = (text: string) =>
+      withClient(url, async (client) => (await client.query(text)).rows);
+    const isSuperuser = await query(
+      'select from pg_roles where rolname = current_user and rolsuper',
+    );
+    if (isSuperuser.length === 0) return t.skip('needs a superuser');
+    await query(standIn);
+    const foreignKeys = () =>
+      query(`select conrelid::regclass::text as name, conname, convalidated,
+               pg_get_constraintdef(oid) as definition
+             from pg_constraint where contype = 'f' order by 1, 2`);
+    const before = await foreignKeys();
+    assert.ok(before.length > 10);
+
+    const tranche = commandLine({ DATABASE_URL: url });
+    const tables = distribution.map(({ table }) => table);
+    assert.deepEqual(await tranche.json('database', 'distribute'), { distributed: tables });
+    assert.deepEqual(await tranche.json('database', 'distribute'), { distributed: [] });
+
+    assert.deepEqual(
+      await query(
+        'select name, by, beside, foreign_keys::int from stand_in.calls order by position',
+      ),
+      distribution.map((place) => ({
+        name: place.table,
+        by: place.by,
+        beside: place.by === null ? null : (place.beside ?? 'none'),
+        foreign_keys: 0,
+      })),
+    );
+    assert.deepEqual(await foreignKeys(), before);
+    assert.deepEqual(await query('select operator, action from operator_actions'), [
+      { operator: 'nomsa', action: 'database distribute' },
+    ]);
   });
 });
 

@@ -115,6 +115,25 @@ test('credentials are never sealed under a master key that is not the service’
   });
 });
 
+test('after the master key was lost and the unreadable keys were deleted, each integration can be given a new one', async () => {
+  await withService(async (service) => {
+    const account = await createAccount(service);
+    await service.deps.database.pool.query('delete from signing_keys');
+    const { databaseUrl } = service;
+    const tranche = commandLine({ DATABASE_URL: databaseUrl, MASTER_KEY: newKey });
+    const rotated = await tranche.json(
+      'integrations',
+      'rotate',
+      account.id,
+      '--credential',
+      'signing_key',
+    );
+    const after = await startService({ databaseUrl, env: { MASTER_KEY: newKey } });
+    assert.equal(await post(after, { ...account, ...rotated }), 200);
+    await after.close();
+  });
+});
+
 test('without a master key at hand a command says where it looked and makes none', async () => {
   await inFolder(async (folder) => {
     await withService(async (service) => {

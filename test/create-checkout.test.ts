@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { checkoutOfToken } from '../src/checkouts/payment-token.ts';
-import { createMerchant } from '../src/merchants/create-merchant.ts';
 import { createIntegration } from '../src/integrations/create-integration.ts';
+import { createMerchant } from '../src/merchants/create-merchant.ts';
 import { moveRules } from '../src/merchants/merchant.sql.ts';
 import {
   assertRefused,
@@ -91,9 +91,8 @@ test('a valid request makes a checkout and answers its ID and payment URL alone'
 test('a payment URL has an unguessable token of its own that is not the checkout ID', async () => {
   const answers = [await post(checkoutBody()), await post(checkoutBody())];
   const tokens = answers.map(({ body }) => {
-    const [, token = ''] = /^http:\/\/localhost:3000\/pay\/([\w-]{43,})$/.exec(
-      body.data.payment_url,
-    ) ?? [];
+    const [, token = ''] =
+      /^http:\/\/localhost:3000\/pay\/([\w-]{43,})$/.exec(body.data.payment_url) ?? [];
     assert.ok(token, body.data.payment_url);
     assert.ok(!token.includes(body.data.id) && !token.includes(body.data.id.replaceAll('-', '')));
     const opened = checkoutOfToken(service.deps.sealing, token);
@@ -172,6 +171,12 @@ describe('amounts', () => {
     });
   }
 
+  for (const raw of ['-9007199254740993', '-1e300', '-0']) {
+    test(`${raw} cents is refused with the bands`, async () => {
+      assertRefused(await post(spelled(['checkout', 'amount'], raw)), 422, outside);
+    });
+  }
+
   test('bands with a gap are told one by one, adjoining ones as one range', async () => {
     const merchant = await createMerchant(service.deps, 'test', {
       name: 'Gaps',
@@ -209,8 +214,7 @@ describe('amounts', () => {
 
   test("a later change of the rules does not touch a checkout's terms", async () => {
     const caller = await createAccount(service);
-    const create = () =>
-      send(service, caller, 'POST', '/api/checkouts', { body: checkoutBody() });
+    const create = () => send(service, caller, 'POST', '/api/checkouts', { body: checkoutBody() });
     const { body } = await create();
     await moveRules(service.deps.database.db, caller.merchant.id, [
       { from_amount: 100, to_amount: 200, terms: [24] },
@@ -352,13 +356,22 @@ describe('fields', () => {
         null,
       ],
     ),
-    ...['', '0123456', `0${long(26, '1')}`, '-12345678', '++2782123', '+27 82 123 4567', 'o12345678', '+2782123x', '+27821234\n', '١٢٣٤٥٦٧٨'].map(
-      (phone_number): [string, object, string] => [
-        'customer.phone_number',
-        customer({ phone_number }),
-        noPhone,
-      ],
-    ),
+    ...[
+      '',
+      '0123456',
+      `0${long(26, '1')}`,
+      '-12345678',
+      '++2782123',
+      '+27 82 123 4567',
+      'o12345678',
+      '+2782123x',
+      '+27821234\n',
+      '١٢٣٤٥٦٧٨',
+    ].map((phone_number): [string, object, string] => [
+      'customer.phone_number',
+      customer({ phone_number }),
+      noPhone,
+    ]),
     ['customer.phone_number', customer({ phone_number: 27821234567 }), 'must be a string'],
     ['customer.phone_number', customer({ phone_number: null }), 'must be a string'],
 
@@ -492,7 +505,9 @@ describe('fields', () => {
   });
 
   test('a rule of the merchant and a bad field are told together', async () => {
-    const answer = await post(checkoutBody({ amount: 5, currency: 'USD', ...customer({ email: 'x' }) }));
+    const answer = await post(
+      checkoutBody({ amount: 5, currency: 'USD', ...customer({ email: 'x' }) }),
+    );
     assertRefused(
       answer,
       422,
@@ -644,7 +659,8 @@ describe('malformed requests', () => {
   const valid = JSON.stringify(checkoutBody());
   const within = (raw: string) => valid.replace('"currency"', () => `${raw},"currency"`);
   /** `checkout` is at depth 2, so a member of it that is n brackets deep is at n + 2. */
-  const nested = (depth: number) => within(`"deep":${'['.repeat(depth - 2)}${']'.repeat(depth - 2)}`);
+  const nested = (depth: number) =>
+    within(`"deep":${'['.repeat(depth - 2)}${']'.repeat(depth - 2)}`);
 
   for (const [name, text, detail] of [
     ['nothing', '', /^The body is empty\.$/],
@@ -665,7 +681,11 @@ describe('malformed requests', () => {
     ['null', 'null', /^The body must be a JSON object\.$/],
     ['a repeated member', within('"amount":150000'), /^The body has the member "amount" twice\.$/],
     ['a repeated unknown member', within('"x":1,"x":1'), /the member "x" twice/],
-    ['a repeated member in other spelling', within('"\\u0061mount":1'), /the member "amount" twice/],
+    [
+      'a repeated member in other spelling',
+      within('"\\u0061mount":1'),
+      /the member "amount" twice/,
+    ],
     ['a repeated wrapper', '{"checkout":{},"checkout":{}}', /the member "checkout" twice/],
     ['__proto__', within('"__proto__":{"amount":1}'), /"__proto__"/],
     ['__proto__, escaped', within('"\\u005f_proto__":1'), /"__proto__"/],
@@ -684,7 +704,10 @@ describe('malformed requests', () => {
     ['constructor without prototype', within('"constructor":{"name":"x"}')],
     ['prototype without constructor', within('"prototype":{}')],
     ['names that objects inherit', within('"toString":1,"hasOwnProperty":null,"valueOf":[]')],
-    ['unknown members of any number', within('"x":1e999,"y":-0,"z":123456789012345678901234567890')],
+    [
+      'unknown members of any number',
+      within('"x":1e999,"y":-0,"z":123456789012345678901234567890'),
+    ],
     ['unknown members that cannot be stored', within('"x":"\\u0000\\ud800","\\u0000":1')],
     ['white space around tokens', JSON.stringify(checkoutBody(), null, '\t')],
     ['white space around the body', `\r\n ${valid} \n`],
@@ -705,7 +728,9 @@ describe('malformed requests', () => {
     test(`invalid UTF-8 is malformed, also in a member that is ignored: ${name}`, async () => {
       const text = within('"x":"<here>"');
       const [head = '', tail = ''] = text.split('<here>');
-      const answer = await postBytes(Buffer.concat([Buffer.from(head), Buffer.from(bytes), Buffer.from(tail)]));
+      const answer = await postBytes(
+        Buffer.concat([Buffer.from(head), Buffer.from(bytes), Buffer.from(tail)]),
+      );
       assertRefused(answer, 400, 'The body is not valid UTF-8.');
     });
   }
@@ -776,8 +801,7 @@ describe('malformed requests', () => {
 });
 
 describe('faults on our side', () => {
-  const fault =
-    'Something went wrong on our side and nothing was changed. Try again with backoff.';
+  const fault = 'Something went wrong on our side and nothing was changed. Try again with backoff.';
 
   test('a 500 means that nothing was committed, fails no neighbour, and leaves the key free', async () => {
     const { pool } = service.deps.database;
@@ -805,7 +829,10 @@ describe('faults on our side', () => {
       'select number from checkouts where merchant_id = $1 order by number',
       [caller.merchant.id],
     );
-    assert.deepEqual(rows.map(({ number }) => number), Array.from({ length: 19 }, (_, i) => i + 1));
+    assert.deepEqual(
+      rows.map(({ number }) => number),
+      Array.from({ length: 19 }, (_, i) => i + 1),
+    );
     const retried = await create('cursed', 'key');
     assert.equal(retried.status, 200);
     assert.equal(retried.headers['idempotent-replayed'], undefined);
@@ -846,6 +873,9 @@ describe('faults on our side', () => {
     );
     assert.deepEqual(new Set(rows.map(({ id }) => id)), new Set(answered));
     assert.equal(new Set(rows.map((row) => row.client_reference_id)).size, 200);
-    assert.deepEqual(rows.map(({ number }) => number), Array.from({ length: 200 }, (_, i) => i + 1));
+    assert.deepEqual(
+      rows.map(({ number }) => number),
+      Array.from({ length: 200 }, (_, i) => i + 1),
+    );
   });
 });

@@ -12,6 +12,7 @@ import {
 import {
   type Account,
   type Answer,
+  completeTestCheckout,
   createAccount,
   createCheckout,
   createSuccessfulCheckout,
@@ -32,8 +33,10 @@ before(async () => {
 });
 after(() => service.close());
 
-const post = (body: object | string, caller: Pick<Account, 'client_secret' | 'signing_key'> = account) =>
-  send(service, caller, 'POST', '/api/refunds', { body });
+const post = (
+  body: object | string,
+  caller: Pick<Account, 'client_secret' | 'signing_key'> = account,
+) => send(service, caller, 'POST', '/api/refunds', { body });
 const refund = (checkout_id: string, amount: number, caller?: Account) =>
   post({ checkout_id, amount }, caller);
 
@@ -150,11 +153,7 @@ describe('the window', () => {
     clock.set('2027-01-01T21:50:00Z');
     const id = await createCheckout(service, caller);
     clock.set('2027-01-01T22:05:00Z');
-    const { transaction } = await import('../src/database/transaction.ts');
-    const { completeCheckout } = await import('../src/checkouts/complete-checkout.ts');
-    await transaction(service.deps, ({ db }) =>
-      completeCheckout(service.deps, db, { merchant_id: caller.merchant.id, id }, 1),
-    );
+    await completeTestCheckout(service, caller.merchant, id);
     clock.set('2027-04-12T21:59:59Z');
     assert.equal((await refund(id, 1, caller)).status, 200);
     clock.set('2027-04-12T22:00:00Z');
@@ -219,7 +218,14 @@ describe('fields', () => {
     });
   }
 
-  for (const value of ['', 'x', checkout_id, checkout_id.slice(1), ` ${checkout_id}`, 'é'.repeat(300)]) {
+  for (const value of [
+    '',
+    'x',
+    checkout_id,
+    checkout_id.slice(1),
+    ` ${checkout_id}`,
+    'é'.repeat(300),
+  ]) {
     test(`a checkout_id "${value.slice(0, 40)}" that names no checkout is a 404`, async () => {
       assertRefused(await post({ checkout_id: value, amount: 1 }), 404, noSuchCheckout);
     });
@@ -301,7 +307,10 @@ test('two hundred concurrent requests never refund more than the checkout', asyn
       for (const { status, body } of answers as Answer[]) {
         if (status !== 200) assert.match(body.errors[0].detail, /^Refund amount exceeds the refu/);
       }
-      assert.deepEqual(countStatuses(answers), { 200: accepted.length, 422: 200 - accepted.length });
+      assert.deepEqual(countStatuses(answers), {
+        200: accepted.length,
+        422: 200 - accepted.length,
+      });
     }
   } finally {
     await second.close();

@@ -1,6 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomBytes, randomUUID } from 'node:crypto';
-import { createIntegration, type IssuedCredentials } from '../src/integrations/create-integration.ts';
+import {
+  createIntegration,
+  type IssuedCredentials,
+} from '../src/integrations/create-integration.ts';
 import { type Answer, liftLimits, movableClock, type Service } from './service.ts';
 
 // What several files expect of an answer, and the few things that they set up alike.
@@ -49,8 +52,7 @@ export const invalidToken = 'Provide a valid Bearer token in the Authorization h
 export const mustSign =
   'Signing has become mandatory for this integration: every POST must carry an X-Signature header.';
 
-export const uuidPattern =
-  /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
+export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
 /** A clock on which no time passes at all unless a test says so, stopwatch included. */

@@ -109,8 +109,10 @@ test('a database that is away for longer than a request waits', async (t) => {
     await server.stop();
     await until('the service to say that it is not ready', async () => (await ready()) === 503);
     assert.equal((await request(`${serve.baseUrl}/healthz`)).status, 200, 'it is alive');
-    const failed = () => load.attempts.filter(({ statuses, unanswered }) =>
-      statuses.some((status) => status !== 200) || unanswered > 0);
+    const failed = () =>
+      load.attempts.filter(
+        ({ statuses, unanswered }) => statuses.some((status) => status !== 200) || unanswered > 0,
+      );
     await until('every request to be given up', () => failed().length >= 8);
     server = await startEmbeddedPostgres({ dataDir, log });
     await until('the service to say that it is ready', async () => (await ready()) === 200);
@@ -119,8 +121,8 @@ test('a database that is away for longer than a request waits', async (t) => {
     await load.stop();
 
     t.diagnostic(summary(load.attempts));
-    const statuses = new Set(load.attempts.flatMap(({ statuses }) => statuses));
-    assert.deepEqual([...statuses].sort(), [200, 500]);
+    const others = load.attempts.flatMap(({ statuses }) => statuses).filter((one) => one !== 200);
+    assert.ok(others.every((status) => status === 500));
     assert.deepEqual(await findDamage(server.url, load.attempts), [], 'a 500 means: nothing there');
     assert.equal((await stop(serve)).code, 0);
   } finally {

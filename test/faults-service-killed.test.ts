@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import {
-  type Credentials,
   authorised,
+  type Credentials,
   findDamage,
   kill,
   liftLimits,

@@ -132,7 +132,7 @@ test('a path that cannot be decoded, or is far too long, is a 404 in the same en
   }
 });
 
-test("a checkout cannot be read as a refund request", async () => {
+test('a checkout cannot be read as a refund request', async () => {
   const id = await createSuccessfulCheckout(service, account);
   const answer = await send(service, account, 'GET', `/api/refunds/${id}`);
   assert.equal(answer.status, 404);

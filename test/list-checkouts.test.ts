@@ -98,7 +98,14 @@ describe('pages', () => {
     });
   }
 
-  for (const number of ['4', '5', '1000', '999999999999999', '99999999999999999999', '9'.repeat(400)]) {
+  for (const number of [
+    '4',
+    '5',
+    '1000',
+    '999999999999999',
+    '99999999999999999999',
+    '9'.repeat(400),
+  ]) {
     test(`page ${number.slice(0, 30)} is past the end: empty, and prev is the last page`, async () => {
       const answer = await list(caller, `page[number]=${number}`);
       assert.equal(answer.status, 200);
@@ -110,7 +117,23 @@ describe('pages', () => {
   }
 
   for (const name of ['page[number]', 'page[items]']) {
-    for (const value of ['0', '00', '-1', 'abc', '', '1.5', '1e2', '0x10', '%20', '1%20', '%2B1', '١', '1,2', '%00', 'null']) {
+    for (const value of [
+      '0',
+      '00',
+      '-1',
+      'abc',
+      '',
+      '1.5',
+      '1e2',
+      '0x10',
+      '%20',
+      '1%20',
+      '%2B1',
+      '١',
+      '1,2',
+      '%00',
+      'null',
+    ]) {
       test(`${name}=${value} is a 400`, async () => {
         assertRefused(
           await list(caller, `${name}=${value}`),
@@ -174,7 +197,10 @@ test('a walk while rows are created misses none that existed when it began', asy
     next = answer.body.links.next;
     if (seen.length < 80) await createMany(caller, 3);
   }
-  assert.deepEqual(existing.filter((id) => !seen.includes(id)), []);
+  assert.deepEqual(
+    existing.filter((id) => !seen.includes(id)),
+    [],
+  );
 });
 
 test('created_at never ascends down the list, with creators whose clocks disagree', async () => {

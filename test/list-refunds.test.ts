@@ -93,7 +93,13 @@ test('following next visits every row once, and prev leads back', async () => {
 test('page[items] above 100 is treated as 100; malformed values are a 400', async () => {
   assert.equal((await list('page[items]=101')).body.links.first, address(1, 100));
   for (const name of ['page[number]', 'page[items]']) {
-    for (const query of [`${name}=0`, `${name}=-1`, `${name}=abc`, `${name}=`, `${name}=1&${name}=2`]) {
+    for (const query of [
+      `${name}=0`,
+      `${name}=-1`,
+      `${name}=abc`,
+      `${name}=`,
+      `${name}=1&${name}=2`,
+    ]) {
       assertRefused(
         await list(query),
         400,

@@ -141,10 +141,7 @@ for (const rateLimitStore of ['memory', 'postgres'] as const) {
       assertLimited(await request(caller, ['GET', '/api/config']), 30);
       clock.advance({ seconds: 10 });
       await limit('GET /api/config', 1, 30);
-      assert.equal(
-        (await request(caller, ['POST', '/api/checkouts', checkoutBody()])).status,
-        200,
-      );
+      assert.equal((await request(caller, ['POST', '/api/checkouts', checkoutBody()])).status, 200);
     });
 
     test('a limited request has no effect', async () => {
@@ -307,9 +304,15 @@ describe('an intermediary', () => {
 
   test('has a window per merchant that it manages, on every endpoint', async () => {
     const caller = await managing();
-    const checkouts = [];
+    const checkouts: string[] = [];
     for (const index of [0, 1]) {
-      const answer = await send(service, caller, 'POST', '/api/checkouts', checkoutFor(merchantId(index)));
+      const answer = await send(
+        service,
+        caller,
+        'POST',
+        '/api/checkouts',
+        checkoutFor(merchantId(index)),
+      );
       assert.equal(answer.status, 200);
       checkouts.push(answer.body.data.id);
     }

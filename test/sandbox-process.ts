@@ -310,16 +310,18 @@ export type Load = {
   stop(): Promise<void>;
 };
 
-/** Merchants' servers that create checkouts over several connections until they are told to stop. */
-/** Two loads in one database do not meet. */
+// Two loads in one database must not be taken for each other.
 let loads = 0;
 
+/** Merchants' servers that create checkouts over several connections until they are told to stop. */
 export function startLoad(
   target: { baseUrl(): string; callers: Credentials[] },
   connections = 8,
 ): Load {
   const agent = new http.Agent({ keepAlive: true, maxSockets: connections });
   const attempts: Attempt[] = [];
+  loads += 1;
+  const load = loads;
   let stopping = false;
   let acknowledged = 0;
 

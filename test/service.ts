@@ -3,17 +3,18 @@ import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
 import { pino } from 'pino';
 import { buildApp } from '../src/app.ts';
-import { completeCheckout } from '../src/checkouts/complete-checkout.ts';
+import { completeCheckout } from '../src/checkouts/end-checkout.ts';
 import { readConfig } from '../src/config.ts';
 import { openDatabase } from '../src/database/database.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { transaction } from '../src/database/transaction.ts';
 import { createIntegration, type IssuedCredentials } from '../src/integrations/create-integration.ts';
+import { scheduleInstalments } from '../src/instalments/schedule-instalments.ts';
 import type { RefundMode } from '../src/integrations/integration.ts';
 import { createDeps, type Deps, type ReadyConfig } from '../src/main.ts';
 import { createMerchant } from '../src/merchants/create-merchant.ts';
-import type { Merchant } from '../src/merchants/merchant.ts';
-import { type Clock, systemClock } from '../src/shared/clock.ts';
+import { type Merchant, merchantNow } from '../src/merchants/merchant.ts';
+import { type Clock, systemClock, timestamp } from '../src/shared/clock.ts';
 
 export const log = pino({ level: process.env.TEST_LOG ?? 'silent' });
 
@@ -66,6 +67,16 @@ export async function createTestDatabase(): Promise<{ url: string; drop(): Promi
   } finally {
     await client.end();
   }
+}
+
+/** A database that nothing was ever done in. */
+export async function createEmptyDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await onServer(`create database ${name}`);
+  return {
+    url: urlOf(name),
+    drop: () => onServer(`drop database if exists ${name} with (force)`),
+  };
 }
 
 /** A clock that stands still until a test moves it; waiting is real. */
@@ -231,18 +242,28 @@ export async function createCheckout(
   return answer.body.data.id;
 }
 
-/** A checkout that was paid, by the use case that records an authorised payment. */
+/** A checkout that was paid, by the use cases that record an authorised payment. */
 export async function createSuccessfulCheckout(
   service: Service,
   account: Account,
   changes: object = {},
 ): Promise<string> {
   const id = await createCheckout(service, account, changes);
-  const completed = await transaction(service.deps, ({ db }) =>
-    completeCheckout(service.deps, db, { merchant_id: account.merchant.id, id }, 1),
-  );
-  if (!completed) throw new Error('the checkout was not received');
+  await completeTestCheckout(service, account.merchant, id);
   return id;
+}
+
+export async function completeTestCheckout(
+  { deps }: Pick<Service, 'deps'>,
+  merchant: Merchant,
+  id: string,
+): Promise<void> {
+  await transaction(deps, async ({ db }) => {
+    const now = timestamp(merchantNow(deps.clock, merchant));
+    const completed = await completeCheckout(deps, db, { merchant_id: merchant.id, id }, 1, now);
+    if (!completed) throw new Error('the checkout was not received');
+    await scheduleInstalments(db, merchant, completed);
+  });
 }
 
 /** How often a randomised test runs: a tenth, and all of it in `npm run test:long`. */

@@ -16,6 +16,7 @@ import {
   type Account,
   type Answer,
   checkoutBody,
+  completeTestCheckout,
   createAccount,
   createCheckout,
   createSuccessfulCheckout,
@@ -108,7 +109,11 @@ describe('a wrong signature', () => {
     [
       'is URL-safe Base64',
       ({ signing_key }) =>
-        hmac(signing_key, valid).digest('base64').replaceAll('+', '-').replaceAll('/', '_').replace(/[A-Z]/, '-'),
+        hmac(signing_key, valid)
+          .digest('base64')
+          .replaceAll('+', '-')
+          .replaceAll('/', '_')
+          .replace(/[A-Z]/, '-'),
       /URL-safe Base64/,
     ],
     [
@@ -153,11 +158,7 @@ describe('a wrong signature', () => {
       () => createHash('sha512').update(valid).digest('base64'),
       /digest without a key/,
     ],
-    [
-      'is of another body',
-      ({ signing_key }) => sign(signing_key, withMember('"x":1')),
-      null,
-    ],
+    ['is of another body', ({ signing_key }) => sign(signing_key, withMember('"x":1')), null],
     [
       'was made with the key without its prefix',
       ({ signing_key }) => sign(signing_key.replace('sig_sandbox_', ''), valid),
@@ -207,7 +208,7 @@ describe('the expected signature is never shown for what could be a callback', (
   for (const [path, body] of [
     ['/api/checkouts', callback],
     ['/api/refunds', callback],
-    ['/api/refunds', { amount: 1, ...callback }],
+    ['/api/refunds', { x: 1, ...callback }],
     ['/api/refunds', { checkout_id: 'x', ...callback }],
     ['/api/checkouts', { checkout: {}, ...callback }],
     ['/api/checkouts', { amount: 1 }],
@@ -228,7 +229,11 @@ describe('the expected signature is never shown for what could be a callback', (
     const text = JSON.stringify(callback);
     const hex = createHmac('sha512', account.signing_key).update(text).digest('hex');
     const answer = await post(text, hex, account, '/api/refunds');
-    assertRefusedLike(answer, 400, /^The X-Signature header does not match the body\. The value is hex/);
+    assertRefusedLike(
+      answer,
+      400,
+      /^The X-Signature header does not match the body\. The value is hex/,
+    );
     assert.ok(!answer.body.errors[0].detail.includes(sign(account.signing_key, text)));
   });
 
@@ -304,8 +309,12 @@ describe('the expected signature is shown 30 times an hour', () => {
 });
 
 describe('signing is sticky', () => {
-  const unsigned = (caller: Account, on: Service = service, path = '/api/checkouts', body = valid) =>
-    post(body, null, caller, path, on);
+  const unsigned = (
+    caller: Account,
+    on: Service = service,
+    path = '/api/checkouts',
+    body = valid,
+  ) => post(body, null, caller, path, on);
   const signed = (caller: Account, on: Service = service, body = valid) =>
     post(body, sign(caller.signing_key, body), caller, '/api/checkouts', on);
 
@@ -324,10 +333,8 @@ describe('signing is sticky', () => {
     const caller = await createAccount(service);
     assert.equal((await unsigned(caller)).status, 200);
     const { body } = await unsigned(caller);
-    const { transaction } = await import('../src/database/transaction.ts');
-    const { completeCheckout } = await import('../src/checkouts/complete-checkout.ts');
     const checkout = { merchant_id: caller.merchant.id, id: body.data.id };
-    await transaction(service.deps, ({ db }) => completeCheckout(service.deps, db, checkout, 1));
+    await completeTestCheckout(service, caller.merchant, checkout.id);
     const refund = JSON.stringify({ checkout_id: checkout.id, amount: 1 });
     assert.equal((await unsigned(caller, service, '/api/refunds', refund)).status, 200);
     const signature = sign(caller.signing_key, refund);
@@ -343,7 +350,10 @@ describe('signing is sticky', () => {
     const unknown = JSON.stringify({ checkout_id: randomUUID(), amount: 1 });
     const answer = await post(unknown, sign(caller.signing_key, unknown), caller, '/api/refunds');
     assert.equal(answer.status, 404);
-    const received = JSON.stringify({ checkout_id: (await unsigned(caller)).body.data.id, amount: 1 });
+    const received = JSON.stringify({
+      checkout_id: (await unsigned(caller)).body.data.id,
+      amount: 1,
+    });
     const early = await post(received, sign(caller.signing_key, received), caller, '/api/refunds');
     assert.equal(early.status, 422);
     assert.equal((await unsigned(caller)).status, 200);
@@ -375,16 +385,60 @@ describe('signing is sticky', () => {
       assert.equal((await signed(caller, service)).status, 200);
       assertRefused(await unsigned(caller, second), 400, mustSign);
       assertRefused(await unsigned(caller, service), 400, mustSign);
-      const { transaction } = await import('../src/database/transaction.ts');
-      const { completeCheckout } = await import('../src/checkouts/complete-checkout.ts');
       const checkout = { merchant_id: caller.merchant.id, id: body.data.id };
-      await transaction(service.deps, ({ db }) => completeCheckout(service.deps, db, checkout, 1));
+      await completeTestCheckout(service, caller.merchant, checkout.id);
       const refund = JSON.stringify({ checkout_id: checkout.id, amount: 1 });
       assertRefused(await unsigned(caller, second, '/api/refunds', refund), 400, mustSign);
     } finally {
       await second.close();
     }
   });
+
+  for (const path of ['/api/checkouts', '/api/refunds'] as const) {
+    test(`an unsigned request that was under way when signing became mandatory is refused: ${path}`, async () => {
+      const caller = await createAccount(service);
+      const { body } = await unsigned(caller);
+      const { id } = body.data;
+      await completeTestCheckout(service, caller.merchant, id);
+      const refund = JSON.stringify({ checkout_id: id, amount: 1 });
+
+      // As the transaction of a signed request that was first to lock the integration.
+      const { pool } = service.deps.database;
+      const rival = await pool.connect();
+      try {
+        await rival.query('begin');
+        await rival.query('select 1 from integrations where id = $1 for no key update', [
+          caller.id,
+        ]);
+        let answer: Answer | null = null;
+        const waiting = unsigned(
+          caller,
+          service,
+          path,
+          path === '/api/refunds' ? refund : valid,
+        ).then((one) => {
+          answer = one;
+        });
+        for (let isWaiting = false; !isWaiting; ) {
+          assert.equal(answer, null, 'it waits for the integration');
+          const { rows } = await pool.query(
+            `select 1 from pg_stat_activity
+             where datname = current_database() and wait_event_type = 'Lock'`,
+          );
+          isWaiting = rows.length > 0;
+        }
+        await rival.query('update integrations set signing_required_at = $2 where id = $1', [
+          caller.id,
+          timestamp(clock.now()),
+        ]);
+        await rival.query('commit');
+        await waiting;
+        assertRefused(answer as unknown as Answer, 400, mustSign);
+      } finally {
+        rival.release();
+      }
+    });
+  }
 
   test('under concurrency: once the first signed one is acknowledged no unsigned one is accepted', async () => {
     const second = await startService({ clock, databaseUrl: service.databaseUrl });
@@ -412,7 +466,10 @@ describe('signing is sticky', () => {
         });
         await first;
         sentAfter.push(await unsigned(caller, service), await unsigned(caller, second));
-        assert.deepEqual(sentAfter.filter(({ status }) => status !== 400), []);
+        assert.deepEqual(
+          sentAfter.filter(({ status }) => status !== 400),
+          [],
+        );
         const { rows } = await service.deps.database.pool.query(
           'select count(*) filter (where not signed)::int as unsigned from checkouts where merchant_id = $1',
           [caller.merchant.id],
@@ -471,9 +528,8 @@ test('during a rotation either signing key signs, the newest is shown, and its f
     first_used_at: null,
   });
   const usedAt = async () =>
-    (
-      await db.selectFrom('signing_keys').select('first_used_at').where('id', '=', id).execute()
-    )[0]?.first_used_at;
+    (await db.selectFrom('signing_keys').select('first_used_at').where('id', '=', id).execute())[0]
+      ?.first_used_at;
   assert.equal((await post(valid, sign(caller.signing_key, valid), caller)).status, 200);
   assert.equal(await usedAt(), null);
   const { body } = await post(valid, Buffer.alloc(64).toString('base64'), caller);

@@ -19,7 +19,9 @@ export function parseAllowedRanges(text: string): AllowedRange[] {
 const globalUnicast6 = ipaddr.parseCIDR('2000::/3');
 
 function isAllowed(address: ipaddr.IPv4 | ipaddr.IPv6, allowed: AllowedRange[]): boolean {
-  return allowed.some(([range, bits]) => range.kind() === address.kind() && address.match(range, bits));
+  return allowed.some(
+    ([range, bits]) => range.kind() === address.kind() && address.match(range, bits),
+  );
 }
 
 /** Whether a callback may be sent to this address. An IPv4 address in IPv6's clothes is IPv4. */
@@ -38,14 +40,16 @@ export function isReachable(address: string, allowed: AllowedRange[]): boolean {
 export function explainBadNotifyUrl(text: string, allowed: AllowedRange[]): string | null {
   const url = new URL(text);
   if (url.username !== '' || url.password !== '') return 'must not carry a user name or password';
-  const host = url.hostname.replace(/^\[|\]$/g, '').replace(/\.+$/, '').toLowerCase();
+  const host = url.hostname
+    .replace(/^\[|\]$/g, '')
+    .replace(/\.+$/, '')
+    .toLowerCase();
   const isLocalhost = host === 'localhost' || host.endsWith('.localhost');
   // A URL's parser has respelled every odd literal (0x7f.1, 2130706433) by now.
   const isLiteral = isIP(host) !== 0;
   // A developer's own machine goes by its name as well as by its address.
   const address = isLocalhost ? '127.0.0.1' : host;
-  const isExempt =
-    (isLiteral || isLocalhost) && isAllowed(ipaddr.process(address), allowed);
+  const isExempt = (isLiteral || isLocalhost) && isAllowed(ipaddr.process(address), allowed);
   if (isExempt) return null;
   if (url.protocol !== 'https:') return 'must be an https URL';
   if (isLiteral && !isReachable(host, allowed)) return 'must have a public address';

@@ -2,7 +2,7 @@ import type pg from 'pg';
 import type { Handle } from '../database/database.ts';
 import { pageRange } from '../database/list-totals.sql.ts';
 import type { Timestamp } from '../shared/clock.ts';
-import { type Checkout, paymentUrlMinutes } from './checkout.ts';
+import { type Checkout, type CheckoutStatus, paymentUrlMinutes } from './checkout.ts';
 
 /** A checkout before it has its place in the merchant's list, which also sets its times. */
 export type NewCheckout = Omit<
@@ -16,20 +16,23 @@ export type NewCheckout = Omit<
  */
 export async function advanceCheckoutTotals(
   client: pg.ClientBase,
-  counts: Map<string, number>,
-  now: Timestamp,
+  room: Map<string, { count: number; at: Timestamp }>,
 ): Promise<void> {
-  const merchants = [...counts].sort(([a], [b]) => (a < b ? -1 : 1));
+  const merchants = [...room].sort(([a], [b]) => (a < b ? -1 : 1));
   await client.query({
     name: 'checkouts-advance-totals',
     text: `
       insert into list_totals as l (merchant_id, list, total, last_created_at)
-      select merchant_id, 'checkouts', count, $3
-      from unnest($1::uuid[], $2::bigint[]) as i (merchant_id, count)
+      select merchant_id, 'checkouts', count, at
+      from unnest($1::uuid[], $2::bigint[], $3::timestamptz[]) as i (merchant_id, count, at)
       on conflict (merchant_id, list) do update
         set total = l.total + excluded.total,
             last_created_at = greatest(l.last_created_at, excluded.last_created_at)`,
-    values: [merchants.map(([id]) => id), merchants.map(([, count]) => count), now],
+    values: [
+      merchants.map(([id]) => id),
+      merchants.map(([, { count }]) => count),
+      merchants.map(([, { at }]) => at),
+    ],
   });
 }
 
@@ -148,20 +151,38 @@ export async function listCheckouts(
     .execute();
 }
 
-/** received → successful. Null when it was not `received`: another actor won. */
-export async function moveSuccessful(
+/**
+ * received → an end, with the time and the term that come with it. Null when it was not
+ * `received`: another actor won.
+ */
+export async function moveEnded(
   db: Handle,
   checkout: { merchant_id: string; id: string },
-  number_of_payments: number,
-  completed_at: Timestamp,
+  end: {
+    status: Exclude<CheckoutStatus, 'received'>;
+    number_of_payments: number | null;
+    completed_at: Timestamp | null;
+  },
+  at: Timestamp,
 ): Promise<Checkout | null> {
   const row = await db
     .updateTable('checkouts')
-    .set({ status: 'successful', number_of_payments, completed_at })
+    .set(end)
     .where('id', '=', checkout.id)
     .where('merchant_id', '=', checkout.merchant_id)
     .where('status', '=', 'received')
     .returningAll()
     .executeTakeFirst();
-  return row ?? null;
+  if (!row) return null;
+  await db
+    .insertInto('checkout_moves')
+    .values({
+      merchant_id: checkout.merchant_id,
+      checkout_id: checkout.id,
+      from_status: 'received',
+      to_status: end.status,
+      at,
+    })
+    .execute();
+  return row;
 }

@@ -10,9 +10,8 @@ import {
   needsAcceptance,
   type SignedPost,
 } from '../integrations/accept-signatures.ts';
-import { findRule, type Merchant } from '../merchants/merchant.ts';
-import type { Clock } from '../shared/clock.ts';
-import { timestamp } from '../shared/clock.ts';
+import { findRule, type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 import type { CreateCheckoutBody } from './checkout.schema.ts';
 import {
@@ -27,7 +26,7 @@ import type { Customer } from './checkout.ts';
 export type CreatedCheckout = { id: string; merchant_id: string };
 
 export async function createCheckout(
-  deps: { random: Random; commitCheckout: CommitCheckout },
+  deps: { clock: Clock; random: Random; commitCheckout: CommitCheckout },
   post: SignedPost & { keyed: KeyedRequest | null },
   merchant: Merchant,
   { checkout }: CreateCheckoutBody,
@@ -36,6 +35,7 @@ export async function createCheckout(
   assert(rule, 'the body was validated');
   const outcome = await deps.commitCheckout({
     ...post,
+    at: timestamp(merchantNow(deps.clock, merchant)),
     checkout: {
       merchant_id: merchant.id,
       id: deps.random.uuid(),
@@ -73,7 +73,12 @@ function pickCustomer(customer: Customer): Customer {
   };
 }
 
-type Waiting = SignedPost & { keyed: KeyedRequest | null; checkout: NewCheckout };
+/** `at` is the merchant's time. */
+type Waiting = SignedPost & {
+  keyed: KeyedRequest | null;
+  checkout: NewCheckout;
+  at: Timestamp;
+};
 type Outcome = CreatedCheckout | 'key taken' | 'must sign';
 export type CommitCheckout = GroupCommit<Waiting, Outcome>;
 
@@ -95,7 +100,7 @@ async function commitCheckouts(
 
     if (maybeCommitted) {
       // A commit under way holds these locks: once we have them, its fate is decided.
-      await advanceCheckoutTotals(client, countByMerchant(open, 0), now);
+      await advanceCheckoutTotals(client, roomFor(open, 0));
       const existing = await listExistingIds(
         db,
         open.map((one) => one.checkout.id),
@@ -136,7 +141,8 @@ async function commitCheckouts(
     }
 
     if (open.length > 0) {
-      const behind = countByMerchant(open, 1);
+      const room = roomFor(open, 1);
+      const behind = new Map([...room].map(([merchant_id, { count }]) => [merchant_id, count]));
       const rows = open.map(({ checkout }) => {
         const left = (behind.get(checkout.merchant_id) ?? 0) - 1;
         behind.set(checkout.merchant_id, left);
@@ -144,7 +150,7 @@ async function commitCheckouts(
       });
       // Sent in one go: the locks on the lists are held no longer than the commit takes.
       await Promise.all([
-        advanceCheckoutTotals(client, countByMerchant(open, 1), now),
+        advanceCheckoutTotals(client, room),
         insertCheckouts(client, rows),
         commit(),
       ]);
@@ -159,10 +165,13 @@ const created = ({ checkout }: Waiting): CreatedCheckout => ({
   merchant_id: checkout.merchant_id,
 });
 
-function countByMerchant(group: Waiting[], each: number): Map<string, number> {
-  const counts = new Map<string, number>();
-  for (const { checkout } of group) {
-    counts.set(checkout.merchant_id, (counts.get(checkout.merchant_id) ?? 0) + each);
+/** Per merchant: how many rows are to be added, and the time as the merchant has it. */
+function roomFor(group: Waiting[], each: number): Map<string, { count: number; at: Timestamp }> {
+  const room = new Map<string, { count: number; at: Timestamp }>();
+  for (const { checkout, at } of group) {
+    const same = room.get(checkout.merchant_id);
+    const count = (same?.count ?? 0) + each;
+    room.set(checkout.merchant_id, { count, at: same && same.at > at ? same.at : at });
   }
-  return counts;
+  return room;
 }

@@ -1,6 +1,6 @@
 import { pino } from 'pino';
 import { distributeDatabase } from '../database/distribute-database.ts';
-import { claimInstallation } from '../database/installation.ts';
+import { claimInstallation, refuseOtherEnvironment } from '../database/installation.ts';
 import { migrate } from '../database/migrate.ts';
 import { operate } from '../operators/operate.ts';
 import { timestamp } from '../shared/clock.ts';
@@ -18,6 +18,7 @@ start. A database belongs to the environment (TRANCHE_ENV) that first used it, f
   options: {},
   async run({ print, ...context }) {
     const migrated = await withDatabase(context, async ({ database, clock, config }) => {
+      await refuseOtherEnvironment(database.db, config.environment);
       const version = await migrate(database, { clock, log: pino({ level: 'silent' }) });
       await claimInstallation(database.db, config.environment, timestamp(clock.now()));
       return { version, environment: config.environment };
@@ -35,8 +36,9 @@ const distribute = command({
   summary: 'spread the tables over a Citus cluster',
   usage: [''],
   help: `On a PostgreSQL with the Citus extension: distributes the migrated tables by merchant, and puts
-the small shared ones on every node. Stop the service first. It can be run again: tables that
-are distributed already are left alone. One PostgreSQL server needs none of this.
+the small shared ones on every node, all of them or none. Stop the service first. Add the
+coordinator and the workers to the cluster before (citus_set_coordinator_host, citus_add_node).
+One PostgreSQL server needs none of this.
 
   DATABASE_URL=postgres://coordinator/tranche tranche database distribute`,
   options: {},

@@ -98,8 +98,9 @@ async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<num
 /** The command that the words begin with, else the group that the first word names. */
 function find(words: string[]): Command | CommandGroup {
   const [first = '', second = ''] = words;
-  const exact = commands.find(({ name }) => name === first || name === `${first} ${second}`);
-  const entry = exact ?? entries.find(({ name }) => name === first);
+  const entry =
+    commands.find(({ name }) => name === `${first} ${second}`) ??
+    entries.find(({ name }) => name === first);
   if (entry) return entry;
   const known = entries.map(({ name }) => name);
   throw new UsageError(
@@ -237,5 +238,7 @@ if (import.meta.main) {
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.exit(error.code === 'EPIPE' ? 0 : 1);
   });
-  process.exitCode = await runCli(process.argv.slice(2), process);
+  const code = await runCli(process.argv.slice(2), process);
+  // After what was written, and without waiting for what was given up.
+  process.stdout.write('', () => process.exit(code));
 }

@@ -41,7 +41,8 @@ ${rulesHelp}
       present(merchant),
       () => `${describe(terminal, merchant)}
 
-Next, its credentials: ${terminal.accent(`tranche integrations create --merchant ${merchant.id}`)}`,
+Next, its credentials:
+  ${terminal.accent(`tranche integrations create --merchant ${merchant.id}`)}`,
     );
     return 0;
   },
@@ -94,7 +95,8 @@ const show = command({
       present(merchant),
       () => `${describe(terminal, merchant)}
 
-${integrations.length} ${integrations.length === 1 ? 'integration acts' : 'integrations act'} for it: tranche integrations list --merchant ${id}`,
+${integrations.length} ${integrations.length === 1 ? 'integration acts' : 'integrations act'} for it:
+  ${terminal.accent(`tranche integrations list --merchant ${id}`)}`,
     );
     return 0;
   },

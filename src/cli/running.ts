@@ -1,14 +1,18 @@
 import { createServer } from 'node:net';
 import type { Config } from '../config.ts';
+import { type Clock, systemClock } from '../shared/clock.ts';
+
+/** npm passes on the Ctrl-C that the terminal has sent us already: that is not a second one. */
+const echoMilliseconds = 500;
 
 /** Resolves at the first Ctrl-C or SIGTERM. A second one does not wait for an orderly end. */
-export function untilStopped(): Promise<void> {
+export function untilStopped(clock: Clock = systemClock): Promise<void> {
   return new Promise((resolve) => {
-    let asked = false;
+    let askedAt: number | null = null;
     for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
       process.on(signal, () => {
-        if (asked) process.exit(130);
-        asked = true;
+        askedAt ??= clock.monotonic();
+        if (clock.monotonic() - askedAt > echoMilliseconds) process.exit(130);
         resolve();
       });
     }

@@ -9,7 +9,6 @@ import { systemClock } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import { systemRandom } from '../shared/random.ts';
 import { createSealing } from '../shared/sealing.ts';
-import { startService } from '../supervisor.ts';
 import { command, UsageError } from './command.ts';
 import { explainStart, settlePort, untilStopped } from './running.ts';
 import { fields, type Terminal } from './terminal.ts';
@@ -33,14 +32,20 @@ DATA_DIR/sandbox.json for as long as it runs. Ctrl-C stops it; the data stays.
     const sandboxFile = join(config.dataDir, 'sandbox.json');
     const log = openLog(config.logLevel, join(config.dataDir, 'tranche.log'));
     const stopped = untilStopped();
+    // The whole service is behind this; the other commands do not wait for it to load.
+    const { startService } = await import('../supervisor.ts');
 
     terminal.progress('Starting PostgreSQL and the service …');
-    const running = await startService(config, { role: 'all', processes: 1, log }).catch(
-      (error) => {
-        terminal.endProgress();
-        throw explainStart(error);
-      },
-    );
+    const running = await startService(config, {
+      role: 'all',
+      processes: 1,
+      log,
+      // One that was killed left its file behind, and whoever waits for ours would believe it.
+      whenOwned: () => rm(sandboxFile, { force: true }),
+    }).catch((error) => {
+      terminal.endProgress();
+      throw explainStart(error);
+    });
     try {
       const demo = await provideDemo(running.config, log);
       await untilReady(running.config);

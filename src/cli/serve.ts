@@ -1,7 +1,5 @@
-import { readConfig } from '../config.ts';
+import { readConfig, roles } from '../config.ts';
 import { openLog } from '../log.ts';
-import { roles } from '../main.ts';
-import { startService } from '../supervisor.ts';
 import { command, oneOf, UsageError } from './command.ts';
 import { explainStart, settlePort, untilStopped } from './running.ts';
 
@@ -28,6 +26,8 @@ Migrations are applied first; nodes that start together wait for each other.
     const config = await settlePort(readConfig(env), env);
     const log = openLog(config.logLevel);
     const stopped = untilStopped();
+    // The whole service is behind this; the other commands do not wait for it to load.
+    const { startService } = await import('../supervisor.ts');
     const running = await startService(config, {
       role,
       processes: Number(values.processes),

@@ -16,9 +16,12 @@ export type Handle = Kysely<Tables>;
 
 const int8 = 20;
 const timestamptz = 1184;
+const date = 1082;
 const jsTypes = new pg.TypeOverrides();
 // Amounts and numbers stay far below 2^53; a string in their place would break every sum.
 jsTypes.setTypeParser(int8, Number);
+// A local date has no time and no zone to shift it by.
+jsTypes.setTypeParser(date, (text) => text);
 // The session's zone is UTC, so `2026-11-15 08:00:00.5+00` only needs respelling.
 jsTypes.setTypeParser(timestamptz, (text) => {
   const [seconds, fraction = ''] = text.slice(0, -3).split('.');
@@ -27,7 +30,7 @@ jsTypes.setTypeParser(timestamptz, (text) => {
 
 export function openDatabase(
   url: string,
-  options: { log: Logger; maxConnections: number },
+  options: { log: Logger; maxConnections: number; queryTimeoutMilliseconds?: number },
 ): Database {
   const pool = new pg.Pool({
     connectionString: url,
@@ -38,7 +41,7 @@ export function openDatabase(
     options: '-c timezone=UTC -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s',
     connectionTimeoutMillis: 5_000,
     // A network that swallows packets must not hold a request for ever.
-    query_timeout: 30_000,
+    query_timeout: options.queryTimeoutMilliseconds ?? 30_000,
     keepAlive: true,
   } as pg.PoolConfig);
   // One that dies while it is lent out fails the statements on it. Its event has to be heard all

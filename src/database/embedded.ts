@@ -50,6 +50,8 @@ export type EmbeddedPostgresOptions = {
   /** Server settings that replace or join the ones below. */
   settings?: Record<string, string>;
   onRestart?: (restart: { attempts: number; downMilliseconds: number }) => void;
+  /** Called when the folder is ours, before anything is started in it. */
+  whenLocked?: () => Promise<void>;
 };
 
 /** The part of a pino logger that is used here. */
@@ -149,6 +151,7 @@ export async function startEmbeddedPostgres(
   const stopping = new AbortController();
   let server: Server | null = null;
   try {
+    await options.whenLocked?.();
     const cluster = await prepareCluster(await fs.realpath(options.dataDir));
     await stopOrphan(cluster, log);
     const settings = { ...defaultSettings, ...options.settings };

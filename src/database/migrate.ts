@@ -11,7 +11,7 @@ const folder = new URL('../../migrations/', import.meta.url);
 export const advisoryLock = 7_266_243_001;
 
 /** What PostgreSQL says in a database that was never migrated. */
-const undefinedTable = '42P01';
+export const undefinedTable = '42P01';
 
 export type Migration = { version: number; name: string };
 

@@ -1,6 +1,10 @@
-import type { ColumnType, JSONColumnType } from 'kysely';
+import type { ColumnType, Generated, JSONColumnType } from 'kysely';
+import type { CallbackStatus } from '../callbacks/callback.ts';
 import type { CheckoutStatus, Customer, LineItem } from '../checkouts/checkout.ts';
+import type { DeclineReason } from '../gateway/gateway.ts';
+import type { InstalmentStatus } from '../instalments/instalment.ts';
 import type { Rule } from '../merchants/merchant.ts';
+import type { AttemptStatus, Consent } from '../payments/payment-attempt.ts';
 import type { RefundStatus } from '../refunds/refund.ts';
 import type { Timestamp } from '../shared/clock.ts';
 
@@ -27,6 +31,7 @@ export type Tables = {
     territory: Fixed<string>;
     rules: JSONColumnType<Rule[]>;
     created_at: Fixed<Timestamp>;
+    clock_ahead_ms: Generated<number>;
   };
   integrations: {
     id: Fixed<string>;
@@ -113,6 +118,69 @@ export type Tables = {
     key: Fixed<string>;
     count: number;
     resets_at: Timestamp;
+  };
+  payment_attempts: {
+    merchant_id: Fixed<string>;
+    id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    number: Fixed<number>;
+    status: AttemptStatus;
+    number_of_payments: Fixed<number>;
+    amount: Fixed<number>;
+    currency: Fixed<string>;
+    sealed_card_token: Buffer | null;
+    consent: JSONColumnType<Consent | null, string | null, never>;
+    customer_ref: string | null;
+    payment_ref: string | null;
+    challenge_url: string | null;
+    card_ref: string | null;
+    card_brand: string | null;
+    card_last4: string | null;
+    capture_before: Timestamp | null;
+    decline_reason: DeclineReason | null;
+    may_retry: boolean | null;
+    created_at: Fixed<Timestamp>;
+    settled_at: Timestamp | null;
+    due_at: Timestamp | null;
+    tries: Generated<number>;
+    lease: string | null;
+    leased_until: Timestamp | null;
+  };
+  instalments: {
+    merchant_id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    number: Fixed<number>;
+    amount: Fixed<number>;
+    currency: Fixed<string>;
+    due_on: Fixed<string>;
+    status: InstalmentStatus;
+  };
+  stored_cards: {
+    merchant_id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    customer_ref: Fixed<string>;
+    card_ref: Fixed<string>;
+    brand: Fixed<string | null>;
+    last4: Fixed<string | null>;
+    consent: JSONColumnType<Consent, string, never>;
+    created_at: Fixed<Timestamp>;
+  };
+  callbacks: {
+    merchant_id: Fixed<string>;
+    id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    integration_id: Fixed<string>;
+    notify_url: Fixed<string>;
+    payload: Fixed<Buffer>;
+    status: CallbackStatus;
+    created_at: Fixed<Timestamp>;
+  };
+  checkout_moves: {
+    merchant_id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    from_status: Fixed<'received'>;
+    to_status: Fixed<Exclude<CheckoutStatus, 'received'>>;
+    at: Fixed<Timestamp>;
   };
   operator_actions: {
     id: Fixed<string>;

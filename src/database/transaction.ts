@@ -1,5 +1,5 @@
 import { Kysely, PostgresDialect } from 'kysely';
-import type pg from 'pg';
+import pg from 'pg';
 import type { Clock } from '../shared/clock.ts';
 import type { Database, Handle } from './database.ts';
 import type { Tables } from './tables.ts';
@@ -12,6 +12,7 @@ export class FateUnknown extends Error {}
 
 /** Codes after which nothing was done and the same thing may simply be tried again. */
 const transientCodes = new Set([
+  '25P03', // idle in a transaction for too long: this process was held up, and cut off
   '40001', // serialisation failure
   '40P01', // deadlock
   '53300', // too many connections
@@ -19,8 +20,12 @@ const transientCodes = new Set([
   '57P01', // the server is shutting down
   '57P02', // the server crashed
   '57P03', // the server is starting up
+  'EAI_AGAIN',
+  'ECONNABORTED',
   'ECONNREFUSED',
   'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETUNREACH',
   'EPIPE',
   'ETIMEDOUT',
 ]);
@@ -29,9 +34,17 @@ export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string') return transientCodes.has(code) || code.startsWith('08');
-  return /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error/.test(
+  return /Connection terminated|timeout exceeded when trying to connect|Client has encountered a connection error|Query read timeout/.test(
     error.message,
   );
+}
+
+/** The server answered and said no. A FATAL is no answer: it says that the connection ends. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof RolledBack) return true;
+  if (!(error instanceof pg.DatabaseError)) return false;
+  const isEnd = error.severity === 'FATAL' || error.severity === 'PANIC';
+  return !isEnd && !/^(08|57P)/.test(error.code ?? '');
 }
 
 /** How long a request outlives a database that restarts. */
@@ -52,18 +65,27 @@ export async function persist<T>(
       return await attempt(maybeCommitted);
     } catch (error) {
       if (error instanceof CommitInterrupted) maybeCommitted = true;
-      else if (!isTransient(error)) throw error;
+      else if (!isTransient(error)) {
+        // It may have kept the attempt from looking for what the one before it committed.
+        const isBlind = maybeCommitted && error instanceof pg.DatabaseError;
+        throw isBlind ? fateUnknown(error) : error;
+      }
       if (clock.monotonic() - start + pause > patienceMilliseconds) {
-        if (maybeCommitted) throw new FateUnknown('the fate of a commit is unknown', { cause: error });
-        throw error;
+        throw maybeCommitted ? fateUnknown(error) : error;
       }
     }
     await clock.sleep(pause);
   }
 }
 
+const fateUnknown = (cause: unknown) =>
+  new FateUnknown('the fate of a commit is unknown', { cause });
+
 /** COMMIT was sent and no answer came back. */
 class CommitInterrupted extends Error {}
+
+/** A statement failed before: the server answers COMMIT with ROLLBACK. */
+class RolledBack extends Error {}
 
 export type Transaction = {
   /** For typed statements. */
@@ -91,8 +113,7 @@ export function transaction<T>(
     let committing: Promise<void> | undefined;
     const commit = () => {
       committing ??= client.query('commit').then(({ command }) => {
-        // A statement failed before: the server answers COMMIT with ROLLBACK.
-        if (command !== 'COMMIT') throw new Error('the transaction was rolled back');
+        if (command !== 'COMMIT') throw new RolledBack('the transaction was rolled back');
       });
       return committing;
     };
@@ -104,14 +125,17 @@ export function transaction<T>(
       client.release();
       return result;
     } catch (error) {
+      // The body may have failed by a statement sent before COMMIT: what counts is the answer to
+      // COMMIT itself, which follows it at once.
+      const isOpen = committing !== undefined && !(await isRefused(committing));
       await release(client);
-      if (committing && isTransient(error)) {
-        throw new CommitInterrupted('COMMIT got no answer', { cause: error });
-      }
+      if (isOpen) throw new CommitInterrupted('COMMIT got no answer', { cause: error });
       throw error;
     }
   });
 }
+
+const isRefused = (committing: Promise<void>) => committing.then(() => false, isRefusal);
 
 /** Hands a connection back with nothing open on it, or not at all. */
 async function release(client: pg.PoolClient): Promise<void> {

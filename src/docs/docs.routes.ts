@@ -37,7 +37,7 @@ export async function docsRoutes(
 
   // The other slices' routes are known only when all are registered.
   app.addHook('onReady', async () => {
-    const css = ownFile('tokens.css') + ownFile('reference.css');
+    const css = ownFile('../../web/tokens.css') + ownFile('reference.css');
     const js = ownFile('reference.js');
     files.set('/docs/reference.css', prepare('text/css', css));
     files.set('/docs/reference.js', prepare('text/javascript', js));

@@ -1,7 +1,7 @@
 import type { Database } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
-import type { Caller, SigningKey } from '../integrations/integration.ts';
 import { findIntegration } from '../integrations/integration.sql.ts';
+import type { Caller, SigningKey } from '../integrations/integration.ts';
 import { raiseAlert } from '../operators/raise-alert.ts';
 import type { Clock, Timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
@@ -77,7 +77,8 @@ async function refuseSignature(
       await raiseAlert(deps, deps.database.db, {
         kind: 'signature_mismatches',
         integration_id: body.caller.id,
-        detail: 'An integration keeps sending wrong signatures: 30 expected ones were shown to it within an hour.',
+        detail:
+          'An integration keeps sending wrong signatures: 30 expected ones were shown to it within an hour.',
       });
     }
     sentences.push(

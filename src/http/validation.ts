@@ -105,7 +105,9 @@ function joinPath(path: string, name: string): string {
 function findUnfaithfulText(schema: TSchema, value: unknown, path: string): FieldError[] {
   if (typeof value === 'string') {
     if (!unfaithfulText(value)) return [];
-    return [{ path, problem: 'has a character that cannot be stored (U+0000 or half a surrogate pair)' }];
+    return [
+      { path, problem: 'has a character that cannot be stored (U+0000 or half a surrogate pair)' },
+    ];
   }
   if (Array.isArray(value)) {
     const { items } = schema as { items?: TSchema };

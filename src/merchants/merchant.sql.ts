@@ -10,6 +10,7 @@ const selectMerchants = (db: Handle) =>
       'merchants.name',
       'merchants.rules',
       'merchants.created_at',
+      'merchants.clock_ahead_ms',
       'territories.code',
       'territories.currency',
       'territories.time_zone',
@@ -61,4 +62,21 @@ export async function hasTerritory(db: Handle, code: string): Promise<boolean> {
     .where('code', '=', code)
     .executeTakeFirst();
   return row !== undefined;
+}
+
+export async function lockMerchant(
+  db: Handle,
+  id: string,
+): Promise<{ clock_ahead_ms: number } | null> {
+  const row = await db
+    .selectFrom('merchants')
+    .select('clock_ahead_ms')
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+export async function moveClock(db: Handle, id: string, clock_ahead_ms: number): Promise<void> {
+  await db.updateTable('merchants').set({ clock_ahead_ms }).where('id', '=', id).execute();
 }

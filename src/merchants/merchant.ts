@@ -1,3 +1,4 @@
+import type { Clock } from '../shared/clock.ts';
 import type { Territory } from '../shared/territories.ts';
 
 /** An amount band with its instalment terms. Bounds are cents, inclusive at both ends. */
@@ -9,7 +10,25 @@ export type Merchant = {
   territory: Territory;
   rules: Rule[];
   created_at: string;
+  /** How far a sandbox merchant's clock is ahead of the real one (D35). */
+  clock_ahead_ms: number;
 };
+
+/** The time as this merchant has it: what everything that is done for it goes by. */
+export function merchantNow(
+  clock: Clock,
+  merchant: Pick<Merchant, 'clock_ahead_ms'>,
+): Temporal.Instant {
+  return clock.now().add({ milliseconds: merchant.clock_ahead_ms });
+}
+
+/** The merchant's local date at an instant. */
+export function localDate(
+  merchant: Pick<Merchant, 'territory'>,
+  instant: Temporal.Instant,
+): Temporal.PlainDate {
+  return instant.toZonedDateTimeISO(merchant.territory.time_zone).toPlainDate();
+}
 
 /** The band that an amount falls into. Bands do not overlap, so there is at most one. */
 export function findRule(rules: Rule[], amount: number): Rule | undefined {

@@ -9,7 +9,7 @@ import { recordAnswer } from '../http/idempotency.ts';
 import { mustSign } from '../http/signed-body.ts';
 import { acceptSignatures, type SignedPost } from '../integrations/accept-signatures.ts';
 import { findIntegration } from '../integrations/integration.sql.ts';
-import type { Merchant } from '../merchants/merchant.ts';
+import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import type { Clock } from '../shared/clock.ts';
 import { timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
@@ -29,17 +29,18 @@ export async function createRefund(
   if (!isUuid(checkout_id)) throw unknownCheckout();
   const id = deps.random.uuid();
   return await transaction(deps, async ({ db }, maybeCommitted) => {
-    const now = deps.clock.now();
-    const refused = await acceptSignatures(db, [post], timestamp(now));
-    if (refused.size > 0) throw mustSign();
+    const now = merchantNow(deps.clock, merchant);
+    const refused = await acceptSignatures(db, [post], timestamp(deps.clock.now()));
 
     // Refunds of one checkout follow each other from here on.
     const checkout = await lockCheckout(db, merchant.id, checkout_id);
-    if (!checkout) throw unknownCheckout();
     if (maybeCommitted) {
+      // Before any refusal: what was committed stays so, whatever has become mandatory since.
       const committed = await findRefund(db, merchant.id, id);
       if (committed) return committed;
     }
+    if (refused.size > 0) throw mustSign();
+    if (!checkout) throw unknownCheckout();
     if (checkout.status !== 'successful') {
       throw unprocessable('Only successful checkouts can be refunded.');
     }

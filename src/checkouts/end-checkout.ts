@@ -1,0 +1,56 @@
+import { queueCallback } from '../callbacks/queue-callback.ts';
+import type { Handle } from '../database/database.ts';
+import type { Timestamp } from '../shared/clock.ts';
+import type { Random } from '../shared/random.ts';
+import type { Checkout } from './checkout.ts';
+import { moveEnded } from './checkout.sql.ts';
+
+type Key = { merchant_id: string; id: string };
+
+/**
+ * Ends a checkout, in the transaction of whoever found out how. Null when it had ended before:
+ * then what was found out is not its outcome.
+ */
+export async function completeCheckout(
+  deps: { random: Random },
+  db: Handle,
+  checkout: Key,
+  number_of_payments: number,
+  at: Timestamp,
+): Promise<Checkout | null> {
+  return await endWithCallback(deps, db, checkout, 'successful', number_of_payments, at);
+}
+
+export async function cancelCheckout(
+  deps: { random: Random },
+  db: Handle,
+  checkout: Key,
+  number_of_payments: number,
+  at: Timestamp,
+): Promise<Checkout | null> {
+  return await endWithCallback(deps, db, checkout, 'cancelled', number_of_payments, at);
+}
+
+/** The gateway refuses what the checkout says: it can never be paid (D20). Nobody is told. */
+export async function invalidateCheckout(
+  db: Handle,
+  checkout: Key,
+  at: Timestamp,
+): Promise<Checkout | null> {
+  const end = { status: 'invalid_payload', number_of_payments: null, completed_at: null } as const;
+  return await moveEnded(db, checkout, end, at);
+}
+
+async function endWithCallback(
+  deps: { random: Random },
+  db: Handle,
+  checkout: Key,
+  status: 'successful' | 'cancelled',
+  number_of_payments: number,
+  at: Timestamp,
+): Promise<Checkout | null> {
+  const end = { status, number_of_payments, completed_at: at };
+  const ended = await moveEnded(db, checkout, end, at);
+  if (ended) await queueCallback(deps, db, ended, at);
+  return ended;
+}

@@ -1,0 +1,136 @@
+import type { Database } from './database/database.ts';
+import type { Timestamp } from './shared/clock.ts';
+
+/**
+ * What must always be true, as statements that return no rows: after any fault, crash or race,
+ * once due work has been done. Every fault test ends in these.
+ */
+type Invariant = { name: string; says: string; sql: string };
+
+export const invariants: Invariant[] = [
+  {
+    name: 'M1',
+    says: 'a successful checkout has its payments: as many as chosen, above zero, summing to its amount; any other has none',
+    sql: `
+      select c.id, c.status, count(i.number) as payments, sum(i.amount) as sum
+      from checkouts c left join instalments i on i.checkout_id = c.id and i.merchant_id = c.merchant_id
+      group by c.id, c.merchant_id
+      having case when c.status = 'successful' then
+          count(i.number) <> c.number_of_payments
+          or min(i.number) <> 1 or max(i.number) <> c.number_of_payments
+          or sum(i.amount) <> c.amount
+          or not c.number_of_payments = any (c.terms)
+          or max(i.amount) filter (where i.number > 1) > min(i.amount) filter (where i.number = 1)
+          or max(i.amount) filter (where i.number > 1) <> min(i.amount) filter (where i.number > 1)
+          or max(i.amount) filter (where i.number = 1)
+             - min(i.amount) filter (where i.number > 1) >= c.number_of_payments
+        else count(i.number) > 0 end`,
+  },
+  {
+    name: 'M2',
+    says: 'refund requests that are not failed sum to at most the amount, on successful checkouts only',
+    sql: `
+      select c.id, sum(r.amount) as refunded, c.amount
+      from checkouts c join refund_requests r on r.checkout_id = c.id and r.merchant_id = c.merchant_id
+      where r.status <> 'failed'
+      group by c.id, c.merchant_id
+      having sum(r.amount) > c.amount or c.status <> 'successful'`,
+  },
+  {
+    name: 'M3',
+    says: 'at most one payment attempt of a checkout is in flight',
+    sql: `
+      select checkout_id from payment_attempts where status in ('starting', 'challenged')
+      group by merchant_id, checkout_id having count(*) > 1`,
+  },
+  {
+    name: 'M4',
+    says: 'a checkout has the attempt that paid it exactly when it is successful',
+    sql: `
+      select c.id, c.status, count(a.id) as authorised
+      from checkouts c left join payment_attempts a
+        on a.checkout_id = c.id and a.merchant_id = c.merchant_id and a.status = 'authorised'
+      group by c.id, c.merchant_id
+      having count(a.id) <> case when c.status = 'successful' then 1 else 0 end`,
+  },
+  {
+    name: 'S1',
+    says: 'a checkout that ended has one recorded move, into the status that it has',
+    sql: `
+      select c.id, c.status, m.to_status
+      from checkouts c left join checkout_moves m
+        on m.checkout_id = c.id and m.merchant_id = c.merchant_id
+      where c.status <> coalesce(m.to_status, 'received')`,
+  },
+  {
+    name: 'S2',
+    says: 'a successful or cancelled checkout has exactly one callback, any other has none',
+    sql: `
+      select c.id, c.status, count(k.id) as callbacks
+      from checkouts c left join callbacks k on k.checkout_id = c.id and k.merchant_id = c.merchant_id
+      group by c.id, c.merchant_id
+      having count(k.id) <> case when c.status in ('successful', 'cancelled') then 1 else 0 end`,
+  },
+  {
+    name: 'S3',
+    says: "the callback's bytes say what the checkout says",
+    sql: `
+      select c.id
+      from callbacks k join checkouts c on c.id = k.checkout_id and c.merchant_id = k.merchant_id
+      cross join lateral (select convert_from(k.payload, 'UTF8')::jsonb as body) p
+      where p.body is distinct from jsonb_build_object('status', c.status, 'amount', c.amount,
+        'currency', c.currency, 'client_reference_id', c.client_reference_id,
+        'number_of_payments', c.number_of_payments)
+        or k.notify_url <> c.notify_url or k.integration_id <> c.integration_id`,
+  },
+  {
+    name: 'D3',
+    says: 'nothing due stays undone: no row is past its due time by more than a minute without a live lease',
+    sql: `
+      select a.id, a.status, a.due_at
+      from payment_attempts a join merchants m on m.id = a.merchant_id
+      where a.due_at < $1::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
+          - interval '1 minute'
+        and (a.leased_until is null or a.leased_until < $1::timestamptz)`,
+  },
+  {
+    name: 'A5',
+    says: 'an answer that is kept for an idempotency key names something that exists',
+    sql: `
+      select k.integration_id, k.key
+      from idempotency_keys k
+      where k.status = 200
+        and not exists (select 1 from checkouts c where c.id = (k.answer ->> 'id')::uuid)
+        and not exists (select 1 from refund_requests r where r.id = (k.answer ->> 'id')::uuid)`,
+  },
+  {
+    name: 'L1',
+    says: "the numbers of a merchant's list are dense: 1, 2, 3 … up to its total",
+    sql: `
+      select l.merchant_id, l.list, l.total
+      from list_totals l
+      cross join lateral (
+        select count(*) as rows, max(number) as last from (
+          select number from checkouts c
+          where l.list = 'checkouts' and c.merchant_id = l.merchant_id
+          union all
+          select number from refund_requests r
+          where l.list = 'refund_requests' and r.merchant_id = l.merchant_id
+        ) n
+      ) found
+      where found.rows <> l.total or found.last <> l.total`,
+  },
+];
+
+export type Violation = { name: string; says: string; row: object };
+
+/** Everything that is not as it must be; nothing, when all is well. */
+export async function findViolations(database: Database, now: Timestamp): Promise<Violation[]> {
+  const violations: Violation[] = [];
+  for (const { name, says, sql } of invariants) {
+    const values = sql.includes('$1') ? [now] : [];
+    const { rows } = await database.pool.query(`${sql} limit 20`, values);
+    for (const row of rows) violations.push({ name, says, row });
+  }
+  return violations;
+}

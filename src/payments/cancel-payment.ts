@@ -1,0 +1,31 @@
+import assert from 'node:assert/strict';
+import { lockCheckout } from '../checkouts/checkout.sql.ts';
+import { cancelCheckout } from '../checkouts/end-checkout.ts';
+import type { Database } from '../database/database.ts';
+import { transaction } from '../database/transaction.ts';
+import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { type Clock, timestamp } from '../shared/clock.ts';
+import type { Random } from '../shared/random.ts';
+import { moveInFlightToVoiding } from './payment-attempt.sql.ts';
+import { isOpen } from './start-payment.ts';
+
+/**
+ * A shopper cancels. Whatever attempt is in flight is let go; if it was authorised before we got
+ * the checkout's lock, it has won and nothing is cancelled.
+ */
+export async function cancelPayment(
+  deps: { database: Database; clock: Clock; random: Random },
+  merchant: Merchant,
+  key: { merchant_id: string; id: string },
+  number_of_payments: number,
+): Promise<void> {
+  await transaction(deps, async ({ db }) => {
+    const checkout = await lockCheckout(db, key.merchant_id, key.id);
+    assert(checkout);
+    const now = merchantNow(deps.clock, merchant);
+    if (checkout.status !== 'received' || !isOpen(checkout, now)) return;
+    const cancelled = await cancelCheckout(deps, db, key, number_of_payments, timestamp(now));
+    assert(cancelled, 'the checkout is received and locked');
+    await moveInFlightToVoiding(db, key.merchant_id, key.id, timestamp(now));
+  });
+}

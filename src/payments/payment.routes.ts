@@ -1,0 +1,138 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import type { Checkout } from '../checkouts/checkout.ts';
+import { findCheckout } from '../checkouts/checkout.sql.ts';
+import { checkoutOfToken } from '../checkouts/payment-token.ts';
+import { reading } from '../database/transaction.ts';
+import { notFound } from '../http/errors.ts';
+import { type FieldError, validationFailed } from '../http/validation.ts';
+import { planPayments } from '../instalments/instalment.ts';
+import type { Environment } from '../integrations/integration.ts';
+import type { Merchant } from '../merchants/merchant.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
+import { cancelPayment } from './cancel-payment.ts';
+import { loadPayHtml } from './pay-html.ts';
+import type { CancelRequest, PayPage, PayRequest } from './pay-page.ts';
+import { isInFlight, type PaymentAttempt } from './payment-attempt.ts';
+import { listAttempts } from './payment-attempt.sql.ts';
+import { explainCancelRequest, explainPayRequest } from './payment.schema.ts';
+import { consentVersion, presentPage } from './present-page.ts';
+import { settleReturned } from './recover-attempts.ts';
+import { type PaymentDeps, startPayment } from './start-payment.ts';
+
+export type PaymentRouteDeps = PaymentDeps & { environment: Environment };
+
+type Opened = { merchant: Merchant; checkout: Checkout; attempts: PaymentAttempt[] };
+
+/** The hosted page and what it calls. The token in the address is all that a shopper has. */
+export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps): Promise<void> {
+  const html = await loadPayHtml();
+
+  for (const asset of html.assets) {
+    app.get(`/pay/assets/${asset.name}`, async (_request, reply) =>
+      reply
+        .header('cache-control', 'public, max-age=31536000, immutable')
+        .type(asset.type)
+        .send(asset.bytes),
+    );
+  }
+
+  app.get('/pay/:token', async (request, reply) => {
+    const opened = await open(request);
+    return sendPage(reply, request, opened && present(opened));
+  });
+
+  app.get('/pay/:token/state', async (request) => present(await mustOpen(request)));
+
+  app.post('/pay/:token/pay', async (request) => {
+    const { merchant, checkout } = await mustOpen(request);
+    const wanted = request.body as PayRequest;
+    const errors = explainPayRequest(wanted);
+    if (errors.length === 0) errors.push(...explainTerm(checkout, wanted));
+    if (errors.length > 0) throw validationFailed(errors);
+    await startPayment(deps, merchant, checkout, {
+      ...wanted,
+      consent: wanted.number_of_payments > 1 ? wanted.consent : null,
+    });
+    return present(await mustOpen(request));
+  });
+
+  app.post('/pay/:token/cancel', async (request) => {
+    const { merchant, checkout } = await mustOpen(request);
+    const wanted = request.body as CancelRequest;
+    const errors = explainCancelRequest(wanted);
+    if (errors.length === 0) errors.push(...explainOffer(checkout, wanted.number_of_payments));
+    if (errors.length > 0) throw validationFailed(errors);
+    await cancelPayment(deps, merchant, checkout, wanted.number_of_payments);
+    return present(await mustOpen(request));
+  });
+
+  // The shopper's bank sends them here. Its query is not believed: the gateway is asked.
+  app.get('/pay/:token/return', async (request, reply) => {
+    const opened = await open(request);
+    if (!opened) return sendPage(reply, request, null);
+    const inFlight = opened.attempts.find(isInFlight);
+    if (inFlight) await settleReturned(deps, opened.merchant, inFlight);
+    const { token } = request.params as { token: string };
+    return reply.redirect(`/pay/${token}`, 303);
+  });
+
+  async function open(request: FastifyRequest): Promise<Opened | null> {
+    const { token } = request.params as { token: string };
+    const key = checkoutOfToken(deps.sealing, token);
+    if (!key) return null;
+    return await reading(deps, async (db) => {
+      const checkout = await findCheckout(db, key.merchant_id, key.id);
+      const merchant = checkout && (await findMerchant(db, key.merchant_id));
+      if (!merchant) return null;
+      return { merchant, checkout, attempts: await listAttempts(db, key.merchant_id, key.id) };
+    });
+  }
+
+  async function mustOpen(request: FastifyRequest): Promise<Opened> {
+    const opened = await open(request);
+    if (!opened) throw notFound('This payment link is not known.');
+    return opened;
+  }
+
+  function present({ merchant, checkout, attempts }: Opened): PayPage {
+    return presentPage(deps, merchant, checkout, attempts);
+  }
+
+  function sendPage(reply: FastifyReply, request: FastifyRequest, page: PayPage | null) {
+    const { token } = request.params as { token: string };
+    const nonce = deps.random.bytes(16).toString('base64url');
+    const { html: text, csp } = html.render(page, { token, nonce });
+    return reply
+      .code(page ? 200 : 404)
+      .header('content-security-policy', csp)
+      .header('referrer-policy', 'no-referrer')
+      .header('x-frame-options', 'DENY')
+      .header('permissions-policy', 'payment=(self), camera=(), microphone=(), geolocation=()')
+      .type('text/html; charset=utf-8')
+      .send(text);
+  }
+}
+
+function explainOffer(checkout: Checkout, number_of_payments: number): FieldError[] {
+  if (checkout.terms.includes(number_of_payments)) return [];
+  return [{ path: 'number_of_payments', problem: `must be one of ${checkout.terms.join(', ')}` }];
+}
+
+/** Later payments need what the shopper agreed to: our wording, and the amounts of the plan. */
+function explainTerm(checkout: Checkout, wanted: PayRequest): FieldError[] {
+  const errors = explainOffer(checkout, wanted.number_of_payments);
+  if (errors.length > 0 || wanted.number_of_payments === 1) return errors;
+  if (wanted.consent?.version !== consentVersion) {
+    return [{ path: 'consent', problem: `must be given in the version ${consentVersion}` }];
+  }
+  const epoch = Temporal.PlainDate.from('1970-01-01');
+  const plan = planPayments(checkout.amount, wanted.number_of_payments, epoch);
+  const agreed = wanted.consent.payments;
+  const isWhole =
+    agreed.length === plan.length &&
+    plan.every(({ number, amount }, index) => {
+      const payment = agreed[index];
+      return payment?.number === number && payment.amount === amount;
+    });
+  return isWhole ? [] : [{ path: 'consent.payments', problem: 'must be the payments of the plan' }];
+}

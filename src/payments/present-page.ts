@@ -1,0 +1,80 @@
+import type { Checkout } from '../checkouts/checkout.ts';
+import type { Gateway } from '../gateway/gateway.ts';
+import { planPayments } from '../instalments/instalment.ts';
+import type { Environment } from '../integrations/integration.ts';
+import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
+import type { Clock } from '../shared/clock.ts';
+import type { PayPage } from './pay-page.ts';
+import { isInFlight, type PaymentAttempt } from './payment-attempt.ts';
+import { isOpen } from './start-payment.ts';
+
+/** Changes with every change of the sentence that a shopper agrees to. */
+export const consentVersion = '2026-11';
+
+/** What a shopper is to see now. `attempts` are the checkout's, the newest first. */
+export function presentPage(
+  deps: { clock: Clock; gateway: Gateway; environment: Environment },
+  merchant: Merchant,
+  checkout: Checkout,
+  attempts: PaymentAttempt[],
+): PayPage {
+  const now = merchantNow(deps.clock, merchant);
+  const purchaseDate =
+    checkout.completed_at === null ? now : Temporal.Instant.from(checkout.completed_at);
+  const inFlight = attempts.find(isInFlight);
+  const [latest] = attempts;
+  const status = statusOf(checkout, inFlight, now);
+  return {
+    status,
+    test_mode: deps.environment === 'sandbox',
+    merchant_name: merchant.name,
+    amount: checkout.amount,
+    currency: checkout.currency,
+    locale: merchant.territory.locale,
+    client_reference_id: checkout.client_reference_id,
+    line_items: checkout.line_items,
+    plans: checkout.terms.map((number_of_payments) => ({
+      number_of_payments,
+      payments: planPayments(
+        checkout.amount,
+        number_of_payments,
+        localDate(merchant, purchaseDate),
+      ),
+    })),
+    number_of_payments:
+      checkout.number_of_payments ?? latest?.number_of_payments ?? (checkout.terms[0] as number),
+    decline: status === 'open' && latest ? declineOf(latest) : null,
+    challenge_url: status === 'challenge' ? (inFlight?.challenge_url ?? null) : null,
+    return_url: returnUrl(checkout, status),
+    expires_at: checkout.expires_at,
+    card_entry: deps.gateway.cardEntry,
+    consent_version: consentVersion,
+  };
+}
+
+function statusOf(
+  checkout: Checkout,
+  inFlight: PaymentAttempt | undefined,
+  now: Temporal.Instant,
+): PayPage['status'] {
+  if (checkout.status !== 'received') return checkout.status;
+  if (inFlight) return inFlight.status === 'challenged' ? 'challenge' : 'paying';
+  return isOpen(checkout, now) ? 'open' : 'expired';
+}
+
+function declineOf({ decline_reason, may_retry }: PaymentAttempt): PayPage['decline'] {
+  return decline_reason === null ? null : { reason: decline_reason, may_retry: may_retry ?? true };
+}
+
+function returnUrl(checkout: Checkout, status: PayPage['status']): string | null {
+  switch (status) {
+    case 'successful':
+      return checkout.success_url;
+    case 'cancelled':
+    case 'expired':
+    case 'invalid_payload':
+      return checkout.cancel_url;
+    default:
+      return null;
+  }
+}

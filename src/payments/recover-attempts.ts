@@ -1,0 +1,64 @@
+import { findMerchant } from '../merchants/merchant.sql.ts';
+import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { secondsAfter, timestamp } from '../shared/clock.ts';
+import { leaseSeconds, type PaymentAttempt } from './payment-attempt.ts';
+import { claimAttempt, claimDueAttempts, listMerchantsWithDueAttempts } from './payment-attempt.sql.ts';
+import { type PaymentDeps, settleAttempt } from './start-payment.ts';
+
+const mostMerchants = 50;
+const mostAttempts = 10;
+
+/**
+ * Settles attempts that are due: outcomes that nobody knows, challenges that nobody came back
+ * from (D19), holds that must be let go. Merchant by merchant, a handful of each: nobody starves.
+ */
+export async function recoverAttempts(deps: PaymentDeps): Promise<number> {
+  const { db } = deps.database;
+  const now = timestamp(deps.clock.now());
+  const merchants = await listMerchantsWithDueAttempts(db, now, mostMerchants);
+  const counts = await Promise.all(
+    merchants.map(async (id) => {
+      const merchant = await findMerchant(db, id);
+      return merchant ? await recoverMerchantAttempts(deps, merchant) : 0;
+    }),
+  );
+  return counts.reduce((sum, count) => sum + count, 0);
+}
+
+export async function recoverMerchantAttempts(
+  deps: PaymentDeps,
+  merchant: Merchant,
+): Promise<number> {
+  const claim = { ...newLease(deps), merchantNow: timestamp(merchantNow(deps.clock, merchant)) };
+  const attempts = await claimDueAttempts(deps.database.db, merchant.id, claim, mostAttempts);
+  await Promise.all(
+    attempts.map(async (attempt) => {
+      try {
+        await settleAttempt(deps, merchant, attempt);
+      } catch (error) {
+        // It is put down and looked at again; the others must not wait for it.
+        deps.log.error({ err: error, attempt_id: attempt.id }, 'an attempt could not be settled');
+      }
+    }),
+  );
+  return attempts.length;
+}
+
+/** The shopper came back from their bank: find out now, unless somebody is at it. */
+export async function settleReturned(
+  deps: PaymentDeps,
+  merchant: Merchant,
+  attempt: PaymentAttempt,
+): Promise<void> {
+  const claimed = await claimAttempt(deps.database.db, attempt, newLease(deps));
+  if (claimed) await settleAttempt(deps, merchant, claimed);
+}
+
+function newLease(deps: PaymentDeps) {
+  const now = deps.clock.now();
+  return {
+    lease: deps.random.uuid(),
+    now: timestamp(now),
+    leased_until: timestamp(secondsAfter(now, leaseSeconds)),
+  };
+}

@@ -1,0 +1,156 @@
+/**
+ * Faults on demand. Each waits for requests that it matches and strikes as often as it was asked
+ * to: what a network and a gateway do on a bad day, at a moment that a test chooses.
+ */
+export const faultKinds = [
+  /** Waits before doing anything; meanwhile the request's key is in flight. */
+  'latency',
+  /** Does it, then waits before answering; the key stays in flight. */
+  'latency_after',
+  /** A 500, nothing done. */
+  'error_before',
+  /** A 500 although it was done. */
+  'error_after',
+  /** The connection is closed, nothing done. */
+  'drop_before',
+  /** The connection is closed although it was done. */
+  'drop_after',
+  /** Neither done nor answered until the fault is taken back (or `ms` have passed). */
+  'hold_key',
+  /** The card is declined, with `decline_code`. */
+  'decline',
+] as const;
+
+export type Fault = {
+  id: string;
+  fault: (typeof faultKinds)[number];
+  method: string | null;
+  /** A path in which `:id` stands for any one part: `/v1/payment_intents/:id/capture`. */
+  path: string | null;
+  /** Only requests whose idempotency key contains this. */
+  key_contains: string | null;
+  /** How many matching requests pass before it strikes. */
+  skip: number;
+  /** How many it strikes. */
+  times: number;
+  ms: number;
+  decline_code: string;
+  struck: number;
+};
+
+type Waiting = { fault: string; release: () => void };
+
+export type Faults = ReturnType<typeof createFaults>;
+
+export function createFaults() {
+  const faults: Fault[] = [];
+  const waiting = new Set<Waiting>();
+  let count = 0;
+
+  function release(matches: (waiter: Waiting) => boolean): void {
+    for (const waiter of [...waiting].filter(matches)) waiter.release();
+  }
+
+  return {
+    add(given: Record<string, unknown>): Fault | string {
+      const problem = faultProblem(given);
+      if (problem !== null) return problem;
+      count += 1;
+      const text = (name: string) => (given[name] === undefined ? null : String(given[name]));
+      const fault: Fault = {
+        id: `fault_${count}`,
+        fault: given.fault as Fault['fault'],
+        method: text('method')?.toUpperCase() ?? null,
+        path: text('path'),
+        key_contains: text('key_contains'),
+        skip: Number(given.skip ?? 0),
+        times: Number(given.times ?? 1),
+        ms: Number(given.ms ?? (given.fault === 'hold_key' ? 30_000 : 1_000)),
+        decline_code: text('decline_code') ?? 'generic_decline',
+        struck: 0,
+      };
+      faults.push(fault);
+      return fault;
+    },
+
+    list: (): Fault[] => faults,
+
+    remove(id: string | null): number {
+      const gone = faults.filter((fault) => id === null || fault.id === id);
+      for (const fault of gone) faults.splice(faults.indexOf(fault), 1);
+      release((waiter) => id === null || waiter.fault === id);
+      return gone.length;
+    },
+
+    /** The fault that strikes this request, if any. Asking counts. */
+    strike(request: { method: string; path: string; key: string | null }): Fault | null {
+      for (const fault of faults) {
+        if (!matches(fault, request) || fault.struck >= fault.times) continue;
+        if (fault.skip > 0) {
+          fault.skip -= 1;
+          continue;
+        }
+        fault.struck += 1;
+        return fault;
+      }
+      return null;
+    },
+
+    /** Resolves when the fault's time has passed or it was taken back. */
+    wait(fault: Fault): Promise<void> {
+      return new Promise((resolve) => {
+        const waiter: Waiting = {
+          fault: fault.id,
+          release() {
+            clearTimeout(timer);
+            waiting.delete(waiter);
+            resolve();
+          },
+        };
+        const timer = setTimeout(waiter.release, fault.ms);
+        waiting.add(waiter);
+      });
+    },
+  };
+}
+
+function matches(
+  fault: Fault,
+  request: { method: string; path: string; key: string | null },
+): boolean {
+  if (fault.method !== null && fault.method !== request.method) return false;
+  if (fault.key_contains !== null && !request.key?.includes(fault.key_contains)) return false;
+  if (fault.path === null) return true;
+  const wanted = fault.path.split('/');
+  const parts = request.path.split('/');
+  return (
+    wanted.length === parts.length && wanted.every((part, i) => part === ':id' || part === parts[i])
+  );
+}
+
+const members = [
+  'fault',
+  'method',
+  'path',
+  'key_contains',
+  'skip',
+  'times',
+  'ms',
+  'decline_code',
+] as const;
+
+function faultProblem(given: Record<string, unknown>): string | null {
+  const unknown = Object.keys(given).find((name) => !members.some((known) => known === name));
+  if (unknown !== undefined) return `There is no member ${unknown}.`;
+  if (!faultKinds.some((kind) => kind === given.fault)) {
+    return `fault must be one of ${faultKinds.join(', ')}.`;
+  }
+  for (const name of ['skip', 'times', 'ms'] as const) {
+    const value = given[name];
+    if (value !== undefined && !(Number.isSafeInteger(value) && Number(value) >= 0)) {
+      return `${name} must be an integer of at least 0.`;
+    }
+  }
+  if (Number(given.ms ?? 0) > 600_000) return 'ms must be at most 600000.';
+  return null;
+}

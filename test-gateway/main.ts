@@ -1,0 +1,23 @@
+import { startTestGateway } from './gateway.ts';
+
+// The test gateway by itself: `node test-gateway/main.ts`, settings from the environment. It says
+// where it listens in one line of JSON and stops at a signal.
+
+const settings = {
+  port: Number(process.env.GATEWAY_PORT ?? 3001),
+  host: process.env.GATEWAY_HOST ?? '127.0.0.1',
+  stateFile: process.env.GATEWAY_STATE_FILE ?? ':memory:',
+  secretKey: process.env.GATEWAY_SECRET_KEY ?? 'sk_test_tranche',
+  publishableKey: process.env.GATEWAY_PUBLISHABLE_KEY ?? 'pk_test_tranche',
+  pageOrigins: (process.env.GATEWAY_PAGE_ORIGINS ?? 'http://127.0.0.1:3000,http://localhost:3000')
+    .split(',')
+    .filter((origin) => origin !== ''),
+  ...(process.env.GATEWAY_PUBLIC_URL && { publicUrl: process.env.GATEWAY_PUBLIC_URL }),
+};
+
+const gateway = await startTestGateway(settings);
+process.stdout.write(`${JSON.stringify({ url: gateway.url })}\n`);
+
+for (const signal of ['SIGINT', 'SIGTERM'] as const) {
+  process.once(signal, () => void gateway.close().then(() => process.exit(0)));
+}

@@ -1,0 +1,198 @@
+import fs from 'node:fs';
+import type { ServerResponse } from 'node:http';
+import path from 'node:path';
+import { StripeAnswer } from './errors.ts';
+import { type Context, type Decision, decideChallenge, findIntent } from './payments.ts';
+import type { Kept } from './store.ts';
+
+/** A request for something that a browser shows. */
+export type Page = {
+  method: string;
+  url: URL;
+  publicUrl: string;
+  pageOrigins: string[];
+  publishableKey: string;
+  readBody(): Promise<string>;
+  context(): Context;
+};
+
+const browserFolder = path.join(import.meta.dirname, 'browser');
+
+function asset(name: string): Buffer {
+  return fs.readFileSync(path.join(browserFolder, name));
+}
+
+const assets: Record<string, { type: string; content: Buffer }> = {
+  '/v1/tranche.js': { type: 'text/javascript', content: asset('tranche.js') },
+  '/v1/card-frame.js': { type: 'text/javascript', content: asset('card-frame.js') },
+  '/v1/card-frame.css': { type: 'text/css', content: asset('card-frame.css') },
+  '/v1/challenge.css': { type: 'text/css', content: asset('challenge.css') },
+};
+
+const cardFrame = asset('card-frame.html').toString('utf8');
+
+/** Serves the script, the card frame and the issuer's page; false when the path is none of them. */
+export async function servePage(page: Page, response: ServerResponse): Promise<boolean> {
+  const { method, url } = page;
+  const found = method === 'GET' || method === 'HEAD' ? assets[url.pathname] : undefined;
+  if (found !== undefined) {
+    response.writeHead(200, {
+      'Content-Type': `${found.type}; charset=utf-8`,
+      'Content-Length': found.content.length,
+      'Cache-Control': 'no-cache',
+      'X-Content-Type-Options': 'nosniff',
+      // The payment page may ask for isolation from other origins' resources.
+      'Cross-Origin-Resource-Policy': 'cross-origin',
+    });
+    response.end(method === 'HEAD' ? undefined : found.content);
+    return true;
+  }
+  if (method === 'GET' && url.pathname === '/v1/card-frame') {
+    html(response, 200, cardFrame, {
+      scripts: "'self'",
+      connect: "'self'",
+      ancestors: page.pageOrigins.join(' ') || "'none'",
+    });
+    return true;
+  }
+  const challenge = /^\/challenge\/([^/]+)\/([^/]+)$/.exec(url.pathname);
+  if (challenge === null || (method !== 'GET' && method !== 'POST')) return false;
+  const [, id = '', secret = ''] = challenge;
+  const context = page.context();
+  const intent = intentOf(context, id, secret);
+  if (intent === null) {
+    html(response, 404, issuerPage('Unknown payment', '<p>This page belongs to no payment.</p>'));
+    return true;
+  }
+  if (method === 'POST') {
+    const decision = new URLSearchParams(await page.readBody()).get('decision');
+    if (decision !== 'approve' && decision !== 'decline' && decision !== 'close') {
+      html(response, 400, challengePage(intent));
+      return true;
+    }
+    goBack(response, decide(context, id, secret, decision), decision);
+    return true;
+  }
+  // Back in the browser's history, or opened twice: the answer was given already.
+  if (intent.object.status === 'requires_action') html(response, 200, challengePage(intent));
+  else goBack(response, intent, 'approve');
+  return true;
+}
+
+function intentOf(context: Context, id: string, secret: string): Kept<'payment_intent'> | null {
+  try {
+    const intent = findIntent(context, id);
+    return intent.hidden.challenge === secret ? intent : null;
+  } catch (error) {
+    if (error instanceof StripeAnswer) return null;
+    throw error;
+  }
+}
+
+/** Read again and moved in one transaction: the form may have been sent twice. */
+function decide(
+  context: Context,
+  id: string,
+  secret: string,
+  decision: Decision,
+): Kept<'payment_intent'> {
+  return context.store.transaction(() => {
+    const intent = intentOf(context, id, secret);
+    if (intent === null) throw new Error('an intent does not go away');
+    return decideChallenge(context, intent, decision);
+  });
+}
+
+function goBack(
+  response: ServerResponse,
+  { object, hidden }: Kept<'payment_intent'>,
+  decision: Decision,
+): void {
+  const url = new URL(hidden.return_url ?? 'about:blank');
+  url.searchParams.set('payment_intent', object.id);
+  url.searchParams.set('payment_intent_client_secret', object.client_secret ?? '');
+  const succeeded = object.status === 'requires_capture' || object.status === 'succeeded';
+  const status = decision === 'close' && object.status === 'requires_action' ? 'pending' : 'failed';
+  url.searchParams.set('redirect_status', succeeded ? 'succeeded' : status);
+  response.writeHead(303, {
+    Location: url.href,
+    'Cache-Control': 'no-store',
+    'Referrer-Policy': 'no-referrer',
+    'Content-Length': 0,
+  });
+  response.end();
+}
+
+function challengePage({ object }: Kept<'payment_intent'>): string {
+  const amount = new Intl.NumberFormat('en-ZA', {
+    style: 'currency',
+    currency: object.currency.toUpperCase(),
+  }).format(object.amount / 100);
+  return issuerPage(
+    'Confirm your payment',
+    `<p>A shop asks to hold this amount on your card.</p>
+      <p class="amount">${escapeHtml(amount)}</p>
+      <form method="post">
+        <button class="main" name="decision" value="approve">Approve</button>
+        <button name="decision" value="decline">Decline</button>
+        <button class="quiet" name="decision" value="close">Close</button>
+      </form>
+      <p class="note">This is the bank's page of the test gateway. No real money moves. Close goes back without an answer.</p>`,
+  );
+}
+
+function issuerPage(title: string, content: string): string {
+  return `<!doctype html>
+<html lang="en-ZA">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>${title} – Test bank</title>
+    <link rel="stylesheet" href="/v1/challenge.css">
+    <link rel="icon" href="data:,">
+  </head>
+  <body>
+    <main>
+      <p class="bank"><span aria-hidden="true"></span>Test bank</p>
+      <h1>${title}</h1>
+      ${content}
+    </main>
+  </body>
+</html>
+`;
+}
+
+function escapeHtml(text: string): string {
+  return text.replace(/[&<>"']/g, (character) => `&#${character.charCodeAt(0)};`);
+}
+
+/**
+ * No form-action here: a browser applies it to every redirect that follows a form, and after the
+ * bank's page the shopper is sent on to the payment page and from there to the merchant's.
+ */
+function html(
+  response: ServerResponse,
+  status: number,
+  content: string,
+  allow: { scripts?: string; connect?: string; ancestors?: string } = {},
+): void {
+  const policy = [
+    "default-src 'none'",
+    `script-src ${allow.scripts ?? "'none'"}`,
+    `connect-src ${allow.connect ?? "'none'"}`,
+    "style-src 'self'",
+    'img-src data:',
+    "base-uri 'none'",
+    `frame-ancestors ${allow.ancestors ?? "'none'"}`,
+  ];
+  const body = Buffer.from(content);
+  response.writeHead(status, {
+    'Content-Type': 'text/html; charset=utf-8',
+    'Content-Length': body.length,
+    'Cache-Control': 'no-store',
+    'Content-Security-Policy': policy.join('; '),
+    'Referrer-Policy': 'no-referrer',
+    'X-Content-Type-Options': 'nosniff',
+  });
+  response.end(body);
+}

@@ -1,0 +1,219 @@
+import { DatabaseSync } from 'node:sqlite';
+import type Stripe from 'stripe';
+
+/** What the gateway keeps for itself beside an object that callers see. */
+type Hidden = {
+  customer: Record<never, never>;
+  confirmation_token: { card: string; exp_month: number; exp_year: number; used: boolean };
+  payment_method: { card: string; authenticated: boolean };
+  payment_intent: {
+    /** The secret in the address of the issuer's page. */
+    challenge: string | null;
+    return_url: string | null;
+    /** Seconds since the epoch, as all times of objects are. */
+    capture_before: number | null;
+  };
+  charge: Record<never, never>;
+  refund: { becomes: 'succeeded' | 'failed' | null; at: number };
+};
+
+type Objects = {
+  customer: Stripe.Customer;
+  confirmation_token: Stripe.ConfirmationToken;
+  payment_method: Stripe.PaymentMethod;
+  payment_intent: Stripe.PaymentIntent;
+  charge: Stripe.Charge;
+  refund: Stripe.Refund;
+};
+
+export type Kind = keyof Objects;
+
+/** An object as the SDK's types declare it, with what only the gateway knows of it. */
+export type Kept<K extends Kind> = {
+  object: Objects[K];
+  hidden: Hidden[K];
+  /** Whose time it ages with; empty when the caller named no merchant. */
+  merchant: string;
+};
+
+export type KeyRecord = {
+  fingerprint: string;
+  status: number;
+  body: string;
+  request: string;
+  merchant: string;
+  /** Milliseconds of the merchant's time. */
+  at: number;
+};
+
+export type Store = ReturnType<typeof openStore>;
+
+/**
+ * One file. What was answered for is on the disk: an effect, the answer kept under its key and the
+ * merchant's time are committed together, and a commit waits for the disk.
+ */
+export function openStore(file: string) {
+  const database = new DatabaseSync(file);
+  database.exec(`
+    pragma journal_mode = wal;
+    pragma synchronous = full;
+    create table if not exists objects (
+      number integer primary key autoincrement,
+      id text not null unique,
+      kind text not null,
+      merchant text not null,
+      customer text,
+      charge text,
+      body text not null,
+      hidden text not null
+    );
+    create index if not exists objects_of_customer on objects (customer, kind, number);
+    create index if not exists objects_of_charge on objects (charge) where charge is not null;
+    create table if not exists keys (
+      key text primary key,
+      fingerprint text not null,
+      status integer not null,
+      body text not null,
+      request text not null,
+      merchant text not null,
+      at integer not null
+    ) without rowid;
+    create index if not exists keys_by_age on keys (merchant, at);
+    create table if not exists merchants (id text primary key, now integer not null) without rowid;
+  `);
+
+  const statements = {
+    begin: database.prepare('begin immediate'),
+    commit: database.prepare('commit'),
+    rollback: database.prepare('rollback'),
+    find: database.prepare('select body, hidden, merchant from objects where id = ? and kind = ?'),
+    save: database.prepare(`
+      insert into objects (id, kind, merchant, customer, charge, body, hidden)
+      values (?, ?, ?, ?, ?, ?, ?)
+      on conflict (id) do update
+      set customer = excluded.customer, body = excluded.body, hidden = excluded.hidden`),
+    ofCustomer: database.prepare(`
+      select body, hidden, merchant from objects
+      where kind = ? and customer = ? and number < ?
+      order by number desc limit ?`),
+    all: database.prepare(`
+      select body, hidden, merchant from objects where kind = ? and number < ?
+      order by number desc limit ?`),
+    ofCharge: database.prepare(
+      "select body, hidden, merchant from objects where charge = ? and kind = 'refund'",
+    ),
+    number: database.prepare('select number from objects where id = ?'),
+    findKey: database.prepare('select * from keys where key = ?'),
+    saveKey: database.prepare(`
+      insert into keys (key, fingerprint, status, body, request, merchant, at)
+      values (?, ?, ?, ?, ?, ?, ?)
+      on conflict (key) do update
+      set fingerprint = excluded.fingerprint, status = excluded.status, body = excluded.body,
+          request = excluded.request, merchant = excluded.merchant, at = excluded.at`),
+    pruneKeys: database.prepare('delete from keys where merchant = ? and at <= ?'),
+    times: database.prepare('select id, now from merchants'),
+    saveTime: database.prepare(
+      'insert into merchants (id, now) values (?, ?) on conflict (id) do update set now = excluded.now',
+    ),
+  };
+
+  // The latest time that each merchant's calls told: never backwards, whoever calls.
+  const times = new Map<string, number>();
+  for (const row of statements.times.all()) times.set(String(row.id), Number(row.now));
+
+  function kept<K extends Kind>(row: Record<string, unknown>): Kept<K> {
+    return {
+      object: JSON.parse(String(row.body)),
+      hidden: JSON.parse(String(row.hidden)),
+      merchant: String(row.merchant),
+    };
+  }
+
+  return {
+    /** Reading and writing is synchronous, so a transaction is never shared with another request. */
+    transaction<T>(work: () => T): T {
+      statements.begin.run();
+      try {
+        const result = work();
+        statements.commit.run();
+        return result;
+      } catch (error) {
+        statements.rollback.run();
+        throw error;
+      }
+    },
+
+    find<K extends Kind>(kind: K, id: string): Kept<K> | null {
+      const row = statements.find.get(id, kind);
+      return row === undefined ? null : kept<K>(row);
+    },
+
+    save<K extends Kind>(kind: K, { object, hidden, merchant }: Kept<K>): void {
+      const { id, customer, charge } = object as {
+        id: string;
+        customer?: unknown;
+        charge?: unknown;
+      };
+      statements.save.run(
+        id,
+        kind,
+        merchant,
+        typeof customer === 'string' ? customer : null,
+        kind === 'refund' && typeof charge === 'string' ? charge : null,
+        JSON.stringify(object),
+        JSON.stringify(hidden),
+      );
+    },
+
+    /** Newest first, those older than the object named by `after`. */
+    list<K extends Kind>(
+      kind: K,
+      filter: { customer?: string | undefined; after?: string | undefined; limit: number },
+    ): Kept<K>[] {
+      const after = filter.after === undefined ? undefined : statements.number.get(filter.after);
+      const below = after === undefined ? Number.MAX_SAFE_INTEGER : Number(after.number);
+      const rows =
+        filter.customer === undefined
+          ? statements.all.all(kind, below, filter.limit)
+          : statements.ofCustomer.all(kind, filter.customer, below, filter.limit);
+      return rows.map((row) => kept<K>(row));
+    },
+
+    refundsOf(charge: string): Kept<'refund'>[] {
+      return statements.ofCharge.all(charge).map((row) => kept<'refund'>(row));
+    },
+
+    findKey(key: string): KeyRecord | null {
+      const row = statements.findKey.get(key);
+      return row === undefined ? null : (row as unknown as KeyRecord);
+    },
+
+    saveKey(key: string, record: KeyRecord): void {
+      const { fingerprint, status, body, request, merchant, at } = record;
+      statements.saveKey.run(key, fingerprint, status, body, request, merchant, at);
+    },
+
+    pruneKeys(merchant: string, before: number): void {
+      statements.pruneKeys.run(merchant, before);
+    },
+
+    /** A merchant's time in milliseconds, or null when none was ever told. */
+    time(merchant: string): number | null {
+      return times.get(merchant) ?? null;
+    },
+
+    tellTime(merchant: string, now: number): void {
+      times.set(merchant, Math.max(now, times.get(merchant) ?? now));
+    },
+
+    /** Written with the next effect: a time that nothing happened at is told again anyway. */
+    saveTime(merchant: string): void {
+      const now = times.get(merchant);
+      if (now !== undefined) statements.saveTime.run(merchant, now);
+    },
+
+    close(): void {
+      database.close();
+    },
+  };
+}

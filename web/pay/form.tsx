@@ -1,0 +1,321 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { PayPage, Plan } from '../../src/payments/pay-page.ts';
+import { type CardForm, mountCard } from './card-entry.ts';
+import { isBusy, type Payment, type View } from './payment.ts';
+import {
+  consentSentence,
+  date,
+  declineWords,
+  findPlan,
+  firstPayment,
+  money,
+  paymentCount,
+  planPrice,
+} from './words.ts';
+
+type FormProps = {
+  view: View;
+  page: PayPage;
+  payment: Payment | null;
+  term: number;
+  choose: (term: number) => void;
+};
+
+/** Where a shopper chooses a term, enters a card and pays. It stays as it is while paying. */
+export function PayForm({ view, page, payment, term, choose }: FormProps) {
+  const plan = findPlan(page, term);
+  const first = firstPayment(plan, page);
+  const charge = { amount: first, storeCard: plan.number_of_payments > 1 };
+  const card = useCard(page, charge);
+  const consent = consentSentence(plan, page);
+  const busy = isBusy(view);
+  const mayPay = payment !== null && card.form !== null && !busy;
+
+  function pay(event: Event) {
+    event.preventDefault();
+    if (!mayPay || card.form === null) return;
+    const request = {
+      number_of_payments: plan.number_of_payments,
+      consent:
+        consent === null ? null : { version: page.consent_version, payments: plan.payments },
+    };
+    void payment.pay(request, card.form.createToken);
+  }
+
+  return (
+    <form class="pay-form" autocomplete="off" noValidate onSubmit={pay}>
+      <fieldset class="terms" disabled={busy}>
+        <legend>
+          <h1 tabIndex={-1}>
+            {page.plans.length > 1 ? 'How do you want to pay?' : 'How you pay'}
+          </h1>
+        </legend>
+        {page.plans.map((each) => (
+          <Term
+            key={each.number_of_payments}
+            plan={each}
+            page={page}
+            chosen={each.number_of_payments === plan.number_of_payments}
+            choose={choose}
+          />
+        ))}
+      </fieldset>
+
+      <Trouble view={view} page={page} />
+
+      <section class="card-details" aria-labelledby="card-heading" inert={busy}>
+        <h2 id="card-heading">Card details</h2>
+        <div class="card-frame" aria-busy={card.state === 'loading'}>
+          {card.state === 'loading' && (
+            <div class="card-loading">
+              <span />
+              <span />
+              <span />
+              <p class="unseen">The card form is loading.</p>
+            </div>
+          )}
+          <div ref={card.place} hidden={card.state === 'failed'} />
+          {card.state === 'failed' && (
+            <div class="notice danger" role="alert">
+              <p>
+                <strong>The card form did not load.</strong> Nothing was charged. Check your
+                connection, and that nothing in your browser blocks it.
+              </p>
+              <button type="button" class="link" onClick={card.retry}>
+                Load it again
+              </button>
+            </div>
+          )}
+        </div>
+        <p class="small">
+          Your card details go straight to the card processor. <bdi>{page.merchant_name}</bdi> does
+          not see them.
+        </p>
+      </section>
+
+      {consent !== null && (
+        <p class="consent" id="consent">
+          {consent}
+        </p>
+      )}
+      <button
+        type="submit"
+        class={busy ? 'button busy' : 'button'}
+        aria-disabled={!mayPay}
+        {...(consent !== null && { 'aria-describedby': 'consent' })}
+      >
+        <span>{buttonWords(view) ?? `Pay ${money(first, page)} now`}</span>
+      </button>
+      <p class="next">
+        {busy ? (
+          view.slow ? (
+            'This is taking longer than usual. Keep this page open: your bank may still answer.'
+          ) : (
+            'Keep this page open until it is done.'
+          )
+        ) : (
+          <>
+            Next, your bank may ask you to confirm. Then you return to{' '}
+            <bdi>{page.merchant_name}</bdi>.
+          </>
+        )}
+      </p>
+      <CancelButton view={view} page={page} payment={payment} term={plan.number_of_payments} />
+    </form>
+  );
+}
+
+export function buttonWords({ page, activity }: View): string | null {
+  switch (activity) {
+    case 'checking':
+      return 'Checking the card…';
+    case 'paying':
+      return 'Asking your bank…';
+    case 'cancelling':
+      return 'Cancelling…';
+    case 'lost':
+      return 'Finding out what happened…';
+    case 'leaving':
+      return 'Taking you to your bank…';
+    case 'idle':
+      return page?.status === 'paying' ? 'Asking your bank…' : null;
+  }
+}
+
+function Term({
+  plan,
+  page,
+  chosen,
+  choose,
+}: {
+  plan: Plan;
+  page: PayPage;
+  chosen: boolean;
+  choose: (term: number) => void;
+}) {
+  const term = plan.number_of_payments;
+  return (
+    <div class={chosen ? 'term chosen' : 'term'}>
+      <label>
+        <input
+          type="radio"
+          name="term"
+          value={term}
+          checked={chosen}
+          onChange={() => choose(term)}
+        />
+        <span class="term-words">
+          <span class="term-count">{paymentCount(term)}</span>{' '}
+          <span class="term-price">{planPrice(plan, page)}</span>
+        </span>
+      </label>
+      {chosen && <Timeline key={term} plan={plan} page={page} />}
+    </div>
+  );
+}
+
+const paymentsAtMost = 12;
+const paymentsAtFirst = 6;
+
+/** One dot per payment: today, then each date. */
+function Timeline({ plan, page }: { plan: Plan; page: PayPage }) {
+  const [all, setAll] = useState(plan.payments.length <= paymentsAtMost);
+  const shown = all
+    ? plan.payments
+    : [...plan.payments.slice(0, paymentsAtFirst), ...plan.payments.slice(-1)];
+  return (
+    <div class="timeline">
+      <ol>
+        {shown.map((payment, index) => (
+          <li key={payment.number} class={!all && index === paymentsAtFirst ? 'after-gap' : ''}>
+            <span>
+              {index === 0 && 'Today, '}
+              <time dateTime={payment.due_on}>{date(payment.due_on, page)}</time>
+            </span>
+            <span class="price">{money(payment.amount, page)}</span>
+          </li>
+        ))}
+      </ol>
+      {!all && (
+        <button type="button" class="link" onClick={() => setAll(true)}>
+          Show all {plan.payments.length} payments
+        </button>
+      )}
+      {plan.payments.length > 1 && (
+        <p class="sum">The payments add up to {money(page.amount, page)}.</p>
+      )}
+    </div>
+  );
+}
+
+/** What went wrong, whether anything was charged, and what to do. */
+function Trouble({ view, page }: { view: View; page: PayPage }) {
+  const place = useRef<HTMLDivElement>(null);
+  const words = isBusy(view) && view.activity !== 'lost' ? null : troubleWords(view, page);
+  const happened = words?.happened ?? null;
+  // A shopper who reads by ear or has scrolled away is brought to it; not on the first showing,
+  // which the browser reads from the top.
+  const settled = useRef(false);
+  useEffect(() => {
+    if (settled.current && happened !== null) place.current?.focus();
+    settled.current = true;
+  }, [happened]);
+  if (words === null) return null;
+  return (
+    <div class={`notice ${words.tone}`} role="alert" tabIndex={-1} ref={place}>
+      <p>
+        <strong>{words.happened}</strong> {words.next}
+      </p>
+    </div>
+  );
+}
+
+function troubleWords(view: View, page: PayPage) {
+  if (view.activity === 'lost') {
+    return {
+      tone: 'warning',
+      happened: 'The connection was lost.',
+      next: 'We are finding out whether your payment went through. Keep this page open, and do not pay again elsewhere.',
+    };
+  }
+  if (view.problem !== null) {
+    return { tone: 'danger', happened: view.problem, next: 'Nothing was charged.' };
+  }
+  if (view.unfinished) {
+    return {
+      tone: 'danger',
+      happened: 'Your payment did not go through.',
+      next: 'Nothing was charged. You can try again.',
+    };
+  }
+  return page.decline === null ? null : { tone: 'danger', ...declineWords(page.decline) };
+}
+
+export function CancelButton({
+  view,
+  page,
+  payment,
+  term,
+}: {
+  view: View;
+  page: PayPage;
+  payment: Payment | null;
+  term: number;
+}) {
+  const mayCancel = payment !== null && view.activity === 'idle';
+  return (
+    <button
+      type="button"
+      class="button quiet"
+      aria-disabled={!mayCancel}
+      onClick={() => mayCancel && payment.cancel({ number_of_payments: term })}
+    >
+      <span>
+        Cancel and return to <bdi>{page.merchant_name}</bdi>
+      </span>
+    </button>
+  );
+}
+
+type CardState = 'loading' | 'ready' | 'failed';
+
+function useCard(page: PayPage, charge: { amount: number; storeCard: boolean }) {
+  const place = useRef<HTMLDivElement>(null);
+  const [state, setState] = useState<CardState>('loading');
+  const [form, setForm] = useState<CardForm | null>(null);
+  const [tries, setTries] = useState(0);
+
+  useEffect(() => {
+    let gone = false;
+    let mounted: CardForm | null = null;
+    if (place.current === null) return;
+    mountCard(page, place.current, charge).then(
+      (made) => {
+        mounted = made;
+        if (gone) return made.destroy();
+        setForm(made);
+        setState('ready');
+      },
+      () => {
+        if (!gone) setState('failed');
+      },
+    );
+    return () => {
+      gone = true;
+      mounted?.destroy();
+    };
+    // The frame keeps what was typed, so it is mounted once; a new charge is told to it below.
+  }, [tries]);
+
+  useEffect(() => form?.update(charge), [form, charge.amount, charge.storeCard]);
+
+  return {
+    place,
+    state,
+    form,
+    retry() {
+      setState('loading');
+      setTries(tries + 1);
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { useState } from 'preact/hooks';
+
+// The sandbox's ribbon. Never in production: the page has it only when the server says test mode.
+
+const cards: [number: string, does: string][] = [
+  ['4242 4242 4242 4242', 'approved'],
+  ['4000 0025 0000 3155', 'the bank asks first; later payments work'],
+  ['4000 0000 0000 9995', 'declined: not enough funds'],
+  ['4000 0000 0000 0002', 'declined, no reason given'],
+  ['4000 0000 0000 9987', 'declined for good: lost card'],
+  ['4000 0000 0000 0069', 'declined: expired'],
+  ['4000 0000 0000 0127', 'declined: wrong security code'],
+  ['4000 0084 0000 1629', 'the bank asks first, then declines'],
+  ['4000 0000 0077 7005', 'approved; the later payments are declined'],
+];
+
+export function TestRibbon() {
+  const [copied, setCopied] = useState<string | null>(null);
+
+  async function copy(number: string) {
+    try {
+      await navigator.clipboard.writeText(number.replaceAll(' ', ''));
+      setCopied(number);
+    } catch {
+      // No clipboard here: the number is there to read.
+    }
+  }
+
+  return (
+    <aside class="ribbon" aria-label="Test mode">
+      <details>
+        <summary>
+          <span>
+            <strong>Test mode</strong>: no real money moves.
+          </span>
+          <span class="ribbon-more">Test cards</span>
+        </summary>
+        <div class="test-cards">
+          <p>Any expiry date in the future and any security code will do.</p>
+          <ul>
+            {cards.map(([number, does]) => (
+              <li key={number}>
+                <span class="test-card">
+                  <code>{number}</code> <span>{does}</span>
+                </span>
+                <button type="button" onClick={() => copy(number)}>
+                  {copied === number ? 'Copied' : 'Copy'}
+                  <span class="unseen"> {number}</span>
+                </button>
+              </li>
+            ))}
+          </ul>
+          <p class="unseen" role="status">
+            {copied === null ? '' : 'The card number is copied.'}
+          </p>
+        </div>
+      </details>
+    </aside>
+  );
+}
