@@ -37,7 +37,12 @@ export async function startDatabase(): Promise<{
   const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data'), log });
   const config = readConfig({ MASTER_KEY: masterKey });
   const deps = await createDeps(
-    { ...config, databaseUrl: server.url, rateLimitStore: 'memory' },
+    {
+      ...config,
+      databaseUrl: server.url,
+      rateLimitStore: 'memory',
+      gateway: { environment: 'sandbox', secretKey: 'sk_test_bench', publicKey: 'pk_test_bench' },
+    },
     log,
     { maxConnections: 2 },
   );

@@ -2,8 +2,9 @@
 // Plain JavaScript for Node 20, because neither the pinned Node nor any package is there yet.
 // It writes to stderr only: stdout belongs to the command that follows.
 //
-//   node scripts/bootstrap.mjs         what it takes to run
-//   node scripts/bootstrap.mjs --dev   what it takes to test and to check as well
+//   node scripts/bootstrap.mjs                   what it takes to run
+//   node scripts/bootstrap.mjs --dev             what it takes to check as well
+//   node scripts/bootstrap.mjs --dev --browser   what it takes to test as well
 
 import { spawn, spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -11,23 +12,33 @@ import fs from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { distFolder, isBuilt } from '../web/stamp.mjs';
+import { findChromium } from './chromium.mjs';
 
 const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const modules = path.join(root, 'node_modules');
 const stampFile = path.join(modules, '.tranche-install.json');
 const lockFile = path.join(root, '.install.lock');
 const withDev = process.argv.includes('--dev');
+const withBrowser = process.argv.includes('--browser');
 
 const heartbeatMilliseconds = 1_000;
 const staleMilliseconds = 120_000;
 
 /** @type {import('node:child_process').ChildProcess | null} */
-let npmProcess = null;
+let helperProcess = null;
 
 class Refusal extends Error {}
 
 /** Each step says whether it has something to do (a reason, or null) and does it. */
-const steps = [{ isDue: whyInstall, perform: install }];
+const steps = [
+  { isDue: whyInstall, perform: install },
+  // The payment page, from web/ into web/dist: in a second or two, when a source of it changed.
+  { isDue: whyBuildWeb, perform: buildWeb },
+  // A Chromium for the tests, unless the machine has one.
+  { isDue: whyFetchBrowser, perform: fetchBrowser },
+];
+let isWebMissed = false;
 
 try {
   if (steps.some((step) => step.isDue() !== null)) {
@@ -206,6 +217,79 @@ function system() {
   return `${process.platform}-${process.arch}`;
 }
 
+// ---------------------------------------------------------------------------------------------
+// The browser's side
+
+/** @returns {string | null} why the payment page has to be built */
+function whyBuildWeb() {
+  if (isBuilt()) return null;
+  const reason = fs.existsSync(distFolder) ? 'its sources have changed' : 'it is not built yet';
+  if (whyInstall() !== null || fs.existsSync(path.join(modules, 'vite'))) return reason;
+  // Installed without the development part, which a production server does not need: then the page
+  // comes with the rest of it, and only what serves the page cannot do without.
+  if (!isWebMissed) {
+    say(
+      `The payment page cannot be built here (${reason}; Vite is not installed). Build it before leaving out the development packages: \`npm ci && npm run build:web && npm prune --omit=dev\`.`,
+    );
+  }
+  isWebMissed = true;
+  return null;
+}
+
+/** @param {string} reason */
+function buildWeb(reason) {
+  say(`Building the payment page: ${reason}.`);
+  const result = spawnSync(pinnedNode(), [path.join(root, 'web', 'build.mjs')], {
+    cwd: root,
+    encoding: 'utf8',
+    env: cleanEnvironment(),
+  });
+  if (result.status === 0) return;
+  process.stderr.write(`${result.error?.message ?? result.stderr.trim()}\n`);
+  throw new Refusal('The payment page could not be built. See above what Vite said.');
+}
+
+/** @returns {string | null} why a browser has to be fetched */
+function whyFetchBrowser() {
+  return withBrowser && findChromium() === null ? 'none was found on this machine' : null;
+}
+
+/** @param {string} reason */
+async function fetchBrowser(reason) {
+  const system = readText('/etc/os-release');
+  if (process.getuid?.() === 0 && /^ID=debian$/m.test(system)) {
+    say(`Installing Debian's chromium for the tests: ${reason}.`);
+    await runQuietly('apt-get', ['update', '-q']);
+    const apt = ['install', '-y', '-q', '--no-install-recommends', 'chromium'];
+    await runQuietly('apt-get', apt, { DEBIAN_FRONTEND: 'noninteractive' });
+  }
+  if (findChromium() === null) {
+    say(`Downloading Playwright's Chromium for the tests: ${reason}.`);
+    const cli = path.join(modules, 'playwright-core', 'cli.js');
+    await runQuietly(pinnedNode(), [cli, 'install', 'chromium']);
+  }
+  if (findChromium() !== null) return;
+  say(
+    'No Chromium was found and none could be fetched: install Chromium or Google Chrome, or name one in CHROME_PATH. Until then the tests that need a browser are left out (in CI they fail).',
+  );
+}
+
+/** Whether it worked is seen from what is there afterwards. */
+function runQuietly(command, args, env = {}) {
+  const begun = Date.now();
+  const done = showProgress(() => `  ${Math.round((Date.now() - begun) / 1000)} s`);
+  return new Promise((resolve) => {
+    const child = spawn(command, args, {
+      cwd: root,
+      env: { ...cleanEnvironment(), ...env },
+      stdio: 'ignore',
+    });
+    helperProcess = child;
+    child.on('error', resolve);
+    child.on('close', resolve);
+  }).finally(done);
+}
+
 /** @param {string[]} args */
 function runNpm(args) {
   const quiet = ['--no-audit', '--no-fund', '--no-progress', '--loglevel=error'];
@@ -223,7 +307,7 @@ function runNpm(args) {
         stdio: ['ignore', 'pipe', 'pipe'],
         shell: process.platform === 'win32',
       });
-  npmProcess = child;
+  helperProcess = child;
   // Should this process be killed, npm goes on by itself, and the next start has to wait for it.
   fs.writeFileSync(lockFile, `${process.pid} ${child.pid ?? ''}\n`);
   return new Promise((resolve) => {
@@ -283,7 +367,7 @@ async function withLock(work) {
   }, heartbeatMilliseconds);
   const release = () => fs.rmSync(lockFile, { force: true });
   const interrupted = (signal) => {
-    npmProcess?.kill(signal);
+    helperProcess?.kill(signal);
     release();
     process.removeAllListeners(signal);
     process.kill(process.pid, signal);
@@ -407,6 +491,11 @@ function dependenciesOf(manifest) {
 
 function readManifest() {
   return JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
+}
+
+/** @param {string} file */
+function readText(file) {
+  return fs.existsSync(file) ? fs.readFileSync(file, 'utf8') : '';
 }
 
 /** @param {string} file */

@@ -1,8 +1,9 @@
 import { transaction } from './database/transaction.ts';
+import { rememberedMilliseconds } from './integrations/callers.ts';
+import type { Environment } from './integrations/integration.ts';
 import { findMerchant, lockMerchant, moveClock } from './merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from './merchants/merchant.ts';
 import { type OperatorDeps, OperatorError, operate } from './operators/operate.ts';
-import type { Environment } from './integrations/integration.ts';
 import { type Timestamp, timestamp } from './shared/clock.ts';
 import { isUuid } from './shared/uuid.ts';
 import { merchantWork, type WorkerDeps } from './worker.ts';
@@ -51,6 +52,9 @@ export async function advanceClock(
     // Nothing to take in hand: a worker is at it, and its lease or its work will end.
     if (counts.every((count) => count === 0)) await deps.clock.sleep(50);
   }
+  // Requests that remember the merchant from before are over by then: whoever called this may
+  // rely on the new time at once.
+  await deps.clock.sleep(rememberedMilliseconds);
   return {
     merchant_id,
     now: timestamp(merchantNow(deps.clock, merchant)),

@@ -15,12 +15,14 @@ import { useMerchantApi } from './http/merchant-api.ts';
 import type { Metrics } from './http/metrics.ts';
 import { collectRoutes } from './http/openapi.ts';
 import { merchantRoutes } from './merchants/merchant.routes.ts';
+import { type PaymentRouteDeps, paymentRoutes } from './payments/payment.routes.ts';
 import { refundRoutes } from './refunds/refund.routes.ts';
 
-export type AppDeps = CheckoutDeps & {
-  trustProxy: Config['trustProxy'];
-  metrics: Metrics;
-};
+export type AppDeps = CheckoutDeps &
+  PaymentRouteDeps & {
+    trustProxy: Config['trustProxy'];
+    metrics: Metrics;
+  };
 
 /** The web side of the service: every slice registered by name. */
 export function buildApp(deps: AppDeps): FastifyInstance {
@@ -80,6 +82,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   const described = collectRoutes(app);
   app.register((scope) => healthRoutes(scope, deps));
   app.register((scope) => docsRoutes(scope, deps, described));
+  app.register((scope) => paymentRoutes(scope, deps));
   app.register(async (api) => {
     useMerchantApi(api, deps);
     await merchantRoutes(api, deps);

@@ -2,7 +2,9 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import ipaddr from 'ipaddr.js';
 import { type AllowedRange, parseAllowedRanges } from './callbacks/destination.ts';
+import { type StripeSettings, stripeProblems } from './gateway/settings.ts';
 import type { Environment } from './integrations/integration.ts';
+import { isLoopback } from './shared/loopback.ts';
 
 /** What a process does: answer requests, do due work, or both. */
 export const roles = ['web', 'worker', 'all'] as const;
@@ -12,7 +14,10 @@ export type Config = {
   environment: Environment;
   host: string;
   port: number;
+  /** Where the test gateway listens when we start it. */
   gatewayPort: number;
+  /** Null: a test gateway of our own is started beside the service. */
+  gateway: StripeSettings | null;
   metrics: { host: string; port: number };
   /** As shoppers and merchants reach us; never ends in a slash. */
   baseUrl: string;
@@ -124,6 +129,9 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     problem('RATE_LIMIT_STORE is memory: that needs the embedded database and a single process.');
   }
 
+  const gateway = readGateway(environment, text);
+  if (gateway) problems.push(...stripeProblems(gateway));
+
   let callbackAllow: AllowedRange[] = [];
   const givenAllow = text('CALLBACK_ALLOW');
   if (isProduction && givenAllow !== undefined) {
@@ -140,7 +148,8 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
     environment,
     host,
     port: ownPort,
-    gatewayPort: port('GATEWAY_PORT', 3001),
+    gatewayPort: port('GATEWAY_PORT', ownPort === 0 || ownPort === 65_535 ? 0 : ownPort + 1),
+    gateway,
     metrics: {
       host: text('METRICS_HOST') ?? '127.0.0.1',
       // Beside our own port, so that two sandboxes on one machine do not meet.
@@ -163,14 +172,35 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
 
 const isAddress = (text: string, begin: RegExp) => begin.test(text) && URL.canParse(text);
 
-export function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
-}
-
 export function readMasterKey(text: string): Buffer | null {
   const isHex = /^[0-9a-f]{64}$/i.test(text);
   const isBase64 = /^[A-Za-z0-9+/_-]{43}=?$/.test(text);
   return isHex || isBase64 ? Buffer.from(text, isHex ? 'hex' : 'base64') : null;
+}
+
+/**
+ * Stripe by its keys; a test gateway that somebody started by its address as well. Neither, in a
+ * sandbox: then we start one.
+ */
+function readGateway(
+  environment: Environment,
+  text: (name: string) => string | undefined,
+): StripeSettings | null {
+  const secretKey = text('STRIPE_SECRET_KEY');
+  if (secretKey === undefined && environment === 'sandbox') return null;
+  const url = text('TEST_GATEWAY_URL');
+  return {
+    environment,
+    secretKey: secretKey ?? '',
+    publicKey: text('STRIPE_PUBLISHABLE_KEY') ?? '',
+    ...(url !== undefined && testGatewayAt(url)),
+  };
+}
+
+export function testGatewayAt(
+  url: string,
+): Pick<StripeSettings, 'apiUrl' | 'scriptUrl' | 'testGateway'> {
+  return { apiUrl: url, scriptUrl: `${url}/v1/tranche.js`, testGateway: true };
 }
 
 /** `true`, a number of proxies, or a list of addresses and ranges. */

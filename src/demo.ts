@@ -1,4 +1,4 @@
-import { readFile, rename, writeFile } from 'node:fs/promises';
+import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { reading } from './database/transaction.ts';
 import {
@@ -10,6 +10,7 @@ import { findCaller } from './integrations/integration.sql.ts';
 import { hashClientSecret } from './integrations/integration.ts';
 import { createMerchant } from './merchants/create-merchant.ts';
 import { timestamp } from './shared/clock.ts';
+import { writePrivately } from './shared/files.ts';
 
 /** A merchant to try things with, the same at every start of a sandbox. */
 export type Demo = {
@@ -56,10 +57,4 @@ async function isInForce(deps: IntegrationDeps, demo: Demo): Promise<boolean> {
   const now = timestamp(deps.clock.now());
   const caller = await reading(deps, (db) => findCaller(db, hash, now));
   return caller?.id === demo.integration.id;
-}
-
-/** Never half a file, and never one that others can read. */
-export async function writePrivately(file: string, content: object): Promise<void> {
-  await writeFile(`${file}.new`, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 });
-  await rename(`${file}.new`, file);
 }

@@ -2,6 +2,8 @@ import { type AppDeps, buildApp } from './app.ts';
 import { checkoutCommits } from './checkouts/create-checkout.ts';
 import type { Config, Role } from './config.ts';
 import { type Database, openDatabase } from './database/database.ts';
+import type { StripeSettings } from './gateway/settings.ts';
+import { createStripeGateway } from './gateway/stripe.ts';
 import { createMetrics } from './http/metrics.ts';
 import { redisRateLimitStore } from './http/rate-limits.redis.ts';
 import { postgresRateLimitStore } from './http/rate-limits.sql.ts';
@@ -19,6 +21,7 @@ export type Deps = AppDeps & { close(): Promise<void> };
 export type ReadyConfig = Config & {
   databaseUrl: string;
   rateLimitStore: 'memory' | 'postgres' | 'redis';
+  gateway: StripeSettings;
 };
 
 /** The composition root: settings in, everything that the slices need out. */
@@ -42,6 +45,7 @@ export async function createDeps(
     trustProxy: config.trustProxy,
     callbackAllow: config.callbackAllow,
     sealing,
+    gateway: createStripeGateway(config.gateway),
     metrics: createMetrics(),
     rateLimits: createRateLimits(store),
     callers: createCallers({ ...base, sealing }),

@@ -1,15 +1,18 @@
 import cluster, { type Worker } from 'node:cluster';
 import { createServer } from 'node:http';
 import { AggregatorRegistry } from 'prom-client';
-import type { Config, Role } from './config.ts';
+import { type Config, type Role, testGatewayAt } from './config.ts';
 import { openDatabase } from './database/database.ts';
 import { startEmbeddedPostgres } from './database/embedded.ts';
 import { claimInstallation, refuseOtherEnvironment } from './database/installation.ts';
 import { migrate } from './database/migrate.ts';
+import type { StripeSettings } from './gateway/settings.ts';
+import { startTestGatewayProcess } from './gateway/test-gateway-process.ts';
 import { type ReadyConfig, startProcess } from './main.ts';
 import { checkMasterKeys, loadMasterKeys } from './master-key.ts';
 import { type Clock, systemClock, timestamp } from './shared/clock.ts';
 import type { Logger } from './shared/logger.ts';
+import { systemRandom } from './shared/random.ts';
 
 export type Running = {
   config: ReadyConfig;
@@ -39,6 +42,23 @@ export async function startService(
       await end().catch((error) => log.error({ err: error }, 'something did not stop in order'));
     }
   };
+  const startGateway = async (): Promise<StripeSettings> => {
+    const gateway = await startTestGatewayProcess(
+      { clock: systemClock, random: systemRandom, log },
+      {
+        dataDir: config.dataDir,
+        port: config.gatewayPort,
+        pageOrigin: new URL(config.baseUrl).origin,
+      },
+    );
+    started.push(gateway.stop);
+    return {
+      environment: config.environment,
+      secretKey: gateway.secret_key,
+      publicKey: gateway.publishable_key,
+      ...testGatewayAt(gateway.url),
+    };
+  };
   try {
     let { databaseUrl } = config;
     if (databaseUrl === null) {
@@ -56,6 +76,7 @@ export async function startService(
       ...config,
       databaseUrl,
       masterKeys: await loadMasterKeys(config),
+      gateway: config.gateway ?? (await startGateway()),
       rateLimitStore: chooseRateLimitStore(config, processes),
     };
     await prepareDatabase(ready, log);
@@ -133,6 +154,9 @@ async function startProcesses(
     RATE_LIMIT_STORE: config.rateLimitStore,
     MASTER_KEY: masterKey,
     ...(previousKey !== undefined && { MASTER_KEY_PREVIOUS: previousKey }),
+    STRIPE_SECRET_KEY: config.gateway.secretKey,
+    STRIPE_PUBLISHABLE_KEY: config.gateway.publicKey,
+    ...(config.gateway.apiUrl !== undefined && { TEST_GATEWAY_URL: config.gateway.apiUrl }),
   };
   let stopping = false;
   const live = new Set<Worker>();

@@ -1,6 +1,6 @@
 import type { Handle } from './database/database.ts';
-import { answersCutoff } from './http/idempotency.ts';
 import { deleteAnswersBefore } from './http/idempotency.sql.ts';
+import { answersCutoff } from './http/idempotency.ts';
 import { deleteEndedWindows } from './http/rate-limits.sql.ts';
 import type { Merchant } from './merchants/merchant.ts';
 import { findNextDueAttempt } from './payments/payment-attempt.sql.ts';

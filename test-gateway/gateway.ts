@@ -18,6 +18,7 @@ import {
   createPaymentIntent,
   createRefund,
   listPaymentIntents,
+  listRefunds,
   retrieveConfirmationToken,
   retrieveCustomer,
   retrievePaymentIntent,
@@ -64,6 +65,7 @@ const operations: [method: string, path: RegExp, operation: Operation][] = [
   ['POST', /^\/v1\/payment_intents\/([^/]+)\/capture$/, { run: capturePaymentIntent }],
   ['POST', /^\/v1\/payment_intents\/([^/]+)\/cancel$/, { run: cancelPaymentIntent }],
   ['POST', /^\/v1\/refunds$/, { run: createRefund }],
+  ['GET', /^\/v1\/refunds$/, { run: listRefunds }],
   ['GET', /^\/v1\/refunds\/([^/]+)$/, { run: retrieveRefund }],
   ['GET', /^\/_test\/books$/, { run: books }],
 ];

@@ -424,10 +424,7 @@ export function listPaymentIntents(context: Context, form: Form): Answer {
     expand: 'strings',
   });
   const expand = readExpand(given.expand, 'data.');
-  const limit = given.limit ?? 10;
-  if (limit < 1 || limit > 100) {
-    throw invalidRequest('Invalid limit: it must be between 1 and 100.', { param: 'limit' });
-  }
+  const limit = readLimit(given.limit);
   const { customer, starting_after: after } = given;
   if (after !== undefined) findIntent(context, after);
   const found = context.store.list('payment_intent', { customer, after, limit: limit + 1 });
@@ -621,6 +618,31 @@ export function retrieveRefund(context: Context, form: Form, id: string): Answer
   return ok(agedRefund(refund, context.timeOf(refund.merchant)).object);
 }
 
+export function listRefunds(context: Context, form: Form): Answer {
+  const given = readForm(form, {
+    payment_intent: 'string',
+    limit: 'integer',
+    starting_after: 'string',
+  });
+  const limit = readLimit(given.limit);
+  const { starting_after: after, payment_intent } = given;
+  const intent = payment_intent === undefined ? null : findIntent(context, payment_intent);
+  const customer =
+    intent === null ? undefined : ((intent.object.customer as string | null) ?? undefined);
+  const found = context.store
+    .list('refund', { customer, after, limit: Number.MAX_SAFE_INTEGER })
+    .filter(({ object }) => intent === null || object.payment_intent === payment_intent);
+  const body: Stripe.ApiList<Stripe.Refund> = {
+    object: 'list',
+    data: found
+      .slice(0, limit)
+      .map((refund) => agedRefund(refund, context.timeOf(refund.merchant)).object),
+    has_more: found.length > limit,
+    url: '/v1/refunds',
+  };
+  return ok(body);
+}
+
 function refundedAmount(context: Context, charge: Kept<'charge'>): number {
   return context.store
     .refundsOf(charge.object.id)
@@ -700,6 +722,12 @@ function presentCharge(context: Context, charge: Kept<'charge'>): Stripe.Charge 
     amount_refunded,
     refunded: object.captured && amount_refunded === object.amount_captured,
   };
+}
+
+function readLimit(given: number | undefined): number {
+  const limit = given ?? 10;
+  if (limit >= 1 && limit <= 100) return limit;
+  throw invalidRequest('Invalid limit: it must be between 1 and 100.', { param: 'limit' });
 }
 
 function throwMissing(param: string): never {

@@ -26,7 +26,7 @@ type Fault = (typeof faults)[number];
 /** Passes everything on to the database, until it is told to break. */
 async function openLine(databaseUrl: string) {
   const target = new URL(databaseUrl);
-  const line = { next: null as Fault | null, isCut: false, broken: 0 };
+  const line = { next: null as Fault | null, staysAway: false, isCut: false, broken: 0 };
   const open = new Set<net.Socket>();
   // A simple query: its length and its text.
   const commit = Buffer.from('Q\0\0\0\x0bcommit\0', 'latin1');
@@ -54,6 +54,10 @@ async function openLine(databaseUrl: string) {
       fault = line.next;
       line.next = null;
       line.broken += 1;
+      if (line.staysAway) {
+        line.isCut = true;
+        for (const other of open) if (other !== client && other !== database) other.destroy();
+      }
       database.write(chunk.subarray(0, at));
       if (fault === 'the answer to COMMIT is lost') return void database.write(chunk.subarray(at));
       client.destroy();
@@ -142,6 +146,7 @@ for (const kind of kinds) {
   describe(`POST ${kind.path} over a line that breaks at COMMIT`, () => {
     beforeEach(() => {
       line.isCut = false;
+      line.staysAway = false;
     });
 
     for (const fault of faults) {
@@ -172,14 +177,13 @@ for (const kind of kinds) {
         const before = await ids(kind);
         const headers = { 'idempotency-key': `${kind.path} ${fault} away` };
         line.next = fault;
+        line.staysAway = true;
         const { broken } = line;
         const sent = answerOf(post(`${baseUrl}${kind.path}`, account, body, { headers }));
         await until('the line to break', () => line.broken > broken);
         if (fault === 'the answer to COMMIT is lost') {
           await until('the commit', async () => (await ids(kind)).length > before.length);
         }
-        if (fault === 'COMMIT never arrives') line.cut();
-        else line.isCut = true;
         clock.advance({ seconds: 10 });
         assert.equal(await sent, null, 'closed without an answer');
         line.isCut = false;
@@ -195,6 +199,26 @@ for (const kind of kinds) {
         await assertDense();
       });
     }
+
+    test('the answer to COMMIT is lost, and what became of it cannot be read: no answer claims to know', async () => {
+      const body = await kind.body();
+      const before = await ids(kind);
+      const { pool } = direct.deps.database;
+      const { broken } = line;
+      line.next = 'the answer to COMMIT is lost';
+      line.staysAway = true;
+      const sent = answerOf(post(`${baseUrl}${kind.path}`, account, body));
+      await until('the line to break', () => line.broken > broken);
+      await until('the commit', async () => (await ids(kind)).length > before.length);
+      await pool.query('alter table checkouts rename to checkouts_elsewhere');
+      line.isCut = false;
+      try {
+        assert.equal(await sent, null, 'a 500 would say that nothing is there');
+      } finally {
+        await pool.query('alter table checkouts_elsewhere rename to checkouts');
+      }
+      await assertDense();
+    });
 
     test('a database that is away before anything was sent is a 500, and nothing is there', async () => {
       const body = await kind.body();

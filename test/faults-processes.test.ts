@@ -10,6 +10,7 @@ import {
   onDatabase,
   type Program,
   post,
+  productionSettings,
   request,
   type ServeReady,
   startLoad,
@@ -225,10 +226,8 @@ describe('nodes on one database', () => {
     await account(url);
     await stop(node);
     const production = launch(['serve'], {
+      ...productionSettings,
       DATABASE_URL: url,
-      MASTER_KEY: masterKey,
-      TRANCHE_ENV: 'production',
-      BASE_URL: 'https://pay.example',
       PORT: '0',
     });
     const stranger = launch(['serve'], {

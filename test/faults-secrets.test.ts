@@ -186,7 +186,10 @@ test('every answer names the request by which it is found in the log', async () 
 
 test('metrics are on a loopback port of their own, and nowhere else', async () => {
   const { base_url } = sandbox.file;
-  const url = /http:\/\/127\.0\.0\.1:\d+\/metrics/.exec(sandbox.stdout())?.[0] ?? '';
+  const url = await until(
+    'the welcome',
+    () => /http:\/\/127\.0\.0\.1:\d+\/metrics/.exec(sandbox.stdout())?.[0],
+  );
   const { status, body, headers } = await request(url);
   assert.equal(status, 200);
   assert.match(headers['content-type'] ?? '', /^text\/plain/);

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import { BadSettings, readConfig } from '../src/config.ts';
+import { productionSettings } from './sandbox-process.ts';
 
 const key = Buffer.alloc(32, 1).toString('base64');
 
@@ -92,7 +93,7 @@ describe('settings', () => {
 });
 
 describe('in production', () => {
-  const usable = { TRANCHE_ENV: 'production', BASE_URL: 'https://pay.example', MASTER_KEY: key };
+  const usable = productionSettings;
 
   test('settings that are fit for it are taken', () => {
     const config = readConfig(usable);
@@ -114,7 +115,13 @@ describe('in production', () => {
       TRANCHE_ENV: 'production',
       BASE_URL: 'http://pay.example',
       CALLBACK_ALLOW: '127.0.0.0/8',
+      STRIPE_SECRET_KEY: 'sk_test_0123456789',
+      STRIPE_PUBLISHABLE_KEY: 'pk_test_0123456789',
     });
+    assert.ok(
+      problems.some((problem) => /gateway/.test(problem)),
+      'the test gateway is not named',
+    );
     for (const name of ['BASE_URL', 'MASTER_KEY', 'CALLBACK_ALLOW']) {
       assert.ok(
         problems.some((problem) => problem.startsWith(name)),

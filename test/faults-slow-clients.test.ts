@@ -11,7 +11,6 @@ import {
   type Sandbox,
   startSandbox,
   temporaryFolder,
-  until,
 } from './sandbox-process.ts';
 import { checkoutBody } from './service.ts';
 
@@ -131,37 +130,5 @@ test('two hundred slow clients are closed within eleven seconds, and harm nobody
       assert.match(said, /^HTTP\/1\.1 400 Bad Request\r\n/, kind);
       assert.match(said, /"code":"bad_request"/, kind);
     }
-  }
-});
-
-const patience = {
-  // It may stay for a minute, which is too long to wait for every time.
-  skip: process.env.TRANCHE_TEST_LONG ? false : 'only in npm run test:long',
-};
-
-test('a client that never reads its answers does not keep its connection', patience, async () => {
-  const port = Number(new URL(sandbox.file.base_url).port);
-  const socket = net.connect({ port, host: '127.0.0.1' });
-  let isClosed = false;
-  socket
-    .on('error', () => {})
-    .on('close', () => {
-      isClosed = true;
-    });
-  socket.pause();
-  const requests = 'GET /docs/api/v2 HTTP/1.1\r\nHost: localhost\r\n\r\n'.repeat(2_000);
-  socket.write(requests);
-  try {
-    // Reading nothing, it only hears of the end when its own next write fails.
-    await until(
-      'the connection to be closed',
-      () => {
-        if (!isClosed) socket.write('\r\n');
-        return isClosed;
-      },
-      90,
-    );
-  } finally {
-    socket.destroy();
   }
 });

@@ -12,6 +12,15 @@ import { checkoutBody } from './service.ts';
 
 const entry = path.join(import.meta.dirname, '../src/cli/main.ts');
 
+/** What production needs besides a database, made up. */
+export const productionSettings = {
+  TRANCHE_ENV: 'production',
+  BASE_URL: 'https://pay.example',
+  MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+  STRIPE_SECRET_KEY: 'sk_live_0123456789',
+  STRIPE_PUBLISHABLE_KEY: 'pk_live_0123456789',
+};
+
 export type Credentials = { id: string; client_secret: string; signing_key: string };
 
 export type SandboxFile = {

@@ -1,3 +1,4 @@
+import assert from 'node:assert/strict';
 import { createHmac, randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
@@ -118,8 +119,16 @@ export function testConfig(
   env: NodeJS.ProcessEnv = {},
   rateLimitStore: ReadyConfig['rateLimitStore'] = 'memory',
 ): ReadyConfig {
-  const config = readConfig({ MASTER_KEY: Buffer.alloc(32, 7).toString('base64'), ...env });
-  return { ...config, databaseUrl, rateLimitStore };
+  const mode = env.TRANCHE_ENV === 'production' ? 'live' : 'test';
+  const config = readConfig({
+    MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    // Never called unless a test starts a gateway and says where it is.
+    STRIPE_SECRET_KEY: `sk_${mode}_of_tests`,
+    STRIPE_PUBLISHABLE_KEY: `pk_${mode}_of_tests`,
+    ...env,
+  });
+  assert(config.gateway);
+  return { ...config, databaseUrl, rateLimitStore, gateway: config.gateway };
 }
 
 /** The whole service in this process, on a database of its own unless one is given. */

@@ -37,6 +37,7 @@ async function buildPay() {
       ...shared,
       build: {
         outDir,
+        emptyOutDir: true,
         // One file: the whole page is smaller than a second round trip.
         rolldownOptions: { input: 'browser.tsx' },
         modulePreload: { polyfill: false },

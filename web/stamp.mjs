@@ -4,12 +4,13 @@
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
 import path from 'node:path';
+import { fileURLToPath } from 'node:url';
 
-const web = import.meta.dirname ?? path.dirname(new URL(import.meta.url).pathname);
+const web = path.dirname(fileURLToPath(import.meta.url));
 const root = path.dirname(web);
 
 export const distFolder = path.join(web, 'dist');
-export const stampFile = path.join(distFolder, 'stamp');
+const stampFile = path.join(distFolder, 'stamp');
 
 // What the pages take from the server's side, and the versions that they are built with.
 const elsewhere = [

@@ -2,8 +2,8 @@ import type { Checkout } from '../checkouts/checkout.ts';
 import type { Handle } from '../database/database.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
-import { callbackPayload } from './callback.ts';
 import { insertCallback } from './callback.sql.ts';
+import { callbackPayload } from './callback.ts';
 
 /** Writes what the merchant will be told, in the transaction of the outcome that it tells. */
 export async function queueCallback(

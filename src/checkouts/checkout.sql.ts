@@ -102,6 +102,16 @@ export async function findCheckout(
   return row ?? null;
 }
 
+/** Whose a checkout is, for an operator: whoever it may be. */
+export async function findCheckoutMerchant(db: Handle, id: string): Promise<string | null> {
+  const row = await db
+    .selectFrom('checkouts')
+    .select('merchant_id')
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row?.merchant_id ?? null;
+}
+
 /** Whose a checkout is, among the merchants that an intermediary manages. */
 export async function findManagedCheckoutMerchant(
   db: Handle,

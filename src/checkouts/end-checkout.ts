@@ -2,8 +2,8 @@ import { queueCallback } from '../callbacks/queue-callback.ts';
 import type { Handle } from '../database/database.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
-import type { Checkout } from './checkout.ts';
 import { moveEnded } from './checkout.sql.ts';
+import type { Checkout } from './checkout.ts';
 
 type Key = { merchant_id: string; id: string };
 

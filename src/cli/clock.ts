@@ -74,7 +74,10 @@ function describe(
   return fields(terminal, [
     ['Merchant', answer.merchant_id],
     ['Its time', showTime(answer.now)],
-    ['Next event', answer.next_event_at === null ? 'nothing is waiting' : showTime(answer.next_event_at)],
+    [
+      'Next event',
+      answer.next_event_at === null ? 'nothing is waiting' : showTime(answer.next_event_at),
+    ],
   ]);
 }
 
@@ -83,4 +86,3 @@ export const clock: CommandGroup = {
   summary: "a sandbox merchant's clock",
   commands: [show, advance],
 };
-

@@ -3,6 +3,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { FateUnknown } from '../database/transaction.ts';
 import { type Clock, systemClock } from '../shared/clock.ts';
 import { type Random, systemRandom } from '../shared/random.ts';
+import { clock } from './clock.ts';
 import { type Command, type CommandGroup, UsageError } from './command.ts';
 import { database } from './database.ts';
 import { integrations } from './integrations.ts';
@@ -10,11 +11,15 @@ import { keys } from './keys.ts';
 import { merchants } from './merchants.ts';
 import { nearest } from './nearest.ts';
 import { sandbox } from './sandbox.ts';
+import { sandboxCancel, sandboxPay } from './sandbox-pay.ts';
 import { serve } from './serve.ts';
 import { createTerminal, fill, type Output, type Terminal } from './terminal.ts';
 
 const entries: (Command | CommandGroup)[] = [
   sandbox,
+  sandboxPay,
+  sandboxCancel,
+  clock,
   serve,
   merchants,
   integrations,

@@ -2,10 +2,11 @@ import { mkdir, rm } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../database/database.ts';
-import { type Demo, ensureDemo, writePrivately } from '../demo.ts';
+import { type Demo, ensureDemo } from '../demo.ts';
 import { openLog } from '../log.ts';
 import type { ReadyConfig } from '../main.ts';
 import { systemClock } from '../shared/clock.ts';
+import { writePrivately } from '../shared/files.ts';
 import type { Logger } from '../shared/logger.ts';
 import { systemRandom } from '../shared/random.ts';
 import { createSealing } from '../shared/sealing.ts';
@@ -51,7 +52,8 @@ DATA_DIR/sandbox.json for as long as it runs. Ctrl-C stops it; the data stays.
       await untilReady(running.config);
       await writePrivately(sandboxFile, {
         base_url: config.baseUrl,
-        gateway_url: null,
+        gateway_url: running.config.gateway.apiUrl ?? null,
+        gateway_secret_key: running.config.gateway.secretKey,
         database_url: running.config.databaseUrl,
         ...demo,
       });
@@ -110,6 +112,7 @@ ${terminal.accent('▮▯▯')} Tranche sandbox
 ${fields(terminal, [
   ['API', config.baseUrl],
   ['Reference', `${config.baseUrl}/docs`],
+  ['Test gateway', config.gateway.apiUrl ?? 'Stripe test mode'],
   ['Metrics', metricsUrl],
   ['Data and log', `${folder}/, ${join(folder, 'tranche.log')}`],
   ['Merchant', `${merchant.name}  ${merchant.id}`],

@@ -12,19 +12,7 @@ import {
   type PaymentState,
   type RefundState,
 } from './gateway.ts';
-
-export type StripeSettings = {
-  environment: 'sandbox' | 'production';
-  secretKey: string;
-  publicKey: string;
-  /** Stripe's own address when absent. */
-  apiUrl?: string;
-  /** Stripe's own script when absent. */
-  scriptUrl?: string;
-  /** The gateway is our test gateway: it is told the merchant's time (D36), which Stripe never is. */
-  testGateway?: boolean;
-  timeoutMs?: number;
-};
+import { type StripeSettings, stripeProblems } from './settings.ts';
 
 /** The port spoken to Stripe, or to the test gateway that speaks as Stripe does. */
 export function createStripeGateway(settings: StripeSettings): Gateway {
@@ -61,6 +49,65 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       .catch(fail);
   }
 
+  async function findIntent(
+    merchant: MerchantTime,
+    customer_ref: string,
+    attempt_id: string,
+  ): Promise<Stripe.PaymentIntent | null> {
+    try {
+      // Not Stripe's search, which lags behind by a minute: the list has what was answered for.
+      const intents = stripe.paymentIntents.list(
+        { customer: customer_ref, limit: 100, expand: expanded.map((member) => `data.${member}`) },
+        options(merchant),
+      );
+      for await (const intent of intents) {
+        if (intent.metadata.attempt_id === attempt_id) return intent;
+      }
+      return null;
+    } catch (error) {
+      fail(error);
+    }
+  }
+
+  async function findRefund(
+    merchant: MerchantTime,
+    payment_ref: string,
+    refund_id: string,
+  ): Promise<Stripe.Refund | null> {
+    const refunds = stripe.refunds.list(
+      { payment_intent: payment_ref, limit: 100 },
+      options(merchant),
+    );
+    for await (const refund of refunds) {
+      if (refund.metadata?.refund_id === refund_id) return refund;
+    }
+    return null;
+  }
+
+  /**
+   * Sends a request under its key. A 500 is remembered with the key, so the same key would give it
+   * for a day whatever really happened: once it is a repeated answer, the request has ended, and
+   * looking tells whether it had its effect. If it had none, it is sent under the next key, which
+   * whoever asks again arrives at by the same way.
+   */
+  async function sendOnce<T>(
+    merchant: MerchantTime,
+    key: string,
+    send: (options: Stripe.RequestOptions) => Promise<T>,
+    find: () => Promise<T | null>,
+  ): Promise<T> {
+    for (let round = 1; round <= 10; round += 1) {
+      try {
+        return await send(options(merchant, round === 1 ? key : `${key}:${round}`));
+      } catch (error) {
+        if (!isRepeatedFailure(error)) throw error;
+        const found = await find();
+        if (found !== null) return found;
+      }
+    }
+    throw new OutcomeUnknown('the gateway failed under every key');
+  }
+
   return {
     cardEntry: cardEntry(settings),
 
@@ -71,40 +118,42 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
         ...(shopper.name !== undefined && { name: shopper.name }),
         ...(shopper.phone_number !== undefined && { phone: shopper.phone_number }),
       };
-      try {
-        const customer = await stripe.customers.create(
-          { ...contact, metadata },
-          options(merchant, key),
-        );
+      const create = async (params: Stripe.CustomerCreateParams, under: string) => {
+        // A customer that nobody knows of does no harm: a second one is as good.
+        const send = (how: Stripe.RequestOptions) => stripe.customers.create(params, how);
+        const customer = await sendOnce(merchant, under, send, async () => null);
         return { customer_ref: customer.id };
+      };
+      try {
+        return await create({ ...contact, metadata }, key);
       } catch (error) {
         // The contact is a courtesy to the gateway. One that it finds fault with is left out, so
         // that nobody fails to pay for it.
         if (!isContactRefused(error)) fail(error);
-        const customer = await stripe.customers
-          .create({ metadata }, options(merchant, `${key}:bare`))
-          .catch(fail);
-        return { customer_ref: customer.id };
+        return await create({ metadata }, `${key}:bare`).catch(fail);
       }
     },
 
     async authorise(payment) {
       try {
-        const intent = await stripe.paymentIntents.create(
-          {
-            amount: payment.amount,
-            currency: payment.currency.toLowerCase(),
-            customer: payment.customer_ref,
-            confirm: true,
-            confirmation_token: payment.card_token,
-            capture_method: 'manual',
-            allowed_payment_method_types: ['card'],
-            return_url: payment.return_url,
-            ...(payment.store_card && { setup_future_usage: 'off_session' }),
-            metadata: { checkout_id: payment.checkout_id, attempt_id: payment.attempt_id },
-            expand: [...expanded],
-          },
-          options(payment.merchant, payment.key),
+        const params: Stripe.PaymentIntentCreateParams = {
+          amount: payment.amount,
+          currency: payment.currency.toLowerCase(),
+          customer: payment.customer_ref,
+          confirm: true,
+          confirmation_token: payment.card_token,
+          capture_method: 'manual',
+          allowed_payment_method_types: ['card'],
+          return_url: payment.return_url,
+          ...(payment.store_card && { setup_future_usage: 'off_session' }),
+          metadata: { checkout_id: payment.checkout_id, attempt_id: payment.attempt_id },
+          expand: [...expanded],
+        };
+        const intent = await sendOnce(
+          payment.merchant,
+          payment.key,
+          (how) => stripe.paymentIntents.create(params, how),
+          () => findIntent(payment.merchant, payment.customer_ref, payment.attempt_id),
         );
         return authorisation(intent);
       } catch (error) {
@@ -130,78 +179,84 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
     },
 
     async findPayment(merchant, { customer_ref, attempt_id }) {
-      try {
-        // Not Stripe's search, which lags behind by a minute: the list has what was answered for.
-        const intents = stripe.paymentIntents.list(
-          {
-            customer: customer_ref,
-            limit: 100,
-            expand: expanded.map((member) => `data.${member}`),
-          },
-          options(merchant),
-        );
-        for await (const intent of intents) {
-          if (intent.metadata.attempt_id === attempt_id) return paymentState(intent);
-        }
-        return null;
-      } catch (error) {
-        fail(error);
-      }
+      const intent = await findIntent(merchant, customer_ref, attempt_id);
+      return intent === null ? null : paymentState(intent);
     },
 
     async capture({ key, merchant, payment_ref, amount }) {
-      try {
-        await stripe.paymentIntents.capture(
-          payment_ref,
-          { amount_to_capture: amount },
-          options(merchant, key),
-        );
-        return { outcome: 'captured' };
-      } catch (error) {
-        if (isCode(error, 'charge_expired_for_capture', 'capture_charge_authorization_expired')) {
-          return { outcome: 'lapsed' };
-        }
-        if (!isCode(error, 'payment_intent_unexpected_state')) fail(error);
-        const intent = await lookUp(merchant, payment_ref);
-        // An earlier try of ours, under a key that the gateway no longer knows.
+      const settled = (intent: Stripe.PaymentIntent): { outcome: 'captured' | 'lapsed' } => {
+        // Also by an earlier try of ours, under a key that the gateway no longer knows.
         if (intent.status === 'succeeded' && intent.amount_received === amount) {
           return { outcome: 'captured' };
         }
         if (intent.status === 'canceled') return { outcome: 'lapsed' };
         throw new Error(`a payment that is ${intent.status} cannot be captured for this amount`);
+      };
+      try {
+        const intent = await sendOnce(
+          merchant,
+          key,
+          (how) => stripe.paymentIntents.capture(payment_ref, { amount_to_capture: amount }, how),
+          async () => {
+            const found = await lookUp(merchant, payment_ref);
+            return found.status === 'requires_capture' ? null : found;
+          },
+        );
+        return settled(intent);
+      } catch (error) {
+        if (isCode(error, 'charge_expired_for_capture', 'capture_charge_authorization_expired')) {
+          return { outcome: 'lapsed' };
+        }
+        if (!isCode(error, 'payment_intent_unexpected_state')) fail(error);
+        return settled(await lookUp(merchant, payment_ref));
       }
     },
 
     async void({ key, merchant, payment_ref }) {
-      try {
-        await stripe.paymentIntents.cancel(payment_ref, {}, options(merchant, key));
-        return { outcome: 'voided' };
-      } catch (error) {
-        if (!isCode(error, 'payment_intent_unexpected_state')) fail(error);
-        const { status } = await lookUp(merchant, payment_ref);
+      const settled = ({ status }: Stripe.PaymentIntent): { outcome: 'voided' | 'captured' } => {
         if (status === 'canceled') return { outcome: 'voided' };
         if (status === 'succeeded') return { outcome: 'captured' };
         throw new OutcomeUnknown(`a payment that is ${status} could not be voided`);
+      };
+      try {
+        const intent = await sendOnce(
+          merchant,
+          key,
+          (how) => stripe.paymentIntents.cancel(payment_ref, {}, how),
+          async () => {
+            const found = await lookUp(merchant, payment_ref);
+            return found.status === 'canceled' || found.status === 'succeeded' ? found : null;
+          },
+        );
+        return settled(intent);
+      } catch (error) {
+        if (!isCode(error, 'payment_intent_unexpected_state')) fail(error);
+        return settled(await lookUp(merchant, payment_ref));
       }
     },
 
     async charge(payment) {
       try {
-        const intent = await stripe.paymentIntents.create(
-          {
-            amount: payment.amount,
-            currency: payment.currency.toLowerCase(),
-            customer: payment.customer_ref,
-            payment_method: payment.card_ref,
-            confirm: true,
-            off_session: true,
-            allowed_payment_method_types: ['card'],
-            payment_method_options: { card: { stored_credential_usage: 'installment' } },
-            metadata: { checkout_id: payment.checkout_id, attempt_id: payment.attempt_id },
-          },
-          options(payment.merchant, payment.key),
+        const params: Stripe.PaymentIntentCreateParams = {
+          amount: payment.amount,
+          currency: payment.currency.toLowerCase(),
+          customer: payment.customer_ref,
+          payment_method: payment.card_ref,
+          confirm: true,
+          off_session: true,
+          allowed_payment_method_types: ['card'],
+          payment_method_options: { card: { stored_credential_usage: 'installment' } },
+          metadata: { checkout_id: payment.checkout_id, attempt_id: payment.attempt_id },
+        };
+        const intent = await sendOnce(
+          payment.merchant,
+          payment.key,
+          (how) => stripe.paymentIntents.create(params, how),
+          () => findIntent(payment.merchant, payment.customer_ref, payment.attempt_id),
         );
         if (intent.status === 'succeeded') return { outcome: 'charged', payment_ref: intent.id };
+        const state = paymentState(intent);
+        if (state.outcome === 'declined') return state;
         throw new OutcomeUnknown(`a charge without the shopper is ${intent.status}`);
       } catch (error) {
         if (error instanceof Stripe.errors.StripeCardError) return declinedBy(error);
@@ -218,9 +273,12 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
 
     async refund({ key, merchant, payment_ref, amount, refund_id }) {
       try {
-        const refund = await stripe.refunds.create(
-          { payment_intent: payment_ref, amount, metadata: { refund_id } },
-          options(merchant, key),
+        const params = { payment_intent: payment_ref, amount, metadata: { refund_id } };
+        const refund = await sendOnce(
+          merchant,
+          key,
+          (how) => stripe.refunds.create(params, how),
+          () => findRefund(merchant, payment_ref, refund_id),
         );
         return refundState(refund);
       } catch (error) {
@@ -238,45 +296,6 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       return refundState(refund);
     },
   };
-}
-
-/** What is wrong with the settings, all of it at once (D34). */
-export function stripeProblems(settings: StripeSettings): string[] {
-  const problems: string[] = [];
-  const live = /^(sk|rk)_live_/;
-  if (settings.environment === 'sandbox' && live.test(settings.secretKey)) {
-    problems.push('The sandbox does not take a live gateway key.');
-  }
-  if (settings.environment === 'production') {
-    if (!live.test(settings.secretKey)) {
-      problems.push('Production needs a live gateway key (sk_live_… or rk_live_…).');
-    }
-    if (!settings.publicKey.startsWith('pk_live_')) {
-      problems.push('Production needs a live public gateway key (pk_live_…).');
-    }
-    if (settings.testGateway) problems.push('Production does not run on a test gateway.');
-  } else if (settings.publicKey.startsWith('pk_live_')) {
-    problems.push('The sandbox does not take a live public gateway key.');
-  }
-  for (const [name, given] of [
-    ['address', settings.apiUrl],
-    ['script', settings.scriptUrl],
-  ] as const) {
-    if (given === undefined) continue;
-    if (!URL.canParse(given)) {
-      problems.push(`The gateway's ${name} is not a URL.`);
-      continue;
-    }
-    const url = new URL(given);
-    const safe =
-      url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
-    if (!safe) problems.push(`The gateway's ${name} must be https (plain http only on loopback).`);
-  }
-  return problems;
-}
-
-function isLoopback(hostname: string): boolean {
-  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
 
 function cardEntry({ publicKey, scriptUrl }: StripeSettings): CardEntry {
@@ -344,9 +363,11 @@ function authorisation(intent: Stripe.PaymentIntent): Authorisation {
     case 'challenge':
     case 'declined':
       return state;
+    case 'voided':
+      // Let go before we learnt of it, which takes a failed answer first. Nothing is held.
+      return { outcome: 'declined', payment_ref: state.payment_ref, decline: cardToEnterAgain };
     default:
-      // Under a used key the answer is the first one, so this is no later state of it.
-      throw new OutcomeUnknown(`a payment just begun is ${intent.status}`);
+      throw new OutcomeUnknown(`a payment to be authorised is ${intent.status}`);
   }
 }
 
@@ -439,6 +460,14 @@ function isDataRefused(error: Stripe.errors.StripeInvalidRequestError): boolean 
     error.param === 'amount' ||
     error.param === 'currency' ||
     isCode(error, 'amount_too_large', 'amount_too_small', 'invalid_charge_amount')
+  );
+}
+
+function isRepeatedFailure(error: unknown): boolean {
+  return (
+    error instanceof Stripe.errors.StripeError &&
+    (error.statusCode ?? 0) >= 500 &&
+    error.headers?.['idempotent-replayed'] === 'true'
   );
 }
 

@@ -15,7 +15,9 @@ export async function healthRoutes(
       return reply.code(503).send({ status: 'unavailable', reason: 'migrations are not current' });
     } catch (error) {
       request.log.warn({ err: error }, 'not ready');
-      return reply.code(503).send({ status: 'unavailable', reason: 'the database does not answer' });
+      return reply
+        .code(503)
+        .send({ status: 'unavailable', reason: 'the database does not answer' });
     }
   });
 }

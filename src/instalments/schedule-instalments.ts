@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { Checkout } from '../checkouts/checkout.ts';
 import type { Handle } from '../database/database.ts';
 import { localDate, type Merchant } from '../merchants/merchant.ts';
-import { planPayments } from './instalment.ts';
 import { insertInstalments } from './instalment.sql.ts';
+import { planPayments } from './instalment.ts';
 
 /** Writes the plan of a checkout that was just paid, in the transaction of its outcome (D22). */
 export async function scheduleInstalments(

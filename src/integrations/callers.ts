@@ -11,7 +11,7 @@ import { findCaller, isManaged } from './integration.sql.ts';
 import { type Caller, hashClientSecret } from './integration.ts';
 
 /** A revocation, rotation or new rule is in force within a second; this leaves time to spare. */
-const rememberedMilliseconds = 500;
+export const rememberedMilliseconds = 500;
 
 export type Callers = {
   /** Who a client secret belongs to, if it is in force. */

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Checkout } from '../checkouts/checkout.ts';
 import { findCheckout } from '../checkouts/checkout.sql.ts';
+import type { Checkout } from '../checkouts/checkout.ts';
 import { paymentToken } from '../checkouts/payment-token.ts';
 import type { Database } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
@@ -8,8 +8,8 @@ import type { Gateway, MerchantTime } from '../gateway/gateway.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Sealing } from '../shared/sealing.ts';
-import { keyHours, mayFinishUntil, type PaymentAttempt } from './payment-attempt.ts';
 import { moveCustomer } from './payment-attempt.sql.ts';
+import { keyHours, mayFinishUntil, type PaymentAttempt } from './payment-attempt.ts';
 import type { Finding } from './record-outcome.ts';
 
 export type AskDeps = {

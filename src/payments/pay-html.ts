@@ -12,16 +12,17 @@ export type RenderPayPage = (
 
 /** A file whose address changes with its content, so it may be kept for ever. */
 export type PayAsset = {
-  path: string;
+  /** Below `/pay/assets/`. */
+  name: string;
   type: string;
-  plain: Buffer;
+  bytes: Buffer;
   gzip: Buffer;
   brotli: Buffer;
 };
 
 export type PayHtml = {
   /** Null is the page for a link that leads nowhere. The nonce is new for every answer. */
-  renderPage(
+  render(
     page: PayPage | null,
     options: { token: string; nonce: string },
   ): { html: string; csp: string };
@@ -39,7 +40,7 @@ export async function loadPayHtml(): Promise<PayHtml> {
     integrity: manifest.script.integrity,
   };
   return {
-    renderPage(page, { token, nonce }) {
+    render(page, { token, nonce }) {
       const html = renderPayPage(page, { path: `/pay/${token}`, nonce, script });
       return { html, csp: contentSecurityPolicy(page, nonce) };
     },
@@ -60,13 +61,13 @@ async function loadBuild(): Promise<{ renderPayPage: RenderPayPage; manifest: Ma
 }
 
 function readAsset(name: string): PayAsset {
-  const plain = readFileSync(new URL(`assets/${name}`, dist));
+  const bytes = readFileSync(new URL(`assets/${name}`, dist));
   return {
-    path: `/pay/assets/${name}`,
+    name,
     type: types[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
-    plain,
-    gzip: gzipSync(plain, { level: 9 }),
-    brotli: brotliCompressSync(plain),
+    bytes,
+    gzip: gzipSync(bytes, { level: 9 }),
+    brotli: brotliCompressSync(bytes),
   };
 }
 

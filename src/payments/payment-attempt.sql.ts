@@ -54,11 +54,7 @@ export async function lockAttempt(db: Handle, key: Key): Promise<PaymentAttempt 
   return row ?? null;
 }
 
-export async function moveCustomer(
-  db: Handle,
-  key: Key,
-  customer_ref: string,
-): Promise<void> {
+export async function moveCustomer(db: Handle, key: Key, customer_ref: string): Promise<void> {
   await db
     .updateTable('payment_attempts')
     .set({ customer_ref })
@@ -143,10 +139,7 @@ export async function claimDueAttempts(
         .where('merchant_id', '=', merchant_id)
         .where('due_at', '<=', claim.merchantNow)
         .where((where) =>
-          where.or([
-            where('leased_until', 'is', null),
-            where('leased_until', '<=', claim.now),
-          ]),
+          where.or([where('leased_until', 'is', null), where('leased_until', '<=', claim.now)]),
         )
         .orderBy('due_at')
         .limit(most)

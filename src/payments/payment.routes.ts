@@ -1,20 +1,20 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Checkout } from '../checkouts/checkout.ts';
 import { findCheckout } from '../checkouts/checkout.sql.ts';
+import type { Checkout } from '../checkouts/checkout.ts';
 import { checkoutOfToken } from '../checkouts/payment-token.ts';
 import { reading } from '../database/transaction.ts';
 import { notFound } from '../http/errors.ts';
 import { type FieldError, validationFailed } from '../http/validation.ts';
 import { planPayments } from '../instalments/instalment.ts';
 import type { Environment } from '../integrations/integration.ts';
-import type { Merchant } from '../merchants/merchant.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
+import type { Merchant } from '../merchants/merchant.ts';
 import { cancelPayment } from './cancel-payment.ts';
 import { loadPayHtml } from './pay-html.ts';
 import type { CancelRequest, PayPage, PayRequest } from './pay-page.ts';
-import { isInFlight, type PaymentAttempt } from './payment-attempt.ts';
-import { listAttempts } from './payment-attempt.sql.ts';
 import { explainCancelRequest, explainPayRequest } from './payment.schema.ts';
+import { listAttempts } from './payment-attempt.sql.ts';
+import { isInFlight, type PaymentAttempt } from './payment-attempt.ts';
 import { consentVersion, presentPage } from './present-page.ts';
 import { settleReturned } from './recover-attempts.ts';
 import { type PaymentDeps, startPayment } from './start-payment.ts';
@@ -28,12 +28,16 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
   const html = await loadPayHtml();
 
   for (const asset of html.assets) {
-    app.get(`/pay/assets/${asset.name}`, async (_request, reply) =>
-      reply
+    app.get(`/pay/assets/${asset.name}`, async (request, reply) => {
+      const accepted = String(request.headers['accept-encoding'] ?? '');
+      const encoding = accepted.includes('br') ? 'br' : accepted.includes('gzip') ? 'gzip' : null;
+      if (encoding) reply.header('content-encoding', encoding);
+      return reply
         .header('cache-control', 'public, max-age=31536000, immutable')
+        .header('vary', 'accept-encoding')
         .type(asset.type)
-        .send(asset.bytes),
-    );
+        .send({ br: asset.brotli, gzip: asset.gzip, none: asset.bytes }[encoding ?? 'none']);
+    });
   }
 
   app.get('/pay/:token', async (request, reply) => {

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Checkout } from '../checkouts/checkout.ts';
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
+import type { Checkout } from '../checkouts/checkout.ts';
 import { completeCheckout, invalidateCheckout } from '../checkouts/end-checkout.ts';
 import type { Database, Handle } from '../database/database.ts';
 import { transaction } from '../database/transaction.ts';
@@ -10,8 +10,8 @@ import { scheduleInstalments } from '../instalments/schedule-instalments.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
-import { mayFinishUntil, nextLook, type PaymentAttempt } from './payment-attempt.ts';
 import { lockAttempt, moveAttempt } from './payment-attempt.sql.ts';
+import { mayFinishUntil, nextLook, type PaymentAttempt } from './payment-attempt.ts';
 
 /** What the gateway said about an attempt, now or when it was asked later. */
 export type Finding = Authorisation | PaymentState;

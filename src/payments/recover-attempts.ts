@@ -1,8 +1,12 @@
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { secondsAfter, timestamp } from '../shared/clock.ts';
+import {
+  claimAttempt,
+  claimDueAttempts,
+  listMerchantsWithDueAttempts,
+} from './payment-attempt.sql.ts';
 import { leaseSeconds, type PaymentAttempt } from './payment-attempt.ts';
-import { claimAttempt, claimDueAttempts, listMerchantsWithDueAttempts } from './payment-attempt.sql.ts';
 import { type PaymentDeps, settleAttempt } from './start-payment.ts';
 
 const mostMerchants = 50;

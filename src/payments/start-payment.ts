@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import type { Checkout } from '../checkouts/checkout.ts';
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
+import type { Checkout } from '../checkouts/checkout.ts';
 import { transaction } from '../database/transaction.ts';
 import { OutcomeUnknown } from '../gateway/gateway.ts';
 import { planPayments } from '../instalments/instalment.ts';
@@ -10,8 +10,13 @@ import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
 import { type AskDeps, askGateway, cardTokenContext } from './ask-gateway.ts';
 import type { PayRequest } from './pay-page.ts';
+import {
+  insertAttempt,
+  listAttempts,
+  moveInFlightToVoiding,
+  movePutDown,
+} from './payment-attempt.sql.ts';
 import { leaseSeconds, nextLook, type PaymentAttempt } from './payment-attempt.ts';
-import { insertAttempt, listAttempts, moveInFlightToVoiding, movePutDown } from './payment-attempt.sql.ts';
 import { recordOutcome } from './record-outcome.ts';
 
 export type PaymentDeps = AskDeps & { random: Random; log: Logger };
@@ -44,7 +49,10 @@ export async function settleAttempt(
     const again = timestamp(nextLook(merchantNow(deps.clock, merchant), attempt.tries));
     await movePutDown(deps.database.db, attempt, attempt.lease, again);
     if (!(error instanceof OutcomeUnknown)) throw error;
-    deps.log.warn({ err: error, attempt_id: attempt.id }, 'the outcome of a payment is not known yet');
+    deps.log.warn(
+      { err: error, attempt_id: attempt.id },
+      'the outcome of a payment is not known yet',
+    );
   }
 }
 

@@ -33,9 +33,12 @@ declare global {
 export type CardForm = {
   /** Tells the frame what will be taken, as the shopper chooses another term. */
   update(charge: Charge): void;
-  createToken(): Promise<{ token: string } | { problem: string }>;
+  createToken(): Promise<CardToken>;
   destroy(): void;
 };
+
+/** A problem is null when the frame itself tells the shopper, beside the field. */
+export type CardToken = { token: string } | { problem: string | null };
 
 export type Charge = { amount: number; storeCard: boolean };
 
@@ -103,8 +106,9 @@ function chargeOptions({ amount, storeCard }: Charge): object {
   return { amount, setupFutureUsage: storeCard ? 'off_session' : null };
 }
 
-function problemOf({ error }: Failure): string {
-  return error?.message ?? 'Check the card details and try again.';
+function problemOf({ error }: Failure): string | null {
+  if (error?.type === 'validation_error') return null;
+  return error?.message ?? 'The card form does not answer.';
 }
 
 let script: Promise<void> | null = null;

@@ -36,19 +36,16 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
     if (!mayPay || card.form === null) return;
     const request = {
       number_of_payments: plan.number_of_payments,
-      consent:
-        consent === null ? null : { version: page.consent_version, payments: plan.payments },
+      consent: consent === null ? null : { version: page.consent_version, payments: plan.payments },
     };
     void payment.pay(request, card.form.createToken);
   }
 
   return (
     <form class="pay-form" autocomplete="off" noValidate onSubmit={pay}>
-      <fieldset class="terms" disabled={busy}>
+      <fieldset class="terms" inert={busy}>
         <legend>
-          <h1 tabIndex={-1}>
-            {page.plans.length > 1 ? 'How do you want to pay?' : 'How you pay'}
-          </h1>
+          <h1 tabIndex={-1}>{page.plans.length > 1 ? 'How do you want to pay?' : 'How you pay'}</h1>
         </legend>
         {page.plans.map((each) => (
           <Term
@@ -63,7 +60,12 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
 
       <Trouble view={view} page={page} />
 
-      <section class="card-details" aria-labelledby="card-heading" inert={busy}>
+      <section
+        class="card-details"
+        aria-labelledby="card-heading"
+        // While it checks, the frame may want to point at a field.
+        inert={busy && view.activity !== 'checking'}
+      >
         <h2 id="card-heading">Card details</h2>
         <div class="card-frame" aria-busy={card.state === 'loading'}>
           {card.state === 'loading' && (
@@ -88,8 +90,13 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
           )}
         </div>
         <p class="small">
-          Your card details go straight to the card processor. <bdi>{page.merchant_name}</bdi> does
-          not see them.
+          <svg class="lock" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+            <path d="M4.5 7V5a3.5 3.5 0 0 1 7 0v2M3 7.5h10v6.5H3z" />
+          </svg>
+          <span>
+            Your card details go straight to the card processor. <bdi>{page.merchant_name}</bdi>{' '}
+            does not see them.
+          </span>
         </p>
       </section>
 
@@ -154,6 +161,7 @@ function Term({
   choose: (term: number) => void;
 }) {
   const term = plan.number_of_payments;
+  const price = planPrice(plan, page);
   return (
     <div class={chosen ? 'term chosen' : 'term'}>
       <label>
@@ -166,7 +174,7 @@ function Term({
         />
         <span class="term-words">
           <span class="term-count">{paymentCount(term)}</span>{' '}
-          <span class="term-price">{planPrice(plan, page)}</span>
+          <span class={price.length > 24 ? 'term-price long' : 'term-price'}>{price}</span>
         </span>
       </label>
       {chosen && <Timeline key={term} plan={plan} page={page} />}
@@ -188,10 +196,9 @@ function Timeline({ plan, page }: { plan: Plan; page: PayPage }) {
       <ol>
         {shown.map((payment, index) => (
           <li key={payment.number} class={!all && index === paymentsAtFirst ? 'after-gap' : ''}>
-            <span>
-              {index === 0 && 'Today, '}
-              <time dateTime={payment.due_on}>{date(payment.due_on, page)}</time>
-            </span>
+            <time dateTime={payment.due_on}>
+              {index === 0 ? 'Today' : date(payment.due_on, page)}
+            </time>
             <span class="price">{money(payment.amount, page)}</span>
           </li>
         ))}

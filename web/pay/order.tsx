@@ -10,14 +10,17 @@ export function Order({ page }: { page: PayPage }) {
   const [open, setOpen] = useState(false);
   const [all, setAll] = useState(false);
   const items = page.line_items;
+  const amount = money(page.amount, page);
+  const isPayable = ['open', 'paying', 'challenge'].includes(page.status);
   const shown = all ? items : items.slice(0, itemsAtFirst);
   const rest = page.amount - items.reduce((sum, item) => sum + item.amount * item.quantity, 0);
   return (
     <header class="order">
       <p class="merchant">
-        Pay <bdi>{page.merchant_name}</bdi>
+        {isPayable && 'Pay '}
+        <bdi>{page.merchant_name}</bdi>
       </p>
-      <p class="amount">{money(page.amount, page)}</p>
+      <p class={amount.length > 13 ? 'amount long' : 'amount'}>{amount}</p>
       <button
         type="button"
         class="order-toggle"
@@ -58,7 +61,7 @@ export function Order({ page }: { page: PayPage }) {
           )}
           <div class="total">
             <dt>Total</dt>
-            <dd>{money(page.amount, page)}</dd>
+            <dd>{amount}</dd>
           </div>
           <div class="reference">
             <dt>Order</dt>

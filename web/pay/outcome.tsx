@@ -104,7 +104,10 @@ export function Outcome({ view, page }: { view: View; page: PayPage }) {
   switch (page.status) {
     case 'successful':
       return (
-        <Card sign="done" title={view.returning ? 'Payment approved' : 'This order is already paid'}>
+        <Card
+          sign="done"
+          title={view.returning ? 'Payment approved' : 'This order is already paid'}
+        >
           <p>
             {view.returning ? (
               <>Thank you. You are being taken back to {name}.</>

@@ -1,4 +1,5 @@
 import type { CancelRequest, PayPage, PayRequest } from '../../src/payments/pay-page.ts';
+import type { CardToken } from './card-entry.ts';
 
 // What this tab is doing about the payment. The server decides everything; the one rule here is
 // that paying is offered only while the server's last word is `open` and nothing is under way. No
@@ -51,6 +52,7 @@ export function isBusy({ page, activity }: View): boolean {
 
 export type Payment = ReturnType<typeof startPayment>;
 
+const cardMilliseconds = 30_000;
 const answerMilliseconds = 60_000;
 const slowMilliseconds = 8_000;
 const returnMilliseconds = 1_800;
@@ -213,13 +215,14 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
   return {
     async pay(
       request: Omit<PayRequest, 'card_token'>,
-      createToken: () => Promise<{ token: string } | { problem: string }>,
+      createToken: () => Promise<CardToken>,
     ): Promise<void> {
       if (isBusy(view)) return;
       // The answer to a question asked before this is not about it.
       newest += 1;
       set({ activity: 'checking', problem: null, unfinished: false });
-      const made = await createToken().catch(() => ({
+      const silence = new Promise<never>((_, reject) => setTimeout(reject, cardMilliseconds));
+      const made = await Promise.race([createToken(), silence]).catch(() => ({
         problem: 'The card form does not answer. Check your connection and try again.',
       }));
       if ('problem' in made) {

@@ -13,10 +13,10 @@ export const renderPayPage: RenderPayPage = (page, { path, nonce, script }) => {
   const body = renderToString(<App page={page} path={path} />);
   const takesCard = page?.status === 'open';
   return `<!doctype html>
-<html lang="${escape(page?.locale ?? 'en')}">
+<html lang="${asText(page?.locale ?? 'en')}">
 <head>
 <meta charset="utf-8">
-<title>${escape(title(firstView(page)))}</title>
+<title>${asText(title(firstView(page)))}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex, nofollow">
 <meta name="referrer" content="no-referrer">
@@ -24,19 +24,23 @@ export const renderPayPage: RenderPayPage = (page, { path, nonce, script }) => {
 <meta name="color-scheme" content="light dark">
 <link rel="icon" href="${mark}">
 ${page === null ? '' : `<script type="module" src="${script.path}" integrity="${script.integrity}" nonce="${nonce}"></script>`}
-${takesCard ? `<link rel="preload" as="script" href="${escape(page.card_entry.scriptUrl)}" nonce="${nonce}">` : ''}
+${takesCard ? `<link rel="preload" as="script" href="${asText(page.card_entry.scriptUrl)}" nonce="${nonce}">` : ''}
 <style nonce="${nonce}">${css}</style>
 </head>
 <body>
 <div id="root">${body}</div>
-${page === null ? '' : `<noscript><p class="noscript">Paying needs JavaScript, so that your card details go straight to the card processor. Switch it on and load this page again. Nothing was charged.</p></noscript>
-<script type="application/json" id="pay-page">${json({ page, path })}</script>`}
+${
+  page === null
+    ? ''
+    : `<noscript><p class="noscript">Paying needs JavaScript, so that your card details go straight to the card processor. Switch it on and load this page again. Nothing was charged.</p></noscript>
+<script type="application/json" id="pay-page">${json({ page, path })}</script>`
+}
 </body>
 </html>
 `;
 };
 
-function escape(text: string): string {
+function asText(text: string): string {
   return text
     .replaceAll('&', '&amp;')
     .replaceAll('<', '&lt;')

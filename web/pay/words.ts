@@ -1,5 +1,6 @@
 import type { DeclineReason } from '../../src/gateway/gateway.ts';
-import type { PayPage, Plan, PlannedPayment } from '../../src/payments/pay-page.ts';
+import type { PlannedPayment } from '../../src/instalments/instalment.ts';
+import type { PayPage, Plan } from '../../src/payments/pay-page.ts';
 import { showMoney } from '../../src/shared/money.ts';
 
 // Everything that the page says which depends on figures, dates or reasons.
@@ -62,7 +63,9 @@ function on(payment: PlannedPayment, page: Money): string {
 }
 
 function list(parts: string[]): string {
-  return parts.length === 1 ? `${parts[0]}` : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
+  return parts.length === 1
+    ? `${parts[0]}`
+    : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
 }
 
 /** What happened, and what to do about it besides using another card. */

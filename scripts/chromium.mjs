@@ -1,0 +1,42 @@
+// Where a Chromium is on this machine. Plain JavaScript for Node 20: the bootstrap asks as well.
+
+import fs from 'node:fs';
+import { createRequire } from 'node:module';
+import path from 'node:path';
+import process from 'node:process';
+
+const names = ['chromium', 'chromium-browser', 'google-chrome-stable', 'google-chrome'];
+
+const applications = {
+  darwin: [
+    '/Applications/Google Chrome.app/Contents/MacOS/Google Chrome',
+    '/Applications/Chromium.app/Contents/MacOS/Chromium',
+  ],
+  win32: ['ProgramFiles', 'ProgramFiles(x86)', 'LocalAppData'].map((variable) =>
+    path.join(process.env[variable] ?? '', 'Google', 'Chrome', 'Application', 'chrome.exe'),
+  ),
+};
+
+/**
+ * The one that CHROME_PATH names, else one that is installed, else Playwright's own.
+ * @returns {string | null}
+ */
+export function findChromium() {
+  const folders = (process.env.PATH ?? '').split(path.delimiter);
+  const candidates = [
+    process.env.CHROME_PATH ?? '',
+    ...names.flatMap((name) => folders.map((folder) => path.join(folder, name))),
+    ...(applications[process.platform] ?? []),
+  ];
+  const found = candidates.find((file) => path.isAbsolute(file) && fs.existsSync(file));
+  return found ?? findPlaywrights();
+}
+
+function findPlaywrights() {
+  try {
+    const file = createRequire(import.meta.url)('playwright-core').chromium.executablePath();
+    return fs.existsSync(file) ? file : null;
+  } catch {
+    return null;
+  }
+}

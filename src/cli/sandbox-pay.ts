@@ -1,0 +1,193 @@
+import { findCheckoutMerchant } from '../checkouts/checkout.sql.ts';
+import type { CheckoutStatus } from '../checkouts/checkout.ts';
+import { paymentToken } from '../checkouts/payment-token.ts';
+import { OperatorError } from '../operators/operate.ts';
+import type { CancelRequest, PayPage, PayRequest } from '../payments/pay-page.ts';
+import type { Clock } from '../shared/clock.ts';
+import { isUuid } from '../shared/uuid.ts';
+import { type Context, command, oneOf } from './command.ts';
+import { withSealing } from './connect.ts';
+import { readInteger } from './duration.ts';
+import { readSandboxFile, type SandboxFile } from './sandbox-gateway.ts';
+import { fields } from './terminal.ts';
+
+// A shopper without a browser, for a merchant's automated tests. These commands go through the
+// same endpoints as the page does; only the card is entered at the test gateway directly.
+
+const challenges = ['approve', 'decline', 'abandon'] as const;
+
+export const sandboxPay = command({
+  name: 'sandbox pay',
+  summary: 'pay a checkout as a shopper would, without a browser',
+  usage: ['CHECKOUT_ID [--term N] [--card NUMBER] [--challenge approve|decline|abandon]'],
+  help: `Pays a checkout of the running sandbox with a test card (4242424242424242 unless told
+otherwise) in the first of its terms, and answers the bank's challenge if there is one.
+
+It prints the checkout's status, where the browser would be sent (null while it stays on the page)
+and why the card was declined (null when it was not).
+
+  tranche sandbox pay 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11 --term 3 --card 4000002500003155`,
+  positionals: ['CHECKOUT_ID'],
+  options: {
+    term: { type: 'string' },
+    card: { type: 'string', default: '4242424242424242' },
+    challenge: { type: 'string', default: 'approve' },
+  },
+  async run(context) {
+    const challenge = oneOf(context.values.challenge, challenges, 'challenge');
+    const term = context.values.term && readInteger(context.values.term, 'term');
+    const shopper = await openShopper(context);
+    let page = await shopper.state();
+    const number_of_payments = term || page.number_of_payments;
+    if (page.status === 'open') {
+      page = await payOnce(shopper, page, number_of_payments, context.values.card);
+    }
+    page = await settled(context.clock, shopper, page);
+    if (page.status === 'challenge' && challenge !== 'abandon') {
+      await answerChallenge(page, challenge);
+      page = await settled(context.clock, shopper, await shopper.state());
+    }
+    report(context, page);
+  },
+});
+
+export const sandboxCancel = command({
+  name: 'sandbox cancel',
+  summary: 'cancel a checkout as a shopper would',
+  usage: ['CHECKOUT_ID'],
+  help: `Cancels a checkout of the running sandbox, as the button on its page does, and prints the
+checkout's status and where the browser would be sent.
+
+  tranche sandbox cancel 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
+  positionals: ['CHECKOUT_ID'],
+  options: {},
+  async run(context) {
+    const shopper = await openShopper(context);
+    const { number_of_payments } = await shopper.state();
+    report(context, await shopper.post('cancel', { number_of_payments }));
+  },
+});
+
+type Shopper = {
+  sandbox: SandboxFile;
+  state(): Promise<PayPage>;
+  post(action: 'pay' | 'cancel', body: PayRequest | CancelRequest): Promise<PayPage>;
+};
+
+async function openShopper(context: Context): Promise<Shopper> {
+  const [id = ''] = context.positionals;
+  return await withSealing(context, async ({ config, database, sealing }) => {
+    if (config.environment === 'production') {
+      throw new OperatorError('Payments are tried out in a sandbox, never in production.');
+    }
+    const sandbox = await readSandboxFile(config);
+    const merchant_id = isUuid(id) ? await findCheckoutMerchant(database.db, id) : null;
+    if (merchant_id === null) throw new OperatorError(`There is no checkout ${id}.`);
+    const url = `${sandbox.base_url}/pay/${paymentToken(sealing, { merchant_id, id })}`;
+    return {
+      sandbox,
+      state: async () => await read(await fetch(`${url}/state`)),
+      post: async (action, body) =>
+        await read(
+          await fetch(`${url}/${action}`, {
+            method: 'POST',
+            headers: { 'content-type': 'application/json' },
+            body: JSON.stringify(body),
+          }),
+        ),
+    };
+  });
+}
+
+async function read(response: Response): Promise<PayPage> {
+  if (response.ok) return (await response.json()) as PayPage;
+  const { errors } = (await response.json()) as { errors?: { detail: string }[] };
+  throw new OperatorError(errors?.map(({ detail }) => detail).join(' ') ?? response.statusText);
+}
+
+async function payOnce(
+  shopper: Shopper,
+  page: PayPage,
+  number_of_payments: number,
+  card: string,
+): Promise<PayPage> {
+  const plan = page.plans.find((one) => one.number_of_payments === number_of_payments);
+  if (!plan) {
+    const terms = page.plans.map((one) => one.number_of_payments).join(', ');
+    throw new OperatorError(`This checkout has no term of ${number_of_payments}. It has ${terms}.`);
+  }
+  const token = await enterCard(shopper.sandbox, card);
+  // What the card frame refuses never reaches us: the page shows it and stays as it is.
+  if (typeof token !== 'string') return { ...page, decline: token };
+  return await shopper.post('pay', {
+    number_of_payments,
+    card_token: token,
+    consent:
+      number_of_payments === 1 ? null : { version: page.consent_version, payments: plan.payments },
+  });
+}
+
+/** What the card frame does: the number goes to the gateway and to nobody else. */
+async function enterCard(
+  sandbox: SandboxFile,
+  number: string,
+): Promise<string | NonNullable<PayPage['decline']>> {
+  if (sandbox.gateway_url === null) {
+    throw new OperatorError('This sandbox runs on Stripe test mode: pay on the page instead.');
+  }
+  const response = await fetch(`${sandbox.gateway_url}/v1/test_helpers/confirmation_tokens`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${sandbox.gateway_secret_key}` },
+    body: new URLSearchParams({
+      'payment_method_data[type]': 'card',
+      'payment_method_data[card][number]': number.replaceAll(/\s/g, ''),
+    }),
+  });
+  const body = (await response.json()) as {
+    id?: string;
+    error?: { code?: string; message: string };
+  };
+  if (response.ok && body.id) return body.id;
+  if (body.error?.code === 'incorrect_number') {
+    return { reason: 'incorrect_number', may_retry: true };
+  }
+  throw new OperatorError(`The test gateway does not take this card: ${body.error?.message}`);
+}
+
+async function answerChallenge(page: PayPage, decision: 'approve' | 'decline'): Promise<void> {
+  const answer = await fetch(page.challenge_url ?? '', {
+    method: 'POST',
+    redirect: 'manual',
+    body: new URLSearchParams({ decision }),
+  });
+  const back = answer.headers.get('location');
+  if (back === null) throw new OperatorError('The bank did not send the shopper back.');
+  await fetch(back, { redirect: 'manual' });
+}
+
+/** Waits while an attempt is under way, as the page does. */
+async function settled(clock: Clock, shopper: Shopper, page: PayPage): Promise<PayPage> {
+  let current = page;
+  for (let tries = 0; current.status === 'paying' && tries < 300; tries += 1) {
+    await clock.sleep(200);
+    current = await shopper.state();
+  }
+  return current;
+}
+
+function report(context: Context, page: PayPage): void {
+  const isEnded = ['successful', 'cancelled', 'invalid_payload'].includes(page.status);
+  const answer = {
+    status: (isEnded ? page.status : 'received') as CheckoutStatus,
+    redirect_url:
+      page.status === 'successful' || page.status === 'cancelled' ? page.return_url : null,
+    decline: page.decline?.reason ?? null,
+  };
+  context.print(answer, () =>
+    fields(context.terminal, [
+      ['Status', answer.status],
+      ['Browser goes to', answer.redirect_url ?? 'nowhere: it stays on the page'],
+      ['Declined', answer.decline ?? 'no'],
+    ]),
+  );
+}

@@ -1,0 +1,50 @@
+import { isLoopback } from '../shared/loopback.ts';
+
+/** How to reach Stripe, or the test gateway that speaks as Stripe does. */
+export type StripeSettings = {
+  environment: 'sandbox' | 'production';
+  secretKey: string;
+  publicKey: string;
+  /** Stripe's own address when absent. */
+  apiUrl?: string;
+  /** Stripe's own script when absent. */
+  scriptUrl?: string;
+  /** The gateway is our test gateway: it is told the merchant's time (D36), which Stripe never is. */
+  testGateway?: boolean;
+  timeoutMs?: number;
+};
+
+/** What is wrong with the settings, all of it at once (D34). */
+export function stripeProblems(settings: StripeSettings): string[] {
+  const problems: string[] = [];
+  const live = /^(sk|rk)_live_/;
+  if (settings.environment === 'sandbox' && live.test(settings.secretKey)) {
+    problems.push('The sandbox does not take a live gateway key.');
+  }
+  if (settings.environment === 'production') {
+    if (!live.test(settings.secretKey)) {
+      problems.push('Production needs a live gateway key (sk_live_… or rk_live_…).');
+    }
+    if (!settings.publicKey.startsWith('pk_live_')) {
+      problems.push('Production needs a live public gateway key (pk_live_…).');
+    }
+    if (settings.testGateway) problems.push('Production does not run on a test gateway.');
+  } else if (settings.publicKey.startsWith('pk_live_')) {
+    problems.push('The sandbox does not take a live public gateway key.');
+  }
+  for (const [name, given] of [
+    ['address', settings.apiUrl],
+    ['script', settings.scriptUrl],
+  ] as const) {
+    if (given === undefined) continue;
+    if (!URL.canParse(given)) {
+      problems.push(`The gateway's ${name} is not a URL.`);
+      continue;
+    }
+    const url = new URL(given);
+    const safe =
+      url.protocol === 'https:' || (url.protocol === 'http:' && isLoopback(url.hostname));
+    if (!safe) problems.push(`The gateway's ${name} must be https (plain http only on loopback).`);
+  }
+  return problems;
+}

@@ -1,0 +1,205 @@
+// Every state of the hosted page without the service behind it, to look at and to test:
+//
+//   node web/pay/gallery.ts [port]   after `npm run build:web`
+
+import http from 'node:http';
+import { pathToFileURL } from 'node:url';
+import type { CardEntry } from '../../src/gateway/gateway.ts';
+import { planPayments } from '../../src/instalments/instalment.ts';
+import { loadPayHtml } from '../../src/payments/pay-html.ts';
+import type { PayPage } from '../../src/payments/pay-page.ts';
+import { startTestGateway } from '../../test-gateway/gateway.ts';
+
+/** A page, no answer for ever, or a connection that breaks. */
+type Answer = PayPage | 'never' | 'broken';
+
+export type GalleryState = {
+  page: PayPage | null;
+  /** What to do on the page to see the state. */
+  act?: 'pay' | 'cancel' | 'open-test-cards' | 'show-order';
+  pay?: Answer;
+  cancel?: Answer;
+  /** What is answered from then on; the page itself when absent. */
+  state?: Answer;
+};
+
+const noCards: CardEntry = {
+  scriptUrl: 'http://127.0.0.1:9/none.js',
+  publicKey: 'pk_test_gallery',
+  scriptOrigins: ['http://127.0.0.1:9'],
+  frameOrigins: ['http://127.0.0.1:9'],
+  connectOrigins: ['http://127.0.0.1:9'],
+};
+
+export function galleryStates(
+  card_entry: CardEntry,
+  shopUrl: string,
+): Record<string, GalleryState> {
+  const today = Temporal.PlainDate.from('2026-11-15');
+  function offer(amount: number, terms: number[]): Pick<PayPage, 'amount' | 'plans'> {
+    const plans = terms.map((number_of_payments) => ({
+      number_of_payments,
+      payments: planPayments(amount, number_of_payments, today),
+    }));
+    return { amount, plans };
+  }
+  const open: PayPage = {
+    ...offer(150_000, [1, 3, 6]),
+    status: 'open',
+    test_mode: true,
+    merchant_name: 'Karoo Coffee Roasters',
+    currency: 'ZAR',
+    locale: 'en-ZA',
+    client_reference_id: 'KC-20418',
+    line_items: [
+      { name: 'Hand grinder, steel', amount: 89_900, quantity: 1 },
+      { name: 'Filter papers, pack of 100', amount: 7_550, quantity: 2 },
+      { name: 'Ethiopia Guji, 1 kg', amount: 38_000, quantity: 1 },
+    ],
+    number_of_payments: 3,
+    decline: null,
+    challenge_url: null,
+    return_url: null,
+    expires_at: '2099-01-01T00:00:00.000Z',
+    card_entry,
+    consent_version: 'gallery',
+  };
+  const live: PayPage = { ...open, test_mode: false };
+  const declined: PayPage = {
+    ...live,
+    decline: { reason: 'insufficient_funds', may_retry: true },
+  };
+  const paid: PayPage = { ...live, status: 'successful', return_url: `${shopUrl}?paid` };
+  const cancelled: PayPage = { ...live, status: 'cancelled', return_url: `${shopUrl}?cancelled` };
+  return {
+    open: { page: live },
+    'open-test-mode': { page: open },
+    'open-test-cards': { page: open, act: 'open-test-cards' },
+    'open-order': { page: live, act: 'show-order' },
+    'open-uneven': {
+      page: { ...live, ...offer(100_000, [3, 6, 12, 24]), number_of_payments: 24 },
+    },
+    'open-single-term': {
+      page: { ...live, ...offer(150_000, [1]), number_of_payments: 1, line_items: [] },
+    },
+    'open-extremes': {
+      page: {
+        ...live,
+        ...offer(987_654_321_099, [1, 2]),
+        number_of_payments: 2,
+        merchant_name: `Die Groot Karoo se Koffie- en Teehandelsmaatskappy (Eiendoms) Beperk ${'Koffie'.repeat(16)} <b>&amp;</b>`,
+        client_reference_id: 'ref-'.repeat(40),
+        line_items: Array.from({ length: 500 }, (_, index) => ({
+          name:
+            index === 0
+              ? '<script>alert("text, not markup")</script>'
+              : index === 1
+                ? 'قهوة عربية مطحونة 250 غ'
+                : `${'Unbroken'.repeat(index === 2 ? 30 : 1)} item ${index + 1} ☕️`,
+          amount: index,
+          quantity: (index % 3) + 1,
+        })),
+      },
+      act: 'show-order',
+    },
+    declined: { page: live, act: 'pay', pay: declined },
+    'declined-for-good': {
+      page: { ...live, decline: { reason: 'stolen_card', may_retry: false } },
+    },
+    'paying-here': { page: live, act: 'pay', pay: 'never' },
+    'paying-elsewhere': { page: { ...live, status: 'paying' } },
+    lost: { page: live, act: 'pay', pay: 'broken', state: 'broken' },
+    'lost-then-open': { page: live, act: 'pay', pay: 'broken', state: live },
+    challenge: { page: { ...live, status: 'challenge', challenge_url: `${shopUrl}?bank` } },
+    approved: { page: live, act: 'pay', pay: paid },
+    'already-paid': { page: paid },
+    cancelled: { page: live, act: 'cancel', cancel: cancelled },
+    'already-cancelled': { page: cancelled },
+    expired: { page: { ...live, status: 'expired', return_url: shopUrl } },
+    'cannot-be-paid': { page: { ...live, status: 'invalid_payload', return_url: shopUrl } },
+    'unknown-link': { page: null },
+    'card-form-missing': { page: { ...live, card_entry: noCards } },
+  };
+}
+
+export async function startGallery(card_entry: CardEntry, port = 0) {
+  const html = await loadPayHtml();
+  const asked: { path: string; body: unknown }[] = [];
+  let states: Record<string, GalleryState> = {};
+  /** States of which a payment or a cancellation was asked: their answers are others from then on. */
+  const acted = new Set<string>();
+
+  const server = http.createServer(async (request, response) => {
+    const { pathname } = new URL(request.url ?? '/', 'http://gallery');
+    const asset = html.assets.find((each) => pathname === `/pay/assets/${each.name}`);
+    if (asset) return response.writeHead(200, { 'content-type': asset.type }).end(asset.bytes);
+    const [, place, name = '', step] = pathname.split('/');
+    const state = states[name];
+    if (place === 'shop') return page(response, '<title>The shop</title><h1>The shop</h1>');
+    if (place !== 'pay') {
+      const links = Object.keys(states).map((each) => `<li><a href="/pay/${each}">${each}</a>`);
+      return page(response, `<title>Gallery</title><h1>Gallery</h1><ul>${links.join('')}</ul>`);
+    }
+    if (step === undefined) {
+      const nonce = crypto.randomUUID();
+      acted.delete(name);
+      const { html: text, csp } = html.render(state?.page ?? null, { token: name, nonce });
+      return page(response, text, { 'content-security-policy': csp });
+    }
+    let body = '';
+    for await (const chunk of request) body += chunk;
+    asked.push({ path: pathname, body: body === '' ? null : JSON.parse(body) });
+    if (step !== 'state') acted.add(name);
+    const after = acted.has(name) ? (state?.state ?? state?.pay ?? state?.cancel) : state?.page;
+    const answer = step === 'pay' ? state?.pay : step === 'cancel' ? state?.cancel : after;
+    if (answer === 'never') return;
+    if (answer === 'broken') return response.destroy();
+    if (!answer) return response.writeHead(404).end();
+    response.writeHead(200, { 'content-type': 'application/json' }).end(JSON.stringify(answer));
+  });
+  await new Promise<void>((resolve) => server.listen(port, '127.0.0.1', resolve));
+  const url = `http://127.0.0.1:${(server.address() as { port: number }).port}`;
+  states = galleryStates(card_entry, `${url}/shop`);
+  return {
+    url,
+    states,
+    /** Everything that the pages asked for, in order. */
+    asked,
+    async stop() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}
+
+function page(response: http.ServerResponse, text: string, headers: Record<string, string> = {}) {
+  response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...headers }).end(text);
+}
+
+/** Card entry as the sandbox has it: the test gateway, in memory. */
+export async function startCardEntry() {
+  const pageOrigins: string[] = [];
+  const gateway = await startTestGateway({
+    port: 0,
+    stateFile: ':memory:',
+    secretKey: 'sk_test_gallery',
+    publishableKey: 'pk_test_gallery',
+    pageOrigins,
+  });
+  const origins = [gateway.url];
+  const cardEntry: CardEntry = {
+    scriptUrl: `${gateway.url}/v1/tranche.js`,
+    publicKey: 'pk_test_gallery',
+    scriptOrigins: origins,
+    frameOrigins: origins,
+    connectOrigins: origins,
+  };
+  return { cardEntry, pageOrigins, stop: () => gateway.close() };
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1] ?? '').href) {
+  const { cardEntry, pageOrigins } = await startCardEntry();
+  const gallery = await startGallery(cardEntry, Number(process.argv[2] ?? 4400));
+  pageOrigins.push(gallery.url);
+  process.stdout.write(`${gallery.url}\n`);
+}
