@@ -5,7 +5,6 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { readConfig } from '../src/config.ts';
-import { openDatabase } from '../src/database/database.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/database/embedded.ts';
 import { claimInstallation } from '../src/database/installation.ts';
 import { migrate } from '../src/database/migrate.ts';

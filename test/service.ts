@@ -9,8 +9,11 @@ import { readConfig } from '../src/config.ts';
 import { openDatabase } from '../src/database/database.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { transaction } from '../src/database/transaction.ts';
-import { createIntegration, type IssuedCredentials } from '../src/integrations/create-integration.ts';
 import { scheduleInstalments } from '../src/instalments/schedule-instalments.ts';
+import {
+  createIntegration,
+  type IssuedCredentials,
+} from '../src/integrations/create-integration.ts';
 import type { RefundMode } from '../src/integrations/integration.ts';
 import { createDeps, type Deps, type ReadyConfig } from '../src/main.ts';
 import { createMerchant } from '../src/merchants/create-merchant.ts';
@@ -168,7 +171,11 @@ export async function createAccount(
   { deps }: Pick<Service, 'deps'>,
   options: { refund_mode?: RefundMode; limits?: 'spec' | 'none' } = {},
 ): Promise<Account> {
-  const merchant = await createMerchant(deps, 'test', { name: 'Bean There', territory: 'ZA', rules });
+  const merchant = await createMerchant(deps, 'test', {
+    name: 'Bean There',
+    territory: 'ZA',
+    rules,
+  });
   const credentials = await createIntegration(deps, 'test', {
     merchant_id: merchant.id,
     refund_mode: options.refund_mode ?? 'manual',

@@ -70,6 +70,7 @@ export function galleryStates(
     decline: { reason: 'insufficient_funds', may_retry: true },
   };
   const paid: PayPage = { ...live, status: 'successful', return_url: `${shopUrl}?paid` };
+  const challenge: PayPage = { ...live, status: 'challenge', challenge_url: `${shopUrl}?bank` };
   const cancelled: PayPage = { ...live, status: 'cancelled', return_url: `${shopUrl}?cancelled` };
   return {
     open: { page: live },
@@ -110,7 +111,8 @@ export function galleryStates(
     'paying-elsewhere': { page: { ...live, status: 'paying' } },
     lost: { page: live, act: 'pay', pay: 'broken', state: 'broken' },
     'lost-then-open': { page: live, act: 'pay', pay: 'broken', state: live },
-    challenge: { page: { ...live, status: 'challenge', challenge_url: `${shopUrl}?bank` } },
+    challenge: { page: challenge },
+    'sent-to-bank': { page: live, act: 'pay', pay: challenge },
     approved: { page: live, act: 'pay', pay: paid },
     'already-paid': { page: paid },
     cancelled: { page: live, act: 'cancel', cancel: cancelled },
