@@ -49,8 +49,14 @@ export class BadSettings extends Error {
 const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
 const loopbackRanges = '127.0.0.0/8,::1/128';
 
-/** The only reader of the environment's variables. */
-export function readConfig(env: NodeJS.ProcessEnv): Config {
+/**
+ * The only reader of the environment's variables. A command that works on the database needs no
+ * gateway, so it is not asked for one.
+ */
+export function readConfig(
+  env: NodeJS.ProcessEnv,
+  purpose: 'service' | 'command' = 'service',
+): Config {
   const problems: string[] = [];
   const problem = (text: string) => {
     problems.push(text);
@@ -130,7 +136,7 @@ export function readConfig(env: NodeJS.ProcessEnv): Config {
   }
 
   const gateway = readGateway(environment, text);
-  if (gateway) problems.push(...stripeProblems(gateway));
+  if (gateway && purpose === 'service') problems.push(...stripeProblems(gateway));
 
   let callbackAllow: AllowedRange[] = [];
   const givenAllow = text('CALLBACK_ALLOW');

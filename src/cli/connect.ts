@@ -21,7 +21,7 @@ export async function withDatabase<T>(
   context: Pick<Context, 'env' | 'clock' | 'random'>,
   work: (connection: Connection) => Promise<T>,
 ): Promise<T> {
-  const config = readConfig(context.env);
+  const config = readConfig(context.env, 'command');
   const url = config.databaseUrl ?? (await findSandboxDatabase(config.dataDir));
   const database = openDatabase(url, { log: pino({ level: 'silent' }), maxConnections: 2 });
   try {

@@ -18,7 +18,7 @@ const challenges = ['approve', 'decline', 'abandon'] as const;
 
 export const sandboxPay = command({
   name: 'sandbox pay',
-  summary: 'pay a checkout as a shopper would, without a browser',
+  summary: 'pay a checkout without a browser',
   usage: ['CHECKOUT_ID [--term N] [--card NUMBER] [--challenge approve|decline|abandon]'],
   help: `Pays a checkout of the running sandbox with a test card (4242424242424242 unless told
 otherwise) in the first of its terms, and answers the bank's challenge if there is one.
@@ -53,7 +53,7 @@ and why the card was declined (null when it was not).
 
 export const sandboxCancel = command({
   name: 'sandbox cancel',
-  summary: 'cancel a checkout as a shopper would',
+  summary: 'cancel a checkout without a browser',
   usage: ['CHECKOUT_ID'],
   help: `Cancels a checkout of the running sandbox, as the button on its page does, and prints the
 checkout's status and where the browser would be sent.

@@ -82,8 +82,10 @@ async function provideDemo(config: ReadyConfig, log: Logger): Promise<Demo> {
 }
 
 /** Ready is what answers, not what was started. */
-async function untilReady({ port }: ReadyConfig): Promise<void> {
-  const response = await fetch(`http://localhost:${port}/readyz`);
+async function untilReady({ host, port }: ReadyConfig): Promise<void> {
+  const everywhere = ['0.0.0.0', '::'].includes(host);
+  const name = everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host;
+  const response = await fetch(`http://${name}:${port}/readyz`);
   if (!response.ok) throw new Error(`The service does not get ready: ${await response.text()}`);
 }
 

@@ -3,7 +3,7 @@ import { transaction } from '../database/transaction.ts';
 import type { Clock, Timestamp } from '../shared/clock.ts';
 import { timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
-import { hasOperatorAction, insertOperatorAction } from './operator-action.sql.ts';
+import { hasOperatorAction, insertOperatorAction, lockOperatorAction } from './operator-action.sql.ts';
 
 export type OperatorDeps = { database: Database; clock: Clock; random: Random };
 
@@ -26,6 +26,8 @@ export async function operate<T>(
   const id = deps.random.uuid();
   let committed: T | undefined;
   return await transaction(deps, async ({ db }, maybeCommitted) => {
+    // A commit of ours that is still under way holds this lock: with it, its fate is decided.
+    await lockOperatorAction(db, id);
     if (maybeCommitted && (await hasOperatorAction(db, id))) return committed as T;
     const at = timestamp(deps.clock.now());
     const { subject_id, details, result } = await change(db, at);

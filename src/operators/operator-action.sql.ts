@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Handle } from '../database/database.ts';
 import type { Timestamp } from '../shared/clock.ts';
 
@@ -25,4 +26,9 @@ export async function hasOperatorAction(db: Handle, id: string): Promise<boolean
     .where('id', '=', id)
     .executeTakeFirst();
   return row !== undefined;
+}
+
+/** Held until the transaction ends: two runs of one action follow each other. */
+export async function lockOperatorAction(db: Handle, id: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${id}, 0))`.execute(db);
 }

@@ -1,6 +1,7 @@
 // The card form. What is typed here goes to this origin and nowhere else; the page that shows the
 // frame learns whether the form is complete, and a token.
 const parentOrigin = new URLSearchParams(location.search).get('parent') ?? '';
+const root = document.getElementById('root');
 const form = document.getElementById('card');
 const number = document.getElementById('number');
 const expiry = document.getElementById('expiry');
@@ -47,9 +48,9 @@ function numberProblem() {
 
 function expiryProblem() {
   const digits = digitsOf(expiry.value);
-  if (digits === '') return { code: 'incomplete_expiry', message: 'Enter the expiry date.' };
+  if (digits === '') return { code: 'incomplete_expiry', message: 'Enter the date.' };
   if (digits.length < 4) {
-    return { code: 'incomplete_expiry', message: 'Enter month and year, as in 08 / 29.' };
+    return { code: 'incomplete_expiry', message: 'Enter it as MM / YY.' };
   }
   const { month, year } = expiryOf(digits);
   if (month < 1 || month > 12) {
@@ -65,9 +66,9 @@ function expiryProblem() {
 function codeProblem() {
   const digits = digitsOf(code.value);
   const wanted = brandOf(digitsOf(number.value)).code;
-  if (digits === '') return { code: 'incomplete_cvc', message: 'Enter the security code.' };
+  if (digits === '') return { code: 'incomplete_cvc', message: 'Enter the code.' };
   if (digits.length !== wanted) {
-    return { code: 'incomplete_cvc', message: `The code has ${wanted} digits.` };
+    return { code: 'incomplete_cvc', message: `It has ${wanted} digits.` };
   }
   return null;
 }
@@ -266,14 +267,14 @@ const variables = {
 };
 
 function dress(appearance) {
-  const root = document.documentElement;
+  const { style } = document.documentElement;
   if (appearance?.theme) {
-    root.style.colorScheme = appearance.theme === 'night' ? 'dark' : 'light';
+    style.colorScheme = appearance.theme === 'night' ? 'dark' : 'light';
   }
   for (const [name, value] of Object.entries(appearance?.variables ?? {})) {
     const [property, kind] = variables[name] ?? [];
     if (property && typeof value === 'string' && CSS.supports(kind, value)) {
-      root.style.setProperty(property, value);
+      style.setProperty(property, value);
     }
   }
 }
@@ -292,8 +293,8 @@ addEventListener('message', async (event) => {
       dress(message.appearance);
       setReadOnly(message.readOnly);
       new ResizeObserver(() => {
-        tellParent({ type: 'height', height: document.querySelector('main').offsetHeight });
-      }).observe(document.querySelector('main'));
+        tellParent({ type: 'height', height: root.offsetHeight });
+      }).observe(root);
       tellParent({ type: 'ready' });
       break;
     case 'update':

@@ -44,7 +44,7 @@ export function App({ page: first, path, pickedTerm }: AppProps) {
       {page?.test_mode && <TestRibbon />}
       <div class={page === null ? 'page alone' : 'page'}>
         {page !== null && <Order page={page} />}
-        <main ref={main}>
+        <main ref={main} aria-labelledby="heading">
           {page === null ? (
             <UnknownLink />
           ) : scene === 'form' ? (

@@ -43,19 +43,23 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
 
   return (
     <form class="pay-form" autocomplete="off" noValidate onSubmit={pay}>
-      <fieldset class="terms" inert={busy}>
+      <fieldset class="terms">
         <legend>
-          <h1 tabIndex={-1}>{page.plans.length > 1 ? 'How do you want to pay?' : 'How you pay'}</h1>
+          <h1 id="heading" tabIndex={-1}>
+            {page.plans.length > 1 ? 'How do you want to pay?' : 'How you pay'}
+          </h1>
         </legend>
-        {page.plans.map((each) => (
-          <Term
-            key={each.number_of_payments}
-            plan={each}
-            page={page}
-            chosen={each.number_of_payments === plan.number_of_payments}
-            choose={choose}
-          />
-        ))}
+        <div class="term-rows" inert={busy}>
+          {page.plans.map((each) => (
+            <Term
+              key={each.number_of_payments}
+              plan={each}
+              page={page}
+              chosen={each.number_of_payments === plan.number_of_payments}
+              choose={choose}
+            />
+          ))}
+        </div>
       </fieldset>
 
       <Trouble view={view} page={page} />

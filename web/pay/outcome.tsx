@@ -31,7 +31,9 @@ function Card({
         <circle cx="16" cy="16" r="15" />
         <path d={signs[sign]} />
       </svg>
-      <h1 tabIndex={-1}>{title}</h1>
+      <h1 id="heading" tabIndex={-1}>
+        {title}
+      </h1>
       {children}
     </section>
   );
@@ -52,7 +54,9 @@ export function Waiting({ view, page, payment }: SceneProps) {
   const lost = view.activity === 'lost';
   return (
     <section class="outcome">
-      <h1 tabIndex={-1}>{buttonWords(view) ?? 'Asking your bank…'}</h1>
+      <h1 id="heading" tabIndex={-1}>
+        {buttonWords(view) ?? 'Asking your bank…'}
+      </h1>
       <div class="progress" role="progressbar" aria-label="Waiting for your bank" />
       <p>
         {lost
