@@ -45,6 +45,13 @@ module.exports = {
       to: { path: '^src/cli/' },
     },
     {
+      name: 'the-test-gateway-stands-alone',
+      comment: 'It plays somebody else, so it shares nothing with us.',
+      severity: 'error',
+      from: { path: '^test-gateway/' },
+      to: { path: '^(src|test|web)/' },
+    },
+    {
       name: 'the-product-does-not-need-its-tests',
       severity: 'error',
       from: { path: '^src/', pathNot: '[.]test[.]ts$' },

@@ -3,6 +3,8 @@
 -- In a sandbox every merchant has a clock of its own, this much ahead of the real one (D35).
 alter table merchants
   add column clock_ahead_ms bigint not null default 0 check (clock_ahead_ms >= 0);
+-- The furthest clock is asked for whenever due work is looked for.
+create index merchants_by_clock on merchants (clock_ahead_ms);
 
 -- One try to pay a checkout: written before the gateway hears of it, kept for ever. The status
 -- says what is known; `due_at` says when somebody must look again, on the merchant's clock.

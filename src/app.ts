@@ -9,7 +9,13 @@ import Fastify, {
 import { type CheckoutDeps, checkoutRoutes } from './checkouts/checkout.routes.ts';
 import type { Config } from './config.ts';
 import { docsRoutes } from './docs/docs.routes.ts';
-import { answerNotFound, badRequest, handleErrors, presentErrors } from './http/errors.ts';
+import {
+  answerNotFound,
+  badRequest,
+  handleErrors,
+  nothingHere,
+  presentErrors,
+} from './http/errors.ts';
 import { healthRoutes } from './http/health.routes.ts';
 import { useMerchantApi } from './http/merchant-api.ts';
 import type { Metrics } from './http/metrics.ts';
@@ -42,7 +48,12 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     // request outlives a database that restarts.
     connectionTimeout: 60_000,
     keepAliveTimeout: 60_000,
-    http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
+    http: {
+      headersTimeout: 5_000,
+      connectionsCheckingInterval: 1_000,
+      // Its absence is answered like any other request, by us.
+      requireHostHeader: false,
+    },
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, deps.random.uuid()),
     // A path that cannot be decoded, or is longer than any of ours, is one that does not exist.
     frameworkErrors: (_error, request, reply) => {
@@ -63,6 +74,8 @@ export function buildApp(deps: AppDeps): FastifyInstance {
 
   app.addHook('onRequest', async (request, reply) => {
     addCommonHeaders(request, reply);
+    // Before anybody reads a body that is meant for nothing.
+    if (request.is404) throw nothingHere();
   });
   app.addHook('onResponse', async (request, reply) => {
     const route = request.routeOptions.url ?? 'unknown';
@@ -78,6 +91,9 @@ export function buildApp(deps: AppDeps): FastifyInstance {
       'request',
     );
   });
+
+  // An expectation that we do not know is none that we refuse.
+  app.server.on('checkExpectation', (request, response) => app.routing(request, response));
 
   const described = collectRoutes(app);
   app.register((scope) => healthRoutes(scope, deps));

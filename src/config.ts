@@ -1,5 +1,6 @@
 import { isIP } from 'node:net';
 import { resolve } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import ipaddr from 'ipaddr.js';
 import { type AllowedRange, parseAllowedRanges } from './callbacks/destination.ts';
 import { type StripeSettings, stripeProblems } from './gateway/settings.ts';
@@ -162,7 +163,8 @@ export function readConfig(
       port: port('METRICS_PORT', ownPort === 0 || ownPort > 65_526 ? 0 : ownPort + 9),
     },
     baseUrl,
-    dataDir: resolve(text('DATA_DIR') ?? '.tranche'),
+    // The default is the project's own, wherever a command is called from.
+    dataDir: resolve(text('DATA_DIR') ?? fileURLToPath(new URL('../.tranche', import.meta.url))),
     databaseUrl,
     masterKeys,
     rateLimitStore,

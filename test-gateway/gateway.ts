@@ -84,8 +84,9 @@ export async function startTestGateway(options: TestGatewayOptions): Promise<Tes
     return Math.floor((told ?? realNow()) / 1000);
   }
 
-  function contextFor(request: IncomingMessage): Context {
-    const merchant = header(request, 'tranche-merchant') ?? '';
+  /** Whoever has the secret key says whose request it is and what time it is there. */
+  function contextFor(request: IncomingMessage, isTrusted: boolean): Context {
+    const merchant = (isTrusted && header(request, 'tranche-merchant')) || '';
     const time = Date.parse(header(request, 'tranche-merchant-time') ?? '');
     if (merchant !== '' && Number.isFinite(time)) store.tellTime(merchant, time);
     return { store, publicUrl, merchant, now: timeOf(merchant), timeOf, decline: null };
@@ -101,7 +102,7 @@ export async function startTestGateway(options: TestGatewayOptions): Promise<Tes
       pageOrigins: options.pageOrigins ?? [],
       publishableKey: options.publishableKey,
       readBody: () => readBody(request),
-      context: () => contextFor(request),
+      context: () => contextFor(request, false),
     };
     if (await servePage(page, response)) return;
     const id = newId('req');
@@ -155,7 +156,7 @@ export async function startTestGateway(options: TestGatewayOptions): Promise<Tes
         param: 'client_secret',
       });
     }
-    const context = contextFor(request);
+    const context = contextFor(request, !publishable);
     const idempotencyKey = method === 'POST' ? header(request, 'idempotency-key') : null;
     if (idempotencyKey !== null && idempotencyKey.length > 255) {
       throw invalidRequest('An idempotency key has at most 255 characters.', { status: 400 });

@@ -18,6 +18,8 @@ const settings = {
 const gateway = await startTestGateway(settings);
 process.stdout.write(`${JSON.stringify({ url: gateway.url })}\n`);
 
-for (const signal of ['SIGINT', 'SIGTERM'] as const) {
-  process.once(signal, () => void gateway.close().then(() => process.exit(0)));
-}
+const stop = () => void gateway.close().then(() => process.exit(0));
+process.once('SIGINT', stop);
+process.once('SIGTERM', stop);
+// Started by a program that is gone, nobody would ever end it.
+process.once('disconnect', stop);

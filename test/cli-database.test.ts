@@ -57,7 +57,9 @@ test('an empty database is migrated by command, and before that every other comm
 test('a database newer than the program is refused', async () => {
   await withMigratedDatabase(async (url) => {
     await withClient(url, (client) =>
-      client.query(`insert into schema_migrations values (9999, '9999_future.sql', '2030-01-01Z')`),
+      client.query(
+        `insert into schema_migrations values (9999, '9999_future.sql', 'x', '2030-01-01Z')`,
+      ),
     );
     const tranche = commandLine({ DATABASE_URL: url });
     await tranche.refused(1, /not at the version of this program/, 'merchants', 'list');

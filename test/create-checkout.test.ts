@@ -171,7 +171,7 @@ describe('amounts', () => {
     });
   }
 
-  for (const raw of ['-9007199254740993', '-1e300', '-0']) {
+  for (const raw of ['-9007199254740993', '-1e300', '-0', '9007199254740993', '1e300']) {
     test(`${raw} cents is refused with the bands`, async () => {
       assertRefused(await post(spelled(['checkout', 'amount'], raw)), 422, outside);
     });
@@ -252,6 +252,8 @@ describe('integers are strict', () => {
     [['checkout', 'line_items', '0', 'quantity'], 'checkout.line_items[0].quantity'],
   ] as [string[], string][]) {
     for (const [raw, problem] of spellings) {
+      // What no band holds is answered with the bands, however large it is.
+      if (problem === tooLarge && name === 'checkout.amount') continue;
       test(`${name}: ${raw} is ${problem ? 'none' : 'one'}`, async () => {
         const answer = await post(spelled(path, raw));
         if (problem) assertRefused(answer, 422, `Validation failed: ${name} ${problem}.`);
@@ -743,10 +745,9 @@ describe('malformed requests', () => {
     assert.equal((await postText(sized(256 * 1024))).status, 200);
   });
   for (const bytes of [256 * 1024 + 1, 2 * 1024 * 1024]) {
-    test(`a body of ${bytes} bytes is refused and its connection closed`, async () => {
+    test(`a body of ${bytes} bytes is refused`, async () => {
       const answer = await postText(sized(bytes));
       assertRefused(answer, 400, 'The body is larger than 256 KiB.');
-      assert.equal(answer.headers.connection, 'close');
     });
   }
 

@@ -182,7 +182,6 @@ describe('the window', () => {
 describe('fields', () => {
   const checkout_id = randomUUID();
   const noInteger = 'amount must be an integer';
-  const tooLarge = 'amount must be at most 9007199254740991';
   const tooSmall = 'amount must be at least 1';
   for (const [raw, problem] of [
     ['"100"', noInteger],
@@ -191,8 +190,6 @@ describe('fields', () => {
     ['1.5', noInteger],
     ['null', noInteger],
     ['1e400', noInteger],
-    ['1e300', tooLarge],
-    ['9007199254740993', tooLarge],
     ['0', tooSmall],
     ['-0', tooSmall],
     ['-1', tooSmall],
@@ -200,6 +197,14 @@ describe('fields', () => {
     test(`amount ${raw} is refused`, async () => {
       const answer = await post(`{"checkout_id":"${checkout_id}","amount":${raw}}`);
       assertRefused(answer, 422, `Validation failed: ${problem}.`);
+    });
+  }
+
+  for (const raw of ['1e300', '9007199254740993']) {
+    test(`amount ${raw} is more than any remainder`, async () => {
+      const id = await createSuccessfulCheckout(service, account);
+      const answer = await post(`{"checkout_id":"${id}","amount":${raw}}`);
+      assertRefused(answer, 422, 'Refund amount exceeds the refundable remainder of 150000 cents.');
     });
   }
 

@@ -208,7 +208,10 @@ describe('nodes on one database', () => {
     const node = await serve(url);
     const newest = (await listMigrations()).at(-1)?.version ?? 0;
     await onDatabase(url, (client) =>
-      client.query('insert into schema_migrations values ($1, $2, now())', [newest + 1, 'next']),
+      client.query("insert into schema_migrations values ($1, $2, 'x', now())", [
+        newest + 1,
+        'next',
+      ]),
     );
     assert.equal((await request(`${node.baseUrl}/readyz`)).status, 503);
     const late = launch(['serve'], { DATABASE_URL: url, MASTER_KEY: masterKey, PORT: '0' });

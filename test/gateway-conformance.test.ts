@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import { mkdtempSync, readdirSync, readFileSync, rmSync } from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import type { Readable } from 'node:stream';
 import { after, describe, test } from 'node:test';
 import Stripe from 'stripe';
 import { testCards } from '../test-gateway/cards.ts';
@@ -256,6 +257,20 @@ describe('what the gateway does not know, it refuses', () => {
     assert.equal(refused.body.error.code, 'secret_key_required');
     assert.equal((await call('GET', '/_test/books', {}, as(publishableKey))).status, 403);
     assert.equal((await call('GET', '/_test/faults', {}, as(publishableKey))).status, 401);
+    // With the public key nobody's time is moved.
+    const time = merchantAt();
+    const held = await local.gateway.authorise(
+      await newPayment(local, '4242424242424242', { merchant: time }),
+    );
+    const moved = {
+      ...as(publishableKey),
+      'Tranche-Merchant': time.id,
+      'Tranche-Merchant-Time': time.later({ days: 30 }).now,
+    };
+    await call('POST', '/v1/confirmation_tokens', {}, moved);
+    const { payment_ref } = held as { payment_ref: string };
+    assert.equal((await local.gateway.payment(time, payment_ref)).outcome, 'authorised');
+
     // The card frame has only the public key; so has a page that looks its own payment up.
     const token = await call(
       'POST',
@@ -370,10 +385,12 @@ describe('the program by itself', () => {
     rmSync(folder, { recursive: true, force: true });
   });
 
-  async function start(stateFile: string): Promise<{ url: string; kill(): Promise<void> }> {
+  async function start(
+    stateFile: string,
+  ): Promise<{ url: string; child: ChildProcess; kill(): Promise<void> }> {
     const program = path.join(import.meta.dirname, '../test-gateway/main.ts');
     const child = spawn(process.execPath, [program], {
-      stdio: ['ignore', 'pipe', 'inherit'],
+      stdio: ['ignore', 'pipe', 'inherit', 'ipc'],
       env: {
         PATH: process.env.PATH,
         GATEWAY_PORT: '0',
@@ -383,9 +400,10 @@ describe('the program by itself', () => {
       },
     });
     running.add(child);
-    const [line] = (await once(child.stdout, 'data')) as [Buffer];
+    const [line] = (await once(child.stdout as Readable, 'data')) as [Buffer];
     return {
       url: JSON.parse(line.toString()).url,
+      child,
       async kill() {
         child.kill('SIGKILL');
         await once(child, 'exit');
@@ -432,6 +450,13 @@ describe('the program by itself', () => {
     const refund = { key: 'refund', merchant, payment_ref: ref, amount, refund_id: 'one' };
     assert.equal((await subject.gateway.refund(refund)).status, 'succeeded');
     await program.kill();
+  });
+
+  test('it ends with whoever started it', async () => {
+    const { child } = await start(':memory:');
+    const ended = once(child, 'exit');
+    child.disconnect();
+    assert.deepEqual(await ended, [0, null]);
   });
 
   test('no card number is written down', async () => {

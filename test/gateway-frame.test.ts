@@ -57,7 +57,7 @@ describe('the card frame', { skip: noBrowser }, () => {
   }
 
   async function ready(page: Page) {
-    await page.waitForFunction('window.isReady === true');
+    await page.waitForFunction(() => Reflect.get(globalThis, 'isReady'));
     const frame = page.frameLocator('iframe[title="Card details"]');
     return {
       number: frame.getByLabel('Card number'),
@@ -107,12 +107,22 @@ describe('the card frame', { skip: noBrowser }, () => {
     assert.equal(await card.number.getAttribute('aria-invalid'), 'true');
     await card.number.pressSequentially('4242424242424241');
     await card.expiry.pressSequentially('1319');
-    await card.text('This card number is not right. Check the digits.').waitFor();
+    await card.text('This card number is not right.').waitFor();
     await card.code.focus();
-    await card.text('The month is 01 to 12.').waitFor();
+    await card.text('Check the month.').waitFor();
+    assert.equal(await card.height(), height);
+    for (const [written, words] of [
+      ['0120', 'It has expired.'],
+      ['12', 'Enter it as MM / YY.'],
+      ['0199', 'Check the year.'],
+    ] as const) {
+      await card.expiry.fill(written);
+      await card.code.focus();
+      await card.text(words).waitFor();
+      assert.equal(await card.height(), height, words);
+    }
     await card.number.fill('4242424242424242');
     assert.equal(await card.number.getAttribute('aria-invalid'), null);
-    assert.equal(await card.height(), height);
     await context.close();
   });
 
@@ -142,7 +152,7 @@ describe('the card frame', { skip: noBrowser }, () => {
     const { page, context } = await open();
     const { code } = await ready(page);
     await code.press('Enter');
-    await page.waitForFunction('window.isSubmitted === true');
+    await page.waitForFunction(() => Reflect.get(globalThis, 'isSubmitted'));
     await context.close();
   });
 

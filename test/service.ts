@@ -19,6 +19,7 @@ import { createDeps, type Deps, type ReadyConfig } from '../src/main.ts';
 import { createMerchant } from '../src/merchants/create-merchant.ts';
 import { type Merchant, merchantNow } from '../src/merchants/merchant.ts';
 import { type Clock, systemClock, timestamp } from '../src/shared/clock.ts';
+import type { Logger } from '../src/shared/logger.ts';
 
 export const log = pino({ level: process.env.TEST_LOG ?? 'silent' });
 
@@ -141,12 +142,20 @@ export async function startService(
     env?: NodeJS.ProcessEnv;
     databaseUrl?: string;
     rateLimitStore?: ReadyConfig['rateLimitStore'];
+    /** How long the gateway is waited for, when not as in production. */
+    gatewayTimeoutMs?: number;
+    log?: Logger;
   } = {},
 ): Promise<Service> {
   const own = options.databaseUrl === undefined ? await createTestDatabase() : null;
   const databaseUrl = options.databaseUrl ?? own?.url ?? '';
   const config = testConfig(databaseUrl, options.env, options.rateLimitStore);
-  const deps = await createDeps(config, log, options.clock ? { clock: options.clock } : {});
+  if (options.gatewayTimeoutMs !== undefined) config.gateway.timeoutMs = options.gatewayTimeoutMs;
+  const deps = await createDeps(
+    config,
+    options.log ?? log,
+    options.clock ? { clock: options.clock } : {},
+  );
   const app = buildApp(deps);
   await app.ready();
   return {

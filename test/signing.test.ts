@@ -329,6 +329,24 @@ describe('signing is sticky', () => {
     assert.equal((await send(service, caller, 'GET', '/api/checkouts')).status, 200);
   });
 
+  test('a signed POST whose key was taken does not: it did not succeed', async () => {
+    const caller = await createAccount(service);
+    const keyed = { 'idempotency-key': 'k1' };
+    const first = await send(service, caller, 'POST', '/api/checkouts', {
+      body: checkoutBody(),
+      signed: false,
+      headers: keyed,
+    });
+    assert.equal(first.status, 200);
+    const other = checkoutBody({ client_reference_id: 'another' });
+    const second = await send(service, caller, 'POST', '/api/checkouts', {
+      body: other,
+      headers: keyed,
+    });
+    assert.equal(second.status, 422);
+    assert.equal((await unsigned(caller)).status, 200);
+  });
+
   test('a signed refund makes it so as well', async () => {
     const caller = await createAccount(service);
     assert.equal((await unsigned(caller)).status, 200);

@@ -44,7 +44,7 @@ const LineItemSchema = Type.Object(
 
 const members = {
   // Not `minimum: 1`: an amount that no band holds is answered with the bands.
-  amount: Integer({
+  amount: Type.Integer({
     description:
       'Total payable amount in cents. Must fall inside one band of the merchant config `rules`.',
   }),

@@ -83,8 +83,24 @@ export async function insertCheckouts(
 }
 
 /** Which of these checkouts exist. */
-export async function listExistingIds(db: Handle, ids: string[]): Promise<Set<string>> {
-  const rows = await db.selectFrom('checkouts').select('id').where('id', 'in', ids).execute();
+export async function listExisting(
+  db: Handle,
+  checkouts: { merchant_id: string; id: string }[],
+): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('checkouts')
+    .select('id')
+    .where(
+      'merchant_id',
+      'in',
+      checkouts.map(({ merchant_id }) => merchant_id),
+    )
+    .where(
+      'id',
+      'in',
+      checkouts.map(({ id }) => id),
+    )
+    .execute();
   return new Set(rows.map((row) => row.id));
 }
 

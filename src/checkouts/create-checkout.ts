@@ -8,6 +8,7 @@ import { mustSign } from '../http/signed-body.ts';
 import {
   acceptSignatures,
   needsAcceptance,
+  refuseUnsigned,
   type SignedPost,
 } from '../integrations/accept-signatures.ts';
 import { findRule, type Merchant, merchantNow } from '../merchants/merchant.ts';
@@ -17,7 +18,7 @@ import type { CreateCheckoutBody } from './checkout.schema.ts';
 import {
   advanceCheckoutTotals,
   insertCheckouts,
-  listExistingIds,
+  listExisting,
   type NewCheckout,
 } from './checkout.sql.ts';
 import type { Customer } from './checkout.ts';
@@ -52,7 +53,8 @@ export async function createCheckout(
         amount,
         quantity,
       })),
-      terms: rule.terms,
+      // Every payment is at least one cent.
+      terms: rule.terms.filter((term) => term <= checkout.amount),
       signed: post.key !== null,
     },
   });
@@ -101,9 +103,9 @@ async function commitCheckouts(
     if (maybeCommitted) {
       // A commit under way holds these locks: once we have them, its fate is decided.
       await advanceCheckoutTotals(client, roomFor(open, 0));
-      const existing = await listExistingIds(
+      const existing = await listExisting(
         db,
-        open.map((one) => one.checkout.id),
+        open.map((one) => one.checkout),
       );
       for (const one of open) {
         if (existing.has(one.checkout.id)) outcomes.set(one, created(one));
@@ -112,7 +114,7 @@ async function commitCheckouts(
     }
 
     if (needsAcceptance(open)) {
-      const refused = await acceptSignatures(db, open, now);
+      const refused = await refuseUnsigned(db, open);
       for (const one of open) {
         if (one.key === null && refused.has(one.caller.id)) outcomes.set(one, 'must sign');
       }
@@ -141,6 +143,7 @@ async function commitCheckouts(
     }
 
     if (open.length > 0) {
+      if (needsAcceptance(open)) await acceptSignatures(db, open, now);
       const room = roomFor(open, 1);
       const behind = new Map([...room].map(([merchant_id, { count }]) => [merchant_id, count]));
       const rows = open.map(({ checkout }) => {

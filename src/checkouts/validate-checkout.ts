@@ -32,8 +32,7 @@ function explainRules(
   { amount, currency, notify_url }: { amount?: unknown; currency?: unknown; notify_url?: unknown },
 ): FieldError[] {
   const errors: FieldError[] = [];
-  const isBounded = Number.isInteger(amount) && (amount as number) <= Number.MAX_SAFE_INTEGER;
-  if (isBounded && !findRule(merchant.rules, amount as number)) {
+  if (Number.isInteger(amount) && !findRule(merchant.rules, amount as number)) {
     errors.push({ path: '', problem: `Amount has to be ${describeBands(merchant.rules)}` });
   }
   if (typeof currency === 'string' && currency !== merchant.territory.currency) {

@@ -37,6 +37,8 @@ type Definition<O extends ParseArgsOptionsConfig> = {
   positionals?: string[];
   /** Those of `parseArgs`; --json and --help are understood by every command. */
   options: O;
+  /** False where there is no answer to print: the command runs until it is stopped. */
+  json?: false;
   /** Returns an exit code other than 0 if it has one. */
   run(context: Context<O>): Promise<number | undefined>;
 };

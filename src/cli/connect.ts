@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { type Config, readConfig } from '../config.ts';
 import { type Database, openDatabase } from '../database/database.ts';
+import { findEmbeddedAddress } from '../database/embedded.ts';
 import { claimInstallation } from '../database/installation.ts';
 import { isMigrated } from '../database/migrate.ts';
 import { isTransient } from '../database/transaction.ts';
@@ -23,7 +24,12 @@ export async function withDatabase<T>(
 ): Promise<T> {
   const config = readConfig(context.env, 'command');
   const url = config.databaseUrl ?? (await findSandboxDatabase(config.dataDir));
-  const database = openDatabase(url, { log: pino({ level: 'silent' }), maxConnections: 2 });
+  const database = openDatabase(url, {
+    log: pino({ level: 'silent' }),
+    maxConnections: 2,
+    // A migration takes as long as it takes; whoever typed the command can end it.
+    queryTimeoutMilliseconds: 24 * 3_600_000,
+  });
   try {
     await knock(database, config);
     return await work({
@@ -74,7 +80,7 @@ const noSandbox = (dataDir: string) =>
     `No running sandbox in ${dataDir}. Start one with npm start, or set DATABASE_URL.`,
   );
 
-/** A running sandbox says in its data folder where its database is. */
+/** A running sandbox says in its data folder where its database is; a service leaves a trace. */
 async function findSandboxDatabase(dataDir: string): Promise<string> {
   try {
     const { database_url } = JSON.parse(await readFile(join(dataDir, 'sandbox.json'), 'utf8'));
@@ -87,7 +93,7 @@ async function findSandboxDatabase(dataDir: string): Promise<string> {
       );
     }
   }
-  throw noSandbox(dataDir);
+  return (await findEmbeddedAddress(dataDir)) ?? Promise.reject(noSandbox(dataDir));
 }
 
 /** Asks once, without the patience that a request has, and says where nobody answered. */

@@ -87,6 +87,9 @@ async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<num
   if (values.help) return say(helpOn(terminal, found));
   checkPositionals(found, positionals);
   const json = values.json === true;
+  if (json && found.json === false) {
+    throw new UsageError(`\`tranche ${found.name}\` has no --json: its log is JSON, a line each.`);
+  }
   const code = await found.run({
     values,
     positionals,
@@ -193,9 +196,9 @@ function helpOn(terminal: Terminal, command: Command): string {
   const example = terminal.accent(paragraphs.pop() ?? '');
   return `${usageOf(command)}
 
-${[...paragraphs, example].join('\n\n')}
-
---json prints one JSON object and nothing else.`;
+${[...paragraphs, example].join('\n\n')}${
+  command.json === false ? '' : '\n\n--json prints one JSON object and nothing else.'
+}`;
 }
 
 function helpOnGroup(terminal: Terminal, group: CommandGroup): string {

@@ -146,7 +146,15 @@ function readRules(text: string | undefined): unknown {
 }
 
 function present({ id, name, territory, rules, created_at }: Merchant) {
-  return { id, name, territory: territory.code, currency: territory.currency, rules, created_at };
+  return {
+    id,
+    name,
+    territory: territory.code,
+    currency: territory.currency,
+    // The database keeps members in an order of its own.
+    rules: rules.map(({ from_amount, to_amount, terms }) => ({ from_amount, to_amount, terms })),
+    created_at,
+  };
 }
 
 function describe(terminal: Terminal, merchant: Merchant): string {

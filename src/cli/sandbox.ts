@@ -1,4 +1,4 @@
-import { mkdir, rm } from 'node:fs/promises';
+import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../database/database.ts';
@@ -24,14 +24,14 @@ DATA_DIR/sandbox.json for as long as it runs. Ctrl-C stops it; the data stays.
 
   PORT=4000 DATA_DIR=/tmp/tranche tranche sandbox`,
   options: {},
-  async run({ env, terminal }) {
+  async run({ env, terminal, json, print }) {
     const config = await settlePort(readConfig(env), env);
     if (config.environment === 'production') {
       throw new UsageError('TRANCHE_ENV is production: that is run with `tranche serve`.');
     }
     await mkdir(config.dataDir, { recursive: true, mode: 0o755 });
     const sandboxFile = join(config.dataDir, 'sandbox.json');
-    const log = openLog(config.logLevel, join(config.dataDir, 'tranche.log'));
+    const log = openLog(config.logLevel, await startLogFile(config.dataDir));
     const stopped = untilStopped();
     // The whole service is behind this; the other commands do not wait for it to load.
     const { startService } = await import('../supervisor.ts');
@@ -50,17 +50,18 @@ DATA_DIR/sandbox.json for as long as it runs. Ctrl-C stops it; the data stays.
     try {
       const demo = await provideDemo(running.config, log);
       await untilReady(running.config);
-      await writePrivately(sandboxFile, {
+      const facts = {
         base_url: config.baseUrl,
         gateway_url: running.config.gateway.apiUrl ?? null,
         gateway_secret_key: running.config.gateway.secretKey,
         database_url: running.config.databaseUrl,
         ...demo,
-      });
+      };
+      await writePrivately(sandboxFile, facts);
       terminal.endProgress();
-      terminal.stdout.write(welcome(terminal, running.config, running.metricsUrl, demo));
+      print(facts, () => welcome(terminal, running.config, running.metricsUrl, demo));
       await stopped;
-      terminal.stdout.write('\nStopping …\n');
+      if (!json) terminal.stdout.write('\nStopping …\n');
     } finally {
       await rm(sandboxFile, { force: true });
       await running.stop();
@@ -79,6 +80,19 @@ async function provideDemo(config: ReadyConfig, log: Logger): Promise<Demo> {
   } finally {
     await database.close();
   }
+}
+
+const largestLog = 10_000_000;
+
+/** A log that has grown long makes room for a new one; the last is kept. */
+async function startLogFile(dataDir: string): Promise<string> {
+  const file = join(dataDir, 'tranche.log');
+  const size = await stat(file).then(
+    (found) => found.size,
+    () => 0,
+  );
+  if (size > largestLog) await rename(file, `${file}.1`);
+  return file;
 }
 
 /** Ready is what answers, not what was started. */
@@ -131,6 +145,5 @@ curl ${config.baseUrl}/api/checkouts \\
   -H "X-Signature: $(printf %s "$BODY" | openssl dgst -sha512 -hmac '${integration.signing_key}' -binary | openssl base64 -A)" \\
   -d "$BODY"`)}
 
-Ctrl-C stops it.
-`;
+Ctrl-C stops it.`;
 }

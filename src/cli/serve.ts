@@ -14,6 +14,7 @@ With DATABASE_URL it uses that PostgreSQL (15 or newer), else the embedded one i
 Migrations are applied first; nodes that start together wait for each other.
 
   DATABASE_URL=postgres://… MASTER_KEY=… tranche serve --processes 2`,
+  json: false,
   options: {
     role: { type: 'string', default: 'all' },
     processes: { type: 'string', default: '1' },

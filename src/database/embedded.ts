@@ -141,6 +141,17 @@ const defaultSettings: Record<string, string> = {
   logging_collector: 'off',
 };
 
+/** Where the server of a data folder was last reached, for a command that runs beside it. */
+export async function findEmbeddedAddress(
+  dataDir: string,
+  database = 'tranche',
+): Promise<string | null> {
+  const port = (await readIfPresent(path.join(dataDir, 'postgres.port'))).trim();
+  const password = (await readIfPresent(path.join(dataDir, 'postgres.password'))).trim();
+  if (port === '' || password === '') return null;
+  return `postgresql://postgres:${encodeURIComponent(password)}@127.0.0.1:${port}/${database}`;
+}
+
 export async function startEmbeddedPostgres(
   options: EmbeddedPostgresOptions,
 ): Promise<EmbeddedPostgres> {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import { readdir, readFile } from 'node:fs/promises';
 import type pg from 'pg';
 import type { Clock } from '../shared/clock.ts';
@@ -29,6 +30,16 @@ export class DatabaseNewer extends Error {
   }
 }
 
+/** A migration is history: what was applied somewhere is never edited. */
+export class MigrationChanged extends Error {
+  constructor(name: string) {
+    super(
+      `The migration ${name} was changed after this database had applied it. Restore the file ` +
+        'and put the change into a new migration.',
+    );
+  }
+}
+
 /**
  * Brings the database up to this program. Two nodes that start together: one migrates, the other
  * waits. All pending migrations are one transaction, so a crash leaves the database as it was.
@@ -46,16 +57,24 @@ export async function migrate(
     await client.query('select pg_advisory_xact_lock($1)', [advisoryLock]);
     await client.query(
       `create table if not exists schema_migrations (
-         version integer primary key, name text not null, applied_at timestamptz(3) not null)`,
+         version integer primary key, name text not null, hash text not null,
+         applied_at timestamptz(3) not null)`,
     );
     const databaseVersion = await readVersion(client);
     if (databaseVersion > codeVersion) throw new DatabaseNewer(databaseVersion, codeVersion);
+    const applied = await readHashes(client);
     for (const { version, name } of migrations) {
-      if (version <= databaseVersion) continue;
-      await client.query(await readFile(new URL(name, folder), 'utf8'));
-      await client.query('insert into schema_migrations values ($1, $2, $3)', [
+      const text = await readFile(new URL(name, folder), 'utf8');
+      const hash = createHash('sha256').update(text).digest('hex');
+      if (version <= databaseVersion) {
+        if (applied.get(version) !== hash) throw new MigrationChanged(name);
+        continue;
+      }
+      await client.query(text);
+      await client.query('insert into schema_migrations values ($1, $2, $3, $4)', [
         version,
         name,
+        hash,
         timestamp(deps.clock.now()),
       ]);
       deps.log.info({ migration: name }, 'migrated');
@@ -68,6 +87,13 @@ export async function migrate(
   } finally {
     client.release();
   }
+}
+
+async function readHashes(client: pg.ClientBase): Promise<Map<number, string>> {
+  const { rows } = await client.query<{ version: number; hash: string }>(
+    'select version, hash from schema_migrations',
+  );
+  return new Map(rows.map(({ version, hash }) => [version, hash]));
 }
 
 async function readVersion(client: pg.ClientBase): Promise<number> {

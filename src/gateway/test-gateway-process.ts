@@ -41,11 +41,26 @@ export async function startTestGatewayProcess(
       // A terminal's Ctrl-C is not for it: it ends after those who may still be paying.
       detached: true,
     });
+    const url = await untilListening(child, port);
+    // From here on it does not keep us alive; until then it must, or its complaint is never heard.
     child.unref();
-    return await untilListening(child, port);
+    child.channel?.unref();
+    return url;
   };
 
-  const url = await start(options.port);
+  /** One whose parent was killed ends by itself, but perhaps not before we are here. */
+  const startAfterOrphan = async (): Promise<string> => {
+    for (let tries = 0; ; tries += 1) {
+      try {
+        return await start(options.port);
+      } catch (error) {
+        if ((error as { code?: string }).code !== 'EADDRINUSE' || tries >= 15) throw error;
+        await deps.clock.sleep(200);
+      }
+    }
+  };
+
+  const url = await startAfterOrphan();
   const port = Number(new URL(url).port);
   const watch = async () => {
     while (!stopping) {

@@ -29,6 +29,7 @@ export class ApiError extends Error {
 export const badRequest = (detail: string) => new ApiError(400, 'bad_request', [detail]);
 export const unauthorized = (detail: string) => new ApiError(401, 'unauthorized', [detail]);
 export const notFound = (detail: string) => new ApiError(404, 'not_found', [detail]);
+export const nothingHere = () => notFound('There is nothing at this method and path.');
 export const unprocessable = (...details: string[]) =>
   new ApiError(422, 'unprocessable_entity', details);
 
@@ -67,8 +68,7 @@ export function handleErrors(app: FastifyInstance): void {
 }
 
 export function answerNotFound(reply: FastifyReply): void {
-  const error = notFound('There is nothing at this method and path.');
-  reply.code(404).send(presentErrors(error));
+  reply.code(404).send(presentErrors(nothingHere()));
 }
 
 function answerError(error: Error, request: FastifyRequest, reply: FastifyReply): void {
@@ -91,5 +91,6 @@ function answerError(error: Error, request: FastifyRequest, reply: FastifyReply)
       'Something went wrong on our side and nothing was changed. Try again with backoff.',
     ]);
   if (answer.replayed) reply.header('idempotent-replayed', 'true');
+  if (answer.status === 401) reply.header('www-authenticate', 'Bearer');
   reply.code(answer.status).send(presentErrors(answer));
 }

@@ -7,9 +7,9 @@ export async function healthRoutes(
   app: FastifyInstance,
   deps: { database: Database },
 ): Promise<void> {
-  app.get('/healthz', async () => ({ status: 'ok' }));
+  app.get('/healthz', { exposeHeadRoute: true }, async () => ({ status: 'ok' }));
 
-  app.get('/readyz', async (request, reply) => {
+  app.get('/readyz', { exposeHeadRoute: true }, async (request, reply) => {
     try {
       if (await isMigrated(deps.database)) return { status: 'ok' };
       return reply.code(503).send({ status: 'unavailable', reason: 'migrations are not current' });

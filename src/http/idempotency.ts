@@ -53,15 +53,18 @@ export async function answerOnce<T extends object>(
     try {
       return { answer: await work(), replayed: false };
     } catch (error) {
-      const isFirst =
-        error instanceof ApiError && error.status === 422
-          ? await isFirstRefusal(deps, keyed, error)
-          : !(error instanceof KeyTaken);
-      if (isFirst) throw error;
+      const status = error instanceof ApiError ? error.status : null;
+      const isAnswered =
+        error instanceof KeyTaken ||
+        (status === 422 && !(await isFirstRefusal(deps, keyed, error as ApiError))) ||
+        // A 404 takes no key, but one that is taken has its answer.
+        status === 404;
+      if (!isAnswered) throw error;
+      const first = await reading(deps, (db) => findAnswer(db, keyed));
+      if (first) return { answer: replay<T>(first, keyed), replayed: true };
+      if (status === 404) throw error;
+      // It was forgotten, for its age, in just this moment: then this request is the first.
     }
-    const first = await reading(deps, (db) => findAnswer(db, keyed));
-    // Null: it was forgotten, for its age, in just this moment. Then this request is the first.
-    if (first) return { answer: replay<T>(first, keyed), replayed: true };
   }
 }
 

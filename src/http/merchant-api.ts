@@ -90,12 +90,11 @@ export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): voi
     if (mediaTypeOf(request) !== json) request.headers['content-type'] = 'application/octet-stream';
   });
 
-  api.addHook('preValidation', async (request, reply) => {
+  api.addHook('preValidation', async (request) => {
     const { endpoint, members, target } = request.routeOptions.config;
     if (!endpoint) return;
     const isPost = members !== undefined;
     const body = isPost ? readBody(request) : null;
-    if (request.body === null) reply.header('connection', 'close');
     // Counted whatever the answer will be; a body that cannot be read names no merchant.
     if (body && !(body instanceof Error)) request.body = body.value;
     const isReadable = !(body instanceof Error);
@@ -106,15 +105,18 @@ export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): voi
     await deps.rateLimits.request(request.caller, endpoint, merchant ? merchant.id : null);
     if (!isPost || !body) return;
     if (body instanceof Error) throw body;
-    const key = await checkSignature(deps, {
-      caller: request.caller,
-      clientSecret: request.clientSecret,
-      header: request.headers['x-signature'],
-      value: body.value,
-      raw: body.raw,
-      compact: body.compact,
-      members,
-    });
+    const key = await checkSignature(
+      { ...deps, log: request.log as Logger },
+      {
+        caller: request.caller,
+        clientSecret: request.clientSecret,
+        header: request.headers['x-signature'],
+        value: body.value,
+        raw: body.raw,
+        compact: body.compact,
+        members,
+      },
+    );
     request.post = {
       caller: request.caller,
       key,

@@ -1,4 +1,3 @@
-import { sql } from 'kysely';
 import type { Database, Handle } from '../database/database.ts';
 import { groupCommit } from '../database/group-commit.ts';
 import { persist } from '../database/transaction.ts';
@@ -74,9 +73,22 @@ export async function deleteEndedWindows(
   now: Timestamp,
   most: number,
 ): Promise<number> {
-  const result = await sql`
-    delete from rate_limits where key in (
-      select key from rate_limits where resets_at <= ${now} order by resets_at limit ${most}
-      for update skip locked)`.execute(db);
-  return Number(result.numAffectedRows ?? 0n);
+  const ended = await db
+    .selectFrom('rate_limits')
+    .select('key')
+    .where('resets_at', '<=', now)
+    .orderBy('resets_at')
+    .limit(most)
+    .execute();
+  if (ended.length === 0) return 0;
+  await db
+    .deleteFrom('rate_limits')
+    .where(
+      'key',
+      'in',
+      ended.map(({ key }) => key),
+    )
+    .where('resets_at', '<=', now)
+    .execute();
+  return ended.length;
 }

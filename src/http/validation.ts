@@ -39,7 +39,10 @@ export function compileSchema(schema: TSchema): (value: unknown) => FieldError[]
     for (const { path, problem } of findUnfaithfulText(schema, value, '')) {
       if (!byPath.has(path)) byPath.set(path, problem);
     }
-    return [...byPath].slice(0, mostErrors).map(([path, problem]) => ({ path, problem }));
+    const errors = [...byPath].map(([path, problem]) => ({ path, problem }));
+    if (errors.length <= mostErrors) return errors;
+    // A list that is too long says so before its items say anything.
+    return errors.sort((a, b) => depthOf(a.path) - depthOf(b.path)).slice(0, mostErrors);
   };
 }
 
@@ -91,6 +94,10 @@ function fieldPath(pointer: string): string {
     .split('/')
     .slice(1)
     .reduce((path, name) => joinPath(path, name.replaceAll('~1', '/').replaceAll('~0', '~')), '');
+}
+
+function depthOf(path: string): number {
+  return path.split(/[.[]/).length;
 }
 
 function joinPath(path: string, name: string): string {

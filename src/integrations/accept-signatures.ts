@@ -22,30 +22,32 @@ export function needsAcceptance(posts: SignedPost[]): boolean {
 }
 
 /**
- * Makes signing sticky (D12) in the transaction of POSTs that succeed, and returns the
- * integrations whose unsigned POSTs must be refused. An unsigned POST locks its integration, so
- * it is either committed before the first signed one or sees it.
+ * The integrations whose unsigned POSTs must be refused, because one of theirs was signed before.
+ * An unsigned POST locks its integration, so it is either committed before the first signed one
+ * or sees it.
  */
+export async function refuseUnsigned(db: Handle, posts: SignedPost[]): Promise<Set<string>> {
+  const touched = posts
+    .filter(({ caller, key }) => key === null || caller.signing_required_at === null)
+    .map(({ caller }) => caller.id);
+  if (touched.length === 0) return new Set();
+  const locked = await lockIntegrations(db, [...new Set(touched)]);
+  return new Set(locked.filter((one) => one.signing_required_at !== null).map((one) => one.id));
+}
+
+/** Makes signing sticky (D12), in the transaction of POSTs that succeed and for those alone. */
 export async function acceptSignatures(
   db: Handle,
   posts: SignedPost[],
   now: Timestamp,
-): Promise<Set<string>> {
-  const unsigned = posts.filter(({ key }) => key === null).map(({ caller }) => caller.id);
-  const firstSigned = posts
-    .filter(({ caller, key }) => key !== null && caller.signing_required_at === null)
+): Promise<void> {
+  const signed = posts.filter(({ key }) => key !== null);
+  const becomeMandatory = signed
+    .filter(({ caller }) => caller.signing_required_at === null)
     .map(({ caller }) => caller.id);
-  const firstUsed = posts.flatMap(({ key }) =>
-    key !== null && key.first_used_at === null ? [key.id] : [],
-  );
-  const touched = [...new Set([...unsigned, ...firstSigned])];
-  const locked = touched.length > 0 ? await lockIntegrations(db, touched) : [];
-  const mustSign = new Set(
-    locked.filter((one) => one.signing_required_at !== null).map((one) => one.id),
-  );
-  const refused = new Set(unsigned.filter((id) => mustSign.has(id)));
-  const becomeMandatory = [...new Set(firstSigned.filter((id) => !mustSign.has(id)))];
-  if (becomeMandatory.length > 0) await moveSigningRequired(db, becomeMandatory, now);
+  const firstUsed = signed.flatMap(({ key }) => (key?.first_used_at === null ? [key.id] : []));
+  if (becomeMandatory.length > 0) {
+    await moveSigningRequired(db, [...new Set(becomeMandatory)], now);
+  }
   if (firstUsed.length > 0) await moveSigningKeyUsed(db, [...new Set(firstUsed)], now);
-  return refused;
 }

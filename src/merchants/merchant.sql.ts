@@ -72,7 +72,7 @@ export async function lockMerchant(
     .selectFrom('merchants')
     .select('clock_ahead_ms')
     .where('id', '=', id)
-    .forUpdate()
+    .forNoKeyUpdate()
     .executeTakeFirst();
   return row ?? null;
 }

@@ -80,9 +80,9 @@ export function explainBadRules(rules: unknown): string | null {
       }
       previousTerm = term;
     }
-    // Every payment of a plan is at least one cent.
-    if (from_amount < previousTerm) {
-      return `${band}: ${from_amount} cents cannot be split into ${previousTerm} payments.`;
+    // Every payment is at least one cent; longer terms are offered from where they can be split.
+    if (from_amount < (terms[0] as number)) {
+      return `${band}: ${from_amount} cents cannot be split into ${terms[0]} payments.`;
     }
   }
   return null;

@@ -3,7 +3,11 @@ import { transaction } from '../database/transaction.ts';
 import type { Clock, Timestamp } from '../shared/clock.ts';
 import { timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
-import { hasOperatorAction, insertOperatorAction, lockOperatorAction } from './operator-action.sql.ts';
+import {
+  hasOperatorAction,
+  insertOperatorAction,
+  lockOperatorAction,
+} from './operator-action.sql.ts';
 
 export type OperatorDeps = { database: Database; clock: Clock; random: Random };
 

@@ -6,12 +6,14 @@ import { transaction } from '../database/transaction.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
-import { moveInFlightToVoiding } from './payment-attempt.sql.ts';
+import { listAttempts, moveInFlightToVoiding } from './payment-attempt.sql.ts';
+import { isInFlight } from './payment-attempt.ts';
 import { isOpen } from './start-payment.ts';
 
 /**
  * A shopper cancels. Whatever attempt is in flight is let go; if it was authorised before we got
- * the checkout's lock, it has won and nothing is cancelled.
+ * the checkout's lock, it has won and nothing is cancelled. As long as a payment may still finish
+ * it can also be called off.
  */
 export async function cancelPayment(
   deps: { database: Database; clock: Clock; random: Random },
@@ -23,7 +25,9 @@ export async function cancelPayment(
     const checkout = await lockCheckout(db, key.merchant_id, key.id);
     assert(checkout);
     const now = merchantNow(deps.clock, merchant);
-    if (checkout.status !== 'received' || !isOpen(checkout, now)) return;
+    if (checkout.status !== 'received') return;
+    const attempts = await listAttempts(db, key.merchant_id, key.id);
+    if (!isOpen(checkout, now) && !attempts.some(isInFlight)) return;
     const cancelled = await cancelCheckout(deps, db, key, number_of_payments, timestamp(now));
     assert(cancelled, 'the checkout is received and locked');
     await moveInFlightToVoiding(db, key.merchant_id, key.id, timestamp(now));

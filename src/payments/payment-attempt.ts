@@ -75,3 +75,25 @@ export function nextLook(now: Temporal.Instant, tries: number): Temporal.Instant
   const seconds = Math.min(5 * 2 ** Math.min(tries, 10), 600);
   return now.add({ seconds });
 }
+
+/** Before the end of the time to finish, so that what the bank approved in time is found in time. */
+const lastLookSeconds = 5;
+
+/**
+ * When we ask what became of a challenge. The browser usually tells us first; a merchant whose
+ * shopper's did not waits for about a minute. Once more shortly before the end, and when time is
+ * up, to let go of it.
+ */
+export function nextChallengeLook(
+  now: Temporal.Instant,
+  tries: number,
+  end: Temporal.Instant,
+): Temporal.Instant {
+  const earlier = (a: Temporal.Instant, b: Temporal.Instant) =>
+    Temporal.Instant.compare(a, b) < 0 ? a : b;
+  const look = nextLook(now, Math.min(tries + 2, 4));
+  const last = end.subtract({ seconds: lastLookSeconds });
+  if (Temporal.Instant.compare(now, last) < 0) return earlier(look, last);
+  const over = end.add({ milliseconds: 1 });
+  return Temporal.Instant.compare(now, over) < 0 ? earlier(look, over) : look;
+}

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { findCheckout } from '../checkouts/checkout.sql.ts';
-import type { Checkout } from '../checkouts/checkout.ts';
+import { type Checkout, paymentUrlMinutes } from '../checkouts/checkout.ts';
 import { checkoutOfToken } from '../checkouts/payment-token.ts';
 import { reading } from '../database/transaction.ts';
 import { notFound } from '../http/errors.ts';
@@ -8,13 +8,13 @@ import { type FieldError, validationFailed } from '../http/validation.ts';
 import { planPayments } from '../instalments/instalment.ts';
 import type { Environment } from '../integrations/integration.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
-import type { Merchant } from '../merchants/merchant.ts';
+import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { cancelPayment } from './cancel-payment.ts';
 import { loadPayHtml } from './pay-html.ts';
 import type { CancelRequest, PayPage, PayRequest } from './pay-page.ts';
 import { explainCancelRequest, explainPayRequest } from './payment.schema.ts';
 import { listAttempts } from './payment-attempt.sql.ts';
-import { isInFlight, type PaymentAttempt } from './payment-attempt.ts';
+import { type Consent, isInFlight, type PaymentAttempt } from './payment-attempt.ts';
 import { consentVersion, presentPage } from './present-page.ts';
 import { settleReturned } from './recover-attempts.ts';
 import { type PaymentDeps, startPayment } from './start-payment.ts';
@@ -51,11 +51,14 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     const { merchant, checkout } = await mustOpen(request);
     const wanted = request.body as PayRequest;
     const errors = explainPayRequest(wanted);
-    if (errors.length === 0) errors.push(...explainTerm(checkout, wanted));
+    const now = merchantNow(deps.clock, merchant);
+    if (errors.length === 0) errors.push(...explainTerm(merchant, checkout, wanted, now));
     if (errors.length > 0) throw validationFailed(errors);
+    const { number_of_payments, card_token, consent } = wanted;
     await startPayment(deps, merchant, checkout, {
-      ...wanted,
-      consent: wanted.number_of_payments > 1 ? wanted.consent : null,
+      number_of_payments,
+      card_token,
+      consent: number_of_payments > 1 ? consent && onlyConsent(consent) : null,
     });
     return present(await mustOpen(request));
   });
@@ -122,21 +125,32 @@ function explainOffer(checkout: Checkout, number_of_payments: number): FieldErro
   return [{ path: 'number_of_payments', problem: `must be one of ${checkout.terms.join(', ')}` }];
 }
 
-/** Later payments need what the shopper agreed to: our wording, and the amounts of the plan. */
-function explainTerm(checkout: Checkout, wanted: PayRequest): FieldError[] {
-  const errors = explainOffer(checkout, wanted.number_of_payments);
-  if (errors.length > 0 || wanted.number_of_payments === 1) return errors;
-  if (wanted.consent?.version !== consentVersion) {
+/** Later payments need what the shopper agreed to: our wording, and the plan as it was shown. */
+function explainTerm(
+  merchant: Merchant,
+  checkout: Checkout,
+  { number_of_payments, consent }: PayRequest,
+  now: Temporal.Instant,
+): FieldError[] {
+  const errors = explainOffer(checkout, number_of_payments);
+  if (errors.length > 0 || number_of_payments === 1) return errors;
+  if (consent?.version !== consentVersion) {
     return [{ path: 'consent', problem: `must be given in the version ${consentVersion}` }];
   }
-  const epoch = Temporal.PlainDate.from('1970-01-01');
-  const plan = planPayments(checkout.amount, wanted.number_of_payments, epoch);
-  const agreed = wanted.consent.payments;
-  const isWhole =
-    agreed.length === plan.length &&
-    plan.every(({ number, amount }, index) => {
-      const payment = agreed[index];
-      return payment?.number === number && payment.amount === amount;
-    });
-  return isWhole ? [] : [{ path: 'consent.payments', problem: 'must be the payments of the plan' }];
+  // A page that was opened before midnight shows the dates of the day before.
+  const shownAt = [now, now.subtract({ minutes: paymentUrlMinutes })];
+  const agreed = JSON.stringify(onlyConsent(consent).payments);
+  const isPlan = shownAt.some((at) => {
+    const plan = planPayments(checkout.amount, number_of_payments, localDate(merchant, at));
+    return JSON.stringify(plan) === agreed;
+  });
+  return isPlan ? [] : [{ path: 'consent.payments', problem: 'must be the payments of the plan' }];
+}
+
+/** What we asked for, in our order: whatever else a page sends is not kept. */
+function onlyConsent({ version, payments }: Consent): Consent {
+  return {
+    version,
+    payments: payments.map(({ number, amount, due_on }) => ({ number, amount, due_on })),
+  };
 }

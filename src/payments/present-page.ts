@@ -6,7 +6,7 @@ import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts'
 import type { Clock } from '../shared/clock.ts';
 import type { PayPage } from './pay-page.ts';
 import { isInFlight, type PaymentAttempt } from './payment-attempt.ts';
-import { isOpen } from './start-payment.ts';
+import { isOpen, mayTryAgain } from './start-payment.ts';
 
 /** Changes with every change of the sentence that a shopper agrees to. */
 export const consentVersion = '2026-11';
@@ -23,7 +23,7 @@ export function presentPage(
     checkout.completed_at === null ? now : Temporal.Instant.from(checkout.completed_at);
   const inFlight = attempts.find(isInFlight);
   const [latest] = attempts;
-  const status = statusOf(checkout, inFlight, now);
+  const status = statusOf(checkout, attempts, inFlight, now);
   return {
     status,
     test_mode: deps.environment === 'sandbox',
@@ -54,12 +54,13 @@ export function presentPage(
 
 function statusOf(
   checkout: Checkout,
+  attempts: PaymentAttempt[],
   inFlight: PaymentAttempt | undefined,
   now: Temporal.Instant,
 ): PayPage['status'] {
   if (checkout.status !== 'received') return checkout.status;
   if (inFlight) return inFlight.status === 'challenged' ? 'challenge' : 'paying';
-  return isOpen(checkout, now) ? 'open' : 'expired';
+  return isOpen(checkout, now) && mayTryAgain(attempts) ? 'open' : 'expired';
 }
 
 function declineOf({ decline_reason, may_retry }: PaymentAttempt): PayPage['decline'] {

@@ -11,7 +11,12 @@ import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 import { lockAttempt, moveAttempt } from './payment-attempt.sql.ts';
-import { mayFinishUntil, nextLook, type PaymentAttempt } from './payment-attempt.ts';
+import {
+  mayFinishUntil,
+  nextChallengeLook,
+  nextLook,
+  type PaymentAttempt,
+} from './payment-attempt.ts';
 
 /** What the gateway said about an attempt, now or when it was asked later. */
 export type Finding = Authorisation | PaymentState;
@@ -123,16 +128,11 @@ async function recordChallenge(
     return;
   }
   const tries = attempt.status === 'challenged' ? attempt.tries + 1 : 0;
-  // The browser usually tells us first. If it does not, we ask, and at the latest when time is up.
-  const look = nextLook(now, tries + 2);
-  const end = mayFinishUntil(checkout.expires_at).add({ milliseconds: 1 });
-  const isLastLook =
-    Temporal.Instant.compare(now, end) < 0 && Temporal.Instant.compare(look, end) > 0;
   await moveAttempt(db, attempt, [...inFlight], {
     ...known,
     status: 'challenged',
     challenge_url: challenge.url,
-    due_at: timestamp(isLastLook ? end : look),
+    due_at: timestamp(nextChallengeLook(now, tries, mayFinishUntil(checkout.expires_at))),
     tries,
   });
 }

@@ -35,16 +35,7 @@ export async function recoverMerchantAttempts(
 ): Promise<number> {
   const claim = { ...newLease(deps), merchantNow: timestamp(merchantNow(deps.clock, merchant)) };
   const attempts = await claimDueAttempts(deps.database.db, merchant.id, claim, mostAttempts);
-  await Promise.all(
-    attempts.map(async (attempt) => {
-      try {
-        await settleAttempt(deps, merchant, attempt);
-      } catch (error) {
-        // It is put down and looked at again; the others must not wait for it.
-        deps.log.error({ err: error, attempt_id: attempt.id }, 'an attempt could not be settled');
-      }
-    }),
-  );
+  await Promise.all(attempts.map((attempt) => settleAttempt(deps, merchant, attempt)));
   return attempts.length;
 }
 

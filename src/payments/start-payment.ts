@@ -36,7 +36,10 @@ export async function startPayment(
   if (attempt) await settleAttempt(deps, merchant, attempt);
 }
 
-/** Finds out about an attempt in hand, and writes it down or puts the attempt down. */
+/**
+ * Finds out about an attempt in hand, and writes it down or puts the attempt down. Never throws:
+ * the attempt is on record whatever happens here, and whoever looks at it next finds out.
+ */
 export async function settleAttempt(
   deps: PaymentDeps,
   merchant: Merchant,
@@ -45,14 +48,28 @@ export async function settleAttempt(
   try {
     await recordOutcome(deps, merchant, attempt, await askGateway(deps, merchant, attempt));
   } catch (error) {
-    assert(attempt.lease !== null);
-    const again = timestamp(nextLook(merchantNow(deps.clock, merchant), attempt.tries));
+    const about = { err: error, attempt_id: attempt.id };
+    if (error instanceof OutcomeUnknown) {
+      deps.log.warn(about, 'the outcome of a payment is not known yet');
+    } else {
+      deps.log.error(about, 'a payment attempt could not be settled');
+    }
+    await putDown(deps, merchant, attempt);
+  }
+}
+
+async function putDown(
+  deps: PaymentDeps,
+  merchant: Merchant,
+  attempt: PaymentAttempt,
+): Promise<void> {
+  assert(attempt.lease !== null);
+  const again = timestamp(nextLook(merchantNow(deps.clock, merchant), attempt.tries));
+  try {
     await movePutDown(deps.database.db, attempt, attempt.lease, again);
-    if (!(error instanceof OutcomeUnknown)) throw error;
-    deps.log.warn(
-      { err: error, attempt_id: attempt.id },
-      'the outcome of a payment is not known yet',
-    );
+  } catch (error) {
+    // Its lease will run out all the same.
+    deps.log.error({ err: error, attempt_id: attempt.id }, 'a payment attempt was not put down');
   }
 }
 
@@ -73,7 +90,7 @@ async function openAttempt(
     if (committed) return committed;
     const now = merchantNow(deps.clock, merchant);
     if (checkout.status !== 'received' || !isOpen(checkout, now)) return null;
-    if (attempts.some(({ status }) => status === 'starting')) return null;
+    if (attempts.some(({ status }) => status === 'starting') || !mayTryAgain(attempts)) return null;
     // The shopper turned away from their bank's question: that attempt is over (D18).
     await moveInFlightToVoiding(db, key.merchant_id, key.id, timestamp(now));
 
@@ -103,6 +120,14 @@ async function openAttempt(
   });
 }
 
+/** Whether the page may still be used: for half an hour (D17). */
 export function isOpen(checkout: Checkout, now: Temporal.Instant): boolean {
   return Temporal.Instant.compare(now, checkout.expires_at) < 0;
+}
+
+/** Nobody needs so many; who tries out stolen numbers does. */
+const mostAttempts = 20;
+
+export function mayTryAgain(attempts: PaymentAttempt[]): boolean {
+  return attempts.length < mostAttempts;
 }

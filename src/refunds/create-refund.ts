@@ -7,7 +7,11 @@ import { notFound, unprocessable } from '../http/errors.ts';
 import type { KeyedRequest } from '../http/idempotency.sql.ts';
 import { recordAnswer } from '../http/idempotency.ts';
 import { mustSign } from '../http/signed-body.ts';
-import { acceptSignatures, type SignedPost } from '../integrations/accept-signatures.ts';
+import {
+  acceptSignatures,
+  refuseUnsigned,
+  type SignedPost,
+} from '../integrations/accept-signatures.ts';
 import { findIntegration } from '../integrations/integration.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import type { Clock } from '../shared/clock.ts';
@@ -30,7 +34,7 @@ export async function createRefund(
   const id = deps.random.uuid();
   return await transaction(deps, async ({ db }, maybeCommitted) => {
     const now = merchantNow(deps.clock, merchant);
-    const refused = await acceptSignatures(db, [post], timestamp(deps.clock.now()));
+    const mandatory = await refuseUnsigned(db, [post]);
 
     // Refunds of one checkout follow each other from here on.
     const checkout = await lockCheckout(db, merchant.id, checkout_id);
@@ -39,7 +43,7 @@ export async function createRefund(
       const committed = await findRefund(db, merchant.id, id);
       if (committed) return committed;
     }
-    if (refused.size > 0) throw mustSign();
+    if (post.key === null && mandatory.has(post.caller.id)) throw mustSign();
     if (!checkout) throw unknownCheckout();
     if (checkout.status !== 'successful') {
       throw unprocessable('Only successful checkouts can be refunded.');
@@ -83,6 +87,7 @@ export async function createRefund(
       created_at: last_created_at,
     };
     await insertRefund(db, refund);
+    await acceptSignatures(db, [post], timestamp(deps.clock.now()));
     if (post.keyed) {
       await recordAnswer(db, deps.clock, { ...post.keyed, status: 200, answer: refund });
     }

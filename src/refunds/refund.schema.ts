@@ -1,11 +1,10 @@
 import Type from 'typebox';
-import { Integer } from '../http/validation.ts';
 import { type RefundRequest, refundStatuses } from './refund.ts';
 
 export const CreateRefundBody = Type.Object(
   {
     checkout_id: Type.String({ description: 'The `data.id` of the checkout to refund.' }),
-    amount: Integer({
+    amount: Type.Integer({
       minimum: 1,
       description: 'Cents; at most the checkout amount minus previously refunded amounts.',
     }),

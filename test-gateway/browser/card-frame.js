@@ -40,7 +40,7 @@ function numberProblem() {
   if (!lengths.includes(digits.length) || !passesLuhn(digits)) {
     return {
       code: 'invalid_number',
-      message: 'This card number is not right. Check the digits.',
+      message: 'This card number is not right.',
     };
   }
   return null;
@@ -54,11 +54,11 @@ function expiryProblem() {
   }
   const { month, year } = expiryOf(digits);
   if (month < 1 || month > 12) {
-    return { code: 'invalid_expiry_month', message: 'The month is 01 to 12.' };
+    return { code: 'invalid_expiry_month', message: 'Check the month.' };
   }
   const today = new Date();
   const months = (year - today.getFullYear()) * 12 + month - 1 - today.getMonth();
-  if (months < 0) return { code: 'invalid_expiry_year_past', message: 'This card has expired.' };
+  if (months < 0) return { code: 'invalid_expiry_year_past', message: 'It has expired.' };
   if (months > 50 * 12) return { code: 'invalid_expiry_year', message: 'Check the year.' };
   return null;
 }

@@ -58,6 +58,7 @@ export function App({ page: first, path, pickedTerm }: AppProps) {
           )}
           <p class="unseen" role="status">
             {buttonWords(view)}
+            {view.slow && ' This is taking longer than usual. Keep this page open.'}
           </p>
         </main>
         <footer>

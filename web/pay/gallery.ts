@@ -17,6 +17,8 @@ export type GalleryState = {
   page: PayPage | null;
   /** What to do on the page to see the state. */
   act?: 'pay' | 'cancel' | 'open-test-cards' | 'show-order';
+  /** Words that are there once it can be seen, where that takes a moment. */
+  sees?: string;
   pay?: Answer;
   cancel?: Answer;
   /** What is answered from then on; the page itself when absent. */
@@ -103,24 +105,44 @@ export function galleryStates(
       },
       act: 'show-order',
     },
-    declined: { page: live, act: 'pay', pay: declined },
+    declined: { page: live, act: 'pay', pay: declined, sees: 'Nothing was charged. Try again' },
     'declined-for-good': {
       page: { ...live, decline: { reason: 'stolen_card', may_retry: false } },
     },
-    'paying-here': { page: live, act: 'pay', pay: 'never' },
+    'paying-here': { page: live, act: 'pay', pay: 'never', sees: 'Asking your bank…' },
     'paying-elsewhere': { page: { ...live, status: 'paying' } },
-    lost: { page: live, act: 'pay', pay: 'broken', state: 'broken' },
-    'lost-then-open': { page: live, act: 'pay', pay: 'broken', state: live },
+    lost: {
+      page: live,
+      act: 'pay',
+      pay: 'broken',
+      state: 'broken',
+      sees: 'The connection was lost.',
+    },
+    'lost-then-open': {
+      page: live,
+      act: 'pay',
+      pay: 'broken',
+      state: live,
+      sees: 'Your payment did not go through.',
+    },
     challenge: { page: challenge },
-    'sent-to-bank': { page: live, act: 'pay', pay: challenge },
-    approved: { page: live, act: 'pay', pay: paid },
+    'sent-to-bank': {
+      page: live,
+      act: 'pay',
+      pay: challenge,
+      sees: 'You are being taken to your bank',
+    },
+    approved: { page: live, act: 'pay', pay: paid, sees: 'Payment approved' },
     'already-paid': { page: paid },
-    cancelled: { page: live, act: 'cancel', cancel: cancelled },
+    cancelled: { page: live, act: 'cancel', cancel: cancelled, sees: 'Payment cancelled' },
     'already-cancelled': { page: cancelled },
     expired: { page: { ...live, status: 'expired', return_url: shopUrl } },
     'cannot-be-paid': { page: { ...live, status: 'invalid_payload', return_url: shopUrl } },
     'unknown-link': { page: null },
-    'card-form-missing': { page: { ...live, card_entry: noCards } },
+    'card-form-missing': {
+      page: { ...live, card_entry: noCards },
+      sees: 'The card form did not load.',
+    },
   };
 }
 

@@ -1,4 +1,4 @@
-import { useState } from 'preact/hooks';
+import { useEffect, useRef, useState } from 'preact/hooks';
 
 // The sandbox's ribbon. Never in production: the page has it only when the server says test mode.
 
@@ -16,6 +16,11 @@ const cards: [number: string, does: string][] = [
 
 export function TestRibbon() {
   const [copied, setCopied] = useState<string | null>(null);
+  // The cards are on the page only while they are shown: what they do is not what happened.
+  const [open, setOpen] = useState(false);
+  const details = useRef<HTMLDetailsElement>(null);
+  const follow = () => setOpen(details.current?.open ?? false);
+  useEffect(follow, []);
 
   async function copy(number: string) {
     try {
@@ -28,32 +33,34 @@ export function TestRibbon() {
 
   return (
     <aside class="ribbon" aria-label="Test mode">
-      <details>
+      <details ref={details} onToggle={follow}>
         <summary>
           <span>
             <strong>Test mode</strong>: no real money moves.
           </span>
           <span class="ribbon-more">Test cards</span>
         </summary>
-        <div class="test-cards">
-          <p>Any expiry date in the future and any security code will do.</p>
-          <ul>
-            {cards.map(([number, does]) => (
-              <li key={number}>
-                <span class="test-card">
-                  <code>{number}</code> <span>{does}</span>
-                </span>
-                <button type="button" onClick={() => copy(number)}>
-                  {copied === number ? 'Copied' : 'Copy'}
-                  <span class="unseen"> {number}</span>
-                </button>
-              </li>
-            ))}
-          </ul>
-          <p class="unseen" role="status">
-            {copied === null ? '' : 'The card number is copied.'}
-          </p>
-        </div>
+        {open && (
+          <div class="test-cards">
+            <p>Any expiry date in the future and any security code will do.</p>
+            <ul>
+              {cards.map(([number, does]) => (
+                <li key={number}>
+                  <span class="test-card">
+                    <code>{number}</code> <span>{does}</span>
+                  </span>
+                  <button type="button" onClick={() => copy(number)}>
+                    {copied === number ? 'Copied' : 'Copy'}
+                    <span class="unseen"> {number}</span>
+                  </button>
+                </li>
+              ))}
+            </ul>
+            <p class="unseen" role="status">
+              {copied === null ? '' : 'The card number is copied.'}
+            </p>
+          </div>
+        )}
       </details>
     </aside>
   );

@@ -40,8 +40,8 @@ export function planPrice(plan: Plan, page: PayPage): string {
   const first = money(firstPayment(plan, page), page);
   const [, second] = plan.payments;
   if (second === undefined) return `${first} today`;
-  if (second.amount === plan.payments[0]?.amount) return `${first} a month`;
-  return `${first} today, then ${money(second.amount, page)} a month`;
+  if (second.amount === plan.payments[0]?.amount) return `${first} a\u00a0month`;
+  return `${first} today, then ${money(second.amount, page)} a\u00a0month`;
 }
 
 /** The consent to the later charges, in one sentence; null when there are none. */

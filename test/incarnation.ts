@@ -1,0 +1,150 @@
+import Fastify, { type FastifyInstance } from 'fastify';
+import type pg from 'pg';
+import type { Gateway } from '../src/gateway/gateway.ts';
+import { handleErrors } from '../src/http/errors.ts';
+import { createDeps, type Deps } from '../src/main.ts';
+import { paymentRoutes } from '../src/payments/payment.routes.ts';
+import type { Clock } from '../src/shared/clock.ts';
+import { gatewayEnv } from './payments.ts';
+import { log, testConfig } from './service.ts';
+
+// A stage on which several processes of the service act, one step at a time: a statement or a call
+// to the gateway waits until it is let go, so that a test decides in which order they happen and
+// between which two of them a process dies.
+
+export type Step = { name: string; process: Incarnation; go(): void };
+
+export type Stage = ReturnType<typeof createStage>;
+
+export function createStage() {
+  const waiting: Step[] = [];
+  let isFree = true;
+  let running = 0;
+
+  return {
+    waiting,
+    /** How many steps were let go and are not done: one may wait for a lock of another's. */
+    running: () => running,
+    /** From now on nothing waits, or everything does. */
+    free(value: boolean): void {
+      isFree = value;
+      if (isFree) for (const step of waiting.splice(0)) step.go();
+    },
+    async step<T>(process: Incarnation, name: string, run: () => Promise<T>): Promise<T> {
+      if (!isFree) {
+        await new Promise<void>((resolve) => {
+          const step = {
+            name,
+            process,
+            go() {
+              const index = waiting.indexOf(step);
+              if (index >= 0) waiting.splice(index, 1);
+              resolve();
+            },
+          };
+          waiting.push(step);
+        });
+      }
+      running += 1;
+      try {
+        return await run();
+      } finally {
+        running -= 1;
+      }
+    },
+    forget(process: Incarnation): void {
+      for (const step of waiting.filter((one) => one.process === process)) {
+        waiting.splice(waiting.indexOf(step), 1);
+      }
+    },
+  };
+}
+
+export type Incarnation = {
+  app: FastifyInstance;
+  deps: Deps;
+  isAlive(): boolean;
+  /** Resolves to null when it dies: whoever waits for an answer of its gets none. */
+  died: Promise<null>;
+  /**
+   * As SIGKILL ends a process: its connections are gone, open transactions are rolled back, what
+   * was sent may arrive or not, and nothing that it was about to do is ever done.
+   */
+  kill(): void;
+};
+
+const never = new Promise<never>(() => {});
+
+export async function incarnate(
+  stage: Stage,
+  options: { databaseUrl: string; gatewayUrl: string; clock: Clock; gatewayTimeoutMs: number },
+): Promise<Incarnation> {
+  const config = testConfig(options.databaseUrl, gatewayEnv({ url: options.gatewayUrl }));
+  config.gateway.timeoutMs = options.gatewayTimeoutMs;
+  const deps = await createDeps(config, log, { clock: options.clock, maxConnections: 6 });
+  const clients = new Set<pg.PoolClient>();
+  let alive = true;
+  let die: (nothing: null) => void = () => {};
+  const died = new Promise<null>((resolve) => {
+    die = resolve;
+  });
+
+  /** The dead neither act nor hear. */
+  async function mortal<T>(work: () => Promise<T>): Promise<T> {
+    if (!alive) return never;
+    try {
+      const result = await work();
+      return alive ? result : never;
+    } catch (error) {
+      if (!alive) return never;
+      throw error;
+    }
+  }
+  const step = <T>(name: string, run: () => Promise<T>): Promise<T> =>
+    mortal(() => stage.step(self, name, () => (alive ? run() : never)));
+
+  const { pool } = deps.database;
+  const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>;
+  pool.connect = (() => mortal(connect)) as typeof pool.connect;
+  pool.on('connect', (client) => {
+    clients.add(client as pg.PoolClient);
+    const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
+    client.query = ((...args: unknown[]) => {
+      const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text;
+      // It travels with the statement behind it.
+      if (text === 'begin') return mortal(() => query(...args));
+      return step(text.trim().replace(/\s+/g, ' ').slice(0, 60), () => query(...args));
+    }) as typeof client.query;
+  });
+  const gateway = Object.fromEntries(
+    Object.entries(deps.gateway).map(([name, member]) => [
+      name,
+      typeof member === 'function'
+        ? (...args: unknown[]) =>
+            step(name, () => (member as (...args: unknown[]) => Promise<unknown>)(...args))
+        : member,
+    ]),
+  ) as Gateway;
+
+  const app = Fastify();
+  handleErrors(app);
+  const self: Incarnation = {
+    app,
+    deps: { ...deps, gateway },
+    isAlive: () => alive,
+    died,
+    kill() {
+      alive = false;
+      stage.forget(self);
+      for (const client of clients) {
+        (
+          client as unknown as { connection: { stream: { destroy(): void } } }
+        ).connection.stream.destroy();
+      }
+      die(null);
+    },
+  };
+  app.register((scope) => paymentRoutes(scope, self.deps));
+  await app.ready();
+  return self;
+}
