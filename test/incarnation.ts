@@ -1,3 +1,4 @@
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type pg from 'pg';
 import type { Gateway } from '../src/gateway/gateway.ts';
@@ -18,17 +19,18 @@ export type Stage = ReturnType<typeof createStage>;
 
 export function createStage() {
   const waiting: Step[] = [];
+  const running = new Map<Incarnation, number>();
   let isFree = true;
-  let running = 0;
+  let heard: (() => void)[] = [];
+
+  const busy = () => [...running.values()].reduce((sum, count) => sum + count, 0);
 
   return {
     waiting,
-    /** How many steps were let go and are not done: one may wait for a lock of another's. */
-    running: () => running,
     /** From now on nothing waits, or everything does. */
     free(value: boolean): void {
       isFree = value;
-      if (isFree) for (const step of waiting.splice(0)) step.go();
+      if (isFree) for (const step of [...waiting]) step.go();
     },
     async step<T>(process: Incarnation, name: string, run: () => Promise<T>): Promise<T> {
       if (!isFree) {
@@ -37,24 +39,47 @@ export function createStage() {
             name,
             process,
             go() {
-              const index = waiting.indexOf(step);
-              if (index >= 0) waiting.splice(index, 1);
+              waiting.splice(waiting.indexOf(step), 1);
               resolve();
             },
           };
           waiting.push(step);
         });
       }
-      running += 1;
+      return await this.during(process, run);
+    },
+    async during<T>(process: Incarnation, run: () => Promise<T>): Promise<T> {
+      running.set(process, (running.get(process) ?? 0) + 1);
       try {
         return await run();
       } finally {
-        running -= 1;
+        const count = running.get(process);
+        if (count !== undefined) running.set(process, count - 1);
+        for (const hear of heard.splice(0)) hear();
       }
     },
     forget(process: Incarnation): void {
+      running.delete(process);
       for (const step of waiting.filter((one) => one.process === process)) {
         waiting.splice(waiting.indexOf(step), 1);
+      }
+    },
+    /**
+     * Waits until everybody is at a step, has ended, or is held up: by somebody's lock, or by a
+     * gateway that does not answer.
+     */
+    async quiet(): Promise<void> {
+      for (;;) {
+        for (let turns = 0; turns < 6; turns += 1) await turn();
+        if (busy() === 0) return;
+        const isHeldUp = await Promise.race([
+          new Promise<false>((resolve) => heard.push(() => resolve(false))),
+          pause(8, true),
+        ]);
+        if (isHeldUp) {
+          heard = [];
+          return;
+        }
       }
     },
   };
@@ -105,14 +130,14 @@ export async function incarnate(
 
   const { pool } = deps.database;
   const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>;
-  pool.connect = (() => mortal(connect)) as typeof pool.connect;
+  pool.connect = (() => mortal(() => stage.during(self, connect))) as typeof pool.connect;
   pool.on('connect', (client) => {
     clients.add(client as pg.PoolClient);
     const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
     client.query = ((...args: unknown[]) => {
       const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text;
       // It travels with the statement behind it.
-      if (text === 'begin') return mortal(() => query(...args));
+      if (text === 'begin') return mortal(() => stage.during(self, () => query(...args)));
       return step(text.trim().replace(/\s+/g, ' ').slice(0, 60), () => query(...args));
     }) as typeof client.query;
   });

@@ -220,7 +220,8 @@ describe('every test card, typed into the card frame', { skip: noBrowser }, () =
       { ends: 'received', tolerates: /402/ },
       async ({ page, shopper }) => {
         await pay(page, '4111111111111111');
-        await page.getByText('Only test cards work here. Nothing was charged.').waitFor();
+        const words = await page.getByRole('alert').textContent();
+        assert.equal(words, 'Only test cards work here. Nothing was charged.');
         assert.deepEqual(await shopper.attempts(), []);
       },
     );

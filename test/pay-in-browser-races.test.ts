@@ -3,6 +3,7 @@ import { after, before, describe } from 'node:test';
 import type { Page } from 'playwright-core';
 import { noBrowser } from './browser.ts';
 import { challengeCard, visa } from './payments.ts';
+import { until } from './sandbox-process.ts';
 import {
   answerBank,
   cancelButton,
@@ -294,16 +295,24 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
   );
 
   scenario(
-    'a page from yesterday: the dates are agreed to anew',
-    { ends: 'successful', tolerates: /422/ },
+    'a page from before midnight: the new dates are shown and agreed to, or nothing is paid',
+    { ends: 'successful', startAt: '23:50', tolerates: /422/ },
     async (visit) => {
       const { page, shopper, success_url } = visit;
-      // The checkout is made a few minutes before midnight of its territory.
+      const before = (await shopper.state()).plans;
       await term(page, 3).check();
       await typeCard(page, visa);
-      await shopper.rows('checkouts');
+      await visit.advance({ minutes: 15 });
+      await payButton(page).click();
+      await page.getByText('Your payment did not go through. Nothing was charged.').waitFor();
+      await assertAttempts(visit, []);
       await payButton(page).click();
       await landed(visit, page, success_url);
+      const dates = (await shopper.rows('instalments')).map(({ due_on }) => due_on);
+      const [card] = await shopper.rows('stored_cards');
+      const agreed = card.consent.payments.map((payment: { due_on: string }) => payment.due_on);
+      assert.deepEqual(agreed, dates);
+      assert.notEqual(agreed[0], before[0]?.payments[0]?.due_on);
     },
   );
 
@@ -354,15 +363,26 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
     async (visit) => {
       const { page, context, shopper, success_url } = visit;
       const hold = await visit.hold();
+      let cut = () => {};
+      const isCut = new Promise<void>((resolve) => {
+        cut = resolve;
+      });
+      await page.route('**/pay', async (route) => {
+        route.fetch().catch(() => {});
+        await isCut;
+        await route.abort('internetdisconnected');
+      });
       await pay(page, visa, 3);
       await hold.reached();
       await context.setOffline(true);
+      cut();
       await page.getByText('The connection was lost.').waitFor();
-      assert.equal(await payButton(page).count(), 0);
       await hold.release();
+      await until('the payment', async () => (await shopper.state()).status === 'successful');
+      assert.equal(await payButton(page).count(), 0);
       await context.setOffline(false);
       await landed(visit, page, success_url);
-      assert.equal((await shopper.attempts()).length, 1);
+      await assertAttempts(visit, ['authorised']);
     },
   );
 

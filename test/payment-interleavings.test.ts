@@ -115,17 +115,13 @@ async function play(
   /** Ends that a page told its shopper of. */
   const told = new Set<string>();
 
-  const alive = async (): Promise<Incarnation> => {
+  const living = async (): Promise<Incarnation> => {
     const index = Math.floor(random() * 2);
     const process = processes[index];
     if (process?.isAlive()) return process;
     const { databaseUrl } = service;
-    const born = await incarnate(stage, {
-      databaseUrl,
-      gatewayUrl: gateway.url,
-      clock,
-      gatewayTimeoutMs,
-    });
+    const given = { databaseUrl, gatewayUrl: gateway.url, clock, gatewayTimeoutMs };
+    const born = await incarnate(stage, given);
     processes[index] = born;
     return born;
   };
@@ -145,35 +141,44 @@ async function play(
     if (ends.includes(status)) told.add(status);
   };
 
-  const pay = async (process: Incarnation) => {
-    const card = pick(cards);
-    const body = pick(bodies);
-    note('pay', `${card} in ${body.number_of_payments}`);
-    const card_token = await gateway.tokenFor(card);
-    if (globalThis.process.env.DBG) console.error('token', card_token, process.isAlive());
-    await call(process, 'pay', { ...body, card_token });
+  let events = 8 + Math.floor(random() * 16);
+  let kills = Math.floor(random() * 4);
+
+  // Two tabs and a worker do one thing after another, each beside the others.
+  const busy = new Set<string>();
+  const failures: unknown[] = [];
+  const begin = (actor: string, acting: Promise<unknown>) => {
+    busy.add(actor);
+    acting.catch((error) => failures.push(error)).finally(() => busy.delete(actor));
+  };
+  const shop = async (tab: string): Promise<void> => {
+    const process = await living();
+    const choice = random();
+    if (choice < 0.6) {
+      const card = pick(cards);
+      const body = pick(bodies);
+      note('pay', `${card} in ${body.number_of_payments}, ${tab}`);
+      const card_token = await gateway.tokenFor(card);
+      begin(tab, call(process, 'pay', { ...body, card_token }));
+    } else if (choice < 0.75) begin(tab, call(process, 'return'));
+    else if (choice < 0.85) begin(tab, call(process, 'state'));
+    else {
+      note('cancel', tab);
+      begin(tab, call(process, 'cancel', { number_of_payments: pick(terms) }));
+    }
+  };
+  const work = async () => {
+    const process = await living();
+    note('work');
+    begin('worker', Promise.race([recoverAttempts(process.deps), process.died]));
   };
   const bank = async () => {
     const urls = (await shopper.attempts()).flatMap(({ challenge_url }) => challenge_url ?? []);
-    if (urls.length === 0) return;
     const decision = pick(['approve', 'approve', 'decline', 'close'] as const);
+    const url = pick(urls);
+    if (url === undefined) return;
     note('bank', decision);
-    await answerChallenge(pick(urls), decision);
-  };
-  const shop = async (): Promise<void> => {
-    const process = await alive();
-    const choice = random();
-    if (choice < 0.45) return await pay(process);
-    if (choice < 0.65) return await bank();
-    if (choice < 0.8) return await call(process, 'return');
-    if (choice < 0.9) return await call(process, 'state');
-    note('cancel');
-    await call(process, 'cancel', { number_of_payments: pick(terms) });
-  };
-  const work = async () => {
-    const process = await alive();
-    note('work');
-    await Promise.race([recoverAttempts(process.deps), process.died]);
+    await answerChallenge(url, decision);
   };
   const fail = async () => {
     const [method, path] = pick(paths);
@@ -182,91 +187,59 @@ async function play(
     note('fault', `${times} × ${fault} at ${method} ${path}`);
     await gateway.fault({ fault, method, path, times, ms: gatewayTimeoutMs + 50 });
   };
-
-  // Two tabs, a worker, and whoever makes trouble: each does one thing after another.
-  const busy = new Map<string, Promise<void>>();
-  const failures: unknown[] = [];
-  const begin = (actor: string, act: () => Promise<void>) => {
-    const acting = act()
-      .catch((error) => failures.push(error))
-      .then(() => {
-        busy.delete(actor);
-      });
-    busy.set(actor, acting);
+  const move = async () => {
+    const by = pick(moves);
+    note('clock', JSON.stringify(by));
+    clock.advance(by);
+  };
+  const kill = async () => {
+    const { process } = pick(stage.waiting);
+    const steps = stage.waiting.filter((step) => step.process === process);
+    note('kill', `before ${steps.map((step) => step.name).join(', ')}`);
+    kills -= 1;
+    // What it sent last may be under way, and may arrive.
+    if (random() < 0.3) pick(steps).go();
+    process.kill();
   };
 
   stage.free(false);
-  let events = 8 + Math.floor(random() * 16);
-  let kills = Math.floor(random() * 4);
   for (;;) {
-    await quiet(busy);
-    assert.deepEqual(failures, []);
-    const can: [weight: number, act: () => void][] = stage.waiting.map((step) => [
+    await stage.quiet();
+    if (failures.length > 0) throw failures[0];
+    const can: [weight: number, act: () => Promise<void>][] = stage.waiting.map((step) => [
       6,
-      () => {
+      async () => {
         note('step', step.name);
         step.go();
       },
     ]);
-    if (events > 0) {
-      for (const [actor, weight, act] of [
-        ['first tab', 3, shop],
-        ['second tab', 2, shop],
-        ['worker', 2, work],
-        ['trouble', 1, fail],
-      ] as const) {
-        if (!busy.has(actor)) {
-          can.push([
-            weight,
-            () => {
-              events -= 1;
-              begin(actor, act);
-            },
-          ]);
-        }
-      }
+    const may = (weight: number, act: () => Promise<void>) => {
       can.push([
-        1,
-        () => {
+        weight,
+        async () => {
           events -= 1;
-          const move = pick(moves);
-          note('clock', JSON.stringify(move));
-          clock.advance(move);
+          await act();
         },
       ]);
+    };
+    if (kills > 0 && stage.waiting.length > 0) can.push([1, kill]);
+    if (events > 0) {
+      for (const tab of ['first tab', 'second tab']) {
+        if (!busy.has(tab)) may(3, () => shop(tab));
+      }
+      if (!busy.has('worker')) may(2, work);
+      may(2, bank);
+      may(1, fail);
+      may(1, move);
     }
-    const [first] = stage.waiting;
-    if (kills > 0 && first) {
-      can.push([
-        1,
-        () => {
-          kills -= 1;
-          const { process } = pick(stage.waiting);
-          note(
-            'kill',
-            `before ${stage.waiting
-              .filter((one) => one.process === process)
-              .map((one) => one.name)
-              .join(', ')}`,
-          );
-          // What was sent last may be under way.
-          if (random() < 0.3) pick(stage.waiting).go();
-          process.kill();
-        },
-      ]);
-    }
-    if (can.length === 0) {
-      if (process.env.DBG) console.error('stuck?', [...busy.keys()], stage.running());
-      if (busy.size === 0) break;
-      continue;
-    }
+    if (can.length === 0 && busy.size === 0) break;
     let at = random() * can.reduce((sum, [weight]) => sum + weight, 0);
-    const [, act] =
-      can.find(([weight]) => {
-        at -= weight;
-        return at < 0;
-      }) ?? (can[0] as (typeof can)[number]);
-    act();
+    const chosen = can.find(([weight]) => {
+      at -= weight;
+      return at < 0;
+    });
+    const [, act] = chosen ?? [0, async () => {}];
+    await act();
   }
 
   stage.free(true);
@@ -317,19 +290,6 @@ async function play(
       attempts.length,
       'an attempt was made twice at the gateway',
     );
-  }
-}
-
-/** Waits until everybody is at a step, has ended, or is held up by somebody who is. */
-async function quiet(busy: Map<string, unknown>): Promise<void> {
-  let seen = -1;
-  for (let still = 0, rounds = 0; still < 3 && rounds < 400; rounds += 1) {
-    await turn();
-    const now = stage.waiting.length * 100 + busy.size;
-    const isMoving = now !== seen || (stage.running() > 0 && rounds < 40);
-    still = isMoving ? 0 : still + 1;
-    seen = now;
-    if (stage.running() > 0 || (busy.size > 0 && stage.waiting.length === 0)) await pause(1);
   }
 }
 

@@ -103,6 +103,8 @@ export type VisitOptions = {
   checkout?: object;
   merchantName?: string;
   browser?: Parameters<Browser['newContext']>[0];
+  /** The merchant's local time at the start, today or tomorrow, when it matters. */
+  startAt?: string;
   /** Do not open the link. */
   closed?: boolean;
   /** Console messages that belong to the scenario. */
@@ -134,6 +136,17 @@ export function visitTest(
       refund_mode: 'manual',
     });
     await liftLimits(service.deps, credentials.id);
+    const advance = async (by: Temporal.DurationLike) => {
+      const duration = Temporal.Duration.from(by);
+      await advanceClock(service.deps, 'test', merchant.id, { by: duration });
+    };
+    if (options.startAt) {
+      const now = paying.clock.now().toZonedDateTimeISO('Africa/Johannesburg');
+      const next = now.withPlainTime(options.startAt);
+      await advance(
+        now.until(Temporal.ZonedDateTime.compare(next, now) > 0 ? next : next.add({ days: 1 })),
+      );
+    }
     orders += 1;
     const success_url = `${origins.merchant}/paid?order=${orders}&note=a%20b#thanks`;
     const cancel_url = `${origins.merchant}/cart?order=${orders}`;
@@ -177,11 +190,7 @@ export function visitTest(
         cancel_url,
         requests,
         openTab,
-        async advance(by) {
-          await advanceClock(service.deps, 'test', merchant.id, {
-            by: Temporal.Duration.from(by),
-          });
-        },
+        advance,
         async hold(when = 'before') {
           const kind = { before: 'latency', after: 'latency_after' } as const;
           const isDrop = when === 'drop_before' || when === 'drop_after';

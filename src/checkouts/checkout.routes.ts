@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { AllowedRange } from '../callbacks/destination.ts';
-import { findListTotal } from '../database/list-totals.sql.ts';
+import { findManagedOwner, listPage } from '../database/merchant-lists.sql.ts';
 import { reading } from '../database/transaction.ts';
 import { notFound } from '../http/errors.ts';
 import { answerOnce } from '../http/idempotency.ts';
@@ -28,7 +28,7 @@ import {
   CreatedCheckout,
   presentCheckout,
 } from './checkout.schema.ts';
-import { findCheckout, findManagedCheckoutMerchant, listCheckouts } from './checkout.sql.ts';
+import { findCheckout } from './checkout.sql.ts';
 import { type CommitCheckout, createCheckout } from './create-checkout.ts';
 import { paymentToken } from './payment-token.ts';
 import { validateCheckout } from './validate-checkout.ts';
@@ -99,12 +99,11 @@ export async function checkoutRoutes(api: FastifyInstance, deps: CheckoutDeps): 
     async (request) => {
       const page = readPage(request.query as Record<string, unknown>);
       const { merchant_id, filter } = await listedMerchant(deps.callers, request);
-      const { total, checkouts } = await reading(deps, async (db) => {
-        const total = await findListTotal(db, merchant_id, 'checkouts');
-        return { total, checkouts: await listCheckouts(db, merchant_id, total, page) };
-      });
+      const { total, rows } = await reading(deps, (db) =>
+        listPage(db, 'checkouts', merchant_id, page),
+      );
       return {
-        data: checkouts.map(presentCheckout),
+        data: rows.map(presentCheckout),
         links: presentLinks(`${deps.baseUrl}/api/checkouts`, filter, total, page),
       };
     },
@@ -124,7 +123,7 @@ export async function checkoutRoutes(api: FastifyInstance, deps: CheckoutDeps): 
   async function checkoutMerchantId(request: FastifyRequest): Promise<string | null> {
     const { id } = request.params as { id: string };
     if (!isUuid(id)) return null;
-    return await reading(deps, (db) => findManagedCheckoutMerchant(db, request.caller.id, id));
+    return await reading(deps, (db) => findManagedOwner(db, 'checkouts', request.caller.id, id));
   }
 }
 

@@ -1,6 +1,5 @@
 import type pg from 'pg';
 import type { Handle } from '../database/database.ts';
-import { pageRange } from '../database/list-totals.sql.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import { type Checkout, type CheckoutStatus, paymentUrlMinutes } from './checkout.ts';
 
@@ -128,22 +127,6 @@ export async function findCheckoutMerchant(db: Handle, id: string): Promise<stri
   return row?.merchant_id ?? null;
 }
 
-/** Whose a checkout is, among the merchants that an intermediary manages. */
-export async function findManagedCheckoutMerchant(
-  db: Handle,
-  integration_id: string,
-  id: string,
-): Promise<string | null> {
-  const row = await db
-    .selectFrom('checkouts')
-    .innerJoin('managed_merchants', 'managed_merchants.merchant_id', 'checkouts.merchant_id')
-    .select('checkouts.merchant_id')
-    .where('checkouts.id', '=', id)
-    .where('managed_merchants.integration_id', '=', integration_id)
-    .executeTakeFirst();
-  return row?.merchant_id ?? null;
-}
-
 export async function lockCheckout(
   db: Handle,
   merchant_id: string,
@@ -157,24 +140,6 @@ export async function lockCheckout(
     .forNoKeyUpdate()
     .executeTakeFirst();
   return row ?? null;
-}
-
-export async function listCheckouts(
-  db: Handle,
-  merchant_id: string,
-  total: number,
-  page: { number: number; items: number },
-): Promise<Checkout[]> {
-  const { first, last } = pageRange(total, page);
-  if (last < 1) return [];
-  return await db
-    .selectFrom('checkouts')
-    .selectAll()
-    .where('merchant_id', '=', merchant_id)
-    .where('number', '>=', first)
-    .where('number', '<=', last)
-    .orderBy('number', 'desc')
-    .execute();
 }
 
 /**

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Database } from '../database/database.ts';
-import { advanceListTotal } from '../database/list-totals.sql.ts';
+import { advanceListTotal } from '../database/merchant-lists.sql.ts';
 import { transaction } from '../database/transaction.ts';
 import { notFound, unprocessable } from '../http/errors.ts';
 import type { KeyedRequest } from '../http/idempotency.sql.ts';

@@ -1,7 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import { findManagedCheckoutMerchant } from '../checkouts/checkout.sql.ts';
-import { findListTotal } from '../database/list-totals.sql.ts';
+import { findManagedOwner, listPage } from '../database/merchant-lists.sql.ts';
 import { reading } from '../database/transaction.ts';
 import { notFound } from '../http/errors.ts';
 import { answerOnce } from '../http/idempotency.ts';
@@ -22,7 +21,7 @@ import {
   listRefundsOperation,
 } from './refund.openapi.ts';
 import { CreateRefundBody, presentRefund, RefundParams, RefundResource } from './refund.schema.ts';
-import { findManagedRefundMerchant, findRefund, listRefunds } from './refund.sql.ts';
+import { findRefund } from './refund.sql.ts';
 
 export type RefundDeps = MerchantApiDeps & { baseUrl: string };
 
@@ -92,12 +91,11 @@ export async function refundRoutes(api: FastifyInstance, deps: RefundDeps): Prom
     async (request) => {
       const page = readPage(request.query as Record<string, unknown>);
       const { merchant_id, filter } = await listedMerchant(deps.callers, request);
-      const { total, refunds } = await reading(deps, async (db) => {
-        const total = await findListTotal(db, merchant_id, 'refund_requests');
-        return { total, refunds: await listRefunds(db, merchant_id, total, page) };
-      });
+      const { total, rows } = await reading(deps, (db) =>
+        listPage(db, 'refund_requests', merchant_id, page),
+      );
       return {
-        data: refunds.map(presentRefund),
+        data: rows.map(presentRefund),
         links: presentLinks(`${deps.baseUrl}/api/refunds`, filter, total, page),
       };
     },
@@ -117,7 +115,7 @@ export async function refundRoutes(api: FastifyInstance, deps: RefundDeps): Prom
     const { checkout_id } = request.body as { checkout_id?: unknown };
     if (typeof checkout_id !== 'string' || !isUuid(checkout_id)) return null;
     return await reading(deps, (db) =>
-      findManagedCheckoutMerchant(db, request.caller.id, checkout_id),
+      findManagedOwner(db, 'checkouts', request.caller.id, checkout_id),
     );
   }
 
@@ -125,6 +123,8 @@ export async function refundRoutes(api: FastifyInstance, deps: RefundDeps): Prom
   async function refundMerchantId(request: FastifyRequest): Promise<string | null> {
     const { id } = request.params as { id: string };
     if (!isUuid(id)) return null;
-    return await reading(deps, (db) => findManagedRefundMerchant(db, request.caller.id, id));
+    return await reading(deps, (db) =>
+      findManagedOwner(db, 'refund_requests', request.caller.id, id),
+    );
   }
 }

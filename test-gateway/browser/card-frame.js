@@ -230,8 +230,7 @@ async function createToken() {
     return {
       error: {
         type: 'api_connection_error',
-        message:
-          'The card could not be checked. Nothing was charged. Check your connection and try again.',
+        message: 'The card could not be checked. Check your connection and try again.',
       },
     };
   }
@@ -241,10 +240,10 @@ function refused({ type, code: errorCode, decline_code, param }) {
   const field = fields[fieldOfParam[param]];
   const message =
     decline_code === 'test_mode_live_card'
-      ? 'Only test cards work here. Nothing was charged.'
+      ? 'Only test cards work here.'
       : field
         ? 'Check the card details: the bank did not recognise them.'
-        : 'The card could not be checked. Nothing was charged. Try again.';
+        : 'The card could not be checked. Try again.';
   if (field) {
     show(field, {
       message: decline_code === 'test_mode_live_card' ? 'Only test cards work here.' : message,

@@ -1,0 +1,73 @@
+import { type Selectable, sql } from 'kysely';
+import type { Timestamp } from '../shared/clock.ts';
+import type { Handle } from './database.ts';
+import type { Tables } from './tables.ts';
+
+// What the lists of a merchant have in common: numbers, pages, owners. A list goes by its table.
+
+export type ListName = 'checkouts' | 'refund_requests';
+
+/** Adds rows to a merchant's list: their last number, and a creation time in their order. */
+export async function advanceListTotal(
+  db: Handle,
+  merchant_id: string,
+  list: ListName,
+  count: number,
+  now: Timestamp,
+): Promise<{ total: number; last_created_at: Timestamp }> {
+  const { rows } = await sql<{ total: number; last_created_at: Timestamp }>`
+    insert into list_totals as l (merchant_id, list, total, last_created_at)
+    values (${merchant_id}, ${list}, ${count}, ${now})
+    on conflict (merchant_id, list) do update
+      set total = l.total + excluded.total,
+          last_created_at = greatest(l.last_created_at, excluded.last_created_at)
+    returning total, last_created_at`.execute(db);
+  return rows[0] as { total: number; last_created_at: Timestamp };
+}
+
+/**
+ * One page of a merchant's list, the newest first, and how many rows the whole list has. The
+ * numbers of the rows are dense, so a page is a range of them: no OFFSET, no count.
+ */
+export async function listPage<List extends ListName>(
+  db: Handle,
+  list: List,
+  merchant_id: string,
+  page: { number: number; items: number },
+): Promise<{ total: number; rows: Selectable<Tables[List]>[] }> {
+  const found = await db
+    .selectFrom('list_totals')
+    .select('total')
+    .where('merchant_id', '=', merchant_id)
+    .where('list', '=', list)
+    .executeTakeFirst();
+  const total = found?.total ?? 0;
+  const last = total - (page.number - 1) * page.items;
+  if (last < 1) return { total, rows: [] };
+  const rows = await db
+    .selectFrom(list as 'checkouts')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('number', '>', last - page.items)
+    .where('number', '<=', last)
+    .orderBy('number', 'desc')
+    .execute();
+  return { total, rows: rows as Selectable<Tables[List]>[] };
+}
+
+/** Whose a row of some list is, among the merchants that an intermediary manages. */
+export async function findManagedOwner(
+  db: Handle,
+  list: ListName,
+  integration_id: string,
+  id: string,
+): Promise<string | null> {
+  const row = await db
+    .selectFrom(`${list as 'checkouts'} as l`)
+    .innerJoin('managed_merchants as m', 'm.merchant_id', 'l.merchant_id')
+    .select('l.merchant_id')
+    .where('l.id', '=', id)
+    .where('m.integration_id', '=', integration_id)
+    .executeTakeFirst();
+  return row?.merchant_id ?? null;
+}
