@@ -2,6 +2,8 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { createIntegration } from '../src/integrations/create-integration.ts';
+import { findViolations } from '../src/invariants.ts';
+import { timestamp } from '../src/shared/clock.ts';
 import {
   assertRefused,
   assertRefusedLike,
@@ -317,6 +319,8 @@ test('two hundred concurrent requests never refund more than the checkout', asyn
         422: 200 - accepted.length,
       });
     }
+    const now = timestamp(clock.now());
+    assert.deepEqual(await findViolations(service.deps.database, now, ['M1', 'M2', 'L1']), []);
   } finally {
     await second.close();
   }

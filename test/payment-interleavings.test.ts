@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import { findViolations } from '../src/invariants.ts';
 import type { PayPage } from '../src/payments/pay-page.ts';
 import { recoverAttempts } from '../src/payments/recover-attempts.ts';
@@ -14,7 +13,7 @@ import { createAccount, runs } from './service.ts';
 // a gateway that fails, and time: in every order that a seed comes upon, statement by statement.
 // TRANCHE_SEED=17 runs that one again.
 
-const gatewayTimeoutMs = 150;
+const gatewayTimeoutMs = 120;
 
 let paying: Paying;
 before(async () => {
@@ -30,17 +29,19 @@ const cards = [
   visa,
   challengeCard,
   challengeCard,
-  challengeCard,
   '4000000000000002',
   '4000008260003178',
 ];
+// Those that keep us waiting are rarer: a failure that is told at once leads to the same places.
 const faults = [
-  'latency',
-  'latency_after',
   'error_before',
+  'error_before',
+  'error_after',
   'error_after',
   'drop_before',
   'drop_after',
+  'latency',
+  'latency_after',
   'hold_key',
 ] as const;
 const paths = [
@@ -51,15 +52,12 @@ const paths = [
   ['GET', '/v1/payment_intents/:id'],
   ['GET', '/v1/payment_intents'],
 ] as const;
+/** Past a second look, past a lease; seldom past the half hour, the quarter, or the gateway's keys. */
 const moves: Temporal.DurationLike[] = [
-  { seconds: 1 },
-  { seconds: 6 },
-  { seconds: 41 },
-  { seconds: 41 },
-  { minutes: 2 },
-  { minutes: 10 },
-  { minutes: 16 },
+  ...Array.from({ length: 4 }, () => [{ seconds: 6 }, { seconds: 41 }, { seconds: 81 }]).flat(),
+  { minutes: 14 },
   { minutes: 29, seconds: 59 },
+  { minutes: 46 },
   { hours: 25 },
 ];
 const ends = ['successful', 'cancelled', 'invalid_payload'];
@@ -87,6 +85,7 @@ test('whatever happens in whichever order, a checkout has one outcome at most an
     }
   }
   t.diagnostic(JSON.stringify(count));
+  t.diagnostic(JSON.stringify(process.cpuUsage()));
   if (only) return;
   for (const seen of ['successful', 'cancelled', 'received', 'invalid_payload', 'kill', 'fault']) {
     assert.ok((count[seen] ?? 0) > 0, `no run came upon ${seen}`);
@@ -141,7 +140,7 @@ async function play(
     if (ends.includes(status)) told.add(status);
   };
 
-  let events = 8 + Math.floor(random() * 16);
+  let events = 6 + Math.floor(random() * 16);
   let kills = Math.floor(random() * 4);
 
   // Two tabs and a worker do one thing after another, each beside the others.
@@ -161,7 +160,7 @@ async function play(
       const card_token = await gateway.tokenFor(card);
       begin(tab, call(process, 'pay', { ...body, card_token }));
     } else if (choice < 0.75) begin(tab, call(process, 'return'));
-    else if (choice < 0.85) begin(tab, call(process, 'state'));
+    else if (choice < 0.9) begin(tab, call(process, 'state'));
     else {
       note('cancel', tab);
       begin(tab, call(process, 'cancel', { number_of_payments: pick(terms) }));
@@ -176,6 +175,8 @@ async function play(
     const urls = (await shopper.attempts()).flatMap(({ challenge_url }) => challenge_url ?? []);
     const decision = pick(['approve', 'approve', 'decline', 'close'] as const);
     const url = pick(urls);
+    // Nobody is asked yet: that was no event.
+    events += url === undefined ? 1 : 0;
     if (url === undefined) return;
     note('bank', decision);
     await answerChallenge(url, decision);
@@ -185,7 +186,7 @@ async function play(
     const fault = pick(faults);
     const times = pick([1, 2, 2, 4]);
     note('fault', `${times} × ${fault} at ${method} ${path}`);
-    await gateway.fault({ fault, method, path, times, ms: gatewayTimeoutMs + 50 });
+    await gateway.fault({ fault, method, path, times, ms: gatewayTimeoutMs + 30 });
   };
   const move = async () => {
     const by = pick(moves);
@@ -207,7 +208,7 @@ async function play(
     await stage.quiet();
     if (failures.length > 0) throw failures[0];
     const can: [weight: number, act: () => Promise<void>][] = stage.waiting.map((step) => [
-      6,
+      10,
       async () => {
         note('step', step.name);
         step.go();
@@ -225,10 +226,10 @@ async function play(
     if (kills > 0 && stage.waiting.length > 0) can.push([1, kill]);
     if (events > 0) {
       for (const tab of ['first tab', 'second tab']) {
-        if (!busy.has(tab)) may(3, () => shop(tab));
+        if (!busy.has(tab)) may(4, () => shop(tab));
       }
-      if (!busy.has('worker')) may(2, work);
-      may(2, bank);
+      if (!busy.has('worker')) may(3, work);
+      may(3, bank);
       may(1, fail);
       may(1, move);
     }

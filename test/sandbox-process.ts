@@ -6,6 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
+import { findViolations } from '../src/invariants.ts';
 import { checkoutBody } from './service.ts';
 
 // The real thing: the command line in a process of its own, on free ports, spoken to over HTTP.
@@ -405,29 +406,11 @@ export async function findDamage(databaseUrl: string, attempts: Attempt[]): Prom
       const wasRefused = statuses.length > 0 && unanswered === 0 && id === null;
       if (wasRefused && found.length > 0) damage.push(`${where} was refused and is there`);
     }
-    // Numbers are dense, times follow them, and the total is the last number.
-    const lists = await client.query(`
-      select l.merchant_id, l.total, count(c.*) as rows, coalesce(max(c.number), 0) as last,
-        coalesce(min(c.number), 1) as first, count(distinct c.number) as numbers
-      from list_totals l left join checkouts c using (merchant_id)
-      where l.list = 'checkouts' group by l.merchant_id, l.total
-      having l.total <> count(c.*) or coalesce(max(c.number), 0) <> l.total
-        or coalesce(min(c.number), 1) <> 1 or count(distinct c.number) <> l.total`);
-    for (const row of lists.rows) damage.push(`numbers: ${JSON.stringify(row)}`);
-    const unlisted = await client.query(`
-      select distinct merchant_id from checkouts c where not exists (
-        select from list_totals l where l.merchant_id = c.merchant_id and l.list = 'checkouts')`);
-    for (const row of unlisted.rows) damage.push(`no total: ${JSON.stringify(row)}`);
-    const disorder = await client.query(`
-      select id from (
-        select id, created_at < lag(created_at) over (partition by merchant_id order by number)
-          as is_earlier from checkouts) as ordered where is_earlier`);
-    for (const row of disorder.rows) damage.push(`earlier than the one before: ${row.id}`);
-    // A stored answer without its checkout, or a key's checkout without its answer, is half.
-    const answers = await client.query(`
-      select k.key from idempotency_keys k left join checkouts c on c.id = (k.answer->>'id')::uuid
-      where k.status = 200 and c.id is null`);
-    for (const row of answers.rows) damage.push(`an answer without its checkout: ${row.key}`);
+    const now = new Date().toISOString();
+    for (const { name, row } of await findViolations({ pool: client }, now)) {
+      damage.push(`${name}: ${JSON.stringify(row)}`);
+    }
+    // A key's checkout without its answer is half.
     const keys = await client.query<{ key: string }>('select key from idempotency_keys');
     const answered = new Set(keys.rows.map(({ key }) => key));
     for (const { key, reference, integration_id } of attempts) {
