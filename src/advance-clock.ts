@@ -10,8 +10,9 @@ import { merchantWork, type WorkerDeps } from './worker.ts';
 
 export type ClockDeps = WorkerDeps & OperatorDeps & { environment: Environment };
 
-/** How often one due time is tried to be emptied before the journey is given up. */
-const mostRounds = 10_000;
+/** A worker that died with due work in hand is waited for: longer than any lease. */
+const pauseMilliseconds = 50;
+const mostPauses = 2_400;
 
 /**
  * Moves a sandbox merchant's clock, through everything that falls due on the way: each thing at
@@ -42,15 +43,21 @@ export async function advanceClock(
     result: null,
   }));
 
-  for (let round = 0; round < mostRounds; round += 1) {
+  for (let pauses = 0; ; ) {
     const due = await findNextEvent(deps, merchant_id);
     const isOnTheWay = due !== null && Temporal.Instant.compare(due, target) <= 0;
     merchant = await setClock(deps, merchant_id, isOnTheWay ? due : timestamp(target));
     progress(timestamp(merchantNow(deps.clock, merchant)));
     if (!isOnTheWay) break;
     const counts = await Promise.all(merchantWork.map((work) => work.runFor(deps, merchant)));
-    // Nothing to take in hand: a worker is at it, and its lease or its work will end.
-    if (counts.every((count) => count === 0)) await deps.clock.sleep(50);
+    const isInOtherHands = counts.every((count) => count === 0);
+    pauses = isInOtherHands ? pauses + 1 : 0;
+    if (pauses > mostPauses) {
+      throw new OperatorError(
+        `What was due at ${due} is in the hands of a worker that does not end. The clock stands there.`,
+      );
+    }
+    if (isInOtherHands) await deps.clock.sleep(pauseMilliseconds);
   }
   // Requests that remember the merchant from before are over by then: whoever called this may
   // rely on the new time at once.

@@ -27,6 +27,19 @@ export const invariants: Invariant[] = [
         else count(i.number) > 0 end`,
   },
   {
+    name: 'M1',
+    says: 'payments fall due month by month from the local date of the purchase, in the currency of their checkout',
+    sql: `
+      select i.checkout_id, i.number, i.due_on, c.completed_at
+      from instalments i
+      join checkouts c on c.id = i.checkout_id and c.merchant_id = i.merchant_id
+      join merchants m on m.id = c.merchant_id
+      join territories t on t.code = m.territory
+      where i.currency <> c.currency
+        or i.due_on is distinct from ((c.completed_at at time zone t.time_zone)::date
+          + (i.number - 1) * interval '1 month')::date`,
+  },
+  {
     name: 'M2',
     says: 'refund requests that are not failed sum to at most the amount, on successful checkouts only',
     sql: `
@@ -52,6 +65,39 @@ export const invariants: Invariant[] = [
         on a.checkout_id = c.id and a.merchant_id = c.merchant_id and a.status = 'authorised'
       group by c.id, c.merchant_id
       having count(a.id) <> case when c.status = 'successful' then 1 else 0 end`,
+  },
+  {
+    name: 'M4',
+    says: 'the attempt that paid held the first payment, in the term of the checkout, while it could be paid',
+    sql: `
+      select c.id, c.expires_at, c.completed_at, a.amount, a.number_of_payments
+      from payment_attempts a
+      join checkouts c on c.id = a.checkout_id and c.merchant_id = a.merchant_id
+      left join instalments i on i.checkout_id = c.id and i.merchant_id = c.merchant_id
+        and i.number = 1
+      where a.status = 'authorised'
+        and (a.number_of_payments is distinct from c.number_of_payments
+          or a.currency <> c.currency or a.amount is distinct from i.amount
+          or a.created_at >= c.expires_at
+          or c.completed_at > c.expires_at + interval '15 minutes')`,
+  },
+  {
+    name: 'M4',
+    says: 'nothing is in flight for a checkout that has ended',
+    sql: `
+      select c.id, c.status, a.status as attempt
+      from payment_attempts a
+      join checkouts c on c.id = a.checkout_id and c.merchant_id = a.merchant_id
+      where a.status in ('starting', 'challenged') and c.status <> 'received'`,
+  },
+  {
+    name: 'M4',
+    says: 'a card is stored exactly for what is paid in several payments, with what was agreed to',
+    sql: `
+      select c.id, c.status, c.number_of_payments, s.card_ref
+      from checkouts c left join stored_cards s
+        on s.checkout_id = c.id and s.merchant_id = c.merchant_id
+      where (c.status = 'successful' and c.number_of_payments > 1) <> (s.card_ref is not null)`,
   },
   {
     name: 'S1',

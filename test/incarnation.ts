@@ -74,7 +74,7 @@ export function createStage() {
         if (busy() === 0) return;
         const isHeldUp = await Promise.race([
           new Promise<false>((resolve) => heard.push(() => resolve(false))),
-          pause(8, true),
+          pause(6, true),
         ]);
         if (isHeldUp) {
           heard = [];
@@ -137,7 +137,7 @@ export async function incarnate(
     client.query = ((...args: unknown[]) => {
       const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text;
       // It travels with the statement behind it.
-      if (text === 'begin') return mortal(() => stage.during(self, () => query(...args)));
+      if (text === 'begin') return mortal(() => query(...args));
       return step(text.trim().replace(/\s+/g, ' ').slice(0, 60), () => query(...args));
     }) as typeof client.query;
   });

@@ -55,7 +55,9 @@ describe('every test card, typed into the card frame', { skip: noBrowser }, () =
     ]) {
       scenario(name, { ends: 'successful' }, async (visit) => {
         const { page, shopper, success_url } = visit;
-        await pay(page, cardNumber(name), 3);
+        await term(page, 3).check();
+        await typeCard(page, cardNumber(name), true);
+        await payButton(page).click();
         await heading(page, 'Payment approved').waitFor();
         await landed(visit, page, success_url);
         const [card] = await shopper.rows('stored_cards');

@@ -117,6 +117,39 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
     },
   );
 
+  scenario(
+    'cancelled in one tab while the other is at the bank, which then approves: nothing stays held',
+    { ends: 'cancelled' },
+    async (visit) => {
+      const { page, cancel_url } = visit;
+      await pay(page, challengeCard, 3);
+      await heading(page, 'Confirm your payment').waitFor();
+      const other = await visit.openTab();
+      await cancelButton(other).click();
+      await landed(visit, other, cancel_url);
+      await answerBank(page, 'Approve');
+      await heading(page, 'Payment cancelled').waitFor();
+      await landed(visit, page, cancel_url);
+    },
+  );
+
+  scenario(
+    'the bank’s page open in two tabs: the first answer counts, and both land',
+    { ends: 'successful' },
+    async (visit) => {
+      const { page, success_url } = visit;
+      await pay(page, challengeCard, 3);
+      await heading(page, 'Confirm your payment').waitFor();
+      const other = await visit.openTab();
+      await other.getByRole('button', { name: 'Continue at your bank' }).click();
+      await answerBank(other, 'Approve');
+      await landed(visit, other, success_url);
+      await answerBank(page, 'Decline');
+      await landed(visit, page, success_url);
+      await assertAttempts(visit, ['authorised']);
+    },
+  );
+
   // One tab.
 
   scenario('a double click pays once', { ends: 'successful' }, async (visit) => {
@@ -133,6 +166,23 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
     const asked = visit.requests.filter(({ method, url }) => method === 'POST' && /pay$/.test(url));
     assert.equal(asked.length, 1);
   });
+
+  scenario(
+    'a double click after a decline pays once, and cancels nothing, whatever has moved below it',
+    { ends: 'successful' },
+    async (visit) => {
+      const { page, success_url } = visit;
+      await pay(page, '4000000000009995', 3);
+      await page.getByText('not enough funds').waitFor();
+      await typeCard(page, visa);
+      await payButton(page).scrollIntoViewIfNeeded();
+      const box = await payButton(page).boundingBox();
+      assert.ok(box);
+      await page.mouse.dblclick(box.x + box.width / 2, box.y + box.height / 2, { delay: 30 });
+      await landed(visit, page, success_url);
+      await assertAttempts(visit, ['declined', 'authorised']);
+    },
+  );
 
   scenario('reloaded while paying: it waits, and lands', { ends: 'successful' }, async (visit) => {
     const { page, success_url } = visit;

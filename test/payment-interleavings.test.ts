@@ -54,7 +54,7 @@ const paths = [
 ] as const;
 /** Past a second look, past a lease; seldom past the half hour, the quarter, or the gateway's keys. */
 const moves: Temporal.DurationLike[] = [
-  ...Array.from({ length: 4 }, () => [{ seconds: 6 }, { seconds: 41 }, { seconds: 81 }]).flat(),
+  ...Array.from({ length: 8 }, () => [{ seconds: 6 }, { seconds: 41 }, { seconds: 81 }]).flat(),
   { minutes: 14 },
   { minutes: 29, seconds: 59 },
   { minutes: 46 },
@@ -85,7 +85,6 @@ test('whatever happens in whichever order, a checkout has one outcome at most an
     }
   }
   t.diagnostic(JSON.stringify(count));
-  t.diagnostic(JSON.stringify(process.cpuUsage()));
   if (only) return;
   for (const seen of ['successful', 'cancelled', 'received', 'invalid_payload', 'kill', 'fault']) {
     assert.ok((count[seen] ?? 0) > 0, `no run came upon ${seen}`);
@@ -107,7 +106,7 @@ async function play(
   };
   const { service, gateway, clock } = paying;
   const account = await createAccount(service);
-  const email = random() < 0.05 ? 'refused@example.com' : 'thandi@example.com';
+  const email = random() < 0.08 ? 'refused@example.com' : 'thandi@example.com';
   const shopper = await paying.shopper({ amount: 100_001, customer: { email } }, account);
   const terms = [1, 3, 6];
   const bodies = await Promise.all(terms.map((term) => shopper.payBody(term, { token: 'x' })));
@@ -141,7 +140,9 @@ async function play(
   };
 
   let events = 6 + Math.floor(random() * 16);
-  let kills = Math.floor(random() * 4);
+  // Not every run has every trouble: most of what goes wrong late needs a good beginning.
+  let kills = pick([0, 0, 1, 1, 2, 3]);
+  let failings = pick([0, 0, 1, 2, 4]);
 
   // Two tabs and a worker do one thing after another, each beside the others.
   const busy = new Set<string>();
@@ -185,6 +186,7 @@ async function play(
     const [method, path] = pick(paths);
     const fault = pick(faults);
     const times = pick([1, 2, 2, 4]);
+    failings -= 1;
     note('fault', `${times} × ${fault} at ${method} ${path}`);
     await gateway.fault({ fault, method, path, times, ms: gatewayTimeoutMs + 30 });
   };
@@ -201,6 +203,15 @@ async function play(
     // What it sent last may be under way, and may arrive.
     if (random() < 0.3) pick(steps).go();
     process.kill();
+    await assertWhole();
+  };
+  /** What must be true at every moment, not only once due work has been done. */
+  const assertWhole = async () => {
+    const violations = await findViolations(service.deps.database, timestamp(clock.now()));
+    assert.deepEqual(
+      violations.filter(({ name }) => name !== 'D3'),
+      [],
+    );
   };
 
   stage.free(false);
@@ -230,7 +241,7 @@ async function play(
       }
       if (!busy.has('worker')) may(3, work);
       may(3, bank);
-      may(1, fail);
+      if (failings > 0) may(1, fail);
       may(1, move);
     }
     if (can.length === 0 && busy.size === 0) break;
@@ -244,6 +255,7 @@ async function play(
   }
 
   stage.free(true);
+  await assertWhole();
   await paying.clearFaults();
   await settle(random() < 0.5);
   await check();

@@ -1,8 +1,12 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { pino } from 'pino';
 import { changeRules } from '../src/merchants/change-rules.ts';
+import { claimAttempt } from '../src/payments/payment-attempt.sql.ts';
+import { recordOutcome } from '../src/payments/record-outcome.ts';
+import { timestamp } from '../src/shared/clock.ts';
 import { testCards } from '../test-gateway/cards.ts';
 import {
   assertSound,
@@ -316,6 +320,44 @@ test('paying in one tab while cancelling in the other has one winner, and the pa
     assert.deepEqual(await shopper.live(), status === 'successful' ? [50_000] : []);
     assert.match((await shopper.callback()) ?? '', new RegExp(`"status":"${status}"`));
   }
+});
+
+test('what was found out counts only for whoever has the attempt in hand', async () => {
+  const { deps } = paying.service;
+  const shopper = await paying.shopper();
+  await shopper.pay(3, { card: challengeCard });
+  const [attempt] = await shopper.attempts();
+  assert.ok(attempt);
+  const claim = async () => {
+    paying.clock.advance({ seconds: 41 });
+    const now = timestamp(paying.clock.now());
+    const leased_until = timestamp(paying.clock.now().add({ seconds: 40 }));
+    const taken = await claimAttempt(deps.database.db, attempt, {
+      lease: randomUUID(),
+      now,
+      leased_until,
+    });
+    assert.ok(taken);
+    return taken;
+  };
+  const slow = await claim();
+  const quick = await claim();
+  // The slow one comes with news from before the other took over.
+  const payment_ref = attempt.payment_ref as string;
+  const decline = { reason: 'generic', may_retry: true } as const;
+  await recordOutcome(deps, paying.account.merchant, slow, {
+    outcome: 'declined',
+    payment_ref,
+    decline,
+  });
+  assert.deepEqual(await shopper.attempts(), [quick]);
+  await shopper.decide('approve');
+  const held = await deps.gateway.payment(
+    { id: paying.account.merchant.id, now: timestamp(paying.clock.now()) },
+    payment_ref,
+  );
+  await recordOutcome(deps, paying.account.merchant, quick, held);
+  assert.equal((await shopper.state()).status, 'successful');
 });
 
 describe('a payment begins within half an hour and ends within a quarter more (D17)', () => {

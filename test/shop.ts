@@ -35,7 +35,7 @@ export async function startShop(): Promise<Shop> {
   const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) });
   // The browser's clock is the real one, and the page looks at it.
   const start = Temporal.Now.instant().toString();
-  const paying = await startPaying({ pageOrigins, log, start });
+  const paying = await startPaying({ pageOrigins, log, start, gatewayTimeoutMs: 50_000 });
   const { app, deps } = paying.service;
   const chunks: Buffer[] = [];
   app.server.on('connection', (socket) => {
@@ -94,7 +94,7 @@ export type Visit = {
   hold(when?: 'before' | 'after' | 'drop_before' | 'drop_after'): Promise<Hold>;
 };
 
-export type Hold = { reached(): Promise<void>; release(): Promise<void> };
+type Hold = { reached(): Promise<void>; release(): Promise<void> };
 
 export type VisitOptions = {
   /** What the checkout is at the end, when due work has been done. */
@@ -160,7 +160,7 @@ export function visitTest(
       viewport: { width: 390, height: 844 },
       ...options.browser,
     });
-    context.setDefaultTimeout(20_000);
+    context.setDefaultTimeout(30_000);
     const complaints: string[] = [];
     const requests: Visit['requests'] = [];
     context.on('weberror', (error) => complaints.push(error.error().message));
@@ -199,7 +199,8 @@ export function visitTest(
             method: 'POST',
             path: '/v1/payment_intents',
             key_contains: shopper.id,
-            ms: 14_000,
+            // Released long before; shorter than the service waits for the gateway.
+            ms: 45_000,
             // A client of the gateway repeats a request whose connection broke.
             times: isDrop ? 2 : 1,
           });
@@ -285,7 +286,8 @@ export function cardField(page: Page, name: 'Card number' | 'Expiry' | 'Security
     .getByRole('textbox', { name, exact: true });
 }
 
-export async function typeCard(page: Page, number: string): Promise<void> {
+/** As a person types it, digit by digit, or, where typing is not the point, at once. */
+export async function typeCard(page: Page, number: string, byKeys = false): Promise<void> {
   const entries = [
     ['Card number', number],
     ['Expiry', '1240'],
@@ -293,8 +295,8 @@ export async function typeCard(page: Page, number: string): Promise<void> {
   ] as const;
   for (const [name, text] of entries) {
     const field = cardField(page, name);
-    await field.clear();
-    await field.pressSequentially(text);
+    if (byKeys) await field.pressSequentially(text);
+    else await field.fill(text);
   }
 }
 

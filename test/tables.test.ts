@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
+import { callbackStatuses } from '../src/callbacks/callback.ts';
 import { checkoutStatuses } from '../src/checkouts/checkout.ts';
 import { openDatabase } from '../src/database/database.ts';
+import { instalmentStatuses } from '../src/instalments/instalment.ts';
 import { refundModes } from '../src/integrations/integration.ts';
+import { attemptStatuses } from '../src/payments/payment-attempt.ts';
 import { refundStatuses } from '../src/refunds/refund.ts';
 import { createTestDatabase, log } from './service.ts';
 
@@ -113,6 +116,11 @@ describe('a status in the code is a status in the database', () => {
   for (const [table, column, values] of [
     ['checkouts', 'status', checkoutStatuses],
     ['refund_requests', 'status', refundStatuses],
+    ['payment_attempts', 'status', attemptStatuses],
+    ['instalments', 'status', instalmentStatuses],
+    ['callbacks', 'status', callbackStatuses],
+    ['checkout_moves', 'from_status', ['received']],
+    ['checkout_moves', 'to_status', checkoutStatuses.filter((status) => status !== 'received')],
     ['integrations', 'refund_mode', refundModes],
     ['installation', 'environment', ['sandbox', 'production']],
     ['list_totals', 'list', ['checkouts', 'refund_requests']],
@@ -135,6 +143,13 @@ test('every row of business names its merchant, and so does the key it is found 
   }
 });
 
+/** A statement that copies each row of a table under another id, one column changed. */
+function again(table: string, change: string): string {
+  const other = "'00000000-0000-7000-8000-000000000002'";
+  return `create temp table copy on commit drop as select * from ${table};
+    update copy set id = ${other}, ${change}; insert into ${table} select * from copy`;
+}
+
 test('money and places in a list cannot be broken by a statement that forgets a rule', async () => {
   for (const [statement, constraint] of [
     ['update checkouts set amount = 0', /checkouts_amount_check/],
@@ -144,6 +159,28 @@ test('money and places in a list cannot be broken by a statement that forgets a 
     ['update refund_requests set amount = -1', /refund_requests_amount_check/],
     ["update refund_requests set status = 'declined'", /refund_requests_status_check/],
     ['update list_totals set total = -1', /list_totals_total_check/],
+    ['update merchants set clock_ahead_ms = -1', /merchants_clock_ahead_ms_check/],
+    ["update payment_attempts set status = 'failed'", /payment_attempts_status_check/],
+    ["update payment_attempts set status = 'declined'", /payment_attempts_check/],
+    ['update payment_attempts set due_at = null', /payment_attempts_check/],
+    ["update payment_attempts set status = 'authorised', due_at = null", /payment_attempts_check/],
+    [again('payment_attempts', 'number = 2'), /payment_attempts_in_flight/],
+    [
+      again('payment_attempts', 'number = 1'),
+      /payment_attempts_merchant_id_checkout_id_number_key/,
+    ],
+    [
+      `update payment_attempts set status = 'authorised', payment_ref = 'p', due_at = null;
+       ${again('payment_attempts', 'number = 2')}`,
+      /payment_attempts_outcome/,
+    ],
+    ['update instalments set amount = 0', /instalments_amount_check/],
+    ["update instalments set status = 'failed'", /instalments_status_check/],
+    [again('callbacks', "status = 'pending'"), /callbacks_merchant_id_checkout_id_key/],
+    [
+      "insert into checkout_moves select *, 'received', 'successful', '2026-11-15' from (select merchant_id, checkout_id from instalments) i; insert into checkout_moves select merchant_id, checkout_id, 'received', 'cancelled', at from checkout_moves",
+      /checkout_moves_pkey/,
+    ],
   ] as const) {
     await assert.rejects(onRows(statement), constraint);
   }
@@ -167,7 +204,12 @@ async function onRows(statement: string): Promise<void> {
         false, ${at}, ${at});
       insert into refund_requests (merchant_id, id, number, checkout_id, integration_id, status,
         amount, currency, signed, created_at)
-        values (${id}, ${id}, 1, ${id}, ${id}, 'requested', 1, 'ZAR', false, ${at})`);
+        values (${id}, ${id}, 1, ${id}, ${id}, 'requested', 1, 'ZAR', false, ${at});
+      insert into payment_attempts (merchant_id, id, checkout_id, number, status,
+        number_of_payments, amount, currency, created_at, due_at)
+        values (${id}, ${id}, ${id}, 1, 'starting', 1, 5, 'ZAR', ${at}, ${at});
+      insert into instalments values (${id}, ${id}, 1, 5, 'ZAR', ${at}, 'authorised');
+      insert into callbacks values (${id}, ${id}, ${id}, ${id}, 'n', '', 'pending', ${at})`);
     await client.query(statement);
   } finally {
     await client.query('rollback');

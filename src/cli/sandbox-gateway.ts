@@ -34,7 +34,9 @@ export async function withGateway<T>(
     const { config } = connection;
     const gateway = createStripeGateway(config.gateway ?? (await sandboxGateway(config)));
     const log = pino({ level: 'silent' });
-    return await work({ ...connection, gateway, log, baseUrl: config.baseUrl });
+    // A shopper whose bank asks is sent back to the running sandbox, whatever our own settings say.
+    const baseUrl = config.gateway ? config.baseUrl : (await readSandboxFile(config)).base_url;
+    return await work({ ...connection, gateway, log, baseUrl });
   });
 }
 

@@ -463,7 +463,10 @@ function isDataRefused(error: Stripe.errors.StripeInvalidRequestError): boolean 
   );
 }
 
+/** The request under this key has ended, and the key will never tell how. */
 function isRepeatedFailure(error: unknown): boolean {
+  // Sent before with another return address: by a process whose own address or master key differs.
+  if (error instanceof Stripe.errors.StripeIdempotencyError) return error.statusCode === 400;
   return (
     error instanceof Stripe.errors.StripeError &&
     (error.statusCode ?? 0) >= 500 &&

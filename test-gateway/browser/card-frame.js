@@ -245,9 +245,7 @@ function refused({ type, code: errorCode, decline_code, param }) {
         ? 'Check the card details: the bank did not recognise them.'
         : 'The card could not be checked. Try again.';
   if (field) {
-    show(field, {
-      message: decline_code === 'test_mode_live_card' ? 'Only test cards work here.' : message,
-    });
+    show(field, { message });
     field.input.focus();
   }
   return { type: type ?? 'api_error', code: errorCode, decline_code, message };
