@@ -229,7 +229,7 @@ function whyBuildWeb() {
   // comes with the rest of it, and only what serves the page cannot do without.
   if (!isWebMissed) {
     say(
-      `The payment page cannot be built here (${reason}; Vite is not installed). Build it before leaving out the development packages: \`npm ci && npm run build:web && npm prune --omit=dev\`.`,
+      `The payment page cannot be built here (${reason}; Vite is not installed). Build it before leaving out the development packages: \`node scripts/bootstrap.mjs && npm prune --omit=dev\`.`,
     );
   }
   isWebMissed = true;

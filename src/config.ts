@@ -196,7 +196,7 @@ function readGateway(
 ): StripeSettings | null {
   const secretKey = text('STRIPE_SECRET_KEY');
   if (secretKey === undefined && environment === 'sandbox') return null;
-  const url = text('TEST_GATEWAY_URL');
+  const url = text('TEST_GATEWAY_URL')?.replace(/\/+$/, '');
   return {
     environment,
     secretKey: secretKey ?? '',

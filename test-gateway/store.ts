@@ -1,3 +1,4 @@
+import { chmodSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type Stripe from 'stripe';
 
@@ -54,6 +55,8 @@ export type Store = ReturnType<typeof openStore>;
  */
 export function openStore(file: string) {
   const database = new DatabaseSync(file);
+  // Shoppers' names and addresses are in it.
+  if (file !== ':memory:') chmodSync(file, 0o600);
   database.exec(`
     pragma journal_mode = wal;
     pragma synchronous = full;

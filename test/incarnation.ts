@@ -13,6 +13,8 @@ import { log, testConfig } from './service.ts';
 // to the gateway waits until it is let go, so that a test decides in which order they happen and
 // between which two of them a process dies.
 
+const never = new Promise<never>(() => {});
+
 export type Step = { name: string; process: Incarnation; go(): void };
 
 export type Stage = ReturnType<typeof createStage>;
@@ -46,7 +48,7 @@ export function createStage() {
           waiting.push(step);
         });
       }
-      return await this.during(process, run);
+      return process.isAlive() ? await this.during(process, run) : never;
     },
     async during<T>(process: Incarnation, run: () => Promise<T>): Promise<T> {
       running.set(process, (running.get(process) ?? 0) + 1);
@@ -98,8 +100,6 @@ export type Incarnation = {
   kill(): void;
 };
 
-const never = new Promise<never>(() => {});
-
 export async function incarnate(
   stage: Stage,
   options: { databaseUrl: string; gatewayUrl: string; clock: Clock; gatewayTimeoutMs: number },
@@ -126,7 +126,7 @@ export async function incarnate(
     }
   }
   const step = <T>(name: string, run: () => Promise<T>): Promise<T> =>
-    mortal(() => stage.step(self, name, () => (alive ? run() : never)));
+    mortal(() => stage.step(self, name, run));
 
   const { pool } = deps.database;
   const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>;

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
 import { findViolations } from '../src/invariants.ts';
 import type { PayPage } from '../src/payments/pay-page.ts';
 import { recoverAttempts } from '../src/payments/recover-attempts.ts';
@@ -202,6 +203,7 @@ async function play(
     kills -= 1;
     // What it sent last may be under way, and may arrive.
     if (random() < 0.3) pick(steps).go();
+    await turn();
     process.kill();
     await assertWhole();
   };
@@ -215,8 +217,10 @@ async function play(
   };
 
   stage.free(false);
+  const begun = performance.now();
   for (;;) {
     await stage.quiet();
+    assert.ok(performance.now() - begun < 60_000, `${[...busy].join(' and ')} got no answer`);
     if (failures.length > 0) throw failures[0];
     const can: [weight: number, act: () => Promise<void>][] = stage.waiting.map((step) => [
       10,

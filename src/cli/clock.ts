@@ -1,4 +1,5 @@
 import { advanceClock, type ClockDeps, findNextEvent } from '../advance-clock.ts';
+import { readConfig } from '../config.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { merchantNow } from '../merchants/merchant.ts';
 import { OperatorError } from '../operators/operate.ts';
@@ -21,6 +22,7 @@ and when something falls due next.
   options: { merchant: { type: 'string' } },
   async run(context) {
     const id = required(context.values.merchant, 'merchant');
+    refuseProduction(context.env);
     const answer = await withSealing(context, async (connection) => {
       const { db } = connection.database;
       const merchant = isUuid(id) ? await findMerchant(db, id) : null;
@@ -55,6 +57,7 @@ Durations are 90m, 36h, 99d.
     if ((values.by === undefined) === (values['to-next-event'] !== true)) {
       throw new UsageError('Say either --by DURATION or --to-next-event.');
     }
+    refuseProduction(context.env);
     const wanted =
       values.by === undefined
         ? ('next event' as const)
@@ -66,6 +69,13 @@ Durations are 90m, 36h, 99d.
     context.print(answer, () => describe(terminal, answer));
   },
 });
+
+/** Before anything else is asked for: production has the real time, and no more to say. */
+function refuseProduction(env: NodeJS.ProcessEnv): void {
+  if (readConfig(env, 'command').environment === 'production') {
+    throw new OperatorError('Clocks belong to the sandbox: production has the real time.');
+  }
+}
 
 function describe(
   terminal: Terminal,
