@@ -67,14 +67,15 @@ export async function servePage(page: Page, response: ServerResponse): Promise<b
   if (method === 'POST') {
     const decision = new URLSearchParams(await page.readBody()).get('decision');
     if (decision !== 'approve' && decision !== 'decline' && decision !== 'close') {
-      html(response, 400, challengePage(intent));
+      html(response, 400, challengePage(context, intent));
       return true;
     }
     goBack(response, decide(context, id, secret, decision), decision);
     return true;
   }
   // Back in the browser's history, or opened twice: the answer was given already.
-  if (intent.object.status === 'requires_action') html(response, 200, challengePage(intent));
+  if (intent.object.status === 'requires_action')
+    html(response, 200, challengePage(context, intent));
   else goBack(response, intent, 'approve');
   return true;
 }
@@ -123,14 +124,16 @@ function goBack(
   response.end();
 }
 
-function challengePage({ object }: Kept<'payment_intent'>): string {
+function challengePage({ store }: Context, { object }: Kept<'payment_intent'>): string {
+  const last4 = store.find('payment_method', String(object.payment_method))?.object.card?.last4;
+  const card = last4 ? `your card ending ${escapeHtml(last4)}` : 'your card';
   const amount = new Intl.NumberFormat('en-ZA', {
     style: 'currency',
     currency: object.currency.toUpperCase(),
   }).format(object.amount / 100);
   return issuerPage(
     'Confirm your payment',
-    `<p>A shop asks to hold this amount on your card.</p>
+    `<p>A shop asks to hold this amount on ${card}.</p>
       <p class="amount">${escapeHtml(amount)}</p>
       <form method="post">
         <button class="main" name="decision" value="approve">Approve</button>

@@ -27,7 +27,7 @@ const stage = createStage();
 const cards = [
   visa,
   visa,
-  visa,
+  challengeCard,
   challengeCard,
   challengeCard,
   '4000000000000002',
@@ -114,6 +114,11 @@ async function play(
   /** Ends that a page told its shopper of. */
   const told = new Set<string>();
 
+  let events = 6 + Math.floor(random() * 18);
+  // Not every run has every trouble: most of what goes wrong late needs a good beginning.
+  let kills = pick([0, 0, 1, 1, 2, 3]);
+  let failings = pick([0, 0, 1, 2, 4]);
+
   const living = async (): Promise<Incarnation> => {
     const index = Math.floor(random() * 2);
     const process = processes[index];
@@ -138,12 +143,9 @@ async function play(
     const { status } = answer.json<PayPage>();
     note('answer', `${action} ${status}`);
     if (ends.includes(status)) told.add(status);
+    // What comes after the end is worth a look, not more.
+    if (ends.includes(status) || status === 'expired') events = Math.min(events, 3);
   };
-
-  let events = 6 + Math.floor(random() * 16);
-  // Not every run has every trouble: most of what goes wrong late needs a good beginning.
-  let kills = pick([0, 0, 1, 1, 2, 3]);
-  let failings = pick([0, 0, 1, 2, 4]);
 
   // Two tabs and a worker do one thing after another, each beside the others.
   const busy = new Set<string>();
@@ -161,8 +163,8 @@ async function play(
       note('pay', `${card} in ${body.number_of_payments}, ${tab}`);
       const card_token = await gateway.tokenFor(card);
       begin(tab, call(process, 'pay', { ...body, card_token }));
-    } else if (choice < 0.75) begin(tab, call(process, 'return'));
-    else if (choice < 0.9) begin(tab, call(process, 'state'));
+    } else if (choice < 0.72) begin(tab, call(process, 'return'));
+    else if (choice < 0.78) begin(tab, call(process, 'state'));
     else {
       note('cancel', tab);
       begin(tab, call(process, 'cancel', { number_of_payments: pick(terms) }));
@@ -175,7 +177,7 @@ async function play(
   };
   const bank = async () => {
     const urls = (await shopper.attempts()).flatMap(({ challenge_url }) => challenge_url ?? []);
-    const decision = pick(['approve', 'approve', 'decline', 'close'] as const);
+    const decision = pick(['approve', 'approve', 'approve', 'decline', 'close'] as const);
     const url = pick(urls);
     // Nobody is asked yet: that was no event.
     events += url === undefined ? 1 : 0;
@@ -238,13 +240,13 @@ async function play(
         },
       ]);
     };
-    if (kills > 0 && stage.waiting.length > 0) can.push([1, kill]);
+    if (kills > 0 && stage.waiting.length > 0) can.push([2, kill]);
     if (events > 0) {
       for (const tab of ['first tab', 'second tab']) {
         if (!busy.has(tab)) may(4, () => shop(tab));
       }
-      if (!busy.has('worker')) may(3, work);
-      may(3, bank);
+      if (!busy.has('worker')) may(2, work);
+      may(4, bank);
       if (failings > 0) may(1, fail);
       may(1, move);
     }

@@ -175,6 +175,25 @@ test('a shopper who turns away from the bank pays with another card, and the fir
   );
 });
 
+test('what the bank approved for a card that the shopper has turned away from is not the outcome, also when we are just hearing of it', async () => {
+  const shopper = await paying.shopper();
+  await shopper.pay(1, { card: challengeCard });
+  await shopper.decide('approve');
+  const path = '/v1/payment_intents/:id';
+  await paying.gateway.fault({ fault: 'latency_after', method: 'GET', path, ms: 60_000 });
+  const back = shopper.comeBack();
+  await until('the gateway to be asked', () => hasStruck(paying));
+  // The second tab still shows the challenge, and there the shopper takes another card.
+  assert.equal((await shopper.pay(3, { card: challengeCard })).status, 'challenge');
+  await paying.clearFaults();
+  assert.equal((await back).status, 'challenge');
+  assert.equal(await shopper.callback(), null);
+  await shopper.decide('approve');
+  assert.equal((await shopper.comeBack()).status, 'successful');
+  await paying.work();
+  assert.deepEqual(await shopper.live(), [50_000]);
+});
+
 test('who tries card after card comes to an end', async () => {
   const shopper = await paying.shopper();
   for (let tries = 0; tries < 20; tries += 1) {

@@ -35,10 +35,11 @@ and why the card was declined (null when it was not).
   },
   async run(context) {
     const challenge = oneOf(context.values.challenge, challenges, 'challenge');
-    const term = context.values.term && readInteger(context.values.term, 'term');
+    const { term } = context.values;
+    const wanted = term === undefined ? null : readInteger(term, 'term');
     const shopper = await openShopper(context);
     let page = await shopper.state();
-    const number_of_payments = term || page.number_of_payments;
+    const number_of_payments = wanted ?? page.number_of_payments;
     if (page.status === 'open') {
       page = await payOnce(shopper, page, number_of_payments, context.values.card);
     }

@@ -10,7 +10,7 @@ const brandLabel = document.getElementById('brand');
 let publishableKey = '';
 
 const brands = [
-  { name: 'Visa', pattern: /^4/, lengths: [13, 16, 19], groups: [4, 4, 4, 4, 3], code: 3 },
+  { name: 'Visa', pattern: /^4/, lengths: [16, 19], groups: [4, 4, 4, 4, 3], code: 3 },
   { name: 'Mastercard', pattern: /^(5[1-5]|2[2-7])/, lengths: [16], groups: [4, 4, 4, 4], code: 3 },
   { name: 'Amex', pattern: /^3[47]/, lengths: [15], groups: [4, 6, 5], code: 4 },
 ];

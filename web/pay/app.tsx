@@ -85,7 +85,7 @@ export function title({ page, returning }: View): string {
     open: 'Pay',
     paying: 'Asking your bank',
     challenge: 'Confirm at your bank',
-    expired: 'The time to pay is over',
+    expired: 'Link no longer usable',
     successful: returning ? 'Payment approved' : 'Already paid',
     cancelled: 'Payment cancelled',
     invalid_payload: 'Cannot be paid',

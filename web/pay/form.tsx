@@ -98,8 +98,8 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
             <path d="M4.5 7V5a3.5 3.5 0 0 1 7 0v2M3 7.5h10v6.5H3z" />
           </svg>
           <span>
-            Your card details go straight to the card processor. <bdi>{page.merchant_name}</bdi>{' '}
-            does not see them.
+            Your card details go straight to the card processor, not to{' '}
+            <bdi>{page.merchant_name}</bdi>.
           </span>
         </p>
       </section>
@@ -222,18 +222,31 @@ function Timeline({ plan, page }: { plan: Plan; page: PayPage }) {
 /** What went wrong, whether anything was charged, and what to do. */
 function Trouble({ view, page }: { view: View; page: PayPage }) {
   const place = useRef<HTMLDivElement>(null);
-  const words = isBusy(view) && view.activity !== 'lost' ? null : troubleWords(view, page);
-  const happened = words?.happened ?? null;
+  // While the next attempt is under way it is out of date, but it keeps its place: the button that
+  // was just pressed does not move.
+  const hidden = isBusy(view) && view.activity !== 'lost';
+  const last = useRef<ReturnType<typeof troubleWords>>(null);
+  if (!hidden) last.current = troubleWords(view, page);
+  const words = last.current;
+  const happened = hidden ? null : (words?.happened ?? null);
   // A shopper who reads by ear or has scrolled away is brought to it; not on the first showing,
-  // which the browser reads from the top.
-  const settled = useRef(false);
+  // which the browser reads from the top, and not away from a field that the frame points at.
+  const before = useRef<View['activity'] | null>(null);
   useEffect(() => {
-    if (settled.current && happened !== null) place.current?.focus();
-    settled.current = true;
+    const inField = before.current === 'checking' && view.problem === null;
+    if (before.current !== null && happened !== null && !inField) place.current?.focus();
   }, [happened]);
+  useEffect(() => {
+    before.current = view.activity;
+  }, [view.activity]);
   if (words === null) return null;
   return (
-    <div class={`notice ${words.tone}`} role="alert" tabIndex={-1} ref={place}>
+    <div
+      class={hidden ? `notice ${words.tone} hidden` : `notice ${words.tone}`}
+      role="alert"
+      tabIndex={-1}
+      ref={place}
+    >
       <p>
         <strong>{words.happened}</strong> {words.next}
       </p>

@@ -137,6 +137,7 @@ export function galleryStates(
     cancelled: { page: live, act: 'cancel', cancel: cancelled, sees: 'Payment cancelled' },
     'already-cancelled': { page: cancelled },
     expired: { page: { ...live, status: 'expired', return_url: shopUrl } },
+    'expired-test-mode': { page: { ...open, status: 'expired', return_url: shopUrl } },
     'cannot-be-paid': { page: { ...live, status: 'invalid_payload', return_url: shopUrl } },
     'unknown-link': { page: null },
     'card-form-missing': {

@@ -2,7 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { PayPage } from '../../src/payments/pay-page.ts';
 import { buttonWords, CancelButton } from './form.tsx';
 import type { Payment, View } from './payment.ts';
-import { findPlan, firstPayment, money } from './words.ts';
+import { findPlan, firstPayment, money, takenSentence } from './words.ts';
 
 // Everything that is not the form: one card with a sign, what happened, and what to do.
 
@@ -105,6 +105,7 @@ type SceneProps = { view: View; page: PayPage; payment: Payment | null };
 /** The ends: each says what became of the money first. */
 export function Outcome({ view, page }: { view: View; page: PayPage }) {
   const name = <bdi>{page.merchant_name}</bdi>;
+  const taken = takenSentence(findPlan(page, page.number_of_payments), page);
   switch (page.status) {
     case 'successful':
       return (
@@ -112,6 +113,7 @@ export function Outcome({ view, page }: { view: View; page: PayPage }) {
           sign="done"
           title={view.returning ? 'Payment approved' : 'This order is already paid'}
         >
+          {view.returning && taken !== null && <p class="taken">{taken}</p>}
           <p>
             {view.returning ? (
               <>Thank you. You are being taken back to {name}.</>
@@ -140,8 +142,11 @@ export function Outcome({ view, page }: { view: View; page: PayPage }) {
       );
     case 'expired':
       return (
-        <Card sign="late" title="The time to pay is over">
-          <p>Nothing was charged. To buy after all, go back to {name} and start again.</p>
+        <Card sign="late" title="This payment link can no longer be used">
+          <p>
+            It works for a limited time and a limited number of tries. Nothing was charged. To buy
+            after all, go back to {name} and start again.
+          </p>
           <ReturnLink page={page} />
         </Card>
       );

@@ -57,6 +57,13 @@ export function consentSentence(plan: Plan, page: PayPage): string | null {
   return `By paying you agree that this card is also charged ${what}, without asking you again.`;
 }
 
+/** What was taken just now, and when the next payment is; null when there is none. */
+export function takenSentence(plan: Plan, page: PayPage): string | null {
+  const [first, next] = plan.payments;
+  if (first === undefined || next === undefined) return null;
+  return `${money(first.amount, page)} today; next\u00a0payment\u00a0${on(next, page)}.`;
+}
+
 function on(payment: PlannedPayment, page: Money): string {
   // The parts of a date stay together on a line.
   return date(payment.due_on, page).replaceAll(' ', '\u00a0');
