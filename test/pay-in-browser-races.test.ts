@@ -309,11 +309,11 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
     await typeCard(page, visa);
     await visit.advance({ minutes: 31 });
     await payButton(page).click();
-    await heading(page, 'The time to pay is over').waitFor();
+    await heading(page, 'This payment link can no longer be used').waitFor();
     await page.getByText('Nothing was charged.').waitFor();
     await assertAttempts(visit, []);
     await page.goto(link);
-    await heading(page, 'The time to pay is over').waitFor();
+    await heading(page, 'This payment link can no longer be used').waitFor();
     await page.getByRole('link', { name: 'Return to Bean There' }).click();
     await landed(visit, page, cancel_url);
   });
@@ -340,7 +340,7 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
       await heading(page, 'Confirm your payment').waitFor();
       await visit.advance({ minutes: 46 });
       await answerBank(page, 'Approve');
-      await heading(page, 'The time to pay is over').waitFor();
+      await heading(page, 'This payment link can no longer be used').waitFor();
     },
   );
 

@@ -10,8 +10,9 @@ export type Plan = { number_of_payments: number; payments: PlannedPayment[] };
 export type PayPage = {
   /**
    * `open`: a shopper may pay. `paying`: an attempt is under way, here or in another tab.
-   * `challenge`: the shopper's bank wants to hear from them at `challenge_url`. `expired`: too
-   * late to begin. Otherwise the checkout's final status.
+   * `challenge`: the shopper's bank wants to hear from them at `challenge_url`. `expired`: nobody may
+   * begin to pay any more, for its age or after too many tries. Otherwise the checkout's final
+   * status.
    */
   status: 'open' | 'paying' | 'challenge' | 'expired' | Exclude<CheckoutStatus, 'received'>;
   /** Never in production. */
