@@ -35,7 +35,7 @@ module.exports = {
     {
       name: 'routes-are-registered-by-name',
       severity: 'error',
-      from: { pathNot: '^src/app[.]ts$' },
+      from: { path: '^src/', pathNot: '^src/app[.]ts$' },
       to: { path: '[.]routes[.]ts$' },
     },
     {

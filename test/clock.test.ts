@@ -23,8 +23,11 @@ before(async () => {
   tranche = commandLine(env, { clock: paying.clock });
 });
 after(async () => {
-  await assertSound(paying);
-  await paying.close();
+  try {
+    await assertSound(paying);
+  } finally {
+    await paying.close();
+  }
 });
 
 const show = ({ merchant }: Account) => tranche.json('clock', 'show', '--merchant', merchant.id);

@@ -24,8 +24,11 @@ before(async () => {
   paying = await startPaying();
 });
 after(async () => {
-  await assertSound(paying);
-  await paying.close();
+  try {
+    await assertSound(paying);
+  } finally {
+    await paying.close();
+  }
 });
 
 const shift = (time: string, duration: Temporal.DurationLike) =>
