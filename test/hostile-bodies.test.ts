@@ -503,7 +503,7 @@ describe('over a real connection', () => {
   test('a body in chunks is held to the same size', async () => {
     const piece = `8000\r\n${'x'.repeat(0x8000)}\r\n`;
     const [answer] = await exchange(
-      head('POST /api/checkouts HTTP/1.1', json, 'Transfer-Encoding: chunked'),
+      head('POST /api/checkouts HTTP/1.1', json, close, 'Transfer-Encoding: chunked'),
       ...Array<string>(9).fill(piece),
       '0\r\n\r\n',
     );
