@@ -1,8 +1,5 @@
-import { mkdtempSync, writeFileSync } from 'node:fs';
-import { tmpdir } from 'node:os';
-import { join } from 'node:path';
 import pg from 'pg';
-import { has, load, run } from './load.ts';
+import { has, load, run, writeScript } from './load.ts';
 import { type Account, createAccount, serve, signedCheckout, startDatabase } from './service.ts';
 
 const connections = 64;
@@ -92,8 +89,7 @@ async function bareInsertion(
   if (!has('pgbench')) {
     return { tool: 'pg client', run: (seconds) => insertWithClients(url, statement, seconds) };
   }
-  const script = join(mkdtempSync(join(tmpdir(), 'tranche-bench-')), 'insert.sql');
-  writeFileSync(script, `${statement.replaceAll(/\s+/g, ' ')};\n`);
+  const script = writeScript('insert.sql', `${statement.replaceAll(/\s+/g, ' ')};\n`);
   return {
     tool: 'pgbench',
     async run(seconds) {

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -47,6 +47,15 @@ export async function run(
   return stdout;
 }
 
+/** A script for a program to run, gone with us. */
+export function writeScript(name: string, text: string): string {
+  const folder = mkdtempSync(join(tmpdir(), 'tranche-bench-'));
+  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
+  const file = join(folder, name);
+  writeFileSync(file, text);
+  return file;
+}
+
 /** The same request again and again, from `connections` clients at once. */
 export async function load(
   request: Request,
@@ -61,11 +70,10 @@ async function loadWithWrk(
   request: Request,
   { connections, seconds }: { connections: number; seconds: number },
 ): Promise<Load> {
-  const script = join(mkdtempSync(join(tmpdir(), 'tranche-bench-')), 'request.lua');
   // For plain text Lua and JSON quote alike.
   const quote = JSON.stringify;
-  writeFileSync(
-    script,
+  const script = writeScript(
+    'request.lua',
     `wrk.method = ${quote(request.method)}
      wrk.body = ${request.body === undefined ? 'nil' : quote(request.body)}
      ${Object.entries(request.headers)
