@@ -33,6 +33,7 @@ export type Config = {
   trustProxy: boolean | number | string[];
   callbackAllow: AllowedRange[];
   logLevel: string;
+  alertWebhookUrl: string | null;
   /** Whose name the audit notes for changes by command. Null: the system's user. */
   operator: string | null;
 };
@@ -136,6 +137,11 @@ export function readConfig(
     problem('RATE_LIMIT_STORE is memory: that needs the embedded database and a single process.');
   }
 
+  const alertWebhookUrl = text('ALERT_WEBHOOK_URL') ?? null;
+  if (alertWebhookUrl !== null && !isAddress(alertWebhookUrl, /^https?:\/\//)) {
+    problem('ALERT_WEBHOOK_URL must be an http or https address.');
+  }
+
   const gateway = readGateway(environment, text);
   if (gateway && purpose === 'service') problems.push(...stripeProblems(gateway));
 
@@ -172,6 +178,7 @@ export function readConfig(
     trustProxy: readTrustProxy(text('TRUST_PROXY'), problem),
     callbackAllow,
     logLevel: choice('LOG_LEVEL', logLevels, 'info'),
+    alertWebhookUrl,
     operator: text('TRANCHE_OPERATOR') ?? null,
   };
   if (problems.length > 0) throw new BadSettings(problems);

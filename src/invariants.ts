@@ -130,11 +130,81 @@ export const invariants: Invariant[] = [
         or k.notify_url <> c.notify_url or k.integration_id <> c.integration_id`,
   },
   {
+    name: 'D1',
+    says: 'a delivered callback was answered with a 2xx in its run, and nothing else counts as delivered',
+    sql: `
+      select k.id, k.status, k.run
+      from callbacks k
+      where k.status = 'delivered' and not exists (
+        select 1 from callback_attempts a
+        where a.callback_id = k.id and a.merchant_id = k.merchant_id and a.run = k.run
+          and a.outcome = 'delivered')
+      union all
+      select callback_id, outcome, run from callback_attempts
+      where outcome = 'delivered' and response_status not between 200 and 299
+        or outcome = 'delivered' and response_status is null`,
+  },
+  {
+    name: 'D1',
+    says: 'every attempt of a callback is kept, at most 19 of them in a run',
+    sql: `
+      select k.id, k.attempts, k.run_attempts, count(a.id) as kept
+      from callbacks k left join callback_attempts a
+        on a.callback_id = k.id and a.merchant_id = k.merchant_id
+      group by k.id, k.merchant_id
+      having count(a.id) <> k.attempts or coalesce(max(a.number), 0) <> k.attempts
+        or count(a.id) filter (where a.run = k.run) <> k.run_attempts
+      union all
+      select callback_id, null, null, count(*)
+      from callback_attempts group by merchant_id, callback_id, run having count(*) > 19`,
+  },
+  {
+    name: 'D1',
+    says: 'attempts of a run are at least 10 minutes apart, however the one before ended',
+    sql: `
+      select callback_id, number, started_at, before
+      from (
+        select callback_id, number, trigger, started_at,
+          lag(started_at) over (partition by merchant_id, callback_id, run order by number) as before
+        from callback_attempts
+      ) a
+      where started_at < before + interval '10 minutes'`,
+  },
+  {
+    name: 'D1',
+    says: 'an exhausted callback had 19 attempts in its run, and the operator was told once for every such run',
+    sql: `
+      with runs as (
+        select merchant_id, callback_id, run, count(*) as attempts,
+          bool_or(outcome = 'delivered') as is_delivered
+        from callback_attempts group by merchant_id, callback_id, run
+      ), told as (
+        select merchant_id, substring(detail from '^Callback ([0-9a-f-]{36}) ') as callback_id,
+          count(*) as alerts
+        from alerts where kind = 'callback_exhausted' group by 1, 2
+      )
+      select k.id, k.status, k.run, coalesce(t.alerts, 0) as alerts,
+        count(r.run) filter (where r.attempts = 19 and not r.is_delivered) as exhausted_runs
+      from callbacks k
+      left join told t on t.merchant_id = k.merchant_id and t.callback_id = k.id::text
+      left join runs r on r.merchant_id = k.merchant_id and r.callback_id = k.id
+      where k.status = 'exhausted' or t.alerts > 0
+      group by k.id, k.merchant_id, t.alerts
+      having coalesce(t.alerts, 0)
+          > count(r.run) filter (where r.attempts = 19 and not r.is_delivered)
+        or k.status = 'exhausted' and (coalesce(t.alerts, 0) = 0 or k.run_attempts <> 19
+          or bool_or(r.is_delivered) filter (where r.run = k.run))`,
+  },
+  {
     name: 'D3',
     says: 'nothing due stays undone: no row is past its due time by more than a minute without a live lease',
     sql: `
       select a.id, a.status, a.due_at
-      from payment_attempts a join merchants m on m.id = a.merchant_id
+      from (
+        select merchant_id, id, status, due_at, leased_until from payment_attempts
+        union all
+        select merchant_id, id, status, due_at, leased_until from callbacks
+      ) a join merchants m on m.id = a.merchant_id
       where a.due_at < $1::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
           - interval '1 minute'
         and (a.leased_until is null or a.leased_until < $1::timestamptz)`,

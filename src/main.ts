@@ -1,4 +1,5 @@
 import { type AppDeps, buildApp } from './app.ts';
+import { type CallbackSenderOptions, createCallbackSender } from './callbacks/send-callback.ts';
 import { checkoutCommits } from './checkouts/create-checkout.ts';
 import type { Config, Role } from './config.ts';
 import { type Database, openDatabase } from './database/database.ts';
@@ -13,9 +14,9 @@ import { type Clock, systemClock } from './shared/clock.ts';
 import type { Logger } from './shared/logger.ts';
 import { type Random, systemRandom } from './shared/random.ts';
 import { createSealing } from './shared/sealing.ts';
-import { startWorker } from './worker.ts';
+import { startWorker, type WorkerDeps } from './worker.ts';
 
-export type Deps = AppDeps & { close(): Promise<void> };
+export type Deps = AppDeps & WorkerDeps & { close(): Promise<void> };
 
 /** Settings with nothing left open: there is a database, a master key, a place for the counts. */
 export type ReadyConfig = Config & {
@@ -28,7 +29,12 @@ export type ReadyConfig = Config & {
 export async function createDeps(
   config: ReadyConfig,
   log: Logger,
-  given: { clock?: Clock; random?: Random; maxConnections?: number } = {},
+  given: {
+    clock?: Clock;
+    random?: Random;
+    maxConnections?: number;
+    callbackSender?: CallbackSenderOptions;
+  } = {},
 ): Promise<Deps> {
   const clock = given.clock ?? systemClock;
   const random = given.random ?? systemRandom;
@@ -38,22 +44,30 @@ export async function createDeps(
   const base = { database, clock, random, log };
   const store = await openRateLimitStore(config, base);
   const commitCheckout = checkoutCommits(base);
+  const sender = createCallbackSender({
+    clock,
+    allowed: config.callbackAllow,
+    ...given.callbackSender,
+  });
   return {
     ...base,
     environment: config.environment,
     baseUrl: config.baseUrl,
     trustProxy: config.trustProxy,
     callbackAllow: config.callbackAllow,
+    alertWebhookUrl: config.alertWebhookUrl,
     sealing,
     gateway: createStripeGateway(config.gateway),
     metrics: createMetrics(),
     rateLimits: createRateLimits(store),
     callers: createCallers({ ...base, sealing }),
     commitCheckout,
+    sendCallback: sender.send,
     async close() {
       // Requests whose clients have gone may still be under way: they end before the database.
       await store.close?.();
       await commitCheckout.settled();
+      await sender.close();
       await database.close();
     },
   };

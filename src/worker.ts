@@ -1,21 +1,28 @@
+import { findNextDueCallback } from './callbacks/callback.sql.ts';
+import { deliverMerchantCallbacks } from './callbacks/deliver-callback.ts';
+import { deliverDueCallbacks } from './callbacks/deliver-due-callbacks.ts';
 import type { Handle } from './database/database.ts';
 import { deleteAnswersBefore } from './http/idempotency.sql.ts';
 import { answersCutoff } from './http/idempotency.ts';
 import { deleteEndedWindows } from './http/rate-limits.sql.ts';
 import type { Merchant } from './merchants/merchant.ts';
+import { type AlertDeps, postAlerts } from './operators/post-alerts.ts';
 import { findNextDueAttempt } from './payments/payment-attempt.sql.ts';
 import { recoverAttempts, recoverMerchantAttempts } from './payments/recover-attempts.ts';
 import type { PaymentDeps } from './payments/start-payment.ts';
 import { type Timestamp, timestamp } from './shared/clock.ts';
 
-export type WorkerDeps = PaymentDeps;
+export type WorkerDeps = PaymentDeps & AlertDeps;
 
 /** Work that comes due. Any number of workers may do it at once. */
 type DueWork = {
   name: string;
   pauseSeconds: number;
-  /** Does some of what is due and says how much; while there is some, it is asked again at once. */
-  run(deps: WorkerDeps): Promise<number>;
+  /**
+   * Does some of what is due and says how much; while there is some, it is asked again at once.
+   * Where it goes on for long, it ends what it has begun when the signal aborts.
+   */
+  run(deps: WorkerDeps, stopping: AbortSignal): Promise<number>;
 };
 
 /** Work that comes due on a merchant's clock, and can be done for one merchant alone. */
@@ -38,6 +45,18 @@ const dueWork: (DueWork & Partial<MerchantWork>)[] = [
     run: recoverAttempts,
     findNextDue: findNextDueAttempt,
     runFor: recoverMerchantAttempts,
+  },
+  {
+    name: 'deliver callbacks',
+    pauseSeconds: 0.5,
+    run: deliverDueCallbacks,
+    findNextDue: findNextDueCallback,
+    runFor: deliverMerchantCallbacks,
+  },
+  {
+    name: 'post alerts',
+    pauseSeconds: 5,
+    run: postAlerts,
   },
   {
     name: 'forget idempotency keys',
@@ -63,7 +82,7 @@ export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
   const loops = dueWork.map(async (work) => {
     while (!stopping.signal.aborted) {
       try {
-        while ((await work.run(deps)) > 0 && !stopping.signal.aborted);
+        while ((await work.run(deps, stopping.signal)) > 0 && !stopping.signal.aborted);
       } catch (error) {
         deps.log.error({ err: error, work: work.name }, 'due work failed');
       }

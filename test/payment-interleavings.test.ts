@@ -163,8 +163,8 @@ async function play(
       note('pay', `${card} in ${body.number_of_payments}, ${tab}`);
       const card_token = await gateway.tokenFor(card);
       begin(tab, call(process, 'pay', { ...body, card_token }));
-    } else if (choice < 0.8) begin(tab, call(process, 'return'));
-    else if (choice < 0.85) begin(tab, call(process, 'state'));
+    } else if (choice < 0.72) begin(tab, call(process, 'return'));
+    else if (choice < 0.78) begin(tab, call(process, 'state'));
     else {
       note('cancel', tab);
       begin(tab, call(process, 'cancel', { number_of_payments: pick(terms) }));
@@ -264,7 +264,7 @@ async function play(
         if (!busy.has(tab)) may(4, () => shop(tab));
       }
       if (!busy.has('worker')) may(2, work);
-      may(3, bank);
+      may(4, bank);
       if (failings > 0) may(1, fail);
       may(1, move);
     }

@@ -25,6 +25,7 @@ before(async () => {
 });
 after(async () => {
   try {
+    await paying.work();
     await assertSound(paying);
   } finally {
     await paying.close();

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import type { FastifyInstance } from 'fastify';
+import { deliverDueCallbacks } from '../src/callbacks/deliver-due-callbacks.ts';
+import type { CallbackSenderOptions } from '../src/callbacks/send-callback.ts';
 import { paymentToken } from '../src/checkouts/payment-token.ts';
 import { findViolations } from '../src/invariants.ts';
 import type { PayPage } from '../src/payments/pay-page.ts';
@@ -15,6 +17,7 @@ import {
   secretKey,
   startGateway,
 } from './gateway.ts';
+import { type Receiver, startReceiver } from './receiver.ts';
 import {
   type Account,
   type Answer,
@@ -40,6 +43,8 @@ export type Paying = {
   gateway: GatewayUnderTest;
   clock: ReturnType<typeof movableClock>;
   account: Account;
+  /** Where callbacks go, unless a checkout says otherwise. */
+  receiver: Receiver;
   /** A new checkout and the shopper who has its link. */
   shopper(changes?: object, account?: Account): Promise<Shopper>;
   /** A shopper of a checkout that exists, perhaps in front of another process. */
@@ -61,22 +66,28 @@ export async function startPaying(
     start?: string;
     /** Whose pages may show the card frame. */
     pageOrigins?: string[];
+    callbackSender?: CallbackSenderOptions;
   } = {},
 ): Promise<Paying> {
   const gateway = await startGateway({ pageOrigins: options.pageOrigins ?? [] });
+  const receiver = await startReceiver();
   const clock = movableClock(options.start);
   const service = await startService({
     clock,
     env: { ...gatewayEnv(gateway), ...options.env },
     ...(options.gatewayTimeoutMs !== undefined && { gatewayTimeoutMs: options.gatewayTimeoutMs }),
     ...(options.log && { log: options.log }),
+    ...(options.callbackSender && { callbackSender: options.callbackSender }),
   });
   const account = await createAccount(service);
   const open: Paying['open'] = (id, owner = account, app = service.app) =>
     shopperOf({ service, gateway, app }, owner.merchant.id, id);
   async function work(): Promise<void> {
-    for (let round = 0; (await recoverAttempts(service.deps)) > 0; round += 1) {
+    for (let round = 0; ; round += 1) {
       assert.ok(round < 100, 'due work comes to an end');
+      const settled = await recoverAttempts(service.deps);
+      const delivered = await deliverDueCallbacks(service.deps);
+      if (settled + delivered === 0) break;
     }
   }
   return {
@@ -84,10 +95,12 @@ export async function startPaying(
     gateway,
     clock,
     account,
+    receiver,
     open,
     work,
     async shopper(changes = {}, owner = account) {
-      return open(await createCheckout(service, owner, changes), owner);
+      const notify_url = `${receiver.url}/callback`;
+      return open(await createCheckout(service, owner, { notify_url, ...changes }), owner);
     },
     async pass(until) {
       const target =
@@ -97,7 +110,9 @@ export async function startPaying(
       for (;;) {
         await work();
         const { rows } = await service.deps.database.pool.query<{ due_at: string }>(
-          'select min(due_at) as due_at from payment_attempts where due_at > $1 and due_at <= $2',
+          `select min(due_at) as due_at from (
+             select due_at from payment_attempts union all select due_at from callbacks) due
+           where due_at > $1 and due_at <= $2`,
           [timestamp(clock.now()), timestamp(target)],
         );
         clock.set(rows[0]?.due_at ?? target.toString());
@@ -110,6 +125,7 @@ export async function startPaying(
     async close() {
       await service.close();
       await gateway.close();
+      await receiver.close();
     },
   };
 }

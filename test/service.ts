@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import pg from 'pg';
 import { pino } from 'pino';
 import { buildApp } from '../src/app.ts';
+import type { CallbackSenderOptions, Resolve } from '../src/callbacks/send-callback.ts';
 import { completeCheckout } from '../src/checkouts/end-checkout.ts';
 import { readConfig } from '../src/config.ts';
 import { openDatabase } from '../src/database/database.ts';
@@ -135,6 +136,11 @@ export function testConfig(
   return { ...config, databaseUrl, rateLimitStore, gateway: config.gateway };
 }
 
+/** No test asks the network for a name: a callback to one fails at once unless a test answers. */
+const resolveNowhere: Resolve = async (hostname) => {
+  throw Object.assign(new Error(`${hostname} is nowhere`), { code: 'ENOTFOUND' });
+};
+
 /** The whole service in this process, on a database of its own unless one is given. */
 export async function startService(
   options: {
@@ -142,6 +148,7 @@ export async function startService(
     env?: NodeJS.ProcessEnv;
     databaseUrl?: string;
     rateLimitStore?: ReadyConfig['rateLimitStore'];
+    callbackSender?: CallbackSenderOptions;
     /** How long the gateway is waited for, when not as in production. */
     gatewayTimeoutMs?: number;
     log?: Logger;
@@ -151,11 +158,10 @@ export async function startService(
   const databaseUrl = options.databaseUrl ?? own?.url ?? '';
   const config = testConfig(databaseUrl, options.env, options.rateLimitStore);
   if (options.gatewayTimeoutMs !== undefined) config.gateway.timeoutMs = options.gatewayTimeoutMs;
-  const deps = await createDeps(
-    config,
-    options.log ?? log,
-    options.clock ? { clock: options.clock } : {},
-  );
+  const deps = await createDeps(config, options.log ?? log, {
+    ...(options.clock && { clock: options.clock }),
+    callbackSender: { resolve: resolveNowhere, ...options.callbackSender },
+  });
   const app = buildApp(deps);
   await app.ready();
   return {

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
-import { callbackStatuses } from '../src/callbacks/callback.ts';
+import { attemptOutcomes, callbackStatuses, callbackTriggers } from '../src/callbacks/callback.ts';
 import { checkoutStatuses } from '../src/checkouts/checkout.ts';
 import { openDatabase } from '../src/database/database.ts';
 import { instalmentStatuses } from '../src/instalments/instalment.ts';
@@ -119,6 +119,8 @@ describe('a status in the code is a status in the database', () => {
     ['payment_attempts', 'status', attemptStatuses],
     ['instalments', 'status', instalmentStatuses],
     ['callbacks', 'status', callbackStatuses],
+    ['callback_attempts', 'trigger', callbackTriggers],
+    ['callback_attempts', 'outcome', attemptOutcomes],
     ['checkout_moves', 'from_status', ['received']],
     ['checkout_moves', 'to_status', checkoutStatuses.filter((status) => status !== 'received')],
     ['integrations', 'refund_mode', refundModes],
@@ -176,7 +178,21 @@ test('money and places in a list cannot be broken by a statement that forgets a 
     ],
     ['update instalments set amount = 0', /instalments_amount_check/],
     ["update instalments set status = 'failed'", /instalments_status_check/],
-    [again('callbacks', "status = 'pending'"), /callbacks_merchant_id_checkout_id_key/],
+    [
+      `insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
+         status, created_at, due_at)
+       select merchant_id, gen_random_uuid(), checkout_id, integration_id, notify_url, payload,
+         status, created_at, due_at from callbacks`,
+      /callbacks_merchant_id_checkout_id_key/,
+    ],
+    ['update callbacks set due_at = null', /callbacks_check/],
+    ["update callbacks set status = 'delivered'", /callbacks_check/],
+    ["update callback_attempts set outcome = 'failed'", /callback_attempts_check/],
+    [`update callback_attempts set finished_at = started_at`, /callback_attempts_check/],
+    [
+      'update callback_attempts set response_body = convert_to(repeat($$x$$, 65537), $$UTF8$$)',
+      /callback_attempts_response_body_check/,
+    ],
     [
       "insert into checkout_moves select *, 'received', 'successful', '2026-11-15' from (select merchant_id, checkout_id from instalments) i; insert into checkout_moves select merchant_id, checkout_id, 'received', 'cancelled', at from checkout_moves",
       /checkout_moves_pkey/,
@@ -209,7 +225,12 @@ async function onRows(statement: string): Promise<void> {
         number_of_payments, amount, currency, created_at, due_at)
         values (${id}, ${id}, ${id}, 1, 'starting', 1, 5, 'ZAR', ${at}, ${at});
       insert into instalments values (${id}, ${id}, 1, 5, 'ZAR', ${at}, 'authorised');
-      insert into callbacks values (${id}, ${id}, ${id}, ${id}, 'n', '', 'pending', ${at})`);
+      insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
+        status, created_at, due_at)
+        values (${id}, ${id}, ${id}, ${id}, 'n', '', 'pending', ${at}, ${at});
+      insert into callback_attempts (merchant_id, id, callback_id, number, run, trigger, started_at,
+        outcome, request_headers)
+        values (${id}, ${id}, ${id}, 1, 1, 'first', ${at}, 'unknown', '{}')`);
     await client.query(statement);
   } finally {
     await client.query('rollback');

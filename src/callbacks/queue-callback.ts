@@ -1,9 +1,9 @@
 import type { Checkout } from '../checkouts/checkout.ts';
 import type { Handle } from '../database/database.ts';
-import type { Timestamp } from '../shared/clock.ts';
+import { secondsAfter, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 import { insertCallback } from './callback.sql.ts';
-import { callbackPayload } from './callback.ts';
+import { callbackPayload, leaseSeconds } from './callback.ts';
 
 /** Writes what the merchant will be told, in the transaction of the outcome that it tells. */
 export async function queueCallback(
@@ -21,5 +21,14 @@ export async function queueCallback(
     payload: callbackPayload(checkout),
     status: 'pending',
     created_at,
+    // Whoever ended the checkout delivers it at once; if it dies, others do so a little later.
+    due_at: timestamp(secondsAfter(Temporal.Instant.from(created_at), leaseSeconds)),
+    attempts: 0,
+    run: 1,
+    run_attempts: 0,
+    redirect_url: null,
+    delivered_at: null,
+    lease: null,
+    leased_until: null,
   });
 }

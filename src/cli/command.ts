@@ -35,6 +35,8 @@ type Definition<O extends ParseArgsOptionsConfig> = {
   help: string;
   /** What the positional arguments are called in messages. All are required. */
   positionals?: string[];
+  /** What may follow them. */
+  optionalPositionals?: string[];
   /** Those of `parseArgs`; --json and --help are understood by every command. */
   options: O;
   /** False where there is no answer to print: the command runs until it is stopped. */

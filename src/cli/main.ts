@@ -3,6 +3,8 @@ import manifest from '../../package.json' with { type: 'json' };
 import { FateUnknown } from '../database/transaction.ts';
 import { type Clock, systemClock } from '../shared/clock.ts';
 import { type Random, systemRandom } from '../shared/random.ts';
+import { alerts } from './alerts.ts';
+import { callbacks } from './callbacks.ts';
 import { clock } from './clock.ts';
 import { type Command, type CommandGroup, UsageError } from './command.ts';
 import { database } from './database.ts';
@@ -23,6 +25,8 @@ const entries: (Command | CommandGroup)[] = [
   serve,
   merchants,
   integrations,
+  callbacks,
+  alerts,
   keys,
   database,
 ];
@@ -166,7 +170,7 @@ function checkPositionals(command: Command, given: string[]): void {
   if (missing >= 0) {
     throw new UsageError(`${names[missing]} is missing.\n${usageOf(command)}`);
   }
-  const surplus = given[names.length];
+  const surplus = given[names.length + (command.optionalPositionals?.length ?? 0)];
   if (surplus !== undefined) {
     throw new UsageError(`"${surplus}" is one argument too many.\n${usageOf(command)}`);
   }

@@ -1,10 +1,11 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
+import type { DeliveryDeps } from '../callbacks/deliver-callback.ts';
 import { type Config, testGatewayAt } from '../config.ts';
 import type { StripeSettings } from '../gateway/settings.ts';
 import type { IntegrationDeps } from '../integrations/create-integration.ts';
 import { OperatorError } from '../operators/operate.ts';
-import type { PaymentDeps } from '../payments/start-payment.ts';
+import type { WorkerDeps } from '../worker.ts';
 import type { Context } from './command.ts';
 import { type Connection, withSealing } from './connect.ts';
 
@@ -23,20 +24,37 @@ export async function readSandboxFile(config: Config): Promise<SandboxFile> {
   }
 }
 
-/** Everything that payments need, for a command that does a sandbox's work itself. */
-export async function withGateway<T>(
+/** Everything that delivering callbacks needs, for a command that does so itself. */
+export async function withDelivery<T>(
   context: Context,
-  work: (deps: Connection & IntegrationDeps & PaymentDeps) => Promise<T>,
+  work: (deps: Connection & IntegrationDeps & DeliveryDeps) => Promise<T>,
 ): Promise<T> {
   return await withSealing(context, async (connection) => {
     const { pino } = await import('pino');
+    const { createCallbackSender } = await import('../callbacks/send-callback.ts');
+    const { clock, config } = connection;
+    const sender = createCallbackSender({ clock, allowed: config.callbackAllow });
+    try {
+      const log = pino({ level: 'silent' });
+      return await work({ ...connection, log, sendCallback: sender.send });
+    } finally {
+      await sender.close();
+    }
+  });
+}
+
+/** The same with the gateway, for a command that does a sandbox's work itself. */
+export async function withGateway<T>(
+  context: Context,
+  work: (deps: Connection & IntegrationDeps & WorkerDeps) => Promise<T>,
+): Promise<T> {
+  return await withDelivery(context, async (deps) => {
     const { createStripeGateway } = await import('../gateway/stripe.ts');
-    const { config } = connection;
+    const { config } = deps;
     const gateway = createStripeGateway(config.gateway ?? (await sandboxGateway(config)));
-    const log = pino({ level: 'silent' });
     // A shopper whose bank asks is sent back to the running sandbox, whatever our own settings say.
     const baseUrl = config.gateway ? config.baseUrl : (await readSandboxFile(config)).base_url;
-    return await work({ ...connection, gateway, log, baseUrl });
+    return await work({ ...deps, gateway, baseUrl, alertWebhookUrl: config.alertWebhookUrl });
   });
 }
 

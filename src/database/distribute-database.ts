@@ -29,6 +29,8 @@ export const distribution = [
   { table: 'instalments', by: 'merchant_id', beside: 'list_totals' },
   { table: 'stored_cards', by: 'merchant_id', beside: 'list_totals' },
   { table: 'callbacks', by: 'merchant_id', beside: 'list_totals' },
+  { table: 'callback_attempts', by: 'merchant_id', beside: 'list_totals' },
+  { table: 'destinations', by: 'merchant_id', beside: 'list_totals' },
   { table: 'checkout_moves', by: 'merchant_id', beside: 'list_totals' },
   { table: 'idempotency_keys', by: 'integration_id', beside: null },
   { table: 'rate_limits', by: 'key', beside: null },

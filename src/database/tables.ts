@@ -1,5 +1,9 @@
 import type { ColumnType, Generated, JSONColumnType } from 'kysely';
-import type { CallbackStatus } from '../callbacks/callback.ts';
+import type {
+  AttemptOutcome as AttemptOutcomeName,
+  CallbackStatus,
+  CallbackTrigger as CallbackTriggerName,
+} from '../callbacks/callback.ts';
 import type { CheckoutStatus, Customer, LineItem } from '../checkouts/checkout.ts';
 import type { DeclineReason } from '../gateway/gateway.ts';
 import type { InstalmentStatus } from '../instalments/instalment.ts';
@@ -12,6 +16,9 @@ import type { Timestamp } from '../shared/clock.ts';
 
 /** Written once, never updated. */
 type Fixed<T> = ColumnType<T, T, never>;
+
+type ReceivedHeaders = Record<string, string | string[]>;
+type Timings = Record<string, number>;
 
 export type Tables = {
   installation: {
@@ -174,6 +181,35 @@ export type Tables = {
     payload: Fixed<Buffer>;
     status: CallbackStatus;
     created_at: Fixed<Timestamp>;
+    due_at: Timestamp | null;
+    attempts: Generated<number>;
+    run: Generated<number>;
+    run_attempts: Generated<number>;
+    host: ColumnType<string, never, never>;
+    redirect_url: string | null;
+    delivered_at: Timestamp | null;
+    lease: string | null;
+    leased_until: Timestamp | null;
+  };
+  callback_attempts: {
+    merchant_id: Fixed<string>;
+    id: Fixed<string>;
+    callback_id: Fixed<string>;
+    number: Fixed<number>;
+    run: Fixed<number>;
+    trigger: Fixed<CallbackTriggerName>;
+    operator: Fixed<string | null>;
+    started_at: Fixed<Timestamp>;
+    finished_at: Timestamp | null;
+    outcome: AttemptOutcomeName;
+    reason: string | null;
+    request_headers: JSONColumnType<Record<string, string>, string, never>;
+    address: string | null;
+    tls_version: string | null;
+    response_status: number | null;
+    response_headers: JSONColumnType<ReceivedHeaders | null, string | null, string | null>;
+    response_body: Buffer | null;
+    timings: JSONColumnType<Timings | null, string | null, string | null>;
   };
   checkout_moves: {
     merchant_id: Fixed<string>;
@@ -197,5 +233,14 @@ export type Tables = {
     integration_id: Fixed<string | null>;
     merchant_id: Fixed<string | null>;
     detail: Fixed<string>;
+    posted_at: Timestamp | null;
+    tries: Generated<number>;
+    due_at: Timestamp | null;
+  };
+  destinations: {
+    merchant_id: Fixed<string>;
+    host: Fixed<string>;
+    failures: number;
+    alerted: boolean;
   };
 };

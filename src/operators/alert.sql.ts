@@ -8,8 +8,61 @@ export type Alert = {
   integration_id: string | null;
   merchant_id: string | null;
   detail: string;
+  posted_at: Timestamp | null;
+  tries: number;
+  due_at: Timestamp | null;
 };
 
 export async function insertAlert(db: Handle, alert: Alert): Promise<void> {
   await db.insertInto('alerts').values(alert).execute();
+}
+
+export async function listAlerts(db: Handle, most: number): Promise<Alert[]> {
+  return await db
+    .selectFrom('alerts')
+    .selectAll()
+    .orderBy('at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(most)
+    .execute();
+}
+
+/** Takes some alerts in hand that are to be posted, until `until`. */
+export async function claimDueAlerts(
+  db: Handle,
+  now: Timestamp,
+  until: Timestamp,
+  most: number,
+): Promise<Alert[]> {
+  return await db
+    .updateTable('alerts')
+    .set({ due_at: until })
+    .where('id', 'in', (from) =>
+      from
+        .selectFrom('alerts')
+        .select('id')
+        .where('due_at', '<=', now)
+        .orderBy('due_at')
+        .limit(most)
+        .forUpdate()
+        .skipLocked(),
+    )
+    .returningAll()
+    .execute();
+}
+
+export async function moveAlertPosted(db: Handle, id: string, posted_at: Timestamp): Promise<void> {
+  await db.updateTable('alerts').set({ posted_at, due_at: null }).where('id', '=', id).execute();
+}
+
+export async function moveAlertPutOff(
+  db: Handle,
+  id: string,
+  due_at: Timestamp | null,
+): Promise<void> {
+  await db
+    .updateTable('alerts')
+    .set((set) => ({ due_at, tries: set('tries', '+', 1) }))
+    .where('id', '=', id)
+    .execute();
 }

@@ -11,13 +11,17 @@ export async function raiseAlert(
   db: Handle,
   alert: { kind: string; integration_id?: string; merchant_id?: string; detail: string },
 ): Promise<void> {
+  const at = timestamp(deps.clock.now());
   const row = {
     id: deps.random.uuid(),
-    at: timestamp(deps.clock.now()),
+    at,
     kind: alert.kind,
     integration_id: alert.integration_id ?? null,
     merchant_id: alert.merchant_id ?? null,
     detail: alert.detail,
+    posted_at: null,
+    tries: 0,
+    due_at: at,
   };
   await insertAlert(db, row);
   deps.log.warn({ alert: row }, 'alert');

@@ -1,11 +1,10 @@
 import assert from 'node:assert/strict';
+import { type DeliveryDeps, deliverFirst } from '../callbacks/deliver-callback.ts';
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import { cancelCheckout } from '../checkouts/end-checkout.ts';
-import type { Database } from '../database/database.ts';
 import { transaction } from '../database/transaction.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
-import { type Clock, timestamp } from '../shared/clock.ts';
-import type { Random } from '../shared/random.ts';
+import { timestamp } from '../shared/clock.ts';
 import { listAttempts, moveInFlightToVoiding } from './payment-attempt.sql.ts';
 import { isInFlight } from './payment-attempt.ts';
 import { isOpen } from './start-payment.ts';
@@ -16,7 +15,7 @@ import { isOpen } from './start-payment.ts';
  * it can also be called off.
  */
 export async function cancelPayment(
-  deps: { database: Database; clock: Clock; random: Random },
+  deps: DeliveryDeps,
   merchant: Merchant,
   key: { merchant_id: string; id: string },
   number_of_payments: number,
@@ -32,4 +31,5 @@ export async function cancelPayment(
     assert(cancelled, 'the checkout is received and locked');
     await moveInFlightToVoiding(db, key.merchant_id, key.id, timestamp(now));
   });
+  await deliverFirst(deps, merchant, key.id);
 }

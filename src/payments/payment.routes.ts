@@ -1,4 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { findCheckoutCallback } from '../callbacks/callback.sql.ts';
+import type { Callback } from '../callbacks/callback.ts';
 import { findCheckout } from '../checkouts/checkout.sql.ts';
 import { type Checkout, paymentUrlMinutes } from '../checkouts/checkout.ts';
 import { checkoutOfToken } from '../checkouts/payment-token.ts';
@@ -21,7 +23,12 @@ import { type PaymentDeps, startPayment } from './start-payment.ts';
 
 export type PaymentRouteDeps = PaymentDeps & { environment: Environment };
 
-type Opened = { merchant: Merchant; checkout: Checkout; attempts: PaymentAttempt[] };
+type Opened = {
+  merchant: Merchant;
+  checkout: Checkout;
+  attempts: PaymentAttempt[];
+  callback: Callback | null;
+};
 
 /** The hosted page and what it calls. The token in the address is all that a shopper has. */
 export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps): Promise<void> {
@@ -91,7 +98,12 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
       const checkout = await findCheckout(db, key.merchant_id, key.id);
       const merchant = checkout && (await findMerchant(db, key.merchant_id));
       if (!merchant) return null;
-      return { merchant, checkout, attempts: await listAttempts(db, key.merchant_id, key.id) };
+      const callback =
+        checkout.completed_at === null
+          ? null
+          : await findCheckoutCallback(db, key.merchant_id, key.id);
+      const attempts = await listAttempts(db, key.merchant_id, key.id);
+      return { merchant, checkout, attempts, callback };
     });
   }
 
@@ -101,8 +113,8 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     return opened;
   }
 
-  function present({ merchant, checkout, attempts }: Opened): PayPage {
-    return presentPage(deps, merchant, checkout, attempts);
+  function present({ merchant, checkout, attempts, callback }: Opened): PayPage {
+    return presentPage(deps, merchant, checkout, attempts, callback);
   }
 
   function sendPage(reply: FastifyReply, request: FastifyRequest, page: PayPage | null) {

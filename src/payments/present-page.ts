@@ -1,9 +1,10 @@
+import type { Callback } from '../callbacks/callback.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { planPayments } from '../instalments/instalment.ts';
 import type { Environment } from '../integrations/integration.ts';
 import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
-import type { Clock } from '../shared/clock.ts';
+import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { PayPage } from './pay-page.ts';
 import { isInFlight, type PaymentAttempt } from './payment-attempt.ts';
 import { isOpen, mayTryAgain } from './start-payment.ts';
@@ -17,13 +18,15 @@ export function presentPage(
   merchant: Merchant,
   checkout: Checkout,
   attempts: PaymentAttempt[],
+  callback: Callback | null,
 ): PayPage {
   const now = merchantNow(deps.clock, merchant);
   const purchaseDate =
     checkout.completed_at === null ? now : Temporal.Instant.from(checkout.completed_at);
   const inFlight = attempts.find(isInFlight);
   const [latest] = attempts;
-  const status = statusOf(checkout, attempts, inFlight, now);
+  const isTelling = callback !== null && isFirstUnderWay(callback, timestamp(deps.clock.now()));
+  const status = isTelling ? 'paying' : statusOf(checkout, attempts, inFlight, now);
   return {
     status,
     test_mode: deps.environment === 'sandbox',
@@ -45,11 +48,21 @@ export function presentPage(
       checkout.number_of_payments ?? latest?.number_of_payments ?? (checkout.terms[0] as number),
     decline: status === 'open' && latest ? declineOf(latest) : null,
     challenge_url: status === 'challenge' ? (inFlight?.challenge_url ?? null) : null,
-    return_url: returnUrl(checkout, status),
+    return_url: callback?.redirect_url ?? returnUrl(checkout, status),
     expires_at: checkout.expires_at,
     card_entry: deps.gateway.cardEntry,
     consent_version: consentVersion,
   };
+}
+
+/** The merchant is being told: only its answer says where the shopper goes. */
+function isFirstUnderWay(callback: Callback, now: Timestamp): boolean {
+  return (
+    callback.status === 'pending' &&
+    callback.attempts <= 1 &&
+    callback.leased_until !== null &&
+    callback.leased_until > now
+  );
 }
 
 function statusOf(

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { type DeliveryDeps, deliverFirst } from '../callbacks/deliver-callback.ts';
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
 import { transaction } from '../database/transaction.ts';
@@ -6,8 +7,6 @@ import { OutcomeUnknown } from '../gateway/gateway.ts';
 import { planPayments } from '../instalments/instalment.ts';
 import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { secondsAfter, timestamp } from '../shared/clock.ts';
-import type { Logger } from '../shared/logger.ts';
-import type { Random } from '../shared/random.ts';
 import { type AskDeps, askGateway, cardTokenContext } from './ask-gateway.ts';
 import type { PayRequest } from './pay-page.ts';
 import {
@@ -19,7 +18,7 @@ import {
 import { leaseSeconds, nextLook, type PaymentAttempt } from './payment-attempt.ts';
 import { recordOutcome } from './record-outcome.ts';
 
-export type PaymentDeps = AskDeps & { random: Random; log: Logger };
+export type PaymentDeps = AskDeps & DeliveryDeps;
 
 /**
  * A shopper pays. The attempt is written before the gateway hears of it, so that whatever happens
@@ -47,6 +46,7 @@ export async function settleAttempt(
 ): Promise<void> {
   try {
     await recordOutcome(deps, merchant, attempt, await askGateway(deps, merchant, attempt));
+    await deliverFirst(deps, merchant, attempt.checkout_id);
   } catch (error) {
     const about = { err: error, attempt_id: attempt.id };
     if (error instanceof OutcomeUnknown) {

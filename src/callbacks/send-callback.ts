@@ -1,0 +1,284 @@
+import { subscribe } from 'node:diagnostics_channel';
+import { type LookupAddress, lookup } from 'node:dns';
+import { isIP, type LookupFunction, type Socket } from 'node:net';
+import type { TLSSocket } from 'node:tls';
+import { promisify } from 'node:util';
+import { Agent, buildConnector, type Dispatcher, errors, request } from 'undici';
+import type { Clock } from '../shared/clock.ts';
+import { type AllowedRange, explainBadNotifyUrl, isReachable } from './destination.ts';
+
+/**
+ * What became of one exchange with a receiver. `reason` says why it does not count as delivered.
+ * `timings` are milliseconds: of each phase that this exchange went through, and in total.
+ */
+export type Exchange = {
+  delivered: boolean;
+  reason: string | null;
+  address: string | null;
+  tls_version: string | null;
+  status: number | null;
+  headers: Record<string, string | string[]> | null;
+  body: Buffer | null;
+  /** The answer was longer than what is read of it. */
+  truncated: boolean;
+  timings: Partial<Record<Phase | 'first_byte' | 'total', number>>;
+};
+
+type Phase = 'dns' | 'connect' | 'tls';
+
+export type SendCallback = (message: {
+  url: string;
+  headers: Record<string, string>;
+  body: Buffer;
+}) => Promise<Exchange>;
+
+export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
+
+export type CallbackSenderOptions = {
+  resolve?: Resolve;
+  /** Certificates to trust instead of the system's: for tests with an authority of their own. */
+  authorities?: string[];
+  /** Shorter than in production: for tests that wait for it. */
+  deadlineMilliseconds?: number;
+};
+
+/** One deadline for the whole exchange, the answer's body included (D25). */
+const wholeMilliseconds = 10_000;
+const mostBodyBytes = 64 * 1024;
+const mostHeaderBytes = 16 * 1024;
+
+const resolveName: Resolve = async (hostname) =>
+  await promisify(lookup)(hostname, { all: true, verbatim: true });
+
+class Blocked extends Error {}
+class Unresolved extends Error {}
+
+/** How a connection came about, or how far it got. */
+type Connection = {
+  phases: Partial<Record<Phase, number>>;
+  address: string | null;
+  tls_version: string | null;
+  isUsed: boolean;
+};
+
+const connections = new WeakMap<object, Connection>();
+
+// An answer does not say over which socket it came, and connections are used again. What is told
+// about every request that is written says so; ours is known by its body.
+const onSent = new WeakMap<object, (socket: Socket) => void>();
+subscribe('undici:client:sendHeaders', (message) => {
+  const { request, socket } = message as { request: { body: object }; socket: Socket };
+  onSent.get(request.body)?.(socket);
+});
+
+/**
+ * Posts callbacks to addresses that merchants chose, which is to say to anybody. Names are resolved
+ * by us and every address that one has must be allowed; the socket goes to one of these and is
+ * looked at again. Redirects are not followed, nothing is decompressed, proxies of the environment
+ * are not asked.
+ */
+export function createCallbackSender(
+  deps: { clock: Clock; allowed: AllowedRange[] } & CallbackSenderOptions,
+): { send: SendCallback; close(): Promise<void> } {
+  const resolve = deps.resolve ?? resolveName;
+  const deadlineMilliseconds = deps.deadlineMilliseconds ?? wholeMilliseconds;
+
+  const stopwatch = () => {
+    const start = deps.clock.monotonic();
+    return () => Math.round((deps.clock.monotonic() - start) * 10) / 10;
+  };
+
+  async function findAddresses(hostname: string): Promise<LookupAddress[]> {
+    const found = await resolve(hostname).catch((error) => {
+      throw new Unresolved('', { cause: error });
+    });
+    if (found.length === 0) throw new Unresolved();
+    // One forbidden address among good ones is a trap, not an accident.
+    if (!found.every(({ address }) => isReachable(address, deps.allowed))) throw new Blocked();
+    return found;
+  }
+
+  const connect: buildConnector.connector = (options, callback) => {
+    const elapsed = stopwatch();
+    const connection: Connection = { phases: {}, address: null, tls_version: null, isUsed: false };
+    const { phases } = connection;
+    const sinceLast = () => {
+      const sum = Object.values(phases).reduce((total, one) => total + one, 0);
+      return Math.round((elapsed() - sum) * 10) / 10;
+    };
+    const fail = (error: Error) => {
+      connections.set(error, connection);
+      callback(error, null);
+    };
+    const hostname = options.hostname.replace(/^\[|\]$/g, '');
+    const isLiteral = isIP(hostname) !== 0;
+    // Nobody looks up a literal address, so nothing below would see it before the socket opens.
+    if (isLiteral && !isReachable(hostname, deps.allowed)) return fail(new Blocked());
+
+    const lookUp: LookupFunction = (_hostname, { all }, done) => {
+      findAddresses(hostname).then(
+        (found) => {
+          phases.dns = sinceLast();
+          const [first] = found as [LookupAddress];
+          if (all) done(null, found);
+          else done(null, first.address, first.family);
+        },
+        (error) => done(error, ''),
+      );
+    };
+    const connectTo = buildConnector({
+      timeout: deadlineMilliseconds / 2,
+      allowH2: false,
+      maxCachedSessions: 0,
+      lookup: lookUp,
+      autoSelectFamily: true,
+      ...(deps.authorities && { ca: deps.authorities }),
+    });
+    const opening = connectTo({ ...options, hostname }, (...[error, socket]) => {
+      if (error) {
+        const isSlow = error instanceof errors.ConnectTimeoutError;
+        return fail(isSlow && !isLiteral && phases.dns === undefined ? new Unresolved() : error);
+      }
+      // A name may have been bound anew between the look-up and now: this is who it is.
+      if (!isReachable(socket.remoteAddress ?? '', deps.allowed)) {
+        socket.destroy();
+        return fail(new Blocked());
+      }
+      if ('getProtocol' in socket) {
+        phases.tls = sinceLast();
+        connection.tls_version = (socket as TLSSocket).getProtocol();
+      }
+      connections.set(socket, connection);
+      return callback(null, socket);
+    }) as unknown as Socket;
+    // Before whoever writes the request hears of it.
+    opening.prependOnceListener('connect', () => {
+      phases.connect = sinceLast();
+      connection.address = opening.remoteAddress ?? null;
+    });
+  };
+
+  const agent = new Agent({
+    connect,
+    pipelining: 1,
+    maxHeaderSize: mostHeaderBytes,
+    // Shorter than servers keep theirs: one that closes under a callback fails it.
+    keepAliveTimeout: 1_000,
+    keepAliveMaxTimeout: 1_000,
+    headersTimeout: deadlineMilliseconds,
+    bodyTimeout: deadlineMilliseconds,
+  });
+
+  async function send(message: Parameters<SendCallback>[0]): Promise<Exchange> {
+    const elapsed = stopwatch();
+    const exchange: Exchange = {
+      delivered: false,
+      reason: null,
+      address: null,
+      tls_version: null,
+      status: null,
+      headers: null,
+      body: null,
+      truncated: false,
+      timings: {},
+    };
+    const finish = (reason: string | null): Exchange => {
+      exchange.timings.total = elapsed();
+      return { ...exchange, delivered: reason === null, reason };
+    };
+    const note = ({ phases, address, tls_version, isUsed }: Connection) => {
+      exchange.address = address;
+      exchange.tls_version = tls_version;
+      if (!isUsed) Object.assign(exchange.timings, phases);
+    };
+    if (!URL.canParse(message.url) || explainBadNotifyUrl(message.url, deps.allowed) !== null) {
+      return finish('blocked_address');
+    }
+    let isSent = false;
+    // The same bytes, in an object that only this exchange has.
+    const body = message.body.subarray();
+    onSent.set(body, (socket) => {
+      isSent = true;
+      const connection = connections.get(socket);
+      if (!connection) return;
+      note(connection);
+      connection.isUsed = true;
+    });
+    const deadline = AbortSignal.timeout(deadlineMilliseconds);
+    const chunks: Buffer[] = [];
+    try {
+      const response = await request(message.url, {
+        method: 'POST',
+        headers: message.headers,
+        body,
+        dispatcher: agent,
+        signal: deadline,
+      });
+      exchange.timings.first_byte = elapsed();
+      exchange.status = response.statusCode;
+      exchange.headers = readHeaders(response.headers);
+      exchange.truncated = await readBody(response, chunks);
+      exchange.body = joined(chunks);
+      const isSuccess = response.statusCode >= 200 && response.statusCode < 300;
+      return finish(isSuccess ? null : `http_${response.statusCode}`);
+    } catch (error) {
+      if (exchange.status !== null) exchange.body = joined(chunks);
+      const connection = connections.get(error as Error);
+      if (connection) note(connection);
+      return finish(deadline.aborted ? 'timeout' : reasonOf(error, isSent));
+    }
+  }
+
+  return { send, close: () => agent.destroy() };
+}
+
+/** At most so much, and whether there was more; the rest is not waited for. */
+async function readBody(response: Dispatcher.ResponseData, chunks: Buffer[]): Promise<boolean> {
+  let length = 0;
+  for await (const chunk of response.body) {
+    chunks.push(chunk);
+    length += chunk.length;
+    if (length > mostBodyBytes) return true;
+  }
+  return false;
+}
+
+const joined = (chunks: Buffer[]) => Buffer.concat(chunks).subarray(0, mostBodyBytes);
+
+function readHeaders(
+  headers: Record<string, string | string[] | undefined>,
+): Record<string, string | string[]> {
+  return Object.fromEntries(
+    Object.entries(headers).flatMap(([name, value]) =>
+      value === undefined ? [] : [[name, value]],
+    ),
+  );
+}
+
+const tlsCodes =
+  /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO|HOSTNAME_MISMATCH|ERR_OSSL)/;
+
+function reasonOf(error: unknown, isSent: boolean): string {
+  const { code = '', cause } = error as { code?: string; cause?: unknown };
+  if (error instanceof Blocked) return 'blocked_address';
+  if (error instanceof Unresolved) return 'dns';
+  if (error instanceof errors.HeadersOverflowError) return 'response_too_large';
+  if (
+    error instanceof errors.HeadersTimeoutError ||
+    error instanceof errors.BodyTimeoutError ||
+    error instanceof errors.ConnectTimeoutError
+  ) {
+    return 'timeout';
+  }
+  // We are stopping, and nobody waits for the answer any more.
+  if (error instanceof errors.ClientDestroyedError || error instanceof errors.ClientClosedError) {
+    return 'interrupted';
+  }
+  // Beside what the parser refuses, a switch of protocols that nobody asked for.
+  if (error instanceof errors.HTTPParserError || code === 'ERR_ASSERTION')
+    return 'invalid_response';
+  if (isSent) return 'connection_closed';
+  if (tlsCodes.test(code)) return 'tls';
+  if (cause !== undefined && cause !== error) return reasonOf(cause, isSent);
+  return 'connect';
+}

@@ -1,0 +1,205 @@
+import {
+  findCallback,
+  findCallbackMerchant,
+  listCallbackAttempts,
+  listCallbacks,
+} from '../callbacks/callback.sql.ts';
+import { type Callback, type CallbackAttempt, callbackStatuses } from '../callbacks/callback.ts';
+import type { DeliveryDeps } from '../callbacks/deliver-callback.ts';
+import { retriggerCallback } from '../callbacks/retrigger-callback.ts';
+import { OperatorError } from '../operators/operate.ts';
+import { isUuid } from '../shared/uuid.ts';
+import { type CommandGroup, command, oneOf, required, UsageError } from './command.ts';
+import { withMigrated } from './connect.ts';
+import { withDelivery } from './sandbox-gateway.ts';
+import { fields, showTime, type Terminal, table } from './terminal.ts';
+
+const most = 100;
+
+const list = command({
+  name: 'callbacks list',
+  summary: 'callbacks, the newest first',
+  usage: ['[--status exhausted|pending|delivered] [--merchant ID]'],
+  help: `Lists up to ${most} callbacks. The exhausted ones were given up after 19 attempts and wait
+for somebody to look at them.
+
+  tranche callbacks list --status exhausted`,
+  options: { status: { type: 'string' }, merchant: { type: 'string' } },
+  async run(context) {
+    const { status, merchant } = context.values;
+    const filter = {
+      ...(status !== undefined && { status: oneOf(status, callbackStatuses, 'status') }),
+      ...(merchant !== undefined && { merchant_id: mustBeId(merchant, 'merchant') }),
+    };
+    const rows = await withMigrated(context, ({ database }) =>
+      listCallbacks(database.db, filter, most),
+    );
+    context.print({ data: rows.map(present) }, () =>
+      rows.length === 0
+        ? 'There are none.'
+        : table(
+            context.terminal,
+            ['ID', 'Status', 'Attempts', 'To'],
+            rows.map((row) => [row.id, row.status, String(row.attempts), row.notify_url]),
+            'To',
+          ),
+    );
+  },
+});
+
+const show = command({
+  name: 'callbacks show',
+  summary: 'one callback with all its attempts',
+  usage: ['ID'],
+  help: `Shows what a merchant was, or will be, told, and what became of every attempt.
+
+  tranche callbacks show 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
+  positionals: ['ID'],
+  options: {},
+  async run(context) {
+    const [id = ''] = context.positionals;
+    const { callback, attempts } = await withMigrated(context, async ({ database: { db } }) => {
+      const merchant_id = isUuid(id) ? await findCallbackMerchant(db, id) : null;
+      const callback = merchant_id && (await findCallback(db, { merchant_id, id }));
+      if (!callback) throw new OperatorError(`There is no callback ${id}.`);
+      return { callback, attempts: await listCallbackAttempts(db, callback) };
+    });
+    const payload = callback.payload.toString('utf8');
+    context.print({ ...present(callback), payload, attempts: attempts.map(presentAttempt) }, () =>
+      describe(context.terminal, callback, payload, attempts),
+    );
+  },
+});
+
+const retry = command({
+  name: 'callbacks retry',
+  summary: 'deliver now, and retry anew if that fails',
+  usage: ['ID', '--status exhausted --merchant ID [--dry-run]'],
+  help: `Delivers one callback at once and begins a new run of retries if that fails; or all
+exhausted ones of a merchant, one after another. --dry-run only says which.
+
+  tranche callbacks retry --status exhausted --merchant 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
+  optionalPositionals: ['ID'],
+  options: {
+    status: { type: 'string' },
+    merchant: { type: 'string' },
+    'dry-run': { type: 'boolean' },
+  },
+  async run(context) {
+    const [id] = context.positionals;
+    const { status, merchant, 'dry-run': dryRun } = context.values;
+    if ((id === undefined) === (status === undefined)) {
+      throw new UsageError('Say either a callback ID or --status exhausted --merchant ID.');
+    }
+    if (id !== undefined && (merchant !== undefined || dryRun)) {
+      throw new UsageError('--merchant and --dry-run go with --status exhausted, not with an ID.');
+    }
+    if (id !== undefined) {
+      const callback = await withDelivery(context, (deps) =>
+        retriggerCallback(deps, deps.operator, id),
+      );
+      context.print(present(callback), () =>
+        fields(context.terminal, [['Status', callback.status]]),
+      );
+      return;
+    }
+    oneOf(status ?? '', ['exhausted'] as const, 'status');
+    const merchant_id = mustBeId(required(merchant, 'merchant'), 'merchant');
+    const done = await withDelivery(context, async (deps) => {
+      const { db } = deps.database;
+      const exhausted = await listCallbacks(db, { status: 'exhausted', merchant_id }, 10_000);
+      if (dryRun) return exhausted.map((row) => ({ id: row.id, status: row.status }));
+      const results: { id: string; status: string }[] = [];
+      for (const [index, row] of exhausted.entries()) {
+        context.terminal.progress(`${index} of ${exhausted.length} delivered`);
+        results.push({ id: row.id, status: await retrigger(deps, row.id) });
+      }
+      context.terminal.endProgress();
+      return results;
+    });
+    context.print({ data: done }, () =>
+      done.length === 0
+        ? 'There are none.'
+        : table(
+            context.terminal,
+            ['ID', 'Status'],
+            done.map((row) => [row.id, row.status]),
+          ),
+    );
+  },
+});
+
+/** One that somebody else delivers meanwhile is no reason to leave the others. */
+async function retrigger(deps: DeliveryDeps & { operator: string }, id: string): Promise<string> {
+  try {
+    return (await retriggerCallback(deps, deps.operator, id)).status;
+  } catch (error) {
+    if (error instanceof OperatorError) return 'in other hands';
+    throw error;
+  }
+}
+
+function mustBeId(text: string, option: string): string {
+  if (!isUuid(text)) throw new UsageError(`--${option} is "${text}" and must be an ID.`);
+  return text;
+}
+
+function present(callback: Omit<Callback, 'payload'>) {
+  const { id, merchant_id, checkout_id, status, notify_url, attempts } = callback;
+  const { created_at, due_at, delivered_at, redirect_url } = callback;
+  return {
+    id,
+    merchant_id,
+    checkout_id,
+    status,
+    notify_url,
+    attempts,
+    created_at,
+    due_at,
+    delivered_at,
+    redirect_url,
+  };
+}
+
+function presentAttempt(attempt: CallbackAttempt) {
+  const { merchant_id, callback_id, response_body, ...rest } = attempt;
+  return { ...rest, response_body: response_body?.toString('utf8') ?? null };
+}
+
+function describe(
+  terminal: Terminal,
+  callback: Callback,
+  payload: string,
+  attempts: CallbackAttempt[],
+): string {
+  return [
+    fields(terminal, [
+      ['ID', callback.id],
+      ['Checkout', callback.checkout_id],
+      ['Status', callback.status],
+      ['To', callback.notify_url],
+      ['Says', payload],
+      ['Next attempt', callback.due_at === null ? 'none' : showTime(callback.due_at)],
+    ]),
+    attempts.length === 0
+      ? 'No attempt was made yet.'
+      : table(
+          terminal,
+          ['#', 'When', 'Trigger', 'Outcome', 'Reason'],
+          attempts.map((one) => [
+            String(one.number),
+            showTime(one.started_at),
+            one.operator === null ? one.trigger : `${one.trigger} ${one.operator}`,
+            one.outcome,
+            one.reason ?? '',
+          ]),
+          'Reason',
+        ),
+  ].join('\n\n');
+}
+
+export const callbacks: CommandGroup = {
+  name: 'callbacks',
+  summary: 'what merchants are told of outcomes',
+  commands: [list, show, retry],
+};

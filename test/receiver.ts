@@ -1,0 +1,87 @@
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+// A merchant's receiver, with nothing but what comes with Node: what a shop has to write.
+
+/** What was received, byte for byte. */
+export type Received = {
+  path: string;
+  headers: http.IncomingHttpHeaders;
+  raw: Buffer;
+  at: number;
+};
+
+export type Reply = {
+  status?: number;
+  headers?: Record<string, string>;
+  body?: string | Buffer;
+};
+
+export type Answering = (
+  received: Received,
+  count: number,
+) => Reply | 'hang' | 'close' | Promise<Reply | 'hang' | 'close'>;
+
+export type Receiver = {
+  url: string;
+  received: Received[];
+  /** What was received at a path. */
+  at(path: string): Received[];
+  answer: Answering;
+  close(): Promise<void>;
+};
+
+/** Takes everything with a 200 until told otherwise. */
+export async function startReceiver(answer: Answering = () => ({})): Promise<Receiver> {
+  const server = http.createServer((request, response) => {
+    const chunks: Buffer[] = [];
+    request.on('data', (chunk) => chunks.push(chunk));
+    request.on('end', async () => {
+      const received = {
+        path: request.url ?? '',
+        headers: request.headers,
+        raw: Buffer.concat(chunks),
+        at: performance.now(),
+      };
+      receiver.received.push(received);
+      const count = receiver.at(received.path).length;
+      const reply = await receiver.answer(received, count);
+      if (reply === 'hang') return;
+      if (reply === 'close') return void request.socket.destroy();
+      response.writeHead(reply.status ?? 200, reply.headers).end(reply.body ?? '');
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const receiver: Receiver = {
+    url: `http://127.0.0.1:${port}`,
+    received: [],
+    at: (path) => receiver.received.filter((one) => one.path === path),
+    answer,
+    close: () =>
+      new Promise((resolve) => {
+        server.close(() => resolve());
+        server.closeAllConnections();
+      }),
+  };
+  return receiver;
+}
+
+function equal(one: Buffer, other: Buffer): boolean {
+  return one.length === other.length && timingSafeEqual(one, other);
+}
+
+/** Authentication, rule 8: over the raw bytes, in constant time. */
+export function isSigned({ headers, raw }: Received, signingKey: string): boolean {
+  const given = Buffer.from(String(headers['x-signature'] ?? ''), 'base64');
+  return equal(given, createHmac('sha512', signingKey).update(raw).digest());
+}
+
+/** Standard Webhooks: what is signed has an id and a time, so that it cannot be played again. */
+export function isSignedStandardly({ headers, raw }: Received, signingKey: string): boolean {
+  const [version, given = ''] = String(headers['webhook-signature'] ?? '').split(',');
+  const prefix = `${headers['webhook-id']}.${headers['webhook-timestamp']}.`;
+  const expected = createHmac('sha256', signingKey).update(prefix).update(raw).digest();
+  return version === 'v1' && equal(Buffer.from(given, 'base64'), expected);
+}
