@@ -105,11 +105,11 @@ describe('callbacks show', () => {
     const [lost] = await told(1, 'exhausted');
     assert.ok(lost);
     const shown = await tranche.json('callbacks', 'show', lost.id);
-    assert.deepEqual(Object.keys(shown), [...members, 'payload', 'attempts_made']);
+    assert.deepEqual(Object.keys(shown), [...members, 'payload', 'history']);
     assert.equal(shown.payload, lost.payload.toString());
     assert.equal(shown.attempts, 19);
-    assert.equal(shown.attempts_made.length, 19);
-    const [first] = shown.attempts_made;
+    assert.equal(shown.history.length, 19);
+    const [first] = shown.history;
     assert.deepEqual(
       {
         number: first.number,

@@ -65,7 +65,7 @@ const show = command({
       return { callback, attempts: await listCallbackAttempts(db, callback) };
     });
     const payload = callback.payload.toString('utf8');
-    context.print({ ...present(callback), payload, attempts: attempts.map(presentAttempt) }, () =>
+    context.print({ ...present(callback), payload, history: attempts.map(presentAttempt) }, () =>
       describe(context.terminal, callback, payload, attempts),
     );
   },
