@@ -19,6 +19,8 @@ export async function noteDestination(
   callback: { merchant_id: string; integration_id: string; notify_url: string },
   reason: string | null,
 ): Promise<void> {
+  // What was not the receiver's fault says nothing of it.
+  if (reason === 'no_signing_key' || reason === 'interrupted') return;
   const { host } = new URL(callback.notify_url);
   if (reason === null) {
     await clearFailures(db, callback.merchant_id, host);
