@@ -47,11 +47,14 @@ export async function run(
   return stdout;
 }
 
+const scripts = mkdtempSync(join(tmpdir(), 'tranche-bench-'));
+process.on('exit', () => rmSync(scripts, { recursive: true, force: true }));
+let number = 0;
+
 /** A script for a program to run, gone with us. */
 export function writeScript(name: string, text: string): string {
-  const folder = mkdtempSync(join(tmpdir(), 'tranche-bench-'));
-  process.on('exit', () => rmSync(folder, { recursive: true, force: true }));
-  const file = join(folder, name);
+  const file = join(scripts, `${number}-${name}`);
+  number += 1;
   writeFileSync(file, text);
   return file;
 }

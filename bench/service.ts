@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import { chmodSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { readConfig } from '../src/config.ts';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/database/embedded.ts';
@@ -94,8 +95,8 @@ export async function serve(
   port: number,
 ): Promise<RunningService> {
   const child = spawn(
-    process.execPath,
-    ['src/cli/main.ts', 'serve', '--processes', String(processes), '--role', 'web'],
+    fileURLToPath(new URL('../bin/tranche', import.meta.url)),
+    ['serve', '--processes', String(processes), '--role', 'web'],
     {
       cwd: new URL('..', import.meta.url),
       env: {
