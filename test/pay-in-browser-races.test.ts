@@ -437,9 +437,11 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
       async (visit) => {
         const { page, success_url } = visit;
         const hold = await visit.hold(when);
+        // Listened for before it can come.
+        const answered = page.waitForResponse(/\/pay$/);
         await pay(page, visa, 3);
         await hold.reached();
-        await page.waitForResponse(/\/pay$/);
+        await answered;
         await asking(page).waitFor();
         assert.equal(await payButton(page).count(), 0);
         await visit.advance({ seconds: 10 });
