@@ -1,3 +1,4 @@
+import { findNextDue } from './database/due-work.sql.ts';
 import { transaction } from './database/transaction.ts';
 import { rememberedMilliseconds } from './integrations/callers.ts';
 import type { Environment } from './integrations/integration.ts';
@@ -75,7 +76,7 @@ export async function findNextEvent(
   merchant_id: string,
 ): Promise<Timestamp | null> {
   const dues = await Promise.all(
-    merchantWork.map((work) => work.findNextDue(deps.database.db, merchant_id)),
+    merchantWork.map((work) => findNextDue(deps.database.db, work.due, merchant_id)),
   );
   return dues.filter((due) => due !== null).sort()[0] ?? null;
 }

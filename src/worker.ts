@@ -1,21 +1,21 @@
-import { findNextDueCallback } from './callbacks/callback.sql.ts';
+import { dueCallbacks } from './callbacks/callback.sql.ts';
 import { deliverMerchantCallbacks } from './callbacks/deliver-callback.ts';
 import { deliverDueCallbacks } from './callbacks/deliver-due-callbacks.ts';
-import type { Handle } from './database/database.ts';
+import type { AnyDueWork } from './database/due-work.sql.ts';
 import { deleteAnswersBefore } from './http/idempotency.sql.ts';
 import { answersCutoff } from './http/idempotency.ts';
 import { deleteEndedWindows } from './http/rate-limits.sql.ts';
 import type { Merchant } from './merchants/merchant.ts';
 import { type AlertDeps, postAlerts } from './operators/post-alerts.ts';
-import { findNextDueAttempt } from './payments/payment-attempt.sql.ts';
+import { dueAttempts } from './payments/payment-attempt.sql.ts';
 import { recoverAttempts, recoverMerchantAttempts } from './payments/recover-attempts.ts';
 import type { PaymentDeps } from './payments/start-payment.ts';
-import { type Timestamp, timestamp } from './shared/clock.ts';
+import { timestamp } from './shared/clock.ts';
 
 export type WorkerDeps = PaymentDeps & AlertDeps;
 
 /** Work that comes due. Any number of workers may do it at once. */
-type DueWork = {
+type Work = {
   name: string;
   pauseSeconds: number;
   /**
@@ -27,7 +27,7 @@ type DueWork = {
 
 /** Work that comes due on a merchant's clock, and can be done for one merchant alone. */
 export type MerchantWork = {
-  findNextDue(db: Handle, merchant_id: string): Promise<Timestamp | null>;
+  due: AnyDueWork;
   runFor(deps: WorkerDeps, merchant: Merchant): Promise<number>;
 };
 
@@ -38,19 +38,19 @@ async function untilDone(run: () => Promise<number>): Promise<number> {
   return (await run()) === handful ? handful : 0;
 }
 
-const dueWork: (DueWork & Partial<MerchantWork>)[] = [
+const dueWork: (Work & Partial<MerchantWork>)[] = [
   {
     name: 'settle payment attempts',
     pauseSeconds: 0.5,
     run: recoverAttempts,
-    findNextDue: findNextDueAttempt,
+    due: dueAttempts,
     runFor: recoverMerchantAttempts,
   },
   {
     name: 'deliver callbacks',
     pauseSeconds: 0.5,
     run: deliverDueCallbacks,
-    findNextDue: findNextDueCallback,
+    due: dueCallbacks(),
     runFor: deliverMerchantCallbacks,
   },
   {
@@ -72,8 +72,8 @@ const dueWork: (DueWork & Partial<MerchantWork>)[] = [
   },
 ];
 
-export const merchantWork: MerchantWork[] = dueWork.flatMap(({ findNextDue, runFor }) =>
-  findNextDue && runFor ? [{ findNextDue, runFor }] : [],
+export const merchantWork: MerchantWork[] = dueWork.flatMap(({ due, runFor }) =>
+  due && runFor ? [{ due, runFor }] : [],
 );
 
 /** Runs until it is stopped; a failure is logged and tried again after the pause. */

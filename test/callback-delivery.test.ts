@@ -3,10 +3,11 @@ import { randomUUID } from 'node:crypto';
 import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { moveRetriggered } from '../src/callbacks/callback.sql.ts';
-import type { CallbackAttempt } from '../src/callbacks/callback.ts';
-import { claimDue, deliverFirst, newLease } from '../src/callbacks/deliver-callback.ts';
+import { type CallbackAttempt, leaseSeconds } from '../src/callbacks/callback.ts';
+import { claimCallbacks, deliverFirst } from '../src/callbacks/deliver-callback.ts';
 import { deliverDueCallbacks } from '../src/callbacks/deliver-due-callbacks.ts';
 import { retriggerCallback } from '../src/callbacks/retrigger-callback.ts';
+import { newLease } from '../src/database/due-work.sql.ts';
 import { revokeIntegration } from '../src/integrations/revoke-integration.ts';
 import { rotateCredential } from '../src/integrations/rotate-credential.ts';
 import { OperatorError } from '../src/operators/operate.ts';
@@ -535,7 +536,10 @@ describe('an operator delivers again', () => {
     const { url, received } = place((_, count) => ({ status: count === 1 ? 500 : 200 }));
     const { read } = await cancelled(url);
     const { id, merchant_id } = await read();
-    const claim = { ...newLease(service.deps), due_at: paying.clock.now().toString() };
+    const claim = {
+      ...newLease(service.deps, leaseSeconds),
+      due_at: paying.clock.now().toString(),
+    };
     assert.ok(await moveRetriggered(service.deps.database.db, { merchant_id, id }, claim));
     await deliverDueCallbacks(service.deps);
     assert.equal(received().length, 1, 'as long as somebody may be at it');
@@ -822,7 +826,7 @@ describe('a crash leaves a trace and loses nothing', () => {
     const [id = ''] = await queueCallbacks(service, paying.account, [url]);
     paying.clock.advance({ seconds: 15 });
     const { merchant } = paying.account;
-    assert.equal((await claimDue(service.deps, merchant, { except: [] }, 8)).length, 1);
+    assert.equal((await claimCallbacks(service.deps, merchant, { except: [] }, 8)).length, 1);
     paying.clock.advance({ milliseconds: 14_999 });
     await deliverDueCallbacks(service.deps);
     assert.equal(received().length, 0);

@@ -1,5 +1,6 @@
 import { sql, type Updateable } from 'kysely';
 import type { Handle } from '../database/database.ts';
+import { type DueWork, isFree, type Lease } from '../database/due-work.sql.ts';
 import type { Tables } from '../database/tables.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Callback, CallbackAttempt, CallbackStatus } from './callback.ts';
@@ -92,75 +93,23 @@ export async function listCallbackAttempts(db: Handle, key: Key): Promise<Callba
 /** Destinations: all but some, or some and no others. */
 export type Hosts = { except: string[] } | { only: string[] };
 
-const isAmong = (hosts: Hosts) =>
-  'only' in hosts
-    ? sql<boolean>`host = any(${hosts.only}::text[])`
-    : sql<boolean>`not (host = any(${hosts.except}::text[]))`;
-
-/** Merchants with a callback to deliver, the longest overdue first. */
-export async function listMerchantsWithDueCallbacks(
-  db: Handle,
-  now: Timestamp,
-  hosts: Hosts,
-  most: number,
-): Promise<string[]> {
-  const { rows } = await sql<{ merchant_id: string }>`
-    select c.merchant_id
-    from callbacks c
-    join merchants m on m.id = c.merchant_id
-    where c.due_at <= ${now}::timestamptz
-        + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'
-      and c.due_at <= ${now}::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
-      and (c.leased_until is null or c.leased_until <= ${now}::timestamptz)
-      and ${isAmong(hosts)}
-    group by c.merchant_id
-    order by min(c.due_at)
-    limit ${most}`.execute(db);
-  return rows.map((row) => row.merchant_id);
-}
-
-export async function claimDueCallbacks(
-  db: Handle,
-  merchant_id: string,
-  claim: { merchantNow: Timestamp; now: Timestamp; lease: string; leased_until: Timestamp },
-  hosts: Hosts,
-  most: number,
-): Promise<Callback[]> {
-  // Chosen before anything is changed: as a subquery it may be run again for every row, and then
-  // it finds others, more than it may.
-  return await db
-    .with(
-      (name) => name('due').materialized(),
-      (from) =>
-        from
-          .selectFrom('callbacks')
-          .select('id')
-          .where('merchant_id', '=', merchant_id)
-          .where('due_at', '<=', claim.merchantNow)
-          .where((where) =>
-            where.or([where('leased_until', 'is', null), where('leased_until', '<=', claim.now)]),
-          )
-          .where(isAmong(hosts))
-          .orderBy('due_at')
-          .limit(most)
-          .forUpdate()
-          .skipLocked(),
-    )
-    .updateTable('callbacks')
-    .from('due')
-    .set({ lease: claim.lease, leased_until: claim.leased_until })
-    .whereRef('callbacks.id', '=', 'due.id')
-    .where('callbacks.merchant_id', '=', merchant_id)
-    .returningAll('callbacks')
-    .execute();
-}
+/** Callbacks to deliver to some destinations. */
+export const dueCallbacks = (hosts: Hosts = { except: [] }): DueWork<'callbacks'> => ({
+  table: 'callbacks',
+  key: ['id'],
+  due: 'due_at',
+  where:
+    'only' in hosts
+      ? sql`host = any(${hosts.only}::text[])`
+      : sql`not (host = any(${hosts.except}::text[]))`,
+});
 
 /** Takes a callback in hand that nobody has tried to deliver yet. */
 export async function claimFirst(
   db: Handle,
   merchant_id: string,
   checkout_id: string,
-  claim: { now: Timestamp; lease: string; leased_until: Timestamp },
+  claim: Lease,
 ): Promise<Callback | null> {
   const row = await db
     .updateTable('callbacks')
@@ -168,9 +117,7 @@ export async function claimFirst(
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
     .where('attempts', '=', 0)
-    .where((where) =>
-      where.or([where('leased_until', 'is', null), where('leased_until', '<=', claim.now)]),
-    )
+    .where(isFree(claim.now))
     .returningAll()
     .executeTakeFirst();
   return row ?? null;
@@ -197,7 +144,7 @@ export async function moveLeased(
 export async function moveRetriggered(
   db: Handle,
   key: Key,
-  claim: { now: Timestamp; due_at: Timestamp; lease: string; leased_until: Timestamp },
+  claim: Lease & { due_at: Timestamp },
 ): Promise<Callback | null> {
   const row = await db
     .updateTable('callbacks')
@@ -211,9 +158,7 @@ export async function moveRetriggered(
     }))
     .where('id', '=', key.id)
     .where('merchant_id', '=', key.merchant_id)
-    .where((where) =>
-      where.or([where('leased_until', 'is', null), where('leased_until', '<=', claim.now)]),
-    )
+    .where(isFree(claim.now))
     .returningAll()
     .executeTakeFirst();
   return row ?? null;
@@ -283,19 +228,4 @@ export async function hasCallbackAttempt(db: Handle, key: Key): Promise<boolean>
     .where('merchant_id', '=', key.merchant_id)
     .executeTakeFirst();
   return row !== undefined;
-}
-
-export async function findNextDueCallback(
-  db: Handle,
-  merchant_id: string,
-): Promise<Timestamp | null> {
-  const row = await db
-    .selectFrom('callbacks')
-    .select('due_at')
-    .where('merchant_id', '=', merchant_id)
-    .where('due_at', 'is not', null)
-    .orderBy('due_at')
-    .limit(1)
-    .executeTakeFirst();
-  return row?.due_at ?? null;
 }

@@ -1,5 +1,6 @@
 import { createHmac } from 'node:crypto';
 import type { Database } from '../database/database.ts';
+import { claimDue, newLease } from '../database/due-work.sql.ts';
 import { reading, transaction } from '../database/transaction.ts';
 import { sign } from '../http/signature.ts';
 import { findCallbackKey } from '../integrations/callback-key.ts';
@@ -10,8 +11,8 @@ import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
 import type { Sealing } from '../shared/sealing.ts';
 import {
-  claimDueCallbacks,
   claimFirst,
+  dueCallbacks,
   type Hosts,
   hasCallbackAttempt,
   insertCallbackAttempt,
@@ -205,7 +206,7 @@ export async function deliverFirst(
 ): Promise<void> {
   try {
     const { db } = deps.database;
-    const callback = await claimFirst(db, merchant.id, checkout_id, newLease(deps));
+    const callback = await claimFirst(db, merchant.id, checkout_id, newLease(deps, leaseSeconds));
     if (callback) await deliverCallback(deps, merchant, callback, 'first');
   } catch (error) {
     deps.log.error({ err: error, checkout_id }, 'a first delivery was not recorded');
@@ -218,15 +219,15 @@ export const handful = 8;
 const everyHost: Hosts = { except: [] };
 
 /** Takes some of a merchant's due callbacks in hand. */
-export async function claimDue(
+export async function claimCallbacks(
   deps: DeliveryDeps,
   merchant: Merchant,
   hosts: Hosts,
   most: number,
 ): Promise<Callback[]> {
   const now = timestamp(merchantNow(deps.clock, merchant));
-  const claim = { ...newLease(deps), merchantNow: now };
-  return await claimDueCallbacks(deps.database.db, merchant.id, claim, hosts, most);
+  const claim = { ...newLease(deps, leaseSeconds), merchantNow: now };
+  return await claimDue(deps.database.db, dueCallbacks(hosts), merchant.id, claim, most);
 }
 
 /** Delivers one that was due, in hand. Never throws: what is not recorded is due again. */
@@ -254,16 +255,7 @@ export async function deliverMerchantCallbacks(
   deps: DeliveryDeps,
   merchant: Merchant,
 ): Promise<number> {
-  const callbacks = await claimDue(deps, merchant, everyHost, handful);
+  const callbacks = await claimCallbacks(deps, merchant, everyHost, handful);
   await Promise.all(callbacks.map((callback) => deliverClaimed(deps, merchant, callback)));
   return callbacks.length;
-}
-
-export function newLease(deps: { clock: Clock; random: Random }) {
-  const now = deps.clock.now();
-  return {
-    lease: deps.random.uuid(),
-    now: timestamp(now),
-    leased_until: timestamp(secondsAfter(now, leaseSeconds)),
-  };
 }

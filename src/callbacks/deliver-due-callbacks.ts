@@ -1,9 +1,10 @@
+import { listMerchantsWithDue } from '../database/due-work.sql.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import type { Merchant } from '../merchants/merchant.ts';
 import { timestamp } from '../shared/clock.ts';
-import { type Hosts, listMerchantsWithDueCallbacks } from './callback.sql.ts';
+import { dueCallbacks, type Hosts } from './callback.sql.ts';
 import type { Callback } from './callback.ts';
-import { claimDue, type DeliveryDeps, deliverClaimed, handful } from './deliver-callback.ts';
+import { claimCallbacks, type DeliveryDeps, deliverClaimed, handful } from './deliver-callback.ts';
 import type { Exchange } from './send-callback.ts';
 
 /** What one process has under way at once: in all, of one merchant, to one host. */
@@ -56,7 +57,7 @@ export async function deliverDueCallbacks(
   async function claim(hosts: () => Hosts, room: () => number, most: number): Promise<number> {
     const { db } = deps.database;
     const now = timestamp(deps.clock.now());
-    const due = await listMerchantsWithDueCallbacks(db, now, hosts(), mostMerchants);
+    const due = await listMerchantsWithDue(db, dueCallbacks(hosts()), now, mostMerchants);
     due.sort((one, other) => (lastTurn.get(one) ?? 0) - (lastTurn.get(other) ?? 0));
     let claimed = 0;
     for (const id of due) {
@@ -67,7 +68,7 @@ export async function deliverDueCallbacks(
       if (!merchant) continue;
       turn += 1;
       lastTurn.set(id, turn);
-      const callbacks = await claimDue(deps, merchant, hosts(), take);
+      const callbacks = await claimCallbacks(deps, merchant, hosts(), take);
       for (const callback of callbacks) start(merchant, callback);
       claimed += callbacks.length;
     }

@@ -1,11 +1,12 @@
+import { newLease } from '../database/due-work.sql.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { merchantNow } from '../merchants/merchant.ts';
 import { OperatorError, operate } from '../operators/operate.ts';
 import { timestamp } from '../shared/clock.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { findCallback, findCallbackMerchant, moveRetriggered } from './callback.sql.ts';
-import type { Callback } from './callback.ts';
-import { type DeliveryDeps, deliverCallback, newLease } from './deliver-callback.ts';
+import { type Callback, leaseSeconds } from './callback.ts';
+import { type DeliveryDeps, deliverCallback } from './deliver-callback.ts';
 
 /** An operator's re-trigger: one delivery at once, then a new run of retries (D24). */
 export async function retriggerCallback(
@@ -19,7 +20,7 @@ export async function retriggerCallback(
   const key = { merchant_id: merchant.id, id };
   const callback = await operate(deps, operator, 'callbacks retry', async (db) => {
     const due_at = timestamp(merchantNow(deps.clock, merchant));
-    const claimed = await moveRetriggered(db, key, { ...newLease(deps), due_at });
+    const claimed = await moveRetriggered(db, key, { ...newLease(deps, leaseSeconds), due_at });
     if (!claimed) {
       throw new OperatorError(
         'This callback is being delivered right now. Look again in a moment.',

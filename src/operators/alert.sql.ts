@@ -34,20 +34,25 @@ export async function claimDueAlerts(
   until: Timestamp,
   most: number,
 ): Promise<Alert[]> {
+  // Chosen before anything is changed, as in `claimDue`; but alerts are nobody's in particular.
   return await db
-    .updateTable('alerts')
-    .set({ due_at: until })
-    .where('id', 'in', (from) =>
-      from
-        .selectFrom('alerts')
-        .select('id')
-        .where('due_at', '<=', now)
-        .orderBy('due_at')
-        .limit(most)
-        .forUpdate()
-        .skipLocked(),
+    .with(
+      (name) => name('chosen').materialized(),
+      (from) =>
+        from
+          .selectFrom('alerts')
+          .select('id')
+          .where('due_at', '<=', now)
+          .orderBy('due_at')
+          .limit(most)
+          .forUpdate()
+          .skipLocked(),
     )
-    .returningAll()
+    .updateTable('alerts')
+    .from('chosen')
+    .set({ due_at: until })
+    .whereRef('alerts.id', '=', 'chosen.id')
+    .returningAll('alerts')
     .execute();
 }
 

@@ -1,5 +1,6 @@
-import { sql, type Updateable } from 'kysely';
+import type { Updateable } from 'kysely';
 import type { Handle } from '../database/database.ts';
+import { type DueWork, isFree, type Lease } from '../database/due-work.sql.ts';
 import type { Tables } from '../database/tables.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { AttemptStatus, PaymentAttempt } from './payment-attempt.ts';
@@ -97,64 +98,18 @@ export async function moveInFlightToVoiding(
     .execute();
 }
 
-/** Merchants with an attempt to look at, the longest overdue first. */
-export async function listMerchantsWithDueAttempts(
-  db: Handle,
-  now: Timestamp,
-  most: number,
-): Promise<string[]> {
-  // The furthest clock bounds the index scan; the merchant's own decides.
-  const { rows } = await sql<{ merchant_id: string }>`
-    select a.merchant_id
-    from payment_attempts a
-    join merchants m on m.id = a.merchant_id
-    where a.due_at <= ${now}::timestamptz
-        + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'
-      and a.due_at <= ${now}::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
-      and (a.leased_until is null or a.leased_until <= ${now}::timestamptz)
-    group by a.merchant_id
-    order by min(a.due_at)
-    limit ${most}`.execute(db);
-  return rows.map((row) => row.merchant_id);
-}
-
-/**
- * Takes some of a merchant's due attempts in hand. `merchantNow` is the merchant's time; leases
- * run on the real one.
- */
-export async function claimDueAttempts(
-  db: Handle,
-  merchant_id: string,
-  claim: { merchantNow: Timestamp; now: Timestamp; lease: string; leased_until: Timestamp },
-  most: number,
-): Promise<PaymentAttempt[]> {
-  return await db
-    .updateTable('payment_attempts')
-    .set({ lease: claim.lease, leased_until: claim.leased_until })
-    .where('merchant_id', '=', merchant_id)
-    .where('id', 'in', (from) =>
-      from
-        .selectFrom('payment_attempts')
-        .select('id')
-        .where('merchant_id', '=', merchant_id)
-        .where('due_at', '<=', claim.merchantNow)
-        .where((where) =>
-          where.or([where('leased_until', 'is', null), where('leased_until', '<=', claim.now)]),
-        )
-        .orderBy('due_at')
-        .limit(most)
-        .forUpdate()
-        .skipLocked(),
-    )
-    .returningAll()
-    .execute();
-}
+/** Attempts that have to be looked at. */
+export const dueAttempts: DueWork<'payment_attempts'> = {
+  table: 'payment_attempts',
+  key: ['id'],
+  due: 'due_at',
+};
 
 /** Takes one attempt in hand, unless somebody else has it. */
 export async function claimAttempt(
   db: Handle,
   key: Key,
-  claim: { now: Timestamp; lease: string; leased_until: Timestamp },
+  claim: Lease,
 ): Promise<PaymentAttempt | null> {
   const row = await db
     .updateTable('payment_attempts')
@@ -162,9 +117,7 @@ export async function claimAttempt(
     .where('id', '=', key.id)
     .where('merchant_id', '=', key.merchant_id)
     .where('due_at', 'is not', null)
-    .where((where) =>
-      where.or([where('leased_until', 'is', null), where('leased_until', '<=', claim.now)]),
-    )
+    .where(isFree(claim.now))
     .returningAll()
     .executeTakeFirst();
   return row ?? null;
@@ -185,20 +138,4 @@ export async function movePutDown(
     .where('lease', '=', lease)
     .where('due_at', 'is not', null)
     .execute();
-}
-
-/** When the next attempt of a merchant has to be looked at. */
-export async function findNextDueAttempt(
-  db: Handle,
-  merchant_id: string,
-): Promise<Timestamp | null> {
-  const row = await db
-    .selectFrom('payment_attempts')
-    .select('due_at')
-    .where('merchant_id', '=', merchant_id)
-    .where('due_at', 'is not', null)
-    .orderBy('due_at')
-    .limit(1)
-    .executeTakeFirst();
-  return row?.due_at ?? null;
 }

@@ -1,11 +1,8 @@
+import { claimDue, listMerchantsWithDue, newLease } from '../database/due-work.sql.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
-import { secondsAfter, timestamp } from '../shared/clock.ts';
-import {
-  claimAttempt,
-  claimDueAttempts,
-  listMerchantsWithDueAttempts,
-} from './payment-attempt.sql.ts';
+import { timestamp } from '../shared/clock.ts';
+import { claimAttempt, dueAttempts } from './payment-attempt.sql.ts';
 import { leaseSeconds, type PaymentAttempt } from './payment-attempt.ts';
 import { type PaymentDeps, settleAttempt } from './start-payment.ts';
 
@@ -19,7 +16,7 @@ const mostAttempts = 10;
 export async function recoverAttempts(deps: PaymentDeps): Promise<number> {
   const { db } = deps.database;
   const now = timestamp(deps.clock.now());
-  const merchants = await listMerchantsWithDueAttempts(db, now, mostMerchants);
+  const merchants = await listMerchantsWithDue(db, dueAttempts, now, mostMerchants);
   const counts = await Promise.all(
     merchants.map(async (id) => {
       const merchant = await findMerchant(db, id);
@@ -33,8 +30,9 @@ export async function recoverMerchantAttempts(
   deps: PaymentDeps,
   merchant: Merchant,
 ): Promise<number> {
-  const claim = { ...newLease(deps), merchantNow: timestamp(merchantNow(deps.clock, merchant)) };
-  const attempts = await claimDueAttempts(deps.database.db, merchant.id, claim, mostAttempts);
+  const now = timestamp(merchantNow(deps.clock, merchant));
+  const claim = { ...newLease(deps, leaseSeconds), merchantNow: now };
+  const attempts = await claimDue(deps.database.db, dueAttempts, merchant.id, claim, mostAttempts);
   await Promise.all(attempts.map((attempt) => settleAttempt(deps, merchant, attempt)));
   return attempts.length;
 }
@@ -45,15 +43,6 @@ export async function settleReturned(
   merchant: Merchant,
   attempt: PaymentAttempt,
 ): Promise<void> {
-  const claimed = await claimAttempt(deps.database.db, attempt, newLease(deps));
+  const claimed = await claimAttempt(deps.database.db, attempt, newLease(deps, leaseSeconds));
   if (claimed) await settleAttempt(deps, merchant, claimed);
-}
-
-function newLease(deps: PaymentDeps) {
-  const now = deps.clock.now();
-  return {
-    lease: deps.random.uuid(),
-    now: timestamp(now),
-    leased_until: timestamp(secondsAfter(now, leaseSeconds)),
-  };
 }

@@ -1,0 +1,128 @@
+import { type RawBuilder, type Selectable, sql } from 'kysely';
+import { type Clock, secondsAfter, type Timestamp, timestamp } from '../shared/clock.ts';
+import type { Random } from '../shared/random.ts';
+import type { Handle } from './database.ts';
+import type { Tables } from './tables.ts';
+
+// What everything that waits has in common: rows of a merchant's that fall due on its clock and
+// are worked on by one process at a time, under a lease on the real clock. Merchant by merchant:
+// first who has something due, then some of one merchant's, so that nobody starves, everyone's
+// own clock counts, and each claim stays on the node where the merchant's rows are.
+
+type LeasedTable = {
+  [Name in keyof Tables]: Tables[Name] extends {
+    merchant_id: unknown;
+    lease: unknown;
+    leased_until: unknown;
+  }
+    ? Name
+    : never;
+}[keyof Tables];
+
+type Column<Table extends LeasedTable> = keyof Tables[Table] & string;
+
+/** Which rows fall due. For the first question to be cheap `due` needs an index of its own. */
+export type DueWork<Table extends LeasedTable> = {
+  table: Table;
+  /** What names a row among its merchant's. */
+  key: Column<Table>[];
+  /** When a row falls due; null: never by itself. */
+  due: Column<Table>;
+  /** What else must be true of a row, in columns of the table. */
+  where?: RawBuilder<boolean>;
+};
+
+export type AnyDueWork = { [Table in LeasedTable]: DueWork<Table> }[LeasedTable];
+
+/** `lease` is the token by which whoever has a row in hand is known when it writes. */
+export type Lease = { lease: string; now: Timestamp; leased_until: Timestamp };
+
+export function newLease(deps: { clock: Clock; random: Random }, seconds: number): Lease {
+  const now = deps.clock.now();
+  return {
+    lease: deps.random.uuid(),
+    now: timestamp(now),
+    leased_until: timestamp(secondsAfter(now, seconds)),
+  };
+}
+
+/** Nobody has the row in hand, or whoever had it is gone. */
+export const isFree = (now: Timestamp) =>
+  sql<boolean>`(leased_until is null or leased_until <= ${now}::timestamptz)`;
+
+/** Merchants with something to do, the longest overdue first. */
+export async function listMerchantsWithDue(
+  db: Handle,
+  work: AnyDueWork,
+  now: Timestamp,
+  most: number,
+): Promise<string[]> {
+  // The furthest clock bounds the index scan; the merchant's own decides.
+  const { rows } = await sql<{ merchant_id: string }>`
+    select d.merchant_id
+    from (
+      select merchant_id, ${sql.ref(work.due)} as due
+      from ${sql.table(work.table)}
+      where ${sql.ref(work.due)} <= ${now}::timestamptz
+          + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'
+        and ${isFree(now)}
+        and ${work.where ?? sql`true`}
+    ) d
+    join merchants m on m.id = d.merchant_id
+    where d.due <= ${now}::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
+    group by d.merchant_id
+    order by min(d.due)
+    limit ${most}`.execute(db);
+  return rows.map((row) => row.merchant_id);
+}
+
+/** Takes some of a merchant's due rows in hand. `merchantNow` is the time on the merchant's clock. */
+export async function claimDue<Table extends LeasedTable>(
+  db: Handle,
+  work: DueWork<Table>,
+  merchant_id: string,
+  { lease, now, leased_until, merchantNow }: Lease & { merchantNow: Timestamp },
+  most: number,
+): Promise<Selectable<Tables[Table]>[]> {
+  const key = work.key.map((column) => sql.ref(column));
+  const isChosen = work.key.map(
+    (column) => sql`${sql.ref(`claimed.${column}`)} = ${sql.ref(`chosen.${column}`)}`,
+  );
+  // Chosen before anything is changed: as a subquery it may be run again for every row, and then
+  // it finds others, more than it may.
+  const { rows } = await sql<Selectable<Tables[Table]>>`
+    with chosen as materialized (
+      select ${sql.join(key)}
+      from ${sql.table(work.table)}
+      where merchant_id = ${merchant_id}
+        and ${sql.ref(work.due)} <= ${merchantNow}::timestamptz
+        and ${isFree(now)}
+        and ${work.where ?? sql`true`}
+      order by ${sql.ref(work.due)}
+      limit ${most}
+      for update skip locked
+    )
+    update ${sql.table(work.table)} as claimed
+    set lease = ${lease}, leased_until = ${leased_until}
+    from chosen
+    where claimed.merchant_id = ${merchant_id} and ${sql.join(isChosen, sql` and `)}
+    returning claimed.*`.execute(db);
+  return rows;
+}
+
+/** When a merchant's next row falls due, on its clock; null when none ever does by itself. */
+export async function findNextDue(
+  db: Handle,
+  work: AnyDueWork,
+  merchant_id: string,
+): Promise<Timestamp | null> {
+  const { rows } = await sql<{ due: Timestamp }>`
+    select ${sql.ref(work.due)} as due
+    from ${sql.table(work.table)}
+    where merchant_id = ${merchant_id}
+      and ${sql.ref(work.due)} is not null
+      and ${work.where ?? sql`true`}
+    order by ${sql.ref(work.due)}
+    limit 1`.execute(db);
+  return rows[0]?.due ?? null;
+}
