@@ -1,19 +1,33 @@
 import type pg from 'pg';
+import type { Account } from './ledger/posting.ts';
 import type { Timestamp } from './shared/clock.ts';
 
 /**
  * What must always be true, as statements that return no rows: after any fault, crash or race,
- * once due work has been done. Every fault test ends in these.
+ * once due work has been done. Every fault test ends in these; `tranche ledger check` and the
+ * worker's audit go by those that can be asked of a slice of checkouts, which hold at any moment.
  */
-type Invariant = { name: string; says: string; sql: string };
+type Invariant = {
+  name: string;
+  says: string;
+  sql: string | ((within: Within) => string);
+};
+
+/** The condition that a checkout's id is in the slice that is asked about. */
+type Within = (column: string) => string;
+
+const balance = (account: Account) =>
+  `sum(case '${account}' when debit then amount when credit then -amount else 0 end)`;
 
 export const invariants: Invariant[] = [
   {
     name: 'M1',
     says: 'a successful checkout has its payments: as many as chosen, above zero, summing to its amount; any other has none',
-    sql: `
+    sql: (within) => `
       select c.id, c.status, count(i.number) as payments, sum(i.amount) as sum
       from checkouts c left join instalments i on i.checkout_id = c.id and i.merchant_id = c.merchant_id
+        and ${within('i.checkout_id')}
+      where ${within('c.id')}
       group by c.id, c.merchant_id
       having case when c.status = 'successful' then
           count(i.number) <> c.number_of_payments
@@ -29,25 +43,26 @@ export const invariants: Invariant[] = [
   {
     name: 'M1',
     says: 'payments fall due month by month from the local date of the purchase, in the currency of their checkout',
-    sql: `
+    sql: (within) => `
       select i.checkout_id, i.number, i.due_on, c.completed_at
       from instalments i
       join checkouts c on c.id = i.checkout_id and c.merchant_id = i.merchant_id
       join merchants m on m.id = c.merchant_id
       join territories t on t.code = m.territory
-      where i.currency <> c.currency
+      where ${within('c.id')} and ${within('i.checkout_id')} and (i.currency <> c.currency
         or i.due_on is distinct from ((c.completed_at at time zone t.time_zone)::date
-          + (i.number - 1) * interval '1 month')::date`,
+          + (i.number - 1) * interval '1 month')::date)`,
   },
   {
     name: 'M2',
-    says: 'refund requests that are not failed sum to at most the amount, on successful checkouts only',
-    sql: `
-      select c.id, sum(r.amount) as refunded, c.amount
-      from checkouts c join refund_requests r on r.checkout_id = c.id and r.merchant_id = c.merchant_id
-      where r.status <> 'failed'
+    says: 'what refund requests claim, and what failed ones moved for good, sums to at most the amount, on successful checkouts only',
+    sql: (within) => `
+      select c.id, sum(case r.status when 'failed' then r.kept else r.amount end) as refunded, c.amount
+      from refund_requests r join checkouts c on c.id = r.checkout_id and c.merchant_id = r.merchant_id
+      where ${within('r.checkout_id')} and ${within('c.id')}
       group by c.id, c.merchant_id
-      having sum(r.amount) > c.amount or c.status <> 'successful'`,
+      having sum(case r.status when 'failed' then r.kept else r.amount end) > c.amount
+        or c.status <> 'successful'`,
   },
   {
     name: 'M3',
@@ -59,24 +74,27 @@ export const invariants: Invariant[] = [
   {
     name: 'M4',
     says: 'a checkout has the attempt that paid it exactly when it is successful',
-    sql: `
+    sql: (within) => `
       select c.id, c.status, count(a.id) as authorised
       from checkouts c left join payment_attempts a
         on a.checkout_id = c.id and a.merchant_id = c.merchant_id and a.status = 'authorised'
+        and ${within('a.checkout_id')}
+      where ${within('c.id')}
       group by c.id, c.merchant_id
       having count(a.id) <> case when c.status = 'successful' then 1 else 0 end`,
   },
   {
     name: 'M4',
     says: 'the attempt that paid held the first payment, in the term of the checkout, while it could be paid',
-    sql: `
+    sql: (within) => `
       select c.id, c.expires_at, c.completed_at, a.amount, a.number_of_payments
       from payment_attempts a
       join checkouts c on c.id = a.checkout_id and c.merchant_id = a.merchant_id
       left join instalments i on i.checkout_id = c.id and i.merchant_id = c.merchant_id
         and i.number = 1
-      where a.status = 'authorised'
-        and (a.number_of_payments is distinct from c.number_of_payments
+      where a.status = 'authorised' and ${within('a.checkout_id')} and ${within('c.id')}
+        and (i.status = 'authorised' and i.payment_ref is distinct from a.payment_ref
+          or a.number_of_payments is distinct from c.number_of_payments
           or a.currency <> c.currency or a.amount is distinct from i.amount
           or a.created_at >= c.expires_at
           or c.completed_at > c.expires_at + interval '15 minutes')`,
@@ -98,6 +116,123 @@ export const invariants: Invariant[] = [
       from checkouts c left join stored_cards s
         on s.checkout_id = c.id and s.merchant_id = c.merchant_id
       where (c.status = 'successful' and c.number_of_payments > 1) <> (s.card_ref is not null)`,
+  },
+  {
+    name: 'M5',
+    says: 'a payment is collected exactly when one request brought what was left of it, and no other request did',
+    sql: (within) => `
+      select i.checkout_id, i.number, i.status, i.amount - i.reduced as asked, sum(k.amount) as brought
+      from instalments i left join collections k
+        on k.checkout_id = i.checkout_id and k.instalment = i.number
+        and k.merchant_id = i.merchant_id and k.status = 'collected' and ${within('k.checkout_id')}
+      where ${within('i.checkout_id')}
+      group by i.checkout_id, i.number, i.merchant_id
+      having count(k.id) <> case when i.status = 'collected' then 1 else 0 end
+        or i.status = 'collected' and (sum(k.amount) <> i.amount - i.reduced
+          or min(k.payment_ref) is distinct from i.payment_ref)`,
+  },
+  {
+    name: 'M5',
+    says: 'nothing was asked of the gateway before it was due',
+    sql: (within) => `
+      select k.checkout_id, k.instalment, k.number, k.created_at, i.due_on
+      from collections k
+      join instalments i on i.checkout_id = k.checkout_id and i.number = k.instalment
+        and i.merchant_id = k.merchant_id
+      join merchants m on m.id = k.merchant_id
+      join territories t on t.code = m.territory
+      where ${within('k.checkout_id')} and ${within('i.checkout_id')}
+        and k.created_at < (case k.kind when 'capture' then i.due_on + 1 + time '02:00'
+          else i.due_on + time '08:00' end) at time zone t.time_zone`,
+  },
+  {
+    name: 'M6',
+    says: 'the parts of a complete refund sum to its amount; a failed one kept what was not put back; one that waits has none',
+    sql: (within) => `
+      select r.id, r.status, r.amount, r.kept
+      from refund_requests r left join refund_parts p
+        on p.refund_id = r.id and p.merchant_id = r.merchant_id and ${within('p.checkout_id')}
+      where ${within('r.checkout_id')}
+      group by r.id, r.merchant_id
+      having case r.status
+        when 'requested' then count(p.id) > 0
+        when 'pending' then r.amount is distinct from
+          sum(p.amount) filter (where p.status in ('done', 'open')
+            or p.status = 'failed' and p.round = (select max(l.round) from refund_parts l
+              where l.refund_id = r.id and l.merchant_id = r.merchant_id))
+        when 'complete' then bool_or(p.status = 'open')
+          or r.amount is distinct from sum(p.amount) filter (where p.status = 'done')
+        else bool_or(p.status = 'open')
+          or r.kept <> coalesce(sum(p.amount) filter (where p.status = 'done'), 0) end`,
+  },
+  {
+    name: 'M7',
+    says: 'a payment is reduced by what refunds took from it, and gives back to the card no more than was collected',
+    sql: (within) => `
+      select i.checkout_id, i.number, i.status, i.amount, i.reduced,
+        sum(p.amount) filter (where p.kind = 'card') as given_back
+      from instalments i left join refund_parts p
+        on p.checkout_id = i.checkout_id and p.instalment = i.number
+        and p.merchant_id = i.merchant_id and p.status in ('open', 'done')
+        and ${within('p.checkout_id')}
+      where ${within('i.checkout_id')}
+      group by i.checkout_id, i.number, i.merchant_id
+      having i.reduced <> coalesce(sum(p.amount) filter (where p.kind <> 'card'), 0)
+        or coalesce(sum(p.amount) filter (where p.kind = 'card'), 0)
+          > case when i.status = 'collected' then i.amount - i.reduced else 0 end`,
+  },
+  {
+    name: 'M8',
+    says: 'the books of a checkout add up, and say what its payments and refunds say',
+    sql: (within) => `
+      with booked as (
+        select merchant_id, checkout_id,
+          -${balance('sale')} as sold, ${balance('outstanding')} as outstanding,
+          ${balance('collected')} as collected, ${balance('refunded')} as refunded,
+          ${balance('cancelled')} as cancelled, ${balance('held')} as held,
+          ${balance('reserved')} as reserved
+        from postings where ${within('checkout_id')}
+        group by merchant_id, checkout_id
+      ), planned as (
+        select merchant_id, checkout_id,
+          sum(case when status in ('authorised', 'scheduled', 'overdue') then amount - reduced
+            else 0 end) as outstanding,
+          sum(case when status = 'collected' then amount - reduced else 0 end) as collected,
+          sum(reduced) as cancelled,
+          sum(case when status = 'authorised' then amount else 0 end) as held
+        from instalments where ${within('checkout_id')}
+        group by merchant_id, checkout_id
+      ), returned as (
+        select merchant_id, checkout_id, sum(amount) as amount
+        from refund_parts where kind = 'card' and status = 'done' and ${within('checkout_id')}
+        group by merchant_id, checkout_id
+      ), claimed as (
+        select r.merchant_id, r.checkout_id, sum(case when r.status = 'requested' then r.amount
+          else (select sum(p.amount) from refund_parts p
+            where p.refund_id = r.id and p.merchant_id = r.merchant_id
+              and p.round = (select max(l.round) from refund_parts l
+                where l.refund_id = r.id and l.merchant_id = r.merchant_id)) end) as amount
+        from refund_requests r
+        where r.status in ('requested', 'pending') and ${within('r.checkout_id')}
+        group by r.merchant_id, r.checkout_id
+      )
+      select c.id, c.amount, b.sold, b.outstanding, b.collected, b.refunded, b.cancelled, b.held,
+        b.reserved
+      from checkouts c
+      left join booked b on b.checkout_id = c.id and b.merchant_id = c.merchant_id
+      left join planned p on p.checkout_id = c.id and p.merchant_id = c.merchant_id
+      left join returned g on g.checkout_id = c.id and g.merchant_id = c.merchant_id
+      left join claimed k on k.checkout_id = c.id and k.merchant_id = c.merchant_id
+      where ${within('c.id')} and case when c.status = 'successful' then
+          b.sold is distinct from c.amount
+          or b.outstanding + b.collected + b.refunded + b.cancelled <> c.amount
+          or b.outstanding is distinct from p.outstanding
+          or b.collected is distinct from p.collected - coalesce(g.amount, 0)
+          or b.refunded is distinct from coalesce(g.amount, 0)
+          or b.cancelled is distinct from p.cancelled
+          or b.held is distinct from p.held
+          or b.reserved is distinct from coalesce(k.amount, 0)
+        else b.sold is not null end`,
   },
   {
     name: 'S1',
@@ -204,10 +339,31 @@ export const invariants: Invariant[] = [
         select merchant_id, id, status, due_at, leased_until from payment_attempts
         union all
         select merchant_id, id, status, due_at, leased_until from callbacks
+        union all
+        select merchant_id, checkout_id, status, due_at, leased_until from instalments
+        where not paused
+        union all
+        select merchant_id, id, status, due_at, leased_until from refund_requests
       ) a join merchants m on m.id = a.merchant_id
       where a.due_at < $1::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
           - interval '1 minute'
         and (a.leased_until is null or a.leased_until < $1::timestamptz)`,
+  },
+  {
+    name: 'A2',
+    says: 'a refund that an operator reviewed has the name of who did',
+    sql: `
+      select r.id, r.status
+      from refund_requests r
+      join checkouts c on c.id = r.checkout_id and c.merchant_id = r.merchant_id
+      join integrations i on i.id = c.integration_id
+      where (r.approved_at is not null and i.refund_mode = 'manual'
+          or r.approved_at is null and r.status = 'failed')
+        and not exists (select 1 from operator_actions o where o.subject_id = r.id
+          and o.action = case when r.approved_at is null then 'refunds decline'
+            else 'refunds approve' end)
+        and not exists (select 1 from operator_actions o where o.subject_id = r.id
+          and o.action = 'refunds retry')`,
   },
   {
     name: 'A5',
@@ -246,17 +402,45 @@ export const invariants: Invariant[] = [
 
 export type Violation = { name: string; says: string; row: object };
 
+type Queryable = { pool: Pick<pg.ClientBase, 'query'> };
+
 /** Everything that is not as it must be; nothing, when all is well. */
 export async function findViolations(
-  database: { pool: Pick<pg.ClientBase, 'query'> },
+  database: Queryable,
   now: Timestamp,
   names: string[] = invariants.map(({ name }) => name),
 ): Promise<Violation[]> {
+  const all = (sql: Invariant['sql']) => (typeof sql === 'string' ? sql : sql(() => 'true'));
   const violations: Violation[] = [];
   for (const { name, says, sql } of invariants.filter((one) => names.includes(one.name))) {
-    const values = sql.includes('$1') ? [now] : [];
-    const { rows } = await database.pool.query(`${sql} limit 20`, values);
-    for (const row of rows) violations.push({ name, says, row });
+    const text = all(sql);
+    const values = text.includes('$1') ? [now] : [];
+    violations.push(...(await ask(database, { name, says }, text, values)));
   }
   return violations;
+}
+
+/** What is not as it must be about the money of the checkouts from one id to another. */
+export async function findDifferences(
+  database: Queryable,
+  first: string,
+  last: string,
+): Promise<Violation[]> {
+  const violations: Violation[] = [];
+  for (const { name, says, sql } of invariants) {
+    if (typeof sql === 'string') continue;
+    const text = sql((column) => `${column} between $1 and $2`);
+    violations.push(...(await ask(database, { name, says }, text, [first, last])));
+  }
+  return violations;
+}
+
+async function ask(
+  { pool }: Queryable,
+  invariant: { name: string; says: string },
+  text: string,
+  values: unknown[],
+): Promise<Violation[]> {
+  const { rows } = await pool.query(`${text} limit 20`, values);
+  return rows.map((row) => ({ ...invariant, row }));
 }

@@ -1,3 +1,4 @@
+import { auditSlice } from './audit.ts';
 import { dueCallbacks } from './callbacks/callback.sql.ts';
 import { deliverMerchantCallbacks } from './callbacks/deliver-callback.ts';
 import { deliverDueCallbacks } from './callbacks/deliver-due-callbacks.ts';
@@ -5,11 +6,18 @@ import type { AnyDueWork } from './database/due-work.sql.ts';
 import { deleteAnswersBefore } from './http/idempotency.sql.ts';
 import { answersCutoff } from './http/idempotency.ts';
 import { deleteEndedWindows } from './http/rate-limits.sql.ts';
+import {
+  collectDueInstalments,
+  collectMerchantInstalments,
+} from './instalments/collect-instalments.ts';
+import { dueInstalments } from './instalments/instalment.sql.ts';
 import type { Merchant } from './merchants/merchant.ts';
 import { type AlertDeps, postAlerts } from './operators/post-alerts.ts';
 import { dueAttempts } from './payments/payment-attempt.sql.ts';
 import { recoverAttempts, recoverMerchantAttempts } from './payments/recover-attempts.ts';
 import type { PaymentDeps } from './payments/start-payment.ts';
+import { processDueRefunds, processMerchantRefunds } from './refunds/process-refunds.ts';
+import { dueRefunds } from './refunds/refund.sql.ts';
 import { timestamp } from './shared/clock.ts';
 
 export type WorkerDeps = PaymentDeps & AlertDeps;
@@ -52,6 +60,25 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     run: deliverDueCallbacks,
     due: dueCallbacks(),
     runFor: deliverMerchantCallbacks,
+  },
+  {
+    name: 'collect payments',
+    pauseSeconds: 1,
+    run: collectDueInstalments,
+    due: dueInstalments,
+    runFor: collectMerchantInstalments,
+  },
+  {
+    name: 'process refunds',
+    pauseSeconds: 0.5,
+    run: processDueRefunds,
+    due: dueRefunds,
+    runFor: processMerchantRefunds,
+  },
+  {
+    name: 'audit the books',
+    pauseSeconds: 2,
+    run: auditSlice,
   },
   {
     name: 'post alerts',

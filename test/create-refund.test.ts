@@ -95,14 +95,15 @@ test('the whole amount may be refunded at once', async () => {
 test('a failed refund gives its amount back; a pending or complete one does not', async () => {
   const checkout_id = await createSuccessfulCheckout(service, account, { amount: 100_000 });
   const { body } = await refund(checkout_id, 70_000);
-  for (const [status, remainder] of [
-    ['pending', 30_000],
-    ['complete', 30_000],
-    ['failed', 100_000],
+  const at = '2026-11-15T08:00:00Z';
+  for (const [status, due_at, remainder] of [
+    ['pending', at, 30_000],
+    ['complete', null, 30_000],
+    ['failed', null, 100_000],
   ] as const) {
     await service.deps.database.db
       .updateTable('refund_requests')
-      .set({ status })
+      .set({ status, approved_at: at, due_at })
       .where('id', '=', body.data.id)
       .execute();
     assertRefused(await refund(checkout_id, 100_001), 422, exceeds(remainder));

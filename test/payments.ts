@@ -3,10 +3,12 @@ import type { FastifyInstance } from 'fastify';
 import { deliverDueCallbacks } from '../src/callbacks/deliver-due-callbacks.ts';
 import type { CallbackSenderOptions } from '../src/callbacks/send-callback.ts';
 import { paymentToken } from '../src/checkouts/payment-token.ts';
+import { collectDueInstalments } from '../src/instalments/collect-instalments.ts';
 import { findViolations } from '../src/invariants.ts';
 import type { PayPage } from '../src/payments/pay-page.ts';
 import type { PaymentAttempt } from '../src/payments/payment-attempt.ts';
 import { recoverAttempts } from '../src/payments/recover-attempts.ts';
+import { processDueRefunds } from '../src/refunds/process-refunds.ts';
 import { timestamp } from '../src/shared/clock.ts';
 import type { Logger } from '../src/shared/logger.ts';
 import {
@@ -87,7 +89,9 @@ export async function startPaying(
       assert.ok(round < 100, 'due work comes to an end');
       const settled = await recoverAttempts(service.deps);
       const delivered = await deliverDueCallbacks(service.deps);
-      if (settled + delivered === 0) break;
+      const collected = await collectDueInstalments(service.deps);
+      const refunded = await processDueRefunds(service.deps);
+      if (settled + delivered + collected + refunded === 0) break;
     }
   }
   return {
@@ -111,7 +115,9 @@ export async function startPaying(
         await work();
         const { rows } = await service.deps.database.pool.query<{ due_at: string }>(
           `select min(due_at) as due_at from (
-             select due_at from payment_attempts union all select due_at from callbacks) due
+             select due_at from payment_attempts union all select due_at from callbacks
+             union all select due_at from instalments where not paused
+             union all select due_at from refund_requests) due
            where due_at > $1 and due_at <= $2`,
           [timestamp(clock.now()), timestamp(target)],
         );

@@ -4,10 +4,15 @@ import { after, before, describe, test } from 'node:test';
 import { attemptOutcomes, callbackStatuses, callbackTriggers } from '../src/callbacks/callback.ts';
 import { checkoutStatuses } from '../src/checkouts/checkout.ts';
 import { openDatabase } from '../src/database/database.ts';
-import { instalmentStatuses } from '../src/instalments/instalment.ts';
+import {
+  collectionKinds,
+  collectionStatuses,
+  instalmentStatuses,
+} from '../src/instalments/instalment.ts';
 import { refundModes } from '../src/integrations/integration.ts';
+import { accounts, movementKinds } from '../src/ledger/posting.ts';
 import { attemptStatuses } from '../src/payments/payment-attempt.ts';
-import { refundStatuses } from '../src/refunds/refund.ts';
+import { refundPartKinds, refundPartStatuses, refundStatuses } from '../src/refunds/refund.ts';
 import { createTestDatabase, log } from './service.ts';
 
 type Column = { type: string; nullable: boolean };
@@ -70,7 +75,8 @@ function readType(text: string): Column {
   let type = first;
   if (
     first.startsWith("'") ||
-    /^[A-Z]\w*(Status|Mode|Name|Reason)$/.test(first) ||
+    /^[A-Z]\w*(Status|Mode|Name|Reason|Kind)$/.test(first) ||
+    first === 'Account' ||
     first.startsWith('Exclude<')
   )
     type = 'string';
@@ -118,6 +124,13 @@ describe('a status in the code is a status in the database', () => {
     ['refund_requests', 'status', refundStatuses],
     ['payment_attempts', 'status', attemptStatuses],
     ['instalments', 'status', instalmentStatuses],
+    ['collections', 'status', collectionStatuses],
+    ['collections', 'kind', collectionKinds],
+    ['refund_parts', 'status', refundPartStatuses],
+    ['refund_parts', 'kind', refundPartKinds],
+    ['postings', 'kind', movementKinds],
+    ['postings', 'debit', accounts],
+    ['postings', 'credit', accounts],
     ['callbacks', 'status', callbackStatuses],
     ['callback_attempts', 'trigger', callbackTriggers],
     ['callback_attempts', 'outcome', attemptOutcomes],
@@ -177,7 +190,24 @@ test('money and places in a list cannot be broken by a statement that forgets a 
       /payment_attempts_outcome/,
     ],
     ['update instalments set amount = 0', /instalments_amount_check/],
-    ["update instalments set status = 'failed'", /instalments_status_check/],
+    ["update instalments set status = 'failed'", /instalments_(status_)?check/],
+    ['update instalments set reduced = 6', /instalments_(reduced_)?check/],
+    ["update instalments set status = 'collected', due_at = null", /instalments_check/],
+    ["update instalments set status = 'cancelled', due_at = null", /instalments_check/],
+    ['update instalments set due_at = null', /instalments_check/],
+    [again('collections', 'number = 2'), /collections_open/],
+    [
+      `update collections set status = 'collected', settled_at = created_at, payment_ref = 'p';
+       ${again('collections', 'number = 2')}`,
+      /collections_collected/,
+    ],
+    ["update collections set status = 'declined'", /collections_check/],
+    ["update refund_parts set status = 'done'", /refund_parts_check/],
+    [again('refund_parts', 'round = 1'), /refund_parts_merchant_id_refund_id_round_number_key/],
+    ["update refund_requests set status = 'pending'", /refund_requests_check/],
+    ['update refund_requests set kept = 1', /refund_requests_check/],
+    ['update postings set amount = -1', /postings_amount_check/],
+    ["update postings set debit = 'sale'", /postings_check/],
     [
       `insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
          status, created_at, due_at)
@@ -224,7 +254,17 @@ async function onRows(statement: string): Promise<void> {
       insert into payment_attempts (merchant_id, id, checkout_id, number, status,
         number_of_payments, amount, currency, created_at, due_at)
         values (${id}, ${id}, ${id}, 1, 'starting', 1, 5, 'ZAR', ${at}, ${at});
-      insert into instalments values (${id}, ${id}, 1, 5, 'ZAR', ${at}, 'authorised');
+      insert into instalments (merchant_id, checkout_id, number, amount, currency, due_on, status,
+        due_at)
+        values (${id}, ${id}, 1, 5, 'ZAR', ${at}, 'authorised', ${at});
+      insert into collections (merchant_id, id, checkout_id, instalment, number, kind, status,
+        amount, currency, created_at)
+        values (${id}, ${id}, ${id}, 1, 1, 'charge', 'open', 5, 'ZAR', ${at});
+      insert into refund_parts (merchant_id, id, checkout_id, refund_id, round, number, instalment,
+        kind, status, amount, from_status, keyed_at)
+        values (${id}, ${id}, ${id}, ${id}, 1, 1, 1, 'card', 'open', 1, 'collected', ${at});
+      insert into postings values (${id}, ${id}, ${id}, 'sold', 'outstanding', 'sale', 5, 'ZAR',
+        null, null, ${at});
       insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
         status, created_at, due_at)
         values (${id}, ${id}, ${id}, ${id}, 'n', '', 'pending', ${at}, ${at});

@@ -142,6 +142,18 @@ export async function lockCheckout(
   return row ?? null;
 }
 
+/** Several of a merchant's, in one order for everybody: who waits for one holds none after it. */
+export async function lockCheckouts(db: Handle, merchant_id: string, ids: string[]): Promise<void> {
+  await db
+    .selectFrom('checkouts')
+    .select('id')
+    .where('merchant_id', '=', merchant_id)
+    .where('id', 'in', ids)
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute();
+}
+
 /**
  * received → an end, with the time and the term that come with it. Null when it was not
  * `received`: another actor won.

@@ -6,10 +6,15 @@ import type {
 } from '../callbacks/callback.ts';
 import type { CheckoutStatus, Customer, LineItem } from '../checkouts/checkout.ts';
 import type { DeclineReason } from '../gateway/gateway.ts';
-import type { InstalmentStatus } from '../instalments/instalment.ts';
+import type {
+  CollectionKind,
+  CollectionStatus,
+  InstalmentStatus,
+} from '../instalments/instalment.ts';
+import type { Account, MovementKind } from '../ledger/posting.ts';
 import type { Rule } from '../merchants/merchant.ts';
 import type { AttemptStatus, Consent } from '../payments/payment-attempt.ts';
-import type { RefundStatus } from '../refunds/refund.ts';
+import type { RefundPartKind, RefundPartStatus, RefundStatus } from '../refunds/refund.ts';
 import type { Timestamp } from '../shared/clock.ts';
 
 // The tables that the migrations make, as types. A test holds the two against each other.
@@ -112,6 +117,50 @@ export type Tables = {
     currency: Fixed<string>;
     signed: Fixed<boolean>;
     created_at: Fixed<Timestamp>;
+    approved_at: Timestamp | null;
+    completed_at: Timestamp | null;
+    reason: string | null;
+    kept: Generated<number>;
+    due_at: Timestamp | null;
+    tries: Generated<number>;
+    lease: string | null;
+    leased_until: Timestamp | null;
+  };
+  refund_parts: {
+    merchant_id: Fixed<string>;
+    id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    refund_id: Fixed<string>;
+    round: Fixed<number>;
+    number: Fixed<number>;
+    instalment: Fixed<number>;
+    kind: Fixed<RefundPartKind>;
+    status: RefundPartStatus;
+    amount: Fixed<number>;
+    from_status: Fixed<InstalmentStatus>;
+    payment_ref: Fixed<string | null>;
+    key_number: Generated<number>;
+    keyed_at: Timestamp;
+    refund_ref: string | null;
+    settled_at: Timestamp | null;
+  };
+  postings: {
+    merchant_id: Fixed<string>;
+    id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    kind: Fixed<MovementKind>;
+    debit: Fixed<Account>;
+    credit: Fixed<Account>;
+    amount: Fixed<number>;
+    currency: Fixed<string>;
+    instalment: Fixed<number | null>;
+    refund_id: Fixed<string | null>;
+    at: Fixed<Timestamp>;
+  };
+  audit: {
+    only_row: ColumnType<boolean, never, never>;
+    after: string;
+    leased_until: Timestamp | null;
   };
   idempotency_keys: {
     integration_id: Fixed<string>;
@@ -161,6 +210,31 @@ export type Tables = {
     currency: Fixed<string>;
     due_on: Fixed<string>;
     status: InstalmentStatus;
+    reduced: Generated<number>;
+    payment_ref: string | null;
+    collected_at: Timestamp | null;
+    declines: Generated<number>;
+    due_at: Timestamp | null;
+    paused: Generated<boolean>;
+    tries: Generated<number>;
+    lease: string | null;
+    leased_until: Timestamp | null;
+  };
+  collections: {
+    merchant_id: Fixed<string>;
+    id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    instalment: Fixed<number>;
+    number: Fixed<number>;
+    kind: Fixed<CollectionKind>;
+    status: CollectionStatus;
+    amount: Fixed<number>;
+    currency: Fixed<string>;
+    payment_ref: string | null;
+    decline_reason: DeclineReason | null;
+    may_retry: boolean | null;
+    created_at: Fixed<Timestamp>;
+    settled_at: Timestamp | null;
   };
   stored_cards: {
     merchant_id: Fixed<string>;

@@ -79,6 +79,12 @@ export type Gateway = {
     refund_id: string;
   }): Promise<RefundState | { refund_ref: null; status: 'failed' }>;
 
+  /** The refund whose reference we never learnt, or null when there is none. */
+  findRefund(
+    merchant: MerchantTime,
+    refund: { payment_ref: string; refund_id: string },
+  ): Promise<RefundState | null>;
+
   refundStatus(merchant: MerchantTime, refund_ref: string): Promise<RefundState>;
 };
 

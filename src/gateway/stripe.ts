@@ -291,6 +291,11 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       }
     },
 
+    async findRefund(merchant, { payment_ref, refund_id }) {
+      const refund = await findRefund(merchant, payment_ref, refund_id).catch(fail);
+      return refund === null ? null : refundState(refund);
+    },
+
     async refundStatus(merchant, refund_ref) {
       const refund = await stripe.refunds.retrieve(refund_ref, {}, options(merchant)).catch(fail);
       return refundState(refund);

@@ -1,16 +1,22 @@
+import { type Insertable, sql } from 'kysely';
 import type { Handle } from '../database/database.ts';
+import type { DueWork } from '../database/due-work.sql.ts';
+import type { Tables } from '../database/tables.ts';
 import type { Timestamp } from '../shared/clock.ts';
-import type { Instalment } from './instalment.ts';
+import type { Collection, Instalment } from './instalment.ts';
 
-export async function insertInstalments(db: Handle, instalments: Instalment[]): Promise<void> {
+export type CheckoutKey = { merchant_id: string; checkout_id: string };
+
+export async function insertInstalments(
+  db: Handle,
+  instalments: Insertable<Tables['instalments']>[],
+): Promise<void> {
   await db.insertInto('instalments').values(instalments).execute();
 }
 
 export async function insertStoredCard(
   db: Handle,
-  card: {
-    merchant_id: string;
-    checkout_id: string;
+  card: CheckoutKey & {
     customer_ref: string;
     card_ref: string;
     brand: string | null;
@@ -23,4 +29,244 @@ export async function insertStoredCard(
     .insertInto('stored_cards')
     .values({ ...card, consent: JSON.stringify(card.consent) })
     .execute();
+}
+
+/** What a later payment is charged to. */
+export type StoredCard = { checkout_id: string; customer_ref: string; card_ref: string };
+
+export async function listStoredCards(
+  db: Handle,
+  merchant_id: string,
+  checkout_ids: string[],
+): Promise<StoredCard[]> {
+  return await db
+    .selectFrom('stored_cards')
+    .select(['checkout_id', 'customer_ref', 'card_ref'])
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', 'in', checkout_ids)
+    .execute();
+}
+
+/** The payments of a checkout, the first one first. */
+export async function listInstalments(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+): Promise<Instalment[]> {
+  return await db
+    .selectFrom('instalments')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .orderBy('number')
+    .execute();
+}
+
+export async function findInstalment(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+  number: number,
+): Promise<Instalment | null> {
+  const row = await db
+    .selectFrom('instalments')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('number', '=', number)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** Payments that somebody has to look after: by status, the longest due first. */
+export async function listInstalmentsByStatus(
+  db: Handle,
+  filter: { status: Instalment['status']; merchant_id?: string },
+  most: number,
+): Promise<Instalment[]> {
+  let query = db.selectFrom('instalments').selectAll().where('status', '=', filter.status);
+  if (filter.merchant_id !== undefined) {
+    query = query.where('merchant_id', '=', filter.merchant_id);
+  }
+  return await query.orderBy('due_on').orderBy('checkout_id').limit(most).execute();
+}
+
+export const dueInstalments: DueWork<'instalments'> = {
+  table: 'instalments',
+  key: ['checkout_id', 'number'],
+  due: 'due_at',
+  where: sql`not paused`,
+};
+
+/**
+ * Which of the claimed payments are still in hand. Read under the locks of their checkouts: a
+ * refund that began meanwhile has taken them out of it.
+ */
+export async function lockLeased(
+  db: Handle,
+  merchant_id: string,
+  lease: string,
+  checkout_ids: string[],
+): Promise<Instalment[]> {
+  return await db
+    .selectFrom('instalments')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', 'in', checkout_ids)
+    .where('lease', '=', lease)
+    .where('paused', '=', false)
+    .orderBy('checkout_id')
+    .orderBy('number')
+    .forUpdate()
+    .execute();
+}
+
+/** Puts payments down whose outcome is not known, to be looked at again later. */
+export async function movePutDown(
+  db: Handle,
+  one: CheckoutKey & { number: number; lease: string | null },
+  due_at: Timestamp,
+): Promise<void> {
+  await db
+    .updateTable('instalments')
+    .set((set) => ({ due_at, lease: null, leased_until: null, tries: set('tries', '+', 1) }))
+    .where('merchant_id', '=', one.merchant_id)
+    .where('checkout_id', '=', one.checkout_id)
+    .where('number', '=', one.number)
+    .where('lease', '=', one.lease)
+    .where('due_at', 'is not', null)
+    .execute();
+}
+
+/** What has become of a payment once an attempt at it is settled. */
+export type Settled = Pick<
+  Instalment,
+  'checkout_id' | 'number' | 'status' | 'payment_ref' | 'collected_at' | 'declines' | 'due_at'
+>;
+
+/** Many payments of one merchant at once, out of hand. */
+export async function moveSettled(
+  db: Handle,
+  merchant_id: string,
+  payments: Settled[],
+): Promise<void> {
+  await sql`
+    update instalments i
+    set status = v.status, payment_ref = v.payment_ref, collected_at = v.collected_at,
+      declines = v.declines, due_at = v.due_at, tries = 0,
+      lease = null, leased_until = null
+    from jsonb_to_recordset(${JSON.stringify(payments)}::jsonb) as v(
+      checkout_id uuid, number integer, status text, payment_ref text, collected_at timestamptz,
+      declines integer, due_at timestamptz)
+    where i.merchant_id = ${merchant_id} and i.checkout_id = v.checkout_id
+      and i.number = v.number`.execute(db);
+}
+
+/** What refunds do to a payment, and undo. */
+export async function moveReduced(
+  db: Handle,
+  one: CheckoutKey & { number: number },
+  to: Pick<Instalment, 'status' | 'reduced' | 'due_at'>,
+): Promise<void> {
+  await db
+    .updateTable('instalments')
+    .set(to)
+    .where('merchant_id', '=', one.merchant_id)
+    .where('checkout_id', '=', one.checkout_id)
+    .where('number', '=', one.number)
+    .execute();
+}
+
+/** Nothing of a checkout is collected while a refund of it is in progress. */
+export async function movePaused(db: Handle, key: CheckoutKey, paused: boolean): Promise<void> {
+  await db
+    .updateTable('instalments')
+    .set({ paused, lease: null, leased_until: null })
+    .where('merchant_id', '=', key.merchant_id)
+    .where('checkout_id', '=', key.checkout_id)
+    .where('paused', '!=', paused)
+    .execute();
+}
+
+/** overdue → scheduled, in hand of whoever asked for one more try. Null: it is not overdue, or paused. */
+export async function moveRetried(
+  db: Handle,
+  one: CheckoutKey & { number: number },
+  to: { at: Timestamp; declines: number; lease: string; leased_until: Timestamp },
+): Promise<Instalment | null> {
+  const { at, ...rest } = to;
+  const row = await db
+    .updateTable('instalments')
+    .set({ ...rest, status: 'scheduled', due_at: at, tries: 0 })
+    .where('merchant_id', '=', one.merchant_id)
+    .where('checkout_id', '=', one.checkout_id)
+    .where('number', '=', one.number)
+    .where('status', '=', 'overdue')
+    .where('paused', '=', false)
+    .returningAll()
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+export async function insertCollections(db: Handle, collections: Collection[]): Promise<void> {
+  await db.insertInto('collections').values(collections).execute();
+}
+
+/** Of every payment of the checkouts, the newest request to the gateway. */
+export async function listLastCollections(
+  db: Handle,
+  merchant_id: string,
+  checkout_ids: string[],
+): Promise<Collection[]> {
+  return await db
+    .selectFrom('collections')
+    .selectAll()
+    .distinctOn(['checkout_id', 'instalment'])
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', 'in', checkout_ids)
+    .orderBy('checkout_id')
+    .orderBy('instalment')
+    .orderBy('number', 'desc')
+    .execute();
+}
+
+export async function listCollections(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+): Promise<Collection[]> {
+  return await db
+    .selectFrom('collections')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .orderBy('created_at')
+    .orderBy('instalment')
+    .orderBy('number')
+    .execute();
+}
+
+/** open → what is now known, many at once. */
+export async function moveCollections(
+  db: Handle,
+  merchant_id: string,
+  settled: Pick<
+    Collection,
+    | 'checkout_id'
+    | 'instalment'
+    | 'number'
+    | 'status'
+    | 'payment_ref'
+    | 'decline_reason'
+    | 'may_retry'
+    | 'settled_at'
+  >[],
+): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update collections c
+    set status = v.status, payment_ref = v.payment_ref, decline_reason = v.decline_reason,
+      may_retry = v.may_retry, settled_at = v.settled_at
+    from jsonb_to_recordset(${JSON.stringify(settled)}::jsonb) as v(
+      checkout_id uuid, instalment integer, number integer, status text, payment_ref text,
+      decline_reason text, may_retry boolean, settled_at timestamptz)
+    where c.merchant_id = ${merchant_id} and c.checkout_id = v.checkout_id
+      and c.instalment = v.instalment and c.number = v.number and c.status = 'open'`.execute(db);
+  return Number(numAffectedRows);
 }

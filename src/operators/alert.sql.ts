@@ -17,6 +17,17 @@ export async function insertAlert(db: Handle, alert: Alert): Promise<void> {
   await db.insertInto('alerts').values(alert).execute();
 }
 
+/** Whether the operator was told these very words before. */
+export async function hasAlert(db: Handle, kind: string, detail: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('alerts')
+    .select('id')
+    .where('kind', '=', kind)
+    .where('detail', '=', detail)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 export async function listAlerts(db: Handle, most: number): Promise<Alert[]> {
   return await db
     .selectFrom('alerts')

@@ -5,11 +5,12 @@ import { paymentToken } from '../checkouts/payment-token.ts';
 import type { Database } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
 import type { Gateway, MerchantTime } from '../gateway/gateway.ts';
-import { type Merchant, merchantNow } from '../merchants/merchant.ts';
-import { type Clock, timestamp } from '../shared/clock.ts';
+import { isKeyKnown, timeFor } from '../gateway/patience.ts';
+import type { Merchant } from '../merchants/merchant.ts';
+import type { Clock } from '../shared/clock.ts';
 import type { Sealing } from '../shared/sealing.ts';
 import { moveCustomer } from './payment-attempt.sql.ts';
-import { keyHours, mayFinishUntil, type PaymentAttempt } from './payment-attempt.ts';
+import { mayFinishUntil, type PaymentAttempt } from './payment-attempt.ts';
 import type { Finding } from './record-outcome.ts';
 
 export type AskDeps = {
@@ -22,10 +23,6 @@ export type AskDeps = {
 
 /** What a card token is sealed for: it opens for no other attempt. */
 export const cardTokenContext = (attempt: { id: string }) => `payment_attempts ${attempt.id}`;
-
-export function timeFor(clock: Clock, merchant: Merchant): MerchantTime {
-  return { id: merchant.id, now: timestamp(merchantNow(clock, merchant)) };
-}
 
 /**
  * Asks the gateway, for an attempt in hand, whatever its status wants to know: to hold the amount
@@ -66,9 +63,7 @@ async function authorise(
   attempt: PaymentAttempt,
 ): Promise<Finding> {
   const customer_ref = await ensureCustomer(deps, time, checkout, attempt);
-  const isKeyKnown =
-    Temporal.Instant.from(time.now).since(attempt.created_at).total('hours') < keyHours;
-  if (!isKeyKnown || attempt.sealed_card_token === null) {
+  if (!isKeyKnown(attempt.created_at, time.now) || attempt.sealed_card_token === null) {
     const found = await deps.gateway.findPayment(time, { customer_ref, attempt_id: attempt.id });
     // It never arrived, and its key is too old to be sent again: nothing is held.
     const decline = { reason: 'processing_error', may_retry: true } as const;

@@ -1,4 +1,5 @@
 import type { DeclineReason } from '../gateway/gateway.ts';
+import { nextLook } from '../gateway/patience.ts';
 import type { PlannedPayment } from '../instalments/instalment.ts';
 import type { Timestamp } from '../shared/clock.ts';
 
@@ -62,18 +63,6 @@ const finishMinutes = 15;
 
 export function mayFinishUntil(expires_at: Timestamp): Temporal.Instant {
   return Temporal.Instant.from(expires_at).add({ minutes: finishMinutes });
-}
-
-/** Longer than one call to the gateway may take, with room to record what it said. */
-export const leaseSeconds = 40;
-
-/** How long the gateway knows a key for certain; after that an attempt is looked up instead. */
-export const keyHours = 23;
-
-/** When an attempt is looked at again: soon at first, then ever less often. */
-export function nextLook(now: Temporal.Instant, tries: number): Temporal.Instant {
-  const seconds = Math.min(5 * 2 ** Math.min(tries, 10), 600);
-  return now.add({ seconds });
 }
 
 /** Before the end of the time to finish, so that what the bank approved in time is found in time. */

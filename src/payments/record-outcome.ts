@@ -5,18 +5,14 @@ import { completeCheckout, invalidateCheckout } from '../checkouts/end-checkout.
 import type { Database, Handle } from '../database/database.ts';
 import { transaction } from '../database/transaction.ts';
 import type { Authorisation, PaymentState } from '../gateway/gateway.ts';
+import { nextLook } from '../gateway/patience.ts';
 import { insertStoredCard } from '../instalments/instalment.sql.ts';
 import { scheduleInstalments } from '../instalments/schedule-instalments.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 import { lockAttempt, moveAttempt } from './payment-attempt.sql.ts';
-import {
-  mayFinishUntil,
-  nextChallengeLook,
-  nextLook,
-  type PaymentAttempt,
-} from './payment-attempt.ts';
+import { mayFinishUntil, nextChallengeLook, type PaymentAttempt } from './payment-attempt.ts';
 
 /** What the gateway said about an attempt, now or when it was asked later. */
 export type Finding = Authorisation | PaymentState;
@@ -98,7 +94,7 @@ async function recordAuthorised(
   });
   const completed = await completeCheckout(deps, db, checkout, attempt.number_of_payments, at);
   assert(completed, 'the checkout is received and locked');
-  await scheduleInstalments(db, merchant, completed);
+  await scheduleInstalments(deps, db, merchant, completed, held);
   if (attempt.number_of_payments > 1) {
     // Later payments are promised to the merchant: without a card to take them from, they are not.
     assert(held.card.card_ref !== null && attempt.customer_ref !== null && attempt.consent);

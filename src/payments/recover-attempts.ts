@@ -1,9 +1,10 @@
 import { claimDue, listMerchantsWithDue, newLease } from '../database/due-work.sql.ts';
+import { leaseSeconds } from '../gateway/patience.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { timestamp } from '../shared/clock.ts';
 import { claimAttempt, dueAttempts } from './payment-attempt.sql.ts';
-import { leaseSeconds, type PaymentAttempt } from './payment-attempt.ts';
+import type { PaymentAttempt } from './payment-attempt.ts';
 import { type PaymentDeps, settleAttempt } from './start-payment.ts';
 
 const mostMerchants = 50;

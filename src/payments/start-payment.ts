@@ -4,6 +4,7 @@ import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
 import { transaction } from '../database/transaction.ts';
 import { OutcomeUnknown } from '../gateway/gateway.ts';
+import { leaseSeconds, nextLook } from '../gateway/patience.ts';
 import { planPayments } from '../instalments/instalment.ts';
 import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { secondsAfter, timestamp } from '../shared/clock.ts';
@@ -15,7 +16,7 @@ import {
   moveInFlightToVoiding,
   movePutDown,
 } from './payment-attempt.sql.ts';
-import { leaseSeconds, nextLook, type PaymentAttempt } from './payment-attempt.ts';
+import type { PaymentAttempt } from './payment-attempt.ts';
 import { recordOutcome } from './record-outcome.ts';
 
 export type PaymentDeps = AskDeps & DeliveryDeps;

@@ -13,6 +13,7 @@ import {
   type SignedPost,
 } from '../integrations/accept-signatures.ts';
 import { findIntegration } from '../integrations/integration.sql.ts';
+import { postMovements } from '../ledger/post-movements.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import type { Clock } from '../shared/clock.ts';
 import { timestamp } from '../shared/clock.ts';
@@ -73,6 +74,7 @@ export async function createRefund(
       1,
       timestamp(now),
     );
+    const isAuto = creator.refund_mode === 'auto';
     const refund: RefundRequest = {
       merchant_id: merchant.id,
       id,
@@ -85,8 +87,28 @@ export async function createRefund(
       currency: checkout.currency,
       signed: post.key !== null,
       created_at: last_created_at,
+      // Auto-approval integrations move on by themselves (D29).
+      approved_at: isAuto ? last_created_at : null,
+      completed_at: null,
+      reason: null,
+      kept: 0,
+      due_at: isAuto ? last_created_at : null,
+      tries: 0,
+      lease: null,
+      leased_until: null,
     };
     await insertRefund(db, refund);
+    const { currency } = checkout;
+    await postMovements(deps, db, last_created_at, [
+      {
+        kind: 'reserved',
+        merchant_id: merchant.id,
+        checkout_id: checkout.id,
+        amount,
+        currency,
+        refund_id: id,
+      },
+    ]);
     await acceptSignatures(db, [post], timestamp(deps.clock.now()));
     if (post.keyed) {
       await recordAnswer(db, deps.clock, { ...post.keyed, status: 200, answer: refund });

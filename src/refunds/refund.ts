@@ -1,8 +1,11 @@
+import type { Instalment, InstalmentStatus } from '../instalments/instalment.ts';
 import type { Timestamp } from '../shared/clock.ts';
 
 /**
  * A refund request is `requested` until it is reviewed, `pending` while it is processed, and ends
- * `complete` or `failed`. Requests that are not `failed` never sum to more than the checkout.
+ * `complete` or `failed`. An operator may make a failed one `pending` again, and a card network
+ * may fail a complete one days later. What requests that are not `failed` claim, and what failed
+ * ones moved for good, never sums to more than the checkout.
  */
 export const refundStatuses = ['requested', 'pending', 'complete', 'failed'] as const;
 export type RefundStatus = (typeof refundStatuses)[number];
@@ -18,7 +21,99 @@ export type RefundRequest = {
   currency: string;
   signed: boolean;
   created_at: Timestamp;
+  /** When it was reviewed, or passed by itself: from then on it is processed. */
+  approved_at: Timestamp | null;
+  completed_at: Timestamp | null;
+  reason: string | null;
+  kept: number;
+  due_at: Timestamp | null;
+  tries: number;
+  lease: string | null;
+  leased_until: Timestamp | null;
 };
+
+/**
+ * One payment that a refund is taken from, or part of it. A payment that was not collected is
+ * `cancel`led; of the `hold` less is captured, or it is let go; the rest goes back to the `card`.
+ * A part is `open` until it is known to be `done` or to have `failed`; what is done and can be
+ * undone is `put_back` when the refund fails.
+ */
+export const refundPartKinds = ['cancel', 'hold', 'card'] as const;
+export type RefundPartKind = (typeof refundPartKinds)[number];
+
+export const refundPartStatuses = ['open', 'done', 'failed', 'put_back'] as const;
+export type RefundPartStatus = (typeof refundPartStatuses)[number];
+
+export type RefundPart = {
+  merchant_id: string;
+  id: string;
+  checkout_id: string;
+  refund_id: string;
+  round: number;
+  number: number;
+  instalment: number;
+  kind: RefundPartKind;
+  status: RefundPartStatus;
+  amount: number;
+  from_status: InstalmentStatus;
+  payment_ref: string | null;
+  key_number: number;
+  keyed_at: Timestamp;
+  refund_ref: string | null;
+  settled_at: Timestamp | null;
+};
+
+export type PlannedPart = { instalment: number; kind: RefundPartKind; amount: number };
+
+/**
+ * What a refund is taken from (D30): payments not yet collected, from the last backwards; then the
+ * hold; then collected payments, the newest first. `returned` says what earlier refunds took back
+ * to the card, payment by payment.
+ */
+export function splitRefund(
+  instalments: Pick<Instalment, 'number' | 'amount' | 'reduced' | 'status' | 'collected_at'>[],
+  returned: ReadonlyMap<number, number>,
+  amount: number,
+): PlannedPart[] {
+  const kindOf = (status: InstalmentStatus): RefundPartKind =>
+    status === 'collected' ? 'card' : status === 'authorised' ? 'hold' : 'cancel';
+  const newestFirst = [...instalments].sort((one, other) => {
+    const rank = (kind: RefundPartKind) => refundPartKinds.indexOf(kind);
+    const [first, second] = [kindOf(one.status), kindOf(other.status)];
+    if (first !== second) return rank(first) - rank(second);
+    const [since, until] = [one.collected_at ?? '', other.collected_at ?? ''];
+    if (since !== until) return since > until ? -1 : 1;
+    return other.number - one.number;
+  });
+  let left = amount;
+  const parts: PlannedPart[] = [];
+  for (const payment of newestFirst) {
+    const room = payment.amount - payment.reduced - (returned.get(payment.number) ?? 0);
+    const take = Math.min(room, left);
+    if (take === 0) continue;
+    parts.push({ instalment: payment.number, kind: kindOf(payment.status), amount: take });
+    left -= take;
+  }
+  if (left > 0) throw new Error(`${left} cents of a refund have no payment to come from`);
+  return parts;
+}
+
+/** Days after its completion on which a card network is asked whether a refund still stands. */
+const watchDays = [1, 2, 3, 5, 7, 10, 14, 21, 30];
+
+/** When a complete refund is looked at next, or null when nobody looks any more. */
+export function nextWatch(completed_at: Timestamp, now: Temporal.Instant): Temporal.Instant | null {
+  const completed = Temporal.Instant.from(completed_at);
+  const next = watchDays
+    .map((days) => completed.add({ hours: 24 * days }))
+    .find((look) => Temporal.Instant.compare(look, now) > 0);
+  return next ?? null;
+}
+
+/** When a refund that the gateway has not settled yet is asked after again. */
+export function nextRefundLook(now: Temporal.Instant, tries: number): Temporal.Instant {
+  return now.add({ minutes: Math.min(2 ** Math.min(tries, 10), 6 * 60) });
+}
 
 /** The purchase date is day 0; day 100 is the last one (spec, Limits). */
 const refundWindowDays = 100;

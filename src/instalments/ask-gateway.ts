@@ -1,0 +1,108 @@
+import assert from 'node:assert/strict';
+import {
+  type Decline,
+  type Gateway,
+  type MerchantTime,
+  OutcomeUnknown,
+} from '../gateway/gateway.ts';
+import { isKeyKnown, timeFor } from '../gateway/patience.ts';
+import type { Merchant } from '../merchants/merchant.ts';
+import type { Clock } from '../shared/clock.ts';
+import type { StoredCard } from './instalment.sql.ts';
+import type { Collection, Instalment } from './instalment.ts';
+
+export type AskedCollection = {
+  instalment: Instalment;
+  collection: Collection;
+  card: StoredCard | null;
+};
+
+/** What became of a request for a payment. */
+export type Finding =
+  | { outcome: 'collected'; payment_ref: string }
+  | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
+  | { outcome: 'lapsed' }
+  /** It never arrived, and its key is too old to be sent again: another one may be. */
+  | { outcome: 'lost' };
+
+/**
+ * Asks the gateway for a payment, or, when the gateway may have forgotten the key under which it
+ * was asked before, what became of that. Throws `OutcomeUnknown` like the gateway.
+ */
+export async function askGateway(
+  deps: { clock: Clock; gateway: Gateway },
+  merchant: Merchant,
+  { instalment, collection, card }: AskedCollection,
+): Promise<Finding> {
+  const time = timeFor(deps.clock, merchant);
+  const isSafe = isKeyKnown(collection.created_at, time.now);
+  const key = `${collection.checkout_id}:i${collection.instalment}:a${collection.number}`;
+  if (collection.kind === 'capture') {
+    const { payment_ref } = instalment;
+    assert(payment_ref !== null, 'what is held has a reference');
+    if (!isSafe) return await lookUpCapture(deps.gateway, time, collection, payment_ref);
+    const { amount } = collection;
+    const { outcome } = await deps.gateway.capture({ key, merchant: time, payment_ref, amount });
+    return outcome === 'captured' ? { outcome: 'collected', payment_ref } : { outcome };
+  }
+  // A once-off payment has no card to come back to (D23).
+  if (card === null) {
+    const decline = { reason: 'generic', may_retry: false } as const;
+    return { outcome: 'declined', payment_ref: null, decline };
+  }
+  const { customer_ref, card_ref } = card;
+  if (!isSafe) return await lookUpCharge(deps.gateway, time, collection, customer_ref);
+  const charge = await deps.gateway.charge({
+    key,
+    merchant: time,
+    checkout_id: collection.checkout_id,
+    attempt_id: collection.id,
+    customer_ref,
+    card_ref,
+    amount: collection.amount,
+    currency: collection.currency,
+  });
+  return charge.outcome === 'charged' ? { ...charge, outcome: 'collected' } : charge;
+}
+
+async function lookUpCapture(
+  gateway: Gateway,
+  time: MerchantTime,
+  collection: Collection,
+  payment_ref: string,
+): Promise<Finding> {
+  const state = await gateway.payment(time, payment_ref);
+  switch (state.outcome) {
+    case 'captured':
+      assert.equal(state.amount, collection.amount, 'only we capture, and only this');
+      return { outcome: 'collected', payment_ref };
+    case 'authorised':
+      return { outcome: 'lost' };
+    case 'voided':
+      return { outcome: 'lapsed' };
+    default:
+      throw new OutcomeUnknown(`a hold to be captured is ${state.outcome}`);
+  }
+}
+
+async function lookUpCharge(
+  gateway: Gateway,
+  time: MerchantTime,
+  collection: Collection,
+  customer_ref: string,
+): Promise<Finding> {
+  const state = await gateway.findPayment(time, { customer_ref, attempt_id: collection.id });
+  if (state === null) return { outcome: 'lost' };
+  switch (state.outcome) {
+    case 'captured':
+      return { outcome: 'collected', payment_ref: state.payment_ref };
+    case 'declined':
+      return state;
+    case 'voided': {
+      const decline = { reason: 'processing_error', may_retry: true } as const;
+      return { outcome: 'declined', payment_ref: state.payment_ref, decline };
+    }
+    default:
+      throw new OutcomeUnknown(`a charge without the shopper is ${state.outcome}`);
+  }
+}

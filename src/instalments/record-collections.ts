@@ -1,0 +1,139 @@
+import assert from 'node:assert/strict';
+import type { Database, Handle } from '../database/database.ts';
+import { transaction } from '../database/transaction.ts';
+import { type Movement, postMovements } from '../ledger/post-movements.ts';
+import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { raiseAlert } from '../operators/raise-alert.ts';
+import { type Clock, timestamp } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
+import type { Random } from '../shared/random.ts';
+import type { AskedCollection, Finding } from './ask-gateway.ts';
+import { lockLeased, moveCollections, moveSettled, type Settled } from './instalment.sql.ts';
+import { type Instalment, nextCollectionTime, retriesAt } from './instalment.ts';
+
+export type Answered = AskedCollection & { finding: Finding };
+
+/**
+ * Writes what became of requests for payments, and everything that follows from it, in one
+ * transaction: several of one merchant and one lease. Each counts only while it is in hand.
+ */
+export async function recordCollections(
+  deps: { database: Database; clock: Clock; random: Random; log: Logger },
+  merchant: Merchant,
+  answers: Answered[],
+): Promise<Finding['outcome'][]> {
+  const lease = answers[0]?.instalment.lease;
+  assert(lease != null);
+  await transaction(deps, async ({ db }) => {
+    const ids = answers.map(({ instalment }) => instalment.checkout_id);
+    const inHand = new Set(
+      (await lockLeased(db, merchant.id, lease, ids)).map((one) => keyOf(one)),
+    );
+    // Another actor took it over, or this very result is committed already.
+    const valid = answers.filter(({ instalment }) => inHand.has(keyOf(instalment)));
+    if (valid.length === 0) return;
+    const now = merchantNow(deps.clock, merchant);
+    const at = timestamp(now);
+    const moved = await moveCollections(
+      db,
+      merchant.id,
+      valid.map(({ collection, finding }) => ({
+        checkout_id: collection.checkout_id,
+        instalment: collection.instalment,
+        number: collection.number,
+        status: finding.outcome,
+        payment_ref: 'payment_ref' in finding ? finding.payment_ref : null,
+        decline_reason: finding.outcome === 'declined' ? finding.decline.reason : null,
+        may_retry: finding.outcome === 'declined' ? finding.decline.may_retry : null,
+        settled_at: at,
+      })),
+    );
+    assert.equal(moved, valid.length, 'what is in hand is open');
+    const settled = valid.map((answer) => settle(merchant, answer, now));
+    await moveSettled(db, merchant.id, settled);
+    await postMovements(deps, db, at, valid.flatMap(movementsOf));
+    for (const [index, payment] of settled.entries()) {
+      const answer = valid[index];
+      if (payment.status === 'overdue' && answer) await alertOverdue(deps, db, answer);
+    }
+  });
+  return answers.map(({ finding }) => finding.outcome);
+}
+
+const keyOf = ({ checkout_id, number }: Instalment) => `${checkout_id}:${number}`;
+
+/** What the payment is now, and when it is tried next. */
+function settle(
+  { territory: { time_zone } }: Merchant,
+  { instalment, finding, card }: Answered,
+  now: Temporal.Instant,
+): Settled {
+  const { checkout_id, number, due_on, declines } = instalment;
+  const none = {
+    checkout_id,
+    number,
+    payment_ref: null,
+    collected_at: null,
+    declines,
+    due_at: null,
+  };
+  switch (finding.outcome) {
+    case 'collected':
+      return {
+        ...none,
+        status: 'collected',
+        payment_ref: finding.payment_ref,
+        collected_at: timestamp(now),
+      };
+    case 'lost':
+      return {
+        ...none,
+        status: instalment.status,
+        payment_ref: instalment.payment_ref,
+        due_at: timestamp(now),
+      };
+    case 'lapsed': {
+      // Charged like the later ones, from the card that was stored for them; if there is none
+      // nothing can be done without the shopper.
+      if (card === null) return { ...none, status: 'overdue' };
+      const due_at = timestamp(nextCollectionTime(now, time_zone));
+      return { ...none, status: 'scheduled', due_at };
+    }
+    case 'declined': {
+      const count = declines + 1;
+      const next = finding.decline.may_retry ? retriesAt(due_on, count, now, time_zone) : null;
+      if (next === null) return { ...none, status: 'overdue', declines: count };
+      return { ...none, status: 'scheduled', declines: count, due_at: timestamp(next) };
+    }
+  }
+}
+
+function movementsOf({ instalment, collection, finding }: Answered): Movement[] {
+  const { merchant_id, checkout_id, currency, number } = instalment;
+  const of = { merchant_id, checkout_id, currency, instalment: number };
+  if (finding.outcome === 'lapsed') return [{ ...of, kind: 'lapsed', amount: instalment.amount }];
+  if (finding.outcome !== 'collected') return [];
+  const { amount } = collection;
+  return collection.kind === 'charge'
+    ? [{ ...of, kind: 'collected', amount }]
+    : [
+        { ...of, kind: 'captured', amount },
+        { ...of, kind: 'used', amount: instalment.amount },
+      ];
+}
+
+async function alertOverdue(
+  deps: { clock: Clock; random: Random; log: Logger },
+  db: Handle,
+  { instalment, finding }: Answered,
+): Promise<void> {
+  const why =
+    finding.outcome === 'declined'
+      ? `the card was declined (${finding.decline.reason})`
+      : 'its hold lapsed and no card is stored';
+  await raiseAlert(deps, db, {
+    kind: 'payment_overdue',
+    merchant_id: instalment.merchant_id,
+    detail: `Payment ${instalment.number} of checkout ${instalment.checkout_id} is overdue: ${why}. It is tried again only by \`tranche instalments retry ${instalment.checkout_id}:${instalment.number}\`.`,
+  });
+}

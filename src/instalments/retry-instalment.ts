@@ -1,0 +1,49 @@
+import { findCheckoutMerchant, lockCheckout } from '../checkouts/checkout.sql.ts';
+import { newLease } from '../database/due-work.sql.ts';
+import { leaseSeconds } from '../gateway/patience.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
+import { merchantNow } from '../merchants/merchant.ts';
+import { OperatorError, operate } from '../operators/operate.ts';
+import { timestamp } from '../shared/clock.ts';
+import { isUuid } from '../shared/uuid.ts';
+import { type CollectDeps, collectInstalments } from './collect-instalments.ts';
+import { findInstalment, moveRetried } from './instalment.sql.ts';
+import { type Instalment, retryDays } from './instalment.ts';
+
+/** An operator's one more try at an overdue payment, at once. A decline leaves it overdue. */
+export async function retryInstalment(
+  deps: CollectDeps,
+  operator: string,
+  id: string,
+): Promise<Instalment> {
+  const [checkout_id = '', digits = ''] = id.split(':');
+  const number = /^[1-9]\d{0,2}$/.test(digits) ? Number(digits) : 0;
+  const { db } = deps.database;
+  const merchant_id = isUuid(checkout_id) ? await findCheckoutMerchant(db, checkout_id) : null;
+  const merchant = merchant_id && (await findMerchant(db, merchant_id));
+  const key = { merchant_id: merchant_id ?? '', checkout_id: checkout_id.toLowerCase() };
+  if (!merchant || !(await findInstalment(db, key, number))) {
+    throw new OperatorError(
+      `There is no payment ${id}. Its ID is the checkout's and its number: CHECKOUT_ID:2.`,
+    );
+  }
+  const claimed = await operate(deps, operator, 'instalments retry', async (tx) => {
+    await lockCheckout(tx, key.merchant_id, key.checkout_id);
+    const { now: _, ...lease } = newLease(deps, leaseSeconds);
+    const at = timestamp(merchantNow(deps.clock, merchant));
+    // As after the last of its tries: one more decline is the end again.
+    const to = { ...lease, at, declines: retryDays.length };
+    const payment = await moveRetried(tx, { ...key, number }, to);
+    if (!payment) {
+      const current = await findInstalment(tx, key, number);
+      throw new OperatorError(
+        current?.status === 'overdue'
+          ? 'A refund of this checkout is in progress. Look again when it has ended.'
+          : `Payment ${id} is ${current?.status}: only an overdue one can be tried again.`,
+      );
+    }
+    return { subject_id: key.checkout_id, details: { instalment: number }, result: payment };
+  });
+  await collectInstalments(deps, merchant, [claimed]);
+  return (await findInstalment(db, key, number)) as Instalment;
+}

@@ -1,0 +1,36 @@
+import type { Handle } from '../database/database.ts';
+import type { Timestamp } from '../shared/clock.ts';
+import type { Random } from '../shared/random.ts';
+import { insertPostings } from './posting.sql.ts';
+import { type MovementKind, movements } from './posting.ts';
+
+export type Movement = {
+  kind: MovementKind;
+  merchant_id: string;
+  checkout_id: string;
+  amount: number;
+  currency: string;
+  instalment?: number;
+  refund_id?: string;
+};
+
+/** Writes movements into the books, in the transaction of what caused them. */
+export async function postMovements(
+  deps: { random: Random },
+  db: Handle,
+  at: Timestamp,
+  list: Movement[],
+): Promise<void> {
+  if (list.length === 0) return;
+  await insertPostings(
+    db,
+    list.map(({ instalment, refund_id, ...movement }) => ({
+      ...movement,
+      ...movements[movement.kind],
+      id: deps.random.uuid(),
+      instalment: instalment ?? null,
+      refund_id: refund_id ?? null,
+      at,
+    })),
+  );
+}

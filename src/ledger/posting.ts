@@ -1,0 +1,63 @@
+import type { Timestamp } from '../shared/clock.ts';
+
+/**
+ * The books. Every movement of money, or of a claim to it, is one posting: an amount that goes
+ * from one account of a checkout (the credit) to another (the debit). It is written in the
+ * transaction of the row that caused it and never changed, so the accounts of a checkout sum to
+ * zero, and at any moment
+ *
+ *   amount = collected + outstanding + refunded + cancelled
+ *
+ * where `collected` is what came from the card less what went back to it, `refunded` is what went
+ * back, and `cancelled` is what a refund took from payments before they were collected.
+ */
+export const accounts = [
+  'sale',
+  'outstanding',
+  'collected',
+  'refunded',
+  'cancelled',
+  // What the issuer holds for us, which is no money yet.
+  'issuer',
+  'held',
+  // What refund requests have claimed and not moved yet.
+  'refundable',
+  'reserved',
+] as const;
+export type Account = (typeof accounts)[number];
+
+/** What happened, and between which accounts. */
+export const movements = {
+  sold: { debit: 'outstanding', credit: 'sale' },
+  authorised: { debit: 'held', credit: 'issuer' },
+  /** The hold's money arrived, all or part of it; what was held is `used`. */
+  captured: { debit: 'collected', credit: 'outstanding' },
+  used: { debit: 'issuer', credit: 'held' },
+  collected: { debit: 'collected', credit: 'outstanding' },
+  voided: { debit: 'issuer', credit: 'held' },
+  lapsed: { debit: 'issuer', credit: 'held' },
+  /** A refund took it before it was collected; `restored` when the refund failed. */
+  cancelled: { debit: 'cancelled', credit: 'outstanding' },
+  restored: { debit: 'outstanding', credit: 'cancelled' },
+  /** Back to the card; `returned` when the card network gave it back to us. */
+  refunded: { debit: 'refunded', credit: 'collected' },
+  returned: { debit: 'collected', credit: 'refunded' },
+  reserved: { debit: 'reserved', credit: 'refundable' },
+  released: { debit: 'refundable', credit: 'reserved' },
+} as const satisfies Record<string, { debit: Account; credit: Account }>;
+export type MovementKind = keyof typeof movements;
+export const movementKinds = Object.keys(movements) as MovementKind[];
+
+export type Posting = {
+  merchant_id: string;
+  id: string;
+  checkout_id: string;
+  kind: MovementKind;
+  debit: Account;
+  credit: Account;
+  amount: number;
+  currency: string;
+  instalment: number | null;
+  refund_id: string | null;
+  at: Timestamp;
+};

@@ -1,0 +1,142 @@
+import { lockCheckout } from '../checkouts/checkout.sql.ts';
+import type { Handle } from '../database/database.ts';
+import { newLease } from '../database/due-work.sql.ts';
+import { leaseSeconds } from '../gateway/patience.ts';
+import { postMovements } from '../ledger/post-movements.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
+import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
+import { type Timestamp, timestamp } from '../shared/clock.ts';
+import { isUuid } from '../shared/uuid.ts';
+import { processRefund, type RefundProcessDeps } from './process-refunds.ts';
+import {
+  findRefund,
+  findRefundMerchant,
+  listParts,
+  lockRefund,
+  moveRefund,
+  sumRefunds,
+} from './refund.sql.ts';
+import type { RefundRequest } from './refund.ts';
+import { startRefund, sumOf } from './start-refund.ts';
+
+/** An operator approves a request; it is processed at once. */
+export async function approveRefund(
+  deps: RefundProcessDeps,
+  operator: string,
+  id: string,
+): Promise<RefundRequest> {
+  return await reviewed(deps, operator, 'refunds approve', id, async (db, refund, claim) => {
+    if (refund.status !== 'requested' || refund.approved_at !== null) {
+      throw notWaiting(refund, 'approved');
+    }
+    const { at, ...lease } = claim;
+    const to = { ...lease, approved_at: at, due_at: at, tries: 0 };
+    return await moveRefund(db, refund, ['requested'], to);
+  });
+}
+
+/** An operator makes a failed refund pending again, while the remainder allows it (D29). */
+export async function retryRefund(
+  deps: RefundProcessDeps,
+  operator: string,
+  id: string,
+): Promise<RefundRequest> {
+  return await reviewed(deps, operator, 'refunds retry', id, async (db, refund, claim) => {
+    if (refund.status !== 'failed') {
+      throw new OperatorError(
+        `Refund ${refund.id} is ${refund.status}: only a failed one can be tried again.`,
+      );
+    }
+    const checkout = await lockCheckout(db, refund.merchant_id, refund.checkout_id);
+    const taken = await sumRefunds(db, refund.merchant_id, refund.checkout_id);
+    const parts = await listParts(db, refund.merchant_id, refund.checkout_id);
+    const moved = sumOf(
+      parts.filter((part) => part.refund_id === refund.id && part.status === 'done'),
+    );
+    const remainder = (checkout?.amount ?? 0) - taken;
+    if (refund.amount - moved > remainder) {
+      throw new OperatorError(
+        `${refund.amount - moved} cents are left to refund, but only ${remainder} cents of the checkout are refundable by now.`,
+      );
+    }
+    const started = await startRefund(deps, db, refund, 'failed', claim);
+    if (!started) {
+      throw new OperatorError(
+        'A payment of this checkout is being collected right now. Try again in a moment.',
+      );
+    }
+    return started;
+  });
+}
+
+/** An operator declines a request, with a reason: its amount goes back to the remainder. */
+export async function declineRefund(
+  deps: OperatorDeps,
+  operator: string,
+  id: string,
+  reason: string,
+): Promise<RefundRequest> {
+  const merchant = await findOwner(deps, id);
+  return await operate(deps, operator, 'refunds decline', async (db) => {
+    const refund = await lockWithCheckout(db, merchant, id);
+    if (refund.status !== 'requested' || refund.approved_at !== null) {
+      throw notWaiting(refund, 'declined');
+    }
+    const declined = await moveRefund(db, refund, ['requested'], { status: 'failed', reason });
+    const { merchant_id, checkout_id, currency, amount } = refund;
+    const at = timestamp(merchantNow(deps.clock, merchant));
+    const movement = { merchant_id, checkout_id, currency, amount, refund_id: refund.id };
+    await postMovements(deps, db, at, [{ ...movement, kind: 'released' }]);
+    return { subject_id: refund.id, details: { reason }, result: declined as RefundRequest };
+  });
+}
+
+type Claim = { at: Timestamp; lease: string; leased_until: Timestamp };
+
+/** The operator's change, and then the processing, in one hand: no worker comes between. */
+async function reviewed(
+  deps: RefundProcessDeps,
+  operator: string,
+  action: string,
+  id: string,
+  change: (db: Handle, refund: RefundRequest, claim: Claim) => Promise<RefundRequest | null>,
+): Promise<RefundRequest> {
+  const merchant = await findOwner(deps, id);
+  const claimed = await operate(deps, operator, action, async (db) => {
+    const refund = await lockWithCheckout(db, merchant, id);
+    const { now: _, ...lease } = newLease(deps, leaseSeconds);
+    const at = timestamp(merchantNow(deps.clock, merchant));
+    const result = (await change(db, refund, { ...lease, at })) as RefundRequest;
+    const { checkout_id, amount } = refund;
+    return { subject_id: refund.id, details: { checkout_id, amount }, result };
+  });
+  await processRefund(deps, merchant, claimed);
+  return (await findRefund(deps.database.db, merchant.id, id)) as RefundRequest;
+}
+
+async function findOwner(deps: OperatorDeps, id: string): Promise<Merchant> {
+  const { db } = deps.database;
+  const merchant_id = isUuid(id) ? await findRefundMerchant(db, id) : null;
+  const merchant = merchant_id && (await findMerchant(db, merchant_id));
+  if (!merchant) throw new OperatorError(`There is no refund ${id}.`);
+  return merchant;
+}
+
+/** The checkout first, as everybody does. */
+async function lockWithCheckout(
+  db: Handle,
+  merchant: Merchant,
+  id: string,
+): Promise<RefundRequest> {
+  const found = (await findRefund(db, merchant.id, id)) as RefundRequest;
+  await lockCheckout(db, merchant.id, found.checkout_id);
+  return (await lockRefund(db, found)) as RefundRequest;
+}
+
+function notWaiting(refund: RefundRequest, verb: string): OperatorError {
+  const how = refund.status === 'requested' ? 'approved already' : refund.status;
+  return new OperatorError(
+    `Refund ${refund.id} is ${how}: only one that waits for review can be ${verb}.`,
+  );
+}

@@ -1,0 +1,124 @@
+import type { Handle } from '../database/database.ts';
+import {
+  listInstalments,
+  listLastCollections,
+  movePaused,
+  moveReduced,
+} from '../instalments/instalment.sql.ts';
+import type { Instalment } from '../instalments/instalment.ts';
+import { type Movement, postMovements } from '../ledger/post-movements.ts';
+import type { Timestamp } from '../shared/clock.ts';
+import type { Random } from '../shared/random.ts';
+import { insertParts, listParts, moveRefund } from './refund.sql.ts';
+import {
+  type PlannedPart,
+  type RefundPart,
+  type RefundRequest,
+  type RefundStatus,
+  splitRefund,
+} from './refund.ts';
+
+/** What a refund of this amount would be taken from now. */
+export async function planRefund(
+  db: Handle,
+  key: { merchant_id: string; checkout_id: string },
+  amount: number,
+): Promise<{ instalments: Instalment[]; earlier: RefundPart[]; parts: PlannedPart[] }> {
+  const instalments = await listInstalments(db, key);
+  const earlier = await listParts(db, key.merchant_id, key.checkout_id);
+  return { instalments, earlier, parts: splitRefund(instalments, returnedOf(earlier), amount) };
+}
+
+/** What went back to the card, or is on its way there, payment by payment. */
+function returnedOf(parts: RefundPart[]): Map<number, number> {
+  const returned = new Map<number, number>();
+  for (const { kind, status, instalment, amount } of parts) {
+    if (kind !== 'card' || status === 'failed') continue;
+    returned.set(instalment, (returned.get(instalment) ?? 0) + amount);
+  }
+  return returned;
+}
+
+/**
+ * Makes an approved refund `pending`, in a transaction that holds the checkout's lock: fixes what
+ * it is taken from, takes what was not collected yet, and stops collecting until it has ended.
+ * Null while a payment of the checkout is in the gateway's hands: nobody knows what it will be.
+ */
+export async function startRefund(
+  deps: { random: Random },
+  db: Handle,
+  refund: RefundRequest,
+  from: RefundStatus,
+  claim: { at: Timestamp; lease: string | null; leased_until: Timestamp | null },
+): Promise<RefundRequest | null> {
+  const { merchant_id, checkout_id, currency, id: refund_id } = refund;
+  const key = { merchant_id, checkout_id };
+  const { at, ...lease } = claim;
+  const collections = await listLastCollections(db, merchant_id, [checkout_id]);
+  if (collections.some(({ status }) => status === 'open')) return null;
+
+  const earlier = (await listParts(db, merchant_id, checkout_id)).filter(
+    (part) => part.refund_id === refund_id,
+  );
+  // What an earlier round moved for good is not asked for twice.
+  const moved = sumOf(earlier.filter(({ status }) => status === 'done'));
+  const { instalments, parts } = await planRefund(db, key, refund.amount - moved);
+  const round = Math.max(0, ...earlier.map((part) => part.round)) + 1;
+  const of = { merchant_id, checkout_id, currency, refund_id };
+  const movements: Movement[] = [];
+  const rows: RefundPart[] = [];
+  for (const [index, part] of parts.entries()) {
+    const payment = instalments.find(({ number }) => number === part.instalment) as Instalment;
+    const isWhole = part.amount === payment.amount - payment.reduced;
+    // A hold that is taken whole has to be let go by the gateway; of one that is not, less will
+    // be captured.
+    const isOpen = part.kind === 'card' || (part.kind === 'hold' && isWhole);
+    rows.push({
+      ...part,
+      merchant_id,
+      id: deps.random.uuid(),
+      checkout_id,
+      refund_id,
+      round,
+      number: index + 1,
+      status: isOpen ? 'open' : 'done',
+      from_status: payment.status,
+      payment_ref: part.kind === 'cancel' ? null : payment.payment_ref,
+      key_number: 1,
+      keyed_at: at,
+      refund_ref: null,
+      settled_at: isOpen ? null : at,
+    });
+    if (part.kind === 'card') continue;
+    const isGone = part.kind === 'cancel' && isWhole;
+    await moveReduced(db, payment, {
+      status: isGone ? 'cancelled' : payment.status,
+      reduced: payment.reduced + part.amount,
+      due_at: isGone ? null : payment.due_at,
+    });
+    movements.push({
+      ...of,
+      kind: 'cancelled',
+      amount: part.amount,
+      instalment: part.instalment,
+    });
+  }
+  await insertParts(db, rows);
+  await movePaused(db, key, true);
+  if (from === 'failed') {
+    movements.push({ ...of, kind: 'reserved', amount: refund.amount - moved });
+  }
+  await postMovements(deps, db, at, movements);
+  return await moveRefund(db, refund, [from], {
+    ...lease,
+    status: 'pending',
+    approved_at: refund.approved_at ?? at,
+    reason: null,
+    kept: 0,
+    due_at: at,
+    tries: 0,
+  });
+}
+
+export const sumOf = (parts: { amount: number }[]) =>
+  parts.reduce((sum, { amount }) => sum + amount, 0);
