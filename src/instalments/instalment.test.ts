@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import fc from 'fast-check';
-import { planPayments } from './instalment.ts';
+import { capturesAt, planPayments, retriesAt } from './instalment.ts';
 
 const date = (text: string) => Temporal.PlainDate.from(text);
 
@@ -48,4 +48,32 @@ test('for any amount, term and date the payments sum to the amount and fall due 
     ),
     { numRuns: process.env.TRANCHE_TEST_LONG ? 5_000 : 500 },
   );
+});
+
+// Johannesburg is UTC+2 all year; New York has a spring night without 02:00.
+const johannesburg = 'Africa/Johannesburg';
+
+test('the hold is captured at 02:00 local time of the day after the purchase', () => {
+  assert.equal(capturesAt('2026-11-15', johannesburg).toString(), '2026-11-16T00:00:00Z');
+  assert.equal(capturesAt('2026-12-31', johannesburg).toString(), '2027-01-01T00:00:00Z');
+  // 02:00 does not exist in that night: an hour later is as near as it gets.
+  assert.equal(capturesAt('2026-03-07', 'America/New_York').toString(), '2026-03-08T07:00:00Z');
+});
+
+describe('a declined payment is tried again at 08:00 of 1, 3 and 7 days after its date', () => {
+  const at = (text: string) => Temporal.Instant.from(text);
+  for (const [name, declines, now, expected] of [
+    ['the first retry', 1, '2026-02-28T06:00:00Z', '2026-03-01T06:00:00Z'],
+    ['the second', 2, '2026-03-01T06:00:00Z', '2026-03-03T06:00:00Z'],
+    ['the third', 3, '2026-03-03T06:00:00Z', '2026-03-07T06:00:00Z'],
+    ['and no other', 4, '2026-03-07T06:00:00Z', null],
+    // We were away for a month: the tries do not bunch up.
+    ['late by an outage', 1, '2026-04-01T05:59:59Z', '2026-04-01T06:00:00Z'],
+    ['late, past the time of day', 2, '2026-04-01T06:00:00Z', '2026-04-02T06:00:00Z'],
+  ] as const) {
+    test(name, () => {
+      const next = retriesAt('2026-02-28', declines, at(now), johannesburg);
+      assert.equal(next?.toString() ?? null, expected);
+    });
+  }
 });

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
-import { explainClosedWindow } from './refund.ts';
+import { describe, test } from 'node:test';
+import type { InstalmentStatus } from '../instalments/instalment.ts';
+import { explainClosedWindow, nextWatch, splitRefund } from './refund.ts';
 
 const tooLate = 'Orders can only be refunded within 100 days of the purchase date.';
 const sameDay = "Order can't be refunded on the day of purchase.";
@@ -45,3 +46,71 @@ for (const [name, refund_mode, completed_at, now, expected] of cases) {
     assert.equal(explainClosedWindow(purchase, Temporal.Instant.from(now)), expected);
   });
 }
+
+/** Three payments of 100, of which so many were collected; the first may be held. */
+function payments(...statuses: InstalmentStatus[]) {
+  return statuses.map((status, index) => ({
+    number: index + 1,
+    amount: 100,
+    reduced: 0,
+    status,
+    collected_at: status === 'collected' ? `2026-0${index + 1}-01T06:00:00.000Z` : null,
+  }));
+}
+
+describe('a refund is taken from what is not collected yet, then the hold, then the card (D30)', () => {
+  const held = payments('authorised', 'scheduled', 'scheduled');
+  const twoOfThree = payments('collected', 'collected', 'scheduled');
+  for (const [name, plan, returned, amount, expected] of [
+    ['before capture, the last payment first', held, [], 150, ['3 cancel 100', '2 cancel 50']],
+    ['before capture, into the hold', held, [], 250, ['3 cancel 100', '2 cancel 100', '1 hold 50']],
+    ['before capture, all of it', held, [], 300, ['3 cancel 100', '2 cancel 100', '1 hold 100']],
+    ['after two of three, the last one', twoOfThree, [], 60, ['3 cancel 60']],
+    ['after two of three, the newest too', twoOfThree, [], 160, ['3 cancel 100', '2 card 60']],
+    [
+      'after an earlier refund, what that one left',
+      payments('collected', 'collected', 'cancelled').map((one) =>
+        one.number === 3 ? { ...one, reduced: 100 } : one,
+      ),
+      [[2, 60]],
+      100,
+      ['2 card 40', '1 card 60'],
+    ],
+    [
+      'an overdue payment is not collected',
+      payments('collected', 'overdue', 'scheduled'),
+      [],
+      250,
+      ['3 cancel 100', '2 cancel 100', '1 card 50'],
+    ],
+    [
+      'the newest is the one that was collected last, whatever its number',
+      payments('collected', 'collected').map((one) =>
+        one.number === 1 ? { ...one, collected_at: '2026-09-01T06:00:00.000Z' } : one,
+      ),
+      [],
+      150,
+      ['1 card 100', '2 card 50'],
+    ],
+  ] as [string, ReturnType<typeof payments>, [number, number][], number, string[]][]) {
+    test(name, () => {
+      const parts = splitRefund(plan, new Map(returned), amount);
+      assert.deepEqual(
+        parts.map((part) => `${part.instalment} ${part.kind} ${part.amount}`),
+        expected,
+      );
+    });
+  }
+});
+
+test('a refund for which no payment is left is not split', () => {
+  assert.throws(() => splitRefund(payments('collected'), new Map([[1, 50]]), 51), /1 cents/);
+});
+
+test('a refund is watched for 30 days after it is complete', () => {
+  const completed = '2026-01-01T00:00:00.000Z';
+  const after = (days: number) => Temporal.Instant.from(completed).add({ hours: 24 * days });
+  assert.equal(nextWatch(completed, after(0))?.toString(), after(1).toString());
+  assert.equal(nextWatch(completed, after(21))?.toString(), after(30).toString());
+  assert.equal(nextWatch(completed, after(30)), null);
+});
