@@ -126,7 +126,8 @@ test('a merchant’s clock of the running sandbox is moved through its due work'
   assert.ok(next_event_at);
   // Long enough for the callbacks of the checkouts before, which nobody receives, to be given up.
   const moved = await tranche.json('clock', 'advance', ...merchant, '--by', '6h');
-  assert.equal(moved.next_event_at, null);
+  // Only captures and collections are left, in the nights and mornings to come.
+  assert.ok(moved.next_event_at > moved.now, moved.next_event_at);
   assert.deepEqual(await tranche.json('sandbox', 'pay', id), open);
 });
 

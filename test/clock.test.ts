@@ -133,8 +133,14 @@ test('--to-next-event goes to the next event and no further, until nothing is wa
   assert.equal((await shopper.state()).status, 'challenge');
   await shopper.decide('approve');
   const second = await advance(account, '--to-next-event');
-  assert.deepEqual([second.now, second.next_event_at], [first.next_event_at, null]);
+  // The capture of the hold, in the night.
+  const captured = '2026-11-16T00:00:00.000Z';
+  assert.deepEqual([second.now, second.next_event_at], [first.next_event_at, captured]);
   assert.equal((await shopper.state()).status, 'successful');
+  const third = await advance(account, '--to-next-event');
+  assert.deepEqual([third.now, third.next_event_at], [captured, '2026-12-15T06:00:00.000Z']);
+  await advance(account, '--to-next-event');
+  assert.equal((await advance(account, '--to-next-event')).next_event_at, null);
   await tranche.refused(
     1,
     /Nothing is waiting for this merchant/,
@@ -183,13 +189,20 @@ test('the test gateway goes by the merchant’s clock: a hold lapses after a wee
   const kept = await paying.shopper({}, other);
   await held.pay(3);
   await kept.pay(3);
-  await advance(moved, '--by', '6d');
+  // Not by the command, which would capture the hold on the way.
+  const jump = (days: number) =>
+    paying.service.deps.database.pool.query(
+      'update merchants set clock_ahead_ms = $2 where id = $1',
+      [moved.merchant.id, days * 86_400_000],
+    );
+  await jump(6);
   await (await paying.shopper({}, moved)).pay(1);
   assert.deepEqual(await held.live(), [50_000]);
-  await advance(moved, '--by', '2d');
+  await jump(8);
   await (await paying.shopper({}, moved)).pay(1);
   assert.deepEqual(await held.live(), []);
   assert.deepEqual(await kept.live(), [50_000]);
+  await paying.work();
 });
 
 test('a clock is never moved back, nor without saying how far', async () => {

@@ -65,11 +65,13 @@ test('a refund request is answered in the contract’s envelope, as its creation
 
 test('each status of a refund request is shown as the contract names it', async () => {
   const { id } = await createRefund();
-  for (const status of refundStatuses) {
-    // The moves themselves come with the processing of refunds; only the reading is shown here.
+  assert.equal((await get(id)).body.data.attributes.status, 'requested');
+  for (const status of refundStatuses.filter((one) => one !== 'requested')) {
+    const due_at = status === 'pending' ? '2026-11-15T08:00:00Z' : null;
+    // How it is moved is shown elsewhere; only the reading is shown here.
     await service.deps.database.db
       .updateTable('refund_requests')
-      .set({ status })
+      .set({ status, approved_at: '2026-11-15T08:00:00Z', due_at })
       .where('id', '=', id)
       .execute();
     assert.equal((await get(id)).body.data.attributes.status, status);

@@ -83,7 +83,7 @@ test('the same key and body give the first refund again, as it was answered then
   assertReplayed(await post('/api/refunds', 'refund', body, caller), first);
   await service.deps.database.db
     .updateTable('refund_requests')
-    .set({ status: 'pending' })
+    .set({ status: 'complete', approved_at: '2026-11-15T08:00:00Z' })
     .where('id', '=', first.body.data.id)
     .execute();
   assertReplayed(await post('/api/refunds', 'refund', body, caller, second), first);
