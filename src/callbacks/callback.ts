@@ -27,6 +27,8 @@ export type Callback = {
   delivered_at: Timestamp | null;
   lease: string | null;
   leased_until: Timestamp | null;
+  /** Of the v1 form (D32); null for v2's JSON. */
+  sealed_verify: Buffer | null;
 };
 
 export const callbackTriggers = ['first', 'retry', 'operator'] as const;
@@ -66,10 +68,32 @@ export const leaseSeconds = 15;
 
 /** The bytes that will be sent, whenever that is: members in the spec's order, compact. */
 export function callbackPayload(checkout: Checkout): Buffer {
+  if (checkout.sealed_verify !== null) return legacyPayload(checkout);
   const { status, amount, currency, client_reference_id, number_of_payments } = checkout;
   return Buffer.from(
     JSON.stringify({ status, amount, currency, client_reference_id, number_of_payments }),
   );
+}
+
+/**
+ * The v1 form (D32). Whoever knows its `transaction_verify` can forge one, so that is not kept with
+ * the bytes: its place is empty until they are sent.
+ */
+function legacyPayload({ status, client_reference_id, number_of_payments }: Checkout): Buffer {
+  const form = new URLSearchParams({
+    status: status === 'successful' ? 'success' : status,
+    order_id: client_reference_id,
+    transaction_verify: '',
+    number_of_payments: String(number_of_payments),
+  });
+  return Buffer.from(form.toString());
+}
+
+/** A v1 form as it is sent. No other field can hold what is looked for: `&` and `=` are encoded. */
+export function fillInVerify(payload: Buffer, transaction_verify: string): Buffer {
+  const [before = '', after = ''] = payload.toString('utf8').split('&transaction_verify=&');
+  const verify = new URLSearchParams({ transaction_verify });
+  return Buffer.from(`${before}&${verify}&${after}`);
 }
 
 /**
@@ -104,10 +128,16 @@ export function readRetryAfter(
   return Number.isNaN(milliseconds) ? null : (milliseconds - now.epochMilliseconds) / 1000;
 }
 
-/** The absolute http or https URL that a receiver's answer sends the shopper to, if any (D26). */
-export function readRedirectUrl(body: Buffer): string | null {
+/**
+ * The absolute http or https URL that a receiver's answer sends the shopper to, if any (D26). v1
+ * has another name for it.
+ */
+export function readRedirectUrl(
+  body: Buffer,
+  member: 'redirect_url' | 'redirect' = 'redirect_url',
+): string | null {
   try {
-    const { redirect_url } = JSON.parse(body.toString('utf8'));
+    const { [member]: redirect_url } = JSON.parse(body.toString('utf8'));
     if (typeof redirect_url !== 'string' || redirect_url.length > 2048) return null;
     return /^https?:\/\/[^\s\p{Cc}\\/][^\s\p{Cc}]*$/iu.test(redirect_url) &&
       URL.canParse(redirect_url)

@@ -19,6 +19,7 @@ export async function queueCallback(
     integration_id: checkout.integration_id,
     notify_url: checkout.notify_url,
     payload: callbackPayload(checkout),
+    sealed_verify: checkout.sealed_verify,
     status: 'pending',
     created_at,
     // Whoever ended the checkout delivers it at once; if it dies, others do so a little later.
