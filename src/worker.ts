@@ -5,6 +5,7 @@ import type { Handle } from './database/database.ts';
 import { deleteAnswersBefore } from './http/idempotency.sql.ts';
 import { answersCutoff } from './http/idempotency.ts';
 import { deleteEndedWindows } from './http/rate-limits.sql.ts';
+import { deleteExpiredTokens } from './legacy/legacy-token.sql.ts';
 import type { Merchant } from './merchants/merchant.ts';
 import { type AlertDeps, postAlerts } from './operators/post-alerts.ts';
 import { findNextDueAttempt } from './payments/payment-attempt.sql.ts';
@@ -69,6 +70,12 @@ const dueWork: (DueWork & Partial<MerchantWork>)[] = [
     pauseSeconds: 30,
     run: ({ database, clock }) =>
       untilDone(() => deleteEndedWindows(database.db, timestamp(clock.now()), handful)),
+  },
+  {
+    name: 'forget v1 tokens',
+    pauseSeconds: 60,
+    run: ({ database, clock }) =>
+      untilDone(() => deleteExpiredTokens(database.db, timestamp(clock.now()), handful)),
   },
 ];
 
