@@ -12,7 +12,7 @@ export async function disableLegacy(
   operator: string,
   id: string,
 ): Promise<{ id: string; client_id: string; disabled_at: Timestamp }> {
-  return await operate(deps, operator, 'integrations v1 disable', async (db, now) => {
+  return await operate(deps, operator, 'integrations v1', async (db, now) => {
     const integration = await lockIntegration(db, id);
     const known = await findLegacyCredential(db, integration.id);
     if (!known) {
@@ -23,7 +23,7 @@ export async function disableLegacy(
     const disabled_at = known.disabled_at ?? now;
     return {
       subject_id: integration.id,
-      details: { client_id, disabled_at },
+      details: { enabled: false, client_id, disabled_at },
       result: { id: integration.id, client_id, disabled_at },
     };
   });

@@ -15,7 +15,7 @@ export async function enableLegacy(
 ): Promise<IssuedLegacyCredential> {
   const client_id = deps.random.uuid();
   const client_secret = newLegacySecret(deps.environment, deps.random);
-  return await operate(deps, operator, 'integrations v1 enable', async (db, now) => {
+  return await operate(deps, operator, 'integrations v1', async (db, now) => {
     const integration = await lockLiveIntegration(db, id);
     const known = await findLegacyCredential(db, integration.id);
     if (known?.disabled_at === null) {
@@ -33,7 +33,7 @@ export async function enableLegacy(
     });
     return {
       subject_id: integration.id,
-      details: { client_id },
+      details: { enabled: true, client_id },
       result: { id: integration.id, client_id, client_secret },
     };
   });
