@@ -61,11 +61,6 @@ export async function listTraffic(
     from legacy_usage where integration_id = any (${ids}::uuid[])
     group by integration_id`.execute(db);
   const byId = new Map(used.map((one) => [one.integration_id, one]));
-  return integrations.map((one) => ({
-    logins: 0,
-    checkouts: 0,
-    last_used_on: null,
-    ...byId.get(one.integration_id),
-    ...one,
-  }));
+  const nothing = { logins: 0, checkouts: 0, last_used_on: null };
+  return integrations.map((one) => ({ ...one, ...nothing, ...byId.get(one.integration_id) }));
 }

@@ -38,10 +38,7 @@ export const LoginAnswer = Type.Object(
 const v2 = CreateCheckoutBody.properties.checkout.properties;
 const v2Customer = v2.customer.properties;
 const v2Item = v2.line_items.items.properties;
-const { maxItems, description: ofItems } = v2.line_items as {
-  maxItems?: number;
-  description?: string;
-};
+const v2Items = v2.line_items as typeof v2.line_items & { maxItems: number; description: string };
 
 /** A number, or the same in decimal digits. */
 const numeric = (schema: TSchema & { description?: string }) =>
@@ -89,9 +86,9 @@ export const LegacyCheckoutBody = Type.Object(
         Type.Union(
           [
             Type.String({ contentMediaType: 'application/json' }),
-            Type.Array(LegacyItem, { maxItems: maxItems ?? 0 }),
+            Type.Array(LegacyItem, { maxItems: v2Items.maxItems }),
           ],
-          { description: `${ofItems} An array, or its JSON text.` },
+          { description: `${v2Items.description} An array, or its JSON text.` },
         ),
       ),
       purchaseDate: dropped(),

@@ -56,7 +56,7 @@ export type Translation = {
 
 export function translateCheckout(request: JsonObject): Translation {
   const errors: FieldError[] = [];
-  const checkout: JsonObject = { customer: {} };
+  const checkout: JsonObject = {};
   for (const group of groups) {
     const value = request[group];
     if (value === undefined || (isObject(value) && !Array.isArray(value))) continue;
@@ -72,6 +72,7 @@ export function translateCheckout(request: JsonObject): Translation {
       putAt(checkout, mapping.v2, items);
     }
   }
+  checkout.customer ??= {};
   return { checkout, errors };
 }
 
@@ -161,5 +162,5 @@ function valueAt(request: JsonObject, path: string): JsonValue | undefined {
 function putAt(checkout: JsonObject, path: string, value: JsonValue): void {
   const [first = '', second] = path.split('.');
   if (second === undefined) checkout[first] = value;
-  else (checkout[first] as JsonObject)[second] = value;
+  else checkout[first] = { ...(checkout[first] as JsonObject), [second]: value };
 }
