@@ -394,6 +394,22 @@ describe('at once', () => {
     }
   });
 
+  test('checkouts while v1 is withdrawn: each is created whole or is a 401', async () => {
+    const { account, plugin } = await createPlugin(service);
+    const token = await logIn(service, plugin);
+    const [answers] = await Promise.all([
+      inParallel(40, () => pay(token)),
+      disableLegacy(service.deps, 'test', account.id),
+    ]);
+    const { 200: created = 0, 401: refused = 0 } = countStatuses(answers);
+    assert.equal(created + refused, 40);
+    const { rows } = await service.deps.database.pool.query(
+      'select id from checkouts where merchant_id = $1',
+      [account.merchant.id],
+    );
+    assert.equal(rows.length, created);
+  });
+
   test('two operators who enable v1: one issues credentials, the other is told', async () => {
     const account = await createAccount(service);
     const results = await Promise.allSettled(

@@ -31,10 +31,8 @@ export async function sendLegacy(
   options: { token?: string; headers?: Record<string, string>; address?: string } = {},
 ): Promise<Answer> {
   const isForm = body instanceof URLSearchParams;
-  const payload =
-    isForm || typeof body === 'string' || Buffer.isBuffer(body)
-      ? Buffer.from(body.toString())
-      : JSON.stringify(body);
+  const isWritten = typeof body === 'string' || Buffer.isBuffer(body);
+  const payload = isForm ? body.toString() : isWritten ? body : JSON.stringify(body);
   const response = await app.inject({
     method: 'POST',
     url: path,
@@ -43,7 +41,7 @@ export async function sendLegacy(
       ...(options.token !== undefined && { authorization: `Bearer ${options.token}` }),
       ...options.headers,
     },
-    payload: Buffer.isBuffer(body) ? body : payload,
+    payload,
     ...(options.address && { remoteAddress: options.address }),
   });
   return { status: response.statusCode, body: response.json(), headers: response.headers };
