@@ -68,32 +68,10 @@ export const leaseSeconds = 15;
 
 /** The bytes that will be sent, whenever that is: members in the spec's order, compact. */
 export function callbackPayload(checkout: Checkout): Buffer {
-  if (checkout.sealed_verify !== null) return legacyPayload(checkout);
   const { status, amount, currency, client_reference_id, number_of_payments } = checkout;
   return Buffer.from(
     JSON.stringify({ status, amount, currency, client_reference_id, number_of_payments }),
   );
-}
-
-/**
- * The v1 form (D32). Whoever knows its `transaction_verify` can forge one, so that is not kept with
- * the bytes: its place is empty until they are sent.
- */
-function legacyPayload({ status, client_reference_id, number_of_payments }: Checkout): Buffer {
-  const form = new URLSearchParams({
-    status: status === 'successful' ? 'success' : status,
-    order_id: client_reference_id,
-    transaction_verify: '',
-    number_of_payments: String(number_of_payments),
-  });
-  return Buffer.from(form.toString());
-}
-
-/** A v1 form as it is sent. No other field can hold what is looked for: `&` and `=` are encoded. */
-export function fillInVerify(payload: Buffer, transaction_verify: string): Buffer {
-  const [before = '', after = ''] = payload.toString('utf8').split('&transaction_verify=&');
-  const verify = new URLSearchParams({ transaction_verify });
-  return Buffer.from(`${before}&${verify}&${after}`);
 }
 
 /**

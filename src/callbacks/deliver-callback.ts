@@ -1,5 +1,4 @@
 import { createHmac } from 'node:crypto';
-import { verifyContext } from '../checkouts/checkout.ts';
 import type { Database } from '../database/database.ts';
 import { reading, transaction } from '../database/transaction.ts';
 import { sign } from '../http/signature.ts';
@@ -22,13 +21,13 @@ import {
 import {
   type Callback,
   type CallbackTrigger,
-  fillInVerify,
   leaseSeconds,
   mostRunAttempts,
   nextTry,
   readRedirectUrl,
   readRetryAfter,
 } from './callback.ts';
+import { formBody, formHeaders, isForm } from './legacy-form.ts';
 import { noteDestination } from './note-destination.ts';
 import type { Exchange, SendCallback } from './send-callback.ts';
 
@@ -56,7 +55,7 @@ export async function deliverCallback(
 ): Promise<Exchange | null> {
   const key = { merchant_id: callback.merchant_id, id: deps.random.uuid() };
   const number = callback.attempts + 1;
-  const message = await writeMessage(deps, callback, number);
+  const headers = await writeHeaders(deps, callback, number);
   const startedAt = merchantNow(deps.clock, merchant);
   const isOpen = await transaction(deps, async ({ db }, maybeCommitted) => {
     const opened = await moveLeased(db, callback, {
@@ -74,15 +73,16 @@ export async function deliverCallback(
       trigger,
       operator,
       started_at: timestamp(startedAt),
-      request_headers: 'headers' in message ? message.headers : {},
+      request_headers: headers ?? {},
     });
     return true;
   });
   if (!isOpen) return null;
+  const body = isForm(callback) ? formBody(deps.sealing, callback) : callback.payload;
   const exchange: Exchange =
-    'headers' in message
-      ? await deps.sendCallback({ url: callback.notify_url, ...message })
-      : { ...nothing, ...message };
+    headers && body
+      ? await deps.sendCallback({ url: callback.notify_url, headers, body })
+      : { ...nothing, reason: headers ? 'no_transaction_verify' : 'no_signing_key' };
   await recordExchange(deps, merchant, callback, { ...key, trigger, startedAt }, exchange);
   return exchange;
 }
@@ -99,51 +99,29 @@ const nothing: Exchange = {
   timings: {},
 };
 
-/** What is sent, or why nothing can be. */
-type Message = { headers: Record<string, string>; body: Buffer } | { reason: string };
-
 /** The spec's header, ours, and those of Standard Webhooks for whoever wants replay protection. */
-async function writeMessage(
+async function writeHeaders(
   deps: DeliveryDeps,
   callback: Callback,
   number: number,
-): Promise<Message> {
-  const own = {
-    'user-agent': 'Tranche-Callback/1',
-    'x-callback-id': callback.id,
-    'x-callback-attempt': String(number),
-  };
-  if (callback.sealed_verify !== null) return writeForm(deps, callback, own);
+): Promise<Record<string, string> | null> {
+  if (isForm(callback)) return formHeaders(callback, number);
   const now = deps.clock.now();
   const key = await reading(deps, (db) =>
     findCallbackKey(deps, db, callback.integration_id, timestamp(now)),
   );
-  if (key === null) return { reason: 'no_signing_key' };
+  if (key === null) return null;
   const seconds = Math.floor(now.epochMilliseconds / 1000);
   const signed = Buffer.concat([Buffer.from(`${callback.id}.${seconds}.`), callback.payload]);
-  const headers = {
+  return {
     'content-type': 'application/json',
     'x-signature': sign(key, callback.payload),
-    ...own,
+    'user-agent': 'Tranche-Callback/1',
+    'x-callback-id': callback.id,
+    'x-callback-attempt': String(number),
     'webhook-id': callback.id,
     'webhook-timestamp': String(seconds),
     'webhook-signature': `v1,${createHmac('sha256', key).update(signed).digest('base64')}`,
-  };
-  return { headers, body: callback.payload };
-}
-
-/** A v1 callback proves itself by its `transaction_verify`; v1 knows no signatures (D32). */
-function writeForm(
-  { sealing }: DeliveryDeps,
-  callback: Callback,
-  own: Record<string, string>,
-): Message {
-  const sealed = callback.sealed_verify as Buffer;
-  if (!sealing.isKnown(sealed)) return { reason: 'no_transaction_verify' };
-  const context = verifyContext(callback.merchant_id, callback.checkout_id);
-  return {
-    headers: { 'content-type': 'application/x-www-form-urlencoded', ...own },
-    body: fillInVerify(callback.payload, sealing.open(sealed, context)),
   };
 }
 
@@ -179,7 +157,7 @@ async function recordExchange(
     if (exchange.delivered) {
       // What was cut off is not what the receiver said, even where it reads like an answer.
       const isSteering = attempt.trigger === 'first' && exchange.body && !exchange.truncated;
-      const member = callback.sealed_verify === null ? 'redirect_url' : 'redirect';
+      const member = isForm(callback) ? 'redirect' : 'redirect_url';
       const redirect_url = isSteering ? readRedirectUrl(exchange.body as Buffer, member) : null;
       await moveLeased(db, callback, {
         ...free,
