@@ -20,11 +20,13 @@ import { healthRoutes } from './http/health.routes.ts';
 import { useMerchantApi } from './http/merchant-api.ts';
 import type { Metrics } from './http/metrics.ts';
 import { collectRoutes } from './http/openapi.ts';
+import { type LegacyDeps, legacyRoutes } from './legacy/legacy.routes.ts';
 import { merchantRoutes } from './merchants/merchant.routes.ts';
 import { type PaymentRouteDeps, paymentRoutes } from './payments/payment.routes.ts';
 import { refundRoutes } from './refunds/refund.routes.ts';
 
 export type AppDeps = CheckoutDeps &
+  LegacyDeps &
   PaymentRouteDeps & {
     trustProxy: Config['trustProxy'];
     metrics: Metrics;
@@ -99,6 +101,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   app.register((scope) => healthRoutes(scope, deps));
   app.register((scope) => docsRoutes(scope, deps, described));
   app.register((scope) => paymentRoutes(scope, deps));
+  app.register((scope) => legacyRoutes(scope, deps));
   app.register(async (api) => {
     useMerchantApi(api, deps);
     await merchantRoutes(api, deps);

@@ -5,6 +5,7 @@ import ipaddr from 'ipaddr.js';
 import { type AllowedRange, parseAllowedRanges } from './callbacks/destination.ts';
 import { type StripeSettings, stripeProblems } from './gateway/settings.ts';
 import type { Environment } from './integrations/integration.ts';
+import { defaultSunset, deprecatedSince } from './legacy/deprecation.ts';
 import { isLoopback } from './shared/loopback.ts';
 
 /** What a process does: answer requests, do due work, or both. */
@@ -34,6 +35,8 @@ export type Config = {
   callbackAllow: AllowedRange[];
   logLevel: string;
   alertWebhookUrl: string | null;
+  /** The date until which v1 is promised to work. */
+  legacySunset: string;
   /** Whose name the audit notes for changes by command. Null: the system's user. */
   operator: string | null;
 };
@@ -142,6 +145,11 @@ export function readConfig(
     problem('ALERT_WEBHOOK_URL must be an http or https address.');
   }
 
+  const legacySunset = text('LEGACY_SUNSET') ?? defaultSunset;
+  if (!isSunset(legacySunset)) {
+    problem('LEGACY_SUNSET must be a date after 1 November 2026, such as 2027-11-01.');
+  }
+
   const gateway = readGateway(environment, text);
   if (gateway && purpose === 'service') problems.push(...stripeProblems(gateway));
 
@@ -179,6 +187,7 @@ export function readConfig(
     callbackAllow,
     logLevel: choice('LOG_LEVEL', logLevels, 'info'),
     alertWebhookUrl,
+    legacySunset,
     operator: text('TRANCHE_OPERATOR') ?? null,
   };
   if (problems.length > 0) throw new BadSettings(problems);
@@ -186,6 +195,17 @@ export function readConfig(
 }
 
 const isAddress = (text: string, begin: RegExp) => begin.test(text) && URL.canParse(text);
+
+/** Not before v1 was deprecated: that would have been no warning. */
+function isSunset(text: string): boolean {
+  if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
+  try {
+    const end = Temporal.PlainDate.from(text).toZonedDateTime('UTC').toInstant();
+    return Temporal.Instant.compare(end, deprecatedSince) > 0;
+  } catch {
+    return false;
+  }
+}
 
 export function readMasterKey(text: string): Buffer | null {
   const isHex = /^[0-9a-f]{64}$/i.test(text);

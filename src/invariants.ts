@@ -258,11 +258,36 @@ export const invariants: Invariant[] = [
     sql: `
       select c.id
       from callbacks k join checkouts c on c.id = k.checkout_id and c.merchant_id = k.merchant_id
-      cross join lateral (select convert_from(k.payload, 'UTF8')::jsonb as body) p
-      where p.body is distinct from jsonb_build_object('status', c.status, 'amount', c.amount,
-        'currency', c.currency, 'client_reference_id', c.client_reference_id,
-        'number_of_payments', c.number_of_payments)
+      where case when k.sealed_verify is null then
+          convert_from(k.payload, 'UTF8')::jsonb is distinct from jsonb_build_object(
+            'status', c.status, 'amount', c.amount, 'currency', c.currency,
+            'client_reference_id', c.client_reference_id,
+            'number_of_payments', c.number_of_payments) end
+        or k.sealed_verify is distinct from c.sealed_verify
         or k.notify_url <> c.notify_url or k.integration_id <> c.integration_id`,
+  },
+  {
+    name: 'S3',
+    says: 'the bytes of a v1 callback say what the checkout says, but for what proves them',
+    sql: `
+      select c.id
+      from callbacks k join checkouts c on c.id = k.checkout_id and c.merchant_id = k.merchant_id
+      cross join lateral (
+        select regexp_match(convert_from(k.payload, 'UTF8'),
+          '^status=([a-z]+)&order_id=([^&]*)&transaction_verify=&number_of_payments=([0-9]+)$') as form
+      ) p
+      cross join lateral (
+        select convert_from(string_agg(
+          case when part[1] like '\\%%' then decode(substr(part[1], 2), 'hex')
+            else convert_to(part[1], 'UTF8') end, ''::bytea order by place), 'UTF8') as order_id
+        from regexp_matches(replace(p.form[2], '+', ' '), '(%[0-9A-F]{2}|[^%]+)', 'g')
+          with ordinality as parts (part, place)
+      ) d
+      where k.sealed_verify is not null
+        and (p.form[1] is distinct from
+            case c.status when 'successful' then 'success' else c.status end
+          or d.order_id is distinct from c.client_reference_id
+          or p.form[3] is distinct from c.number_of_payments::text)`,
   },
   {
     name: 'D1',

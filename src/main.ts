@@ -56,6 +56,7 @@ export async function createDeps(
     trustProxy: config.trustProxy,
     callbackAllow: config.callbackAllow,
     alertWebhookUrl: config.alertWebhookUrl,
+    legacySunset: config.legacySunset,
     sealing,
     gateway: createStripeGateway(config.gateway),
     metrics: createMetrics(),

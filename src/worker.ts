@@ -11,6 +11,7 @@ import {
   collectMerchantInstalments,
 } from './instalments/collect-instalments.ts';
 import { dueInstalments } from './instalments/instalment.sql.ts';
+import { deleteExpiredTokens } from './legacy/legacy-token.sql.ts';
 import type { Merchant } from './merchants/merchant.ts';
 import { type AlertDeps, postAlerts } from './operators/post-alerts.ts';
 import { dueAttempts } from './payments/payment-attempt.sql.ts';
@@ -96,6 +97,12 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     pauseSeconds: 30,
     run: ({ database, clock }) =>
       untilDone(() => deleteEndedWindows(database.db, timestamp(clock.now()), handful)),
+  },
+  {
+    name: 'forget v1 tokens',
+    pauseSeconds: 60,
+    run: ({ database, clock }) =>
+      untilDone(() => deleteExpiredTokens(database.db, timestamp(clock.now()), handful)),
   },
 ];
 

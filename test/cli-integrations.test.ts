@@ -231,6 +231,7 @@ test('showing an integration tells everything about it but its secrets', async (
     'limits',
     'client_secrets',
     'signing_keys',
+    'v1',
   ]);
   assert.deepEqual(shown.limits, [
     { endpoint: 'GET /api/checkouts', max_requests: 9, window_seconds: 30 },
@@ -418,6 +419,8 @@ test('every change by an operator leaves an audit row with a name, in order', as
     ['limit', id, '--endpoint', 'GET /api/config', '--limit', '1', '--window', '1'],
     ['rotate', id, '--credential', 'client_secret'],
     ['rotate', id, '--credential', 'signing_key'],
+    ['v1', id, '--enable'],
+    ['v1', id, '--disable'],
     ['revoke', id],
   ];
   for (const change of changes) await tranche.json('integrations', ...change);

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
 import { runCli } from '../src/cli/main.ts';
 import type { Clock } from '../src/shared/clock.ts';
@@ -13,7 +14,7 @@ export type Tranche = ReturnType<typeof commandLine>;
 /** The command line in this process, on one database. */
 export function commandLine(
   env: NodeJS.ProcessEnv,
-  options: { clock?: Clock; terminal?: boolean } = {},
+  options: { clock?: Clock; terminal?: boolean; stdin?: string } = {},
 ) {
   async function run(...argv: string[]): Promise<Outcome> {
     const outcome = { code: 0, stdout: '', stderr: '' };
@@ -28,6 +29,7 @@ export function commandLine(
       stderr: collect('stderr'),
       env: { MASTER_KEY: masterKey, TRANCHE_OPERATOR: 'nomsa', ...env },
       ...(options.clock && { clock: options.clock }),
+      ...(options.stdin !== undefined && { stdin: Readable.from([options.stdin]) }),
     });
     return outcome;
   }

@@ -3,6 +3,7 @@ import { createHmac } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { legacyBody, toForm } from './legacy.ts';
 import {
   authorised,
   type Credentials,
@@ -95,6 +96,7 @@ async function useEverything(secrets: Secrets): Promise<void> {
 
   // The operator's part.
   const { env } = sandbox;
+  await useLegacy(keep);
   const second: Credentials = await tranche(
     ['integrations', 'create', '--merchant', merchant.id],
     env,
@@ -125,10 +127,66 @@ async function useEverything(secrets: Secrets): Promise<void> {
   });
 }
 
+/** v1: its credentials, its tokens, and what its callbacks prove themselves by; mistakes included. */
+async function useLegacy(keep: (name: string, value: string) => void): Promise<void> {
+  const { base_url, integration, merchant } = sandbox.file;
+  const { env } = sandbox;
+  const { client_id, client_secret } = await tranche(
+    ['integrations', 'v1', integration.id, '--enable'],
+    env,
+  );
+  keep('v1 client secret', client_secret);
+  const send = async (path: string, body: object, token?: string) => {
+    const isForm = body instanceof URLSearchParams;
+    return await request(`${base_url}${path}`, {
+      method: 'POST',
+      headers: {
+        'content-type': isForm ? 'application/x-www-form-urlencoded' : 'application/json',
+        ...(token !== undefined && { authorization: `Bearer ${token}` }),
+      },
+      body: isForm ? body.toString() : JSON.stringify(body),
+    });
+  };
+  const credentials = { client_id, client_secret, merchant_id: merchant.id };
+  // Where nobody listens: the callback fails, and is kept with its attempt.
+  const order = legacyBody({ merchant: { notify_url: 'http://127.0.0.1:9/v1' } });
+  for (const as of [(body: object) => body, toForm]) {
+    const { status, body } = await send('/login', as(credentials));
+    assert.equal(status, 200);
+    keep('v1 token', body.token);
+    const made = await send('/payment/checkout', as(order), body.token);
+    assert.equal(made.status, 200);
+    keep('transaction_verify', made.body.transaction_verify);
+    keep('payment token', made.body.payment_url.split('/').at(-1));
+    await tranche(['sandbox', 'cancel', made.body.id], env);
+    assert.equal(
+      (await send('/payment/checkout', as({ token: body.token }), body.token)).status,
+      422,
+    );
+    assert.equal((await send('/payment/checkout', {}, `${body.token}x`)).status, 401);
+    assert.equal((await send(`/login?token=${body.token}`, { client_secret })).status, 422);
+    assert.equal((await send(`/${client_secret}`, {})).status, 404);
+    const wrong = { ...credentials, merchant_id: client_secret };
+    assert.equal((await send('/login', as(wrong))).status, 401);
+    const swapped = { ...credentials, client_id: client_secret, client_secret: client_id };
+    assert.equal((await send('/login', as(swapped))).status, 401);
+    assert.equal(
+      (
+        await request(`${base_url}/api/config`, {
+          headers: { authorization: `Bearer ${body.token}` },
+        })
+      ).status,
+      401,
+    );
+  }
+  await tranche(['legacy', 'usage'], env);
+  await tranche(['integrations', 'v1', integration.id, '--disable'], env);
+}
+
 /** The value as it could have been written: as text, and the random part of it as bytes. */
 function spellings(value: string): Buffer[] {
   const text = Buffer.from(value);
-  const random = value.replace(/^(cs|sig)_[a-z]+_/, '');
+  const random = value.replace(/^(cs|sig|v1s|v1t)_[a-z]+_/, '');
   const bytes = /^[0-9a-f]+$/i.test(random)
     ? Buffer.from(random, 'hex')
     : Buffer.from(random, 'base64');

@@ -47,6 +47,7 @@ const bad: [name: string, values: string[], also?: NodeJS.ProcessEnv][] = [
   ['RATE_LIMIT_STORE', ['memory'], { DATABASE_URL: 'postgres://db/tranche' }],
   ['CALLBACK_ALLOW', ['everywhere', '10.0.0.0', '10.0.0.0/33', '10.0.0.0/8,::1/129']],
   ['TRUST_PROXY', ['yes', '10.0.0.0/33', '10.0.0', '::1/129', '10.0.0.1,proxy.example', '1.5']],
+  ['LEGACY_SUNSET', ['soon', '2027', '2027-13-01', '2027-02-30', '2026-11-01', '01/11/2027']],
   ['LOG_LEVEL', ['loud', 'INFO', '30']],
 ];
 

@@ -14,6 +14,8 @@ import {
   createIntegration,
   type IssuedCredentials,
 } from '../src/integrations/create-integration.ts';
+import { droppedFields, fieldMapping } from '../src/legacy/translate-checkout.ts';
+import { createPlugin, credentialsOf, legacyBody, sendLegacy, toForm } from './legacy.ts';
 import {
   type Account,
   type Answer,
@@ -30,14 +32,20 @@ import {
 
 const root = path.dirname(import.meta.dirname);
 const baseUrl = 'http://localhost:3000';
-const documentPaths = { merchants: '/docs/api/v2', intermediaries: '/api-docs-intermediary' };
-type Audience = keyof typeof documentPaths;
-const audiences = Object.keys(documentPaths) as Audience[];
+const documentPaths = {
+  merchants: '/docs/api/v2',
+  intermediaries: '/api-docs-intermediary',
+  legacy: '/docs/api/v1',
+};
+type DocumentName = keyof typeof documentPaths;
+const documentNames = Object.keys(documentPaths) as DocumentName[];
+/** Whom v2 is described for. */
+const audiences = ['merchants', 'intermediaries'] as const;
 const pages = ['/docs', '/docs/intermediary'];
 
 const clock = movableClock();
 let service: Service;
-let documents: Record<Audience, OpenApiDocument>;
+let documents: Record<DocumentName, OpenApiDocument>;
 
 before(async () => {
   service = await startService({ clock });
@@ -45,6 +53,7 @@ before(async () => {
   documents = {
     merchants: await read(documentPaths.merchants),
     intermediaries: await read(documentPaths.intermediaries),
+    legacy: await read(documentPaths.legacy),
   };
 });
 after(() => service.close());
@@ -63,7 +72,7 @@ function listRegistered(): string[] {
       parents[depth] = url;
       return (methods?.split(', ') ?? []).map((method) => `${method} ${url}`);
     })
-    .filter((endpoint) => endpoint.includes(' /api/'));
+    .filter((endpoint) => !/ \/(pay\/|docs|api-docs-|healthz|readyz)/.test(endpoint));
 }
 
 function endpointsOf(document: OpenApiDocument): string[] {
@@ -113,7 +122,7 @@ type Described = {
   content?: { 'application/json': { schema: Json; example?: Json; examples?: JsonObject } };
 };
 
-function assertDescribed(audience: Audience, endpoint: string, answer: Answer): void {
+function assertDescribed(audience: DocumentName, endpoint: string, answer: Answer): void {
   const document = documents[audience];
   const about = `${endpoint} ${answer.status} for ${audience}`;
   const { responses } = operationOf(document, endpoint) as { responses: JsonObject };
@@ -128,7 +137,7 @@ function assertDescribed(audience: Audience, endpoint: string, answer: Answer): 
   }
 }
 
-function exampleDetails(audience: Audience, endpoint: string, status: number): string[] {
+function exampleDetails(audience: DocumentName, endpoint: string, status: number): string[] {
   const document = documents[audience];
   const { responses } = operationOf(document, endpoint) as { responses: JsonObject };
   const { content } = dereference(document, responses[status] as Json) as Described;
@@ -151,9 +160,9 @@ describe('the descriptions', () => {
     const folder = await mkdtemp(path.join(tmpdir(), 'openapi-'));
     try {
       const files = [];
-      for (const audience of audiences) {
-        const file = path.join(folder, `${audience}.json`);
-        await writeFile(file, JSON.stringify(documents[audience], null, 2));
+      for (const name of documentNames) {
+        const file = path.join(folder, `${name}.json`);
+        await writeFile(file, JSON.stringify(documents[name], null, 2));
         files.push(file);
       }
       const redocly = path.join(root, 'node_modules/@redocly/cli/bin/cli.js');
@@ -179,8 +188,10 @@ describe('the descriptions', () => {
   });
 
   test('hold every route of the API, and no other', () => {
-    const described = new Set(audiences.flatMap((audience) => endpointsOf(documents[audience])));
+    const described = new Set(documentNames.flatMap((name) => endpointsOf(documents[name])));
     assert.deepEqual([...described].sort(), listRegistered().sort());
+    // Its limit is that of POST /api/checkouts.
+    described.delete('POST /payment/checkout');
     assert.deepEqual([...described].sort(), Object.keys(endpointLimits).sort());
   });
 
@@ -237,12 +248,9 @@ describe('the descriptions', () => {
       }
       for (const [name, value] of Object.entries(node)) check(value as Json, `${about}/${name}`);
     };
-    for (const audience of audiences) {
-      const document = documents[audience];
-      check(
-        dereference(document, { paths: document.paths, webhooks: document.webhooks }),
-        audience,
-      );
+    for (const name of documentNames) {
+      const document = documents[name];
+      check(dereference(document, { paths: document.paths, webhooks: document.webhooks }), name);
     }
     assert(examples > 60, `${examples} examples`);
   });
@@ -392,6 +400,73 @@ describe('the API answers as described', () => {
     }
   });
 
+  test('to a v1 plugin, whose every operation is deprecated', async () => {
+    const { plugin } = await createPlugin(service, { limits: 'spec' });
+    const asked = async (
+      url: string,
+      expected: number,
+      body: object | string,
+      options: Parameters<typeof sendLegacy>[3] = {},
+    ) => {
+      const answer = await sendLegacy(service, url, body, options);
+      assert.equal(answer.status, expected, JSON.stringify(answer.body));
+      assertDescribed('legacy', `POST ${url}`, answer);
+      const operation = operationOf(documents.legacy, `POST ${url}`);
+      assert.equal(operation.deprecated, true);
+      const { headers } = dereference(
+        documents.legacy,
+        (operation.responses as JsonObject)[expected] as Json,
+      ) as Described;
+      for (const name of ['Deprecation', 'Sunset', 'Link']) {
+        assert.equal(answer.headers[name.toLowerCase()], headers?.[name]?.example);
+      }
+      if (expected < 400 || expected === 429) return answer;
+      const examples = exampleDetails('legacy', `POST ${url}`, expected);
+      for (const { detail } of answer.body.errors) assert(examples.includes(detail), detail);
+      return answer;
+    };
+    const credentials = credentialsOf(plugin);
+    const { client_id, ...rest } = credentials;
+    const other = { 'content-type': 'text/plain' };
+    const { body } = await asked('/login', 200, credentials);
+    await asked('/login', 401, { ...credentials, client_secret: 'x' });
+    await asked('/login', 401, { ...credentials, merchant_id: 'x' });
+    await asked('/login', 422, rest);
+    await asked('/login', 400, '{}', { headers: other });
+    for (let count = 0; count < 9; count += 1) await asked('/login', 200, credentials);
+    await asked('/login', 429, credentials);
+
+    const { token } = body;
+    const pay = async (expected: number, request: object | string, headers = {}) => {
+      await asked('/payment/checkout', expected, request, { token, headers });
+      clock.advance({ seconds: 1 });
+    };
+    const twice = toForm({ currency: 'ZAR' });
+    twice.append('currency', 'ZAR');
+    await pay(200, legacyBody());
+    await pay(200, toForm(legacyBody()));
+    await pay(422, legacyBody({ purchaseAmount: 5 }));
+    await pay(422, legacyBody({ customer: { emailAddress: undefined } }));
+    await pay(400, '{}', other);
+    await pay(400, twice);
+    await asked('/payment/checkout', 200, legacyBody(), { token });
+    await asked('/payment/checkout', 429, legacyBody(), { token });
+    await asked('/payment/checkout', 401, legacyBody());
+  });
+
+  test('v1 has the fields that the table maps, and no others', () => {
+    const { requestBody } = operationOf(documents.legacy, 'POST /payment/checkout');
+    const { content } = dereference(documents.legacy, requestBody as Json) as Described;
+    assert(content);
+    const { properties } = content['application/json'].schema as JsonObject;
+    const named = Object.entries(properties as JsonObject).flatMap(([name, one]) => {
+      const { properties: own } = one as JsonObject;
+      return own ? Object.keys(own).map((field) => `${name}.${field}`) : [name];
+    });
+    const mapped = [...fieldMapping.map(({ v1 }) => v1), ...droppedFields];
+    assert.deepEqual(named.toSorted(), mapped.toSorted());
+  });
+
   test('when a limit is exceeded', async () => {
     const account = await createAccount(service, { limits: 'spec' });
     for (const endpoint of endpointsOf(documents.merchants)) {
@@ -419,7 +494,9 @@ describe('the reference for people', () => {
         assert(body.includes(`<article id="${operationId}">`), String(operationId));
       }
       assert(body.includes('<article id="paymentResult">'));
-      assert(body.includes(`href="${documentPaths[audience]}"`));
+      for (const name of [audience, 'legacy'] as const) {
+        assert(body.includes(`href="${documentPaths[name]}"`));
+      }
       for (const page of pages) assert(body.includes(`<a href="${page}"`));
       const targets = [...body.matchAll(/href="#([\w-]+)"/g)].map(([, id]) => id);
       for (const id of targets) assert(body.includes(`id="${id}"`), `#${id} exists`);

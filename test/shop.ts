@@ -11,7 +11,7 @@ import { createMerchant } from '../src/merchants/create-merchant.ts';
 import { launchBrowser } from './browser.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from './payments.ts';
 import { until } from './sandbox-process.ts';
-import { liftLimits, rules } from './service.ts';
+import { type Account, liftLimits, rules } from './service.ts';
 
 // Shoppers in a real browser, the service and the test gateway on ports of their own, and the
 // merchant's own pages on a third origin, so that landing there is real.
@@ -101,6 +101,8 @@ export type VisitOptions = {
   ends: CheckoutStatus;
   /** Of the checkout, instead of the usual. */
   checkout?: object;
+  /** Begins the checkout in another way, and returns its ID. */
+  begin?(shop: Shop, account: Account): Promise<string>;
   merchantName?: string;
   browser?: Parameters<Browser['newContext']>[0];
   /** The merchant's local time at the start, today or tomorrow, when it matters. */
@@ -150,10 +152,10 @@ export function visitTest(
     orders += 1;
     const success_url = `${origins.merchant}/paid?order=${orders}&note=a%20b#thanks`;
     const cancel_url = `${origins.merchant}/cart?order=${orders}`;
-    const shopper = await paying.shopper(
-      { success_url, cancel_url, ...options.checkout },
-      { ...credentials, merchant },
-    );
+    const account = { ...credentials, merchant };
+    const shopper = options.begin
+      ? paying.open(await options.begin(shop(), account), account)
+      : await paying.shopper({ success_url, cancel_url, ...options.checkout }, account);
     const link = `${origins.service}${shopper.url}`;
 
     const context = await browser.newContext({

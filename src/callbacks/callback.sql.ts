@@ -50,7 +50,7 @@ export async function listCallbacks(
   db: Handle,
   filter: { status?: CallbackStatus; merchant_id?: string; before?: Timestamp },
   most: number,
-): Promise<Omit<Callback, 'payload'>[]> {
+): Promise<Omit<Callback, 'payload' | 'sealed_verify'>[]> {
   let query = db
     .selectFrom('callbacks')
     .select([

@@ -27,6 +27,8 @@ export type Callback = {
   delivered_at: Timestamp | null;
   lease: string | null;
   leased_until: Timestamp | null;
+  /** Of the v1 form (D32); null for v2's JSON. */
+  sealed_verify: Buffer | null;
 };
 
 export const callbackTriggers = ['first', 'retry', 'operator'] as const;
@@ -104,10 +106,16 @@ export function readRetryAfter(
   return Number.isNaN(milliseconds) ? null : (milliseconds - now.epochMilliseconds) / 1000;
 }
 
-/** The absolute http or https URL that a receiver's answer sends the shopper to, if any (D26). */
-export function readRedirectUrl(body: Buffer): string | null {
+/**
+ * The absolute http or https URL that a receiver's answer sends the shopper to, if any (D26). v1
+ * has another name for it.
+ */
+export function readRedirectUrl(
+  body: Buffer,
+  member: 'redirect_url' | 'redirect' = 'redirect_url',
+): string | null {
   try {
-    const { redirect_url } = JSON.parse(body.toString('utf8'));
+    const { [member]: redirect_url } = JSON.parse(body.toString('utf8'));
     if (typeof redirect_url !== 'string' || redirect_url.length > 2048) return null;
     return /^https?:\/\/[^\s\p{Cc}\\/][^\s\p{Cc}]*$/iu.test(redirect_url) &&
       URL.canParse(redirect_url)

@@ -28,6 +28,7 @@ import {
   readRedirectUrl,
   readRetryAfter,
 } from './callback.ts';
+import { formBody, formHeaders, isForm } from './legacy-form.ts';
 import { noteDestination } from './note-destination.ts';
 import type { Exchange, SendCallback } from './send-callback.ts';
 
@@ -78,9 +79,11 @@ export async function deliverCallback(
     return true;
   });
   if (!isOpen) return null;
-  const exchange: Exchange = headers
-    ? await deps.sendCallback({ url: callback.notify_url, headers, body: callback.payload })
-    : { ...nothing, reason: 'no_signing_key' };
+  const body = isForm(callback) ? formBody(deps.sealing, callback) : callback.payload;
+  const exchange: Exchange =
+    headers && body
+      ? await deps.sendCallback({ url: callback.notify_url, headers, body })
+      : { ...nothing, reason: headers ? 'no_transaction_verify' : 'no_signing_key' };
   await recordExchange(deps, merchant, callback, { ...key, trigger, startedAt }, exchange);
   return exchange;
 }
@@ -103,6 +106,7 @@ async function writeHeaders(
   callback: Callback,
   number: number,
 ): Promise<Record<string, string> | null> {
+  if (isForm(callback)) return formHeaders(callback, number);
   const now = deps.clock.now();
   const key = await reading(deps, (db) =>
     findCallbackKey(deps, db, callback.integration_id, timestamp(now)),
@@ -154,7 +158,8 @@ async function recordExchange(
     if (exchange.delivered) {
       // What was cut off is not what the receiver said, even where it reads like an answer.
       const isSteering = attempt.trigger === 'first' && exchange.body && !exchange.truncated;
-      const redirect_url = isSteering ? readRedirectUrl(exchange.body as Buffer) : null;
+      const member = isForm(callback) ? 'redirect' : 'redirect_url';
+      const redirect_url = isSteering ? readRedirectUrl(exchange.body as Buffer, member) : null;
       await moveLeased(db, callback, {
         ...free,
         status: 'delivered',

@@ -4,6 +4,7 @@ import { secondsAfter, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 import { insertCallback } from './callback.sql.ts';
 import { callbackPayload, leaseSeconds } from './callback.ts';
+import { formPayload, isForm } from './legacy-form.ts';
 
 /** Writes what the merchant will be told, in the transaction of the outcome that it tells. */
 export async function queueCallback(
@@ -18,7 +19,8 @@ export async function queueCallback(
     checkout_id: checkout.id,
     integration_id: checkout.integration_id,
     notify_url: checkout.notify_url,
-    payload: callbackPayload(checkout),
+    payload: isForm(checkout) ? formPayload(checkout) : callbackPayload(checkout),
+    sealed_verify: checkout.sealed_verify,
     status: 'pending',
     created_at,
     // Whoever ended the checkout delivers it at once; if it dies, others do so a little later.

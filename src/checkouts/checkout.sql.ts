@@ -50,16 +50,16 @@ export async function insertCheckouts(
     text: `
       insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,
         client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms,
-        signed, created_at, expires_at)
+        signed, sealed_verify, created_at, expires_at)
       select i.merchant_id, i.id, l.total - i.behind, i.integration_id, 'received', i.amount,
         i.currency, i.client_reference_id, i.notify_url, i.success_url, i.cancel_url,
-        i.customer::jsonb, i.line_items::jsonb, i.terms::int[], i.signed, l.last_created_at,
-        l.last_created_at + $15::int * interval '1 minute'
+        i.customer::jsonb, i.line_items::jsonb, i.terms::int[], i.signed, i.sealed_verify,
+        l.last_created_at, l.last_created_at + $16::int * interval '1 minute'
       from unnest($1::uuid[], $2::uuid[], $3::int[], $4::uuid[], $5::bigint[], $6::text[],
         $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
-        $14::bool[])
+        $14::bool[], $15::bytea[])
         as i (merchant_id, id, behind, integration_id, amount, currency, client_reference_id,
-          notify_url, success_url, cancel_url, customer, line_items, terms, signed)
+          notify_url, success_url, cancel_url, customer, line_items, terms, signed, sealed_verify)
       join list_totals l on l.merchant_id = i.merchant_id and l.list = 'checkouts'`,
     values: [
       column('merchant_id'),
@@ -76,6 +76,7 @@ export async function insertCheckouts(
       checkouts.map(({ line_items }) => JSON.stringify(line_items)),
       checkouts.map(({ terms }) => `{${terms.join(',')}}`),
       column('signed'),
+      column('sealed_verify'),
       paymentUrlMinutes,
     ],
   });

@@ -39,7 +39,13 @@ export type Checkout = {
   expires_at: Timestamp;
   /** When it became `successful` or `cancelled`. */
   completed_at: Timestamp | null;
+  /** What its v1 callback proves itself by; null when it came by v2 (D32). */
+  sealed_verify: Buffer | null;
 };
+
+/** What a `transaction_verify` is sealed for: it opens for no other checkout. */
+export const verifyContext = (merchant_id: string, checkout_id: string) =>
+  `transaction_verify ${merchant_id} ${checkout_id}`;
 
 /** The hosted page can be opened for this long (D17). */
 export const paymentUrlMinutes = 30;

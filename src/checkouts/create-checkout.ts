@@ -14,6 +14,7 @@ import {
 import { findRule, type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
+import type { Sealing } from '../shared/sealing.ts';
 import type { CreateCheckoutBody } from './checkout.schema.ts';
 import {
   advanceCheckoutTotals,
@@ -21,25 +22,28 @@ import {
   listExisting,
   type NewCheckout,
 } from './checkout.sql.ts';
-import type { Customer } from './checkout.ts';
+import { type Customer, verifyContext } from './checkout.ts';
 
 /** What the rest of the world learns of a new checkout; the payment URL follows from it. */
 export type CreatedCheckout = { id: string; merchant_id: string };
 
+/** With a `transaction_verify` it came by v1, and its callback will have the v1 form (D32). */
 export async function createCheckout(
-  deps: { clock: Clock; random: Random; commitCheckout: CommitCheckout },
+  deps: { clock: Clock; random: Random; sealing: Sealing; commitCheckout: CommitCheckout },
   post: SignedPost & { keyed: KeyedRequest | null },
   merchant: Merchant,
   { checkout }: CreateCheckoutBody,
+  transaction_verify: string | null = null,
 ): Promise<CreatedCheckout> {
   const rule = findRule(merchant.rules, checkout.amount);
   assert(rule, 'the body was validated');
+  const id = deps.random.uuid();
   const outcome = await deps.commitCheckout({
     ...post,
     at: timestamp(merchantNow(deps.clock, merchant)),
     checkout: {
       merchant_id: merchant.id,
-      id: deps.random.uuid(),
+      id,
       integration_id: post.caller.id,
       amount: checkout.amount,
       currency: checkout.currency,
@@ -56,6 +60,10 @@ export async function createCheckout(
       // Every payment is at least one cent.
       terms: rule.terms.filter((term) => term <= checkout.amount),
       signed: post.key !== null,
+      sealed_verify:
+        transaction_verify === null
+          ? null
+          : deps.sealing.seal(transaction_verify, verifyContext(merchant.id, id)),
     },
   });
   if (outcome === 'key taken') throw new KeyTaken();
@@ -113,9 +121,9 @@ async function commitCheckouts(
       open = open.filter((one) => !outcomes.has(one));
     }
 
-    if (needsAcceptance(open)) {
-      const refused = await refuseUnsigned(db, open);
-      for (const one of open) {
+    if (needsAcceptance(signable(open))) {
+      const refused = await refuseUnsigned(db, signable(open));
+      for (const one of signable(open)) {
         if (one.key === null && refused.has(one.caller.id)) outcomes.set(one, 'must sign');
       }
       open = open.filter((one) => !outcomes.has(one));
@@ -143,7 +151,7 @@ async function commitCheckouts(
     }
 
     if (open.length > 0) {
-      if (needsAcceptance(open)) await acceptSignatures(db, open, now);
+      if (needsAcceptance(signable(open))) await acceptSignatures(db, signable(open), now);
       const room = roomFor(open, 1);
       const behind = new Map([...room].map(([merchant_id, { count }]) => [merchant_id, count]));
       const rows = open.map(({ checkout }) => {
@@ -162,6 +170,10 @@ async function commitCheckouts(
     return group.map((one) => outcomes.get(one) as Outcome);
   });
 }
+
+/** v1 has no signatures, so that they are mandatory does not concern it (D33). */
+const signable = (group: Waiting[]) =>
+  group.filter(({ checkout }) => checkout.sealed_verify === null);
 
 const created = ({ checkout }: Waiting): CreatedCheckout => ({
   id: checkout.id,

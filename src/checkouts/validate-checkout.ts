@@ -13,6 +13,18 @@ export function validateCheckout(
   merchant: Merchant | null,
   allowed: AllowedRange[],
 ): CreateCheckoutBody {
+  const errors = explainCheckout(body, intermediary, merchant, allowed);
+  if (errors.length > 0) throw validationFailed(errors);
+  return body as CreateCheckoutBody;
+}
+
+/** The bad fields of a body. What only a merchant's rules can tell needs the merchant. */
+export function explainCheckout(
+  body: unknown,
+  intermediary: boolean,
+  merchant: Merchant | null,
+  allowed: AllowedRange[],
+): FieldError[] {
   const errors = intermediary ? explainIntermediaryBody(body) : explainBody(body);
   const { checkout } = body as { checkout?: unknown };
   if (merchant && typeof checkout === 'object' && checkout !== null) {
@@ -21,8 +33,7 @@ export function validateCheckout(
       ...explainRules(merchant, allowed, checkout).filter(({ path }) => !known.has(path)),
     );
   }
-  if (errors.length > 0) throw validationFailed(errors);
-  return body as CreateCheckoutBody;
+  return errors;
 }
 
 /** What no schema can say. A field that is not even well-formed has its error already. */

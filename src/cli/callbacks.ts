@@ -144,7 +144,7 @@ function mustBeId(text: string, option: string): string {
   return text;
 }
 
-function present(callback: Omit<Callback, 'payload'>) {
+function present(callback: Omit<Callback, 'payload' | 'sealed_verify'>) {
   const { id, merchant_id, checkout_id, status, notify_url, attempts } = callback;
   const { created_at, due_at, delivered_at, redirect_url } = callback;
   return {

@@ -20,6 +20,8 @@ export type Context<O extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> =
   random: Random;
   json: boolean;
   terminal: Terminal;
+  /** Everything that is on standard input. */
+  readInput(): Promise<Buffer>;
   /** The answer: one object with --json (a list as `{"data": […]}`), else what `human` says. */
   print(answer: object, human: () => string): void;
 };

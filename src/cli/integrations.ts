@@ -13,6 +13,9 @@ import { requireSigning } from '../integrations/require-signing.ts';
 import { revokeIntegration } from '../integrations/revoke-integration.ts';
 import { credentials, rotateCredential } from '../integrations/rotate-credential.ts';
 import { setLimit } from '../integrations/set-limit.ts';
+import { disableLegacy } from '../legacy/disable-legacy.ts';
+import { enableLegacy } from '../legacy/enable-legacy.ts';
+import { findLegacyCredential } from '../legacy/legacy-credential.sql.ts';
 import { findMerchant, listMerchants } from '../merchants/merchant.sql.ts';
 import { OperatorError } from '../operators/operate.ts';
 import { timestamp } from '../shared/clock.ts';
@@ -289,10 +292,56 @@ signing key leaked, rotate that with --overlap 0 as well.
   },
 });
 
+const v1 = command({
+  name: 'integrations v1',
+  summary: 'issue or withdraw credentials of the v1 API',
+  usage: ['ID --enable', 'ID --disable'],
+  help: `With --enable issues a client_id and a client_secret for the legacy v1 API, beside the
+integration's own credentials, and prints them this once.
+
+With --disable withdraws them: neither they nor any token that they gave out open anything any more.
+Checkouts that were begun under v1 are still notified in the v1 form.
+
+  tranche integrations v1 ${exampleId} --enable`,
+  positionals: ['ID'],
+  options: { enable: { type: 'boolean' }, disable: { type: 'boolean' } },
+  async run({ positionals: [id = ''], values, terminal, print, ...context }) {
+    if (values.enable === values.disable) {
+      throw new UsageError('Say which: either --enable or --disable.');
+    }
+    if (values.disable) {
+      const withdrawn = await withMigrated(context, (connection) =>
+        disableLegacy(connection, connection.operator, id),
+      );
+      print(withdrawn, () => `v1 is off since ${showTime(withdrawn.disabled_at)}.`);
+      return 0;
+    }
+    const issued = await withMigrated(context, (connection) =>
+      enableLegacy(
+        { ...connection, environment: connection.config.environment },
+        connection.operator,
+        id,
+      ),
+    );
+    print(
+      issued,
+      () => `${fields(terminal, [
+        ['ID', issued.id],
+        ['v1 client ID', issued.client_id],
+        ['v1 client secret', terminal.accent(issued.client_secret)],
+      ])}
+
+The secret is shown this once. Hand it over safely; for another one, --disable
+and --enable again.`,
+    );
+    return 0;
+  },
+});
+
 export const integrations: CommandGroup = {
   name: 'integrations',
   summary: 'credentials and what they may do',
-  commands: [create, list, show, manage, requireSigningCommand, limit, rotate, revoke],
+  commands: [create, list, show, manage, requireSigningCommand, limit, rotate, v1, revoke],
 };
 
 const credentialNames = { client_secret: 'Client secret', signing_key: 'Signing key' };
@@ -307,6 +356,8 @@ type Details = Integration & {
     expires_at: string | null;
     first_used_at: string | null;
   }[];
+  /** Null: never enabled. */
+  v1: { client_id: string; created_at: string; disabled_at: string | null } | null;
 };
 
 /** Everything about an integration but its secrets, nor what was made of them. */
@@ -321,6 +372,7 @@ async function readDetails(connection: Connection, id: string): Promise<Details>
     }
     const secrets = await listClientSecrets(db, id, now);
     const keys = await listSigningKeys(db, id, now);
+    const legacy = await findLegacyCredential(db, id);
     return {
       ...integration,
       managed_merchant_ids: await listManagedMerchantIds(db, id),
@@ -332,6 +384,11 @@ async function readDetails(connection: Connection, id: string): Promise<Details>
         expires_at,
         first_used_at,
       })),
+      v1: legacy && {
+        client_id: legacy.client_id,
+        created_at: legacy.created_at,
+        disabled_at: legacy.disabled_at,
+      },
     };
   });
 }
@@ -365,7 +422,14 @@ function describe(terminal: Terminal, one: Details): string {
         )
         .join('\n') || 'none in force',
     ],
+    ['v1', describeLegacy(one.v1)],
   ]);
+}
+
+function describeLegacy(v1: Details['v1']): string {
+  if (v1 === null) return 'never enabled';
+  if (v1.disabled_at !== null) return `off since ${showTime(v1.disabled_at)}`;
+  return `on since ${showTime(v1.created_at)}\nclient_id ${v1.client_id}`;
 }
 
 function describeLimit(limit: { max_requests: number; window_seconds: number }): string {

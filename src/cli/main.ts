@@ -10,6 +10,7 @@ import { type Command, type CommandGroup, UsageError } from './command.ts';
 import { database } from './database.ts';
 import { integrations } from './integrations.ts';
 import { keys } from './keys.ts';
+import { legacy } from './legacy.ts';
 import { merchants } from './merchants.ts';
 import { nearest } from './nearest.ts';
 import { sandbox } from './sandbox.ts';
@@ -25,6 +26,7 @@ const entries: (Command | CommandGroup)[] = [
   serve,
   merchants,
   integrations,
+  legacy,
   callbacks,
   alerts,
   keys,
@@ -35,6 +37,8 @@ const commands = entries.flatMap((entry) => ('commands' in entry ? entry.command
 export type Io = {
   stdout: Output;
   stderr: Output;
+  /** Read only by a command that is told to. */
+  stdin?: AsyncIterable<Buffer | string>;
   env: NodeJS.ProcessEnv;
   clock?: Clock;
   random?: Random;
@@ -102,6 +106,11 @@ async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<num
     random: io.random ?? systemRandom,
     json,
     terminal,
+    readInput: async () => {
+      const chunks: Buffer[] = [];
+      for await (const chunk of io.stdin ?? []) chunks.push(Buffer.from(chunk));
+      return Buffer.concat(chunks);
+    },
     print: (answer, human) => say(json ? JSON.stringify(answer) : human()),
   });
   return code ?? 0;
@@ -152,7 +161,7 @@ function parse(command: Command, args: string[]) {
     if (option.type === 'string') {
       if (value === undefined) throw new UsageError(`${rawName} needs a value.`);
       // What looks like an option is more likely one than a value.
-      if (!inlineValue && value.startsWith('-')) {
+      if (!inlineValue && value.startsWith('-') && value !== '-') {
         throw new UsageError(
           `${rawName} needs a value. If it is "${value}", write ${rawName}=${value}.`,
         );

@@ -20,6 +20,7 @@ export const distribution = [
   { table: 'integration_limits', by: null },
   { table: 'client_secrets', by: null },
   { table: 'signing_keys', by: null },
+  { table: 'legacy_credentials', by: null },
   { table: 'operator_actions', by: null },
   { table: 'alerts', by: null },
   { table: 'audit', by: null },
@@ -38,6 +39,8 @@ export const distribution = [
   { table: 'checkout_moves', by: 'merchant_id', beside: 'list_totals' },
   { table: 'idempotency_keys', by: 'integration_id', beside: null },
   { table: 'rate_limits', by: 'key', beside: null },
+  { table: 'legacy_tokens', by: 'token_hash', beside: null },
+  { table: 'legacy_usage', by: 'integration_id', beside: null },
 ] as const satisfies Placement[];
 
 type Placement = { table: string; by: null } | { table: string; by: string; beside: string | null };

@@ -105,6 +105,7 @@ export type Tables = {
     created_at: Fixed<Timestamp>;
     expires_at: Fixed<Timestamp>;
     completed_at: Timestamp | null;
+    sealed_verify: Fixed<Buffer | null>;
   };
   refund_requests: {
     merchant_id: Fixed<string>;
@@ -264,6 +265,7 @@ export type Tables = {
     delivered_at: Timestamp | null;
     lease: string | null;
     leased_until: Timestamp | null;
+    sealed_verify: Fixed<Buffer | null>;
   };
   callback_attempts: {
     merchant_id: Fixed<string>;
@@ -316,5 +318,25 @@ export type Tables = {
     host: Fixed<string>;
     failures: number;
     alerted: boolean;
+  };
+  legacy_credentials: {
+    client_id: Fixed<string>;
+    integration_id: Fixed<string>;
+    secret_hash: Fixed<Buffer>;
+    created_at: Fixed<Timestamp>;
+    disabled_at: Timestamp | null;
+  };
+  legacy_tokens: {
+    token_hash: Fixed<Buffer>;
+    merchant_id: Fixed<string>;
+    client_id: Fixed<string>;
+    created_at: Fixed<Timestamp>;
+    expires_at: Fixed<Timestamp>;
+  };
+  legacy_usage: {
+    integration_id: Fixed<string>;
+    day: Fixed<string>;
+    logins: Generated<number>;
+    checkouts: Generated<number>;
   };
 };

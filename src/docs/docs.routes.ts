@@ -11,6 +11,7 @@ import {
   routesOf,
 } from '../http/openapi.ts';
 import type { Environment } from '../integrations/integration.ts';
+import { describeLegacy } from '../legacy/legacy.openapi.ts';
 import { tags, writeGuide } from './guide.ts';
 import { writeReference } from './reference.ts';
 
@@ -19,7 +20,9 @@ const documentPaths: Record<Audience, string> = {
   intermediaries: '/api-docs-intermediary',
 };
 
-type DocsDeps = { baseUrl: string; environment: Environment };
+const legacyPath = '/docs/api/v1';
+
+type DocsDeps = { baseUrl: string; environment: Environment; legacySunset: string };
 
 // Nothing but our own files.
 const contentSecurityPolicy =
@@ -33,6 +36,7 @@ export async function docsRoutes(
 ): Promise<void> {
   const files = new Map<string, StaticFile>();
   for (const path of [...Object.values(documentPaths), '/docs', '/docs/intermediary']) serve(path);
+  serve(legacyPath);
   for (const name of ['reference.css', 'reference.js', 'mark.svg']) serve(`/docs/${name}`);
 
   // The other slices' routes are known only when all are registered.
@@ -44,6 +48,7 @@ export async function docsRoutes(
     files.set('/docs/mark.svg', prepare('image/svg+xml', ownFile('mark.svg')));
     // The address of a style sheet or script changes with it, so an old page never meets a new one.
     const assets = { css: `?${fingerprint(css)}`, js: `?${fingerprint(js)}` };
+    files.set(legacyPath, prepare('application/json', JSON.stringify(describeLegacy(deps))));
     for (const audience of ['merchants', 'intermediaries'] as const) {
       const document = describeApi(deps, audience, routes);
       const documentPath = documentPaths[audience];

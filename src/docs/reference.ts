@@ -61,7 +61,7 @@ ${switchLink('/docs/intermediary', 'Intermediaries', about.audience === 'interme
 <ul>${chapters.map(({ id, title }) => `<li><a href="#${id}">${escapeHtml(title)}</a></li>`).join('')}</ul>
 ${groups.map(renderContents).join('\n')}
 <p>For programs</p>
-<ul><li><a href="${about.documentPath}">OpenAPI 3.1 (JSON)</a></li></ul>
+<ul><li><a href="${about.documentPath}">OpenAPI 3.1 (JSON)</a></li><li><a href="/docs/api/v1">Legacy v1 (JSON)</a></li></ul>
 </details></nav>
 <main id="main">
 <h1>${about.audience === 'merchants' ? 'Merchant API' : 'Intermediary API'}</h1>

@@ -48,6 +48,15 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * about to be refused is read a second time, to say where it is wrong.
  */
 export function readJson(bytes: Buffer): { value: JsonObject; compact: Buffer } {
+  const { value, compact } = readJsonValue(bytes);
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
+    throw new MalformedJson('The body must be a JSON object.');
+  }
+  return { value, compact };
+}
+
+/** The same for a text that may be any value. */
+export function readJsonValue(bytes: Buffer): { value: JsonValue; compact: Buffer } {
   const text = decode(bytes);
   const { members, spaces } = scan(bytes);
   let value: JsonValue;
@@ -56,10 +65,8 @@ export function readJson(bytes: Buffer): { value: JsonObject; compact: Buffer } 
   } catch {
     return refuse(bytes);
   }
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    throw new MalformedJson('The body must be a JSON object.');
-  }
-  if (countMembers(value) !== members) return refuse(bytes);
+  const isNested = typeof value === 'object' && value !== null;
+  if (isNested && countMembers(value as JsonObject) !== members) return refuse(bytes);
   return { value, compact: spaces === 0 ? bytes : withoutSpaces(bytes, spaces) };
 }
 

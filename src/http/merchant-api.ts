@@ -8,11 +8,12 @@ import type { Clock } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
 import { authenticate } from './authentication.ts';
-import { badRequest, notFound, unprocessable } from './errors.ts';
+import { ApiError, badRequest, notFound, unprocessable } from './errors.ts';
 import type { KeyedRequest } from './idempotency.sql.ts';
 import { readKey } from './idempotency.ts';
 import { type JsonObject, MalformedJson, readJson } from './json.ts';
 import type { Endpoint, RateLimits } from './rate-limits.ts';
+import { rawBodyOf, takeRawBodies } from './raw-body.ts';
 import { checkSignature } from './signed-body.ts';
 
 export type MerchantApiDeps = {
@@ -43,11 +44,6 @@ declare module 'fastify' {
   }
 }
 
-const mostBodyBytes = 256 * 1024;
-
-/** The body as it came, or null when it was larger than we read. */
-type RawBody = Buffer | null;
-
 /**
  * What every endpoint of the merchant API has in common, in the order in which it happens: who is
  * calling, how often, what the body says, who signed it. Only then schemas and handlers see it.
@@ -57,26 +53,7 @@ export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): voi
   api.decorateRequest('clientSecret');
   api.decorateRequest('post');
 
-  // We need the bytes: the signature covers them, and every refusal of them is ours to word.
-  api.removeAllContentTypeParsers();
-  api.addContentTypeParser('*', (_request, stream, done) => {
-    const chunks: Buffer[] = [];
-    let length = 0;
-    const finish = (error: Error | null, body?: RawBody) => {
-      stream.off('data', collect).off('end', end).off('error', fail);
-      // Whatever still comes is let go by, not kept.
-      stream.on('error', () => {}).resume();
-      done(error, body);
-    };
-    const collect = (chunk: Buffer) => {
-      length += chunk.length;
-      if (length > mostBodyBytes) finish(null, null);
-      else chunks.push(chunk);
-    };
-    const end = () => finish(null, Buffer.concat(chunks));
-    const fail = () => finish(badRequest('The body ended early.'));
-    stream.on('data', collect).on('end', end).on('error', fail);
-  });
+  takeRawBodies(api, [json]);
 
   api.addHook('onRequest', async (request) => {
     const { caller, clientSecret } = await authenticate(deps, {
@@ -85,9 +62,6 @@ export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): voi
     });
     request.caller = caller;
     request.clientSecret = clientSecret;
-    // Fastify refuses a Content-Type that is none before the request was counted; one that is
-    // merely another is left to us.
-    if (mediaTypeOf(request) !== json) request.headers['content-type'] = 'application/octet-stream';
   });
 
   api.addHook('preValidation', async (request) => {
@@ -127,21 +101,14 @@ export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): voi
 
 const json = 'application/json';
 
-function mediaTypeOf(request: FastifyRequest): string | undefined {
-  return request.headers['content-type']?.split(';')[0]?.trim().toLowerCase();
-}
-
 type ReadBody = { value: JsonObject; compact: Buffer; raw: Buffer };
 
 function readBody(request: FastifyRequest): ReadBody | Error {
-  const raw = request.body as RawBody | undefined;
-  if (raw === null) return badRequest(`The body is larger than ${mostBodyBytes / 1024} KiB.`);
-  if (mediaTypeOf(request) !== json) {
-    return badRequest('The Content-Type header must be application/json.');
-  }
   try {
-    return { ...readJson(raw ?? Buffer.alloc(0)), raw: raw ?? Buffer.alloc(0) };
+    const { raw } = rawBodyOf(request, [json]);
+    return { ...readJson(raw), raw };
   } catch (error) {
+    if (error instanceof ApiError) return error;
     if (error instanceof MalformedJson) return badRequest(error.message);
     throw error;
   }

@@ -270,20 +270,20 @@ export function describeLimit(endpoint: Endpoint): string {
   return `${max_requests} request${max_requests === 1 ? '' : 's'} per ${window}${whose}`;
 }
 
-const requestId: JsonObject = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } };
+export const requestId: JsonObject = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } };
 
-function content(schema: Json, examples: JsonObject): JsonObject {
+export function content(schema: Json, examples: JsonObject): JsonObject {
   return { 'application/json': { schema, ...examples } };
 }
 
-function firstExample(schema: TSchema): Json {
+export function firstExample(schema: TSchema): Json {
   const [example] = (schema as { examples?: Json[] }).examples ?? [];
   assert(example !== undefined, 'what is sent has an example');
   return example;
 }
 
 /** A schema as the document has it: every part with a title becomes a component of that name. */
-function hoist(schema: TSchema, schemas: { [name: string]: JsonObject }): Json {
+export function hoist(schema: TSchema, schemas: { [name: string]: JsonObject }): Json {
   const visit = (node: Json): Json => {
     if (Array.isArray(node)) return node.map(visit);
     if (typeof node !== 'object' || node === null) return node;
@@ -380,7 +380,8 @@ function describeWebhook(
   };
 }
 
-function sharedComponents(errors: Json): OpenApiDocument['components'] {
+/** What the documents have in common, by the kinds and names of OpenAPI. */
+export function sharedComponents(errors: Json) {
   return {
     securitySchemes: {
       client_secret: {

@@ -12,12 +12,17 @@ export const endpointLimits = {
   'POST /api/refunds': { max_requests: 1, window_seconds: 1 },
   'GET /api/refunds': { max_requests: 1, window_seconds: 60 },
   'GET /api/refunds/{id}': { max_requests: 5, window_seconds: 60 },
+  // Of v1, and not the spec's: ours (D31).
+  'POST /login': { max_requests: 10, window_seconds: 60 },
 } as const satisfies Record<string, Limit>;
 
 export type Endpoint = keyof typeof endpointLimits;
 
 /** Requests that fail authentication, per client address. */
 const failedAuthentications: Limit = { max_requests: 60, window_seconds: 60 };
+
+/** Logins of v1 that fail, per client address and per `client_id` (D31). */
+const failedLogins: Limit = { max_requests: 10, window_seconds: 60 };
 
 /** Answers of 400 that show the expected signature, per integration (D13). */
 const shownSignatures: Limit = { max_requests: 30, window_seconds: 3600 };
@@ -48,6 +53,16 @@ export function createRateLimits(store: RateLimitStore) {
     },
     async failedAuthentication(address: string): Promise<void> {
       await hit(`address ${address}`, failedAuthentications);
+    },
+    /** A login that succeeds, per pair of credentials and address. */
+    async login(caller: Caller, client_id: string, address: string): Promise<void> {
+      const limit = caller.limits['POST /login'] ?? endpointLimits['POST /login'];
+      await hit(`login ${client_id} ${address}`, limit);
+    },
+    /** The address first: whoever goes on all the same makes no window for what they make up. */
+    async failedLogin(address: string, client_id: string | null): Promise<void> {
+      await hit(`login address ${address}`, failedLogins);
+      if (client_id !== null) await hit(`login client ${client_id}`, failedLogins);
     },
     /** Which of the hour's shown signatures this one is, and whether it may still be shown. */
     async shownSignature(caller: Caller): Promise<{ show: boolean; last: boolean }> {

@@ -3,11 +3,19 @@ import type { Handle } from '../database/database.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Integration, Limit } from './integration.ts';
 
+export type IntegrationWithLimits = Integration & { limits: Record<string, Limit> };
+
 /** What one look-up by client secret brings: everything that serving a request needs. */
-export type FoundCaller = Integration & {
+export type FoundCaller = IntegrationWithLimits & {
   sealed_keys: { id: string; sealed_key: string; first_used_at: string | null }[];
-  limits: Record<string, Limit>;
 };
+
+/** The limits that an operator has set for the integration `i`, by their endpoints. */
+export const limitsOfIntegration = sql<Record<string, Limit>>`coalesce((
+  select jsonb_object_agg(l.endpoint, jsonb_build_object(
+    'max_requests', l.max_requests, 'window_seconds', l.window_seconds))
+  from integration_limits l where l.integration_id = i.id
+), '{}')`;
 
 export async function findCaller(
   db: Handle,
@@ -22,11 +30,7 @@ export async function findCaller(
         from signing_keys k
         where k.integration_id = i.id and (k.expires_at is null or k.expires_at > ${now})
       ), '[]') as sealed_keys,
-      coalesce((
-        select jsonb_object_agg(l.endpoint, jsonb_build_object(
-          'max_requests', l.max_requests, 'window_seconds', l.window_seconds))
-        from integration_limits l where l.integration_id = i.id
-      ), '{}') as limits
+      ${limitsOfIntegration} as limits
     from client_secrets s
     join integrations i on i.id = s.integration_id
     where s.secret_hash = ${secret_hash}

@@ -1,0 +1,148 @@
+import { readFile } from 'node:fs/promises';
+import { reading } from '../database/transaction.ts';
+import { ApiError } from '../http/errors.ts';
+import { listTraffic } from '../legacy/legacy-usage.sql.ts';
+import { dayOf } from '../legacy/log-in.ts';
+import { type Preview, previewCheckout, readLegacyFile } from '../legacy/preview-checkout.ts';
+import { findMerchant, listMerchants } from '../merchants/merchant.sql.ts';
+import { OperatorError } from '../operators/operate.ts';
+import { isUuid } from '../shared/uuid.ts';
+import { type CommandGroup, type Context, command, required, UsageError } from './command.ts';
+import { withMigrated } from './connect.ts';
+import { readInteger } from './duration.ts';
+import { noMerchant } from './merchants.ts';
+import { fields, type Terminal, table } from './terminal.ts';
+
+const preview = command({
+  name: 'legacy preview',
+  summary: 'what v2 would make of a v1 request',
+  usage: ['--file PATH|- [--merchant ID]'],
+  help: `Prints the v2 request that says what a v1 one says, what it lacks, and what v2 would refuse.
+The file holds the body of POST /payment/checkout, as JSON or as a form; - reads standard input.
+
+Nothing is sent or stored, and no database is needed, unless --merchant asks for that merchant's
+bands, currency and notify_url to be checked too.
+
+  tranche legacy preview --file request.json`,
+  options: { file: { type: 'string' }, merchant: { type: 'string' } },
+  async run(context) {
+    const v1 = await readRequest(context, required(context.values.file, 'file'));
+    const { merchant } = context.values;
+    const previewed =
+      merchant === undefined
+        ? previewCheckout(v1, null, [])
+        : await withMigrated(context, async (connection) => {
+            const found = isUuid(merchant)
+              ? await reading(connection, (db) => findMerchant(db, merchant))
+              : null;
+            if (!found) throw noMerchant(merchant);
+            return previewCheckout(v1, found, connection.config.callbackAllow);
+          });
+    context.print(previewed, () => describePreview(context.terminal, previewed));
+  },
+});
+
+async function readRequest(context: Context, file: string) {
+  let raw: Buffer;
+  try {
+    raw = file === '-' ? await context.readInput() : await readFile(file);
+  } catch (error) {
+    throw new OperatorError(`${file} cannot be read: ${(error as Error).message}.`);
+  }
+  try {
+    return readLegacyFile(raw);
+  } catch (error) {
+    if (error instanceof ApiError) throw new OperatorError(error.message);
+    throw error;
+  }
+}
+
+const reasons: Record<string, string> = {
+  'checkout.cancel_url': 'new in v2; v1 returned to merchant.return_url',
+  'checkout.customer.email': 'v1 calls it customer.emailAddress',
+};
+
+function describePreview(
+  terminal: Terminal,
+  { request, missing, problems, ignored }: Preview,
+): string {
+  const list = (lines: string[]) => lines.join('\n') || 'nothing';
+  return `${terminal.accent(`${request.method} ${request.path}`)}
+
+${JSON.stringify(request.body, null, 2)}
+
+${fields(terminal, [
+  ['Missing', list(missing.map((name) => (reasons[name] ? `${name}: ${reasons[name]}` : name)))],
+  ['Refused', list(problems)],
+  ['Ignored', list(ignored)],
+])}
+
+Send it compact and signed, with the client secret of v2 as the Bearer token.`;
+}
+
+const usage = command({
+  name: 'legacy usage',
+  summary: 'v1 traffic per integration',
+  usage: ['[--merchant ID] [--integration ID] [--days 30]'],
+  help: `Lists the integrations that have, or had, v1 credentials, with their logins and checkouts of
+the last days (today included, UTC) and the day of their last v1 request. One that has been
+silent for long enough can be switched off with tranche integrations v1 ID --disable.
+
+  tranche legacy usage --days 90`,
+  options: {
+    merchant: { type: 'string' },
+    integration: { type: 'string' },
+    days: { type: 'string', default: '30' },
+  },
+  async run(context) {
+    const { merchant, integration, days: given } = context.values;
+    const days = readInteger(given, 'days');
+    if (days < 1 || days > 3660) throw new UsageError('--days is a number from 1 to 3660.');
+    const today = Temporal.PlainDate.from(dayOf(context.clock.now()));
+    const since = today.subtract({ days: days - 1 }).toString();
+    const { data, names } = await withMigrated(context, (connection) =>
+      reading(connection, async (db) => {
+        if (merchant !== undefined && !(isUuid(merchant) && (await findMerchant(db, merchant)))) {
+          throw noMerchant(merchant);
+        }
+        if (integration !== undefined && !isUuid(integration)) {
+          throw new OperatorError(`There is no integration ${integration}.`);
+        }
+        const filter = {
+          ...(merchant !== undefined && { merchant_id: merchant }),
+          ...(integration !== undefined && { integration_id: integration }),
+        };
+        const merchants = await listMerchants(db);
+        return {
+          data: await listTraffic(db, since, filter),
+          names: new Map(merchants.map(({ id, name }) => [id, name])),
+        };
+      }),
+    );
+    context.print({ since, data }, () =>
+      data.length === 0
+        ? 'No integration has, or had, v1 credentials.'
+        : `${table(
+            context.terminal,
+            ['ID', 'OF', 'V1', 'LOGINS', 'CHECKOUTS', 'LAST'],
+            data.map((one) => [
+              one.integration_id,
+              one.merchant_id === null ? 'intermediary' : (names.get(one.merchant_id) ?? ''),
+              one.enabled_at === null ? 'off' : 'on',
+              String(one.logins),
+              String(one.checkouts),
+              one.last_used_on ?? 'never',
+            ]),
+            'OF',
+          )}
+
+Logins and checkouts since ${since}.`,
+    );
+  },
+});
+
+export const legacy: CommandGroup = {
+  name: 'legacy',
+  summary: 'the v1 plugin API and its retirement',
+  commands: [preview, usage],
+};

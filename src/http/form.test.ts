@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { MalformedForm, readForm } from './form.ts';
+
+const read = (text: string | Buffer) => readForm(Buffer.from(text as string));
+
+describe('a form says what JSON would have said, in text', () => {
+  const cases: [form: string, value: object][] = [
+    ['', {}],
+    ['a=1', { a: '1' }],
+    ['a=1&b=2', { a: '1', b: '2' }],
+    ['&a=1&&b=2&', { a: '1', b: '2' }],
+    ['a', { a: '' }],
+    ['a=', { a: '' }],
+    ['a=b=c', { a: 'b=c' }],
+    ['a+b=c+d%2B', { 'a b': 'c d+' }],
+    ['a=%E2%82%AC', { a: '€' }],
+    ['a=€', { a: '€' }],
+    ['a=%00', { a: '\u0000' }],
+    ['a=%26b%3D1', { a: '&b=1' }],
+    ['purchase[order_id]=7', { purchase: { order_id: '7' } }],
+    ['purchase%5Border_id%5D=7', { purchase: { order_id: '7' } }],
+    ['a[b]=1&c=2&a[d]=3', { a: { b: '1', d: '3' }, c: '2' }],
+    ['a[0]=x&a[1]=y', { a: ['x', 'y'] }],
+    ['a[1]=y&a[0]=x', { a: ['x', 'y'] }],
+    ['a[]=x&a[]=y', { a: ['x', 'y'] }],
+    ['a[0][p]=1&a[0][q]=2&a[1][p]=3', { a: [{ p: '1', q: '2' }, { p: '3' }] }],
+    ['a[1]=y', { a: { '1': 'y' } }],
+    ['a[4294967295]=x', { a: { '4294967295': 'x' } }],
+    ['a[00]=x', { a: { '00': 'x' } }],
+    [
+      'constructor=1&prototype=2&toString[valueOf]=3',
+      { constructor: '1', prototype: '2', toString: { valueOf: '3' } },
+    ],
+  ];
+  for (const [form, value] of cases) {
+    test(JSON.stringify(form), () => assert.deepEqual(read(form), value));
+  }
+});
+
+describe('what is no form is told so in a sentence', () => {
+  const deep = `a${'[b]'.repeat(32)}=1`;
+  for (const [form, message] of [
+    ['a=1&a=2', 'The body has the field "a" twice.'],
+    ['a[b]=1&a[b]=2', 'The body has the field "a[b]" twice.'],
+    ['a=1&%61=2', 'The body has the field "a" twice.'],
+    ['a[0]=1&a[]=2&a[1]=3', 'The body has the field "a[1]" twice.'],
+    ['a=1&a[b]=2', 'The body has a field "a[b]", and a value where that belongs.'],
+    ['a[b]=2&a=1', 'The body has the field "a" twice.'],
+    ['a=%', 'The body has a % that is not followed by two hexadecimal digits.'],
+    ['a=%1', 'The body has a % that is not followed by two hexadecimal digits.'],
+    ['a=%zz', 'The body has a % that is not followed by two hexadecimal digits.'],
+    ['%f=1', 'The body has a % that is not followed by two hexadecimal digits.'],
+    ['a=%ff', 'The body is not valid UTF-8.'],
+    ['a=%ed%a0%80', 'The body is not valid UTF-8.'],
+    ['%c3=1', 'The body is not valid UTF-8.'],
+    ['__proto__=1', 'The body has a field "__proto__", which is not accepted.'],
+    ['__proto__[a]=1', 'The body has a field "__proto__[a]", which is not accepted.'],
+    ['a[__proto__][b]=1', 'The body has a field "a[__proto__][b]", which is not accepted.'],
+    ['%5F_proto__[a]=1', 'The body has a field "__proto__[a]", which is not accepted.'],
+    [
+      'constructor[prototype][a]=1',
+      'The body has a field "constructor[prototype][a]", which is not accepted.',
+    ],
+    ['=1', 'The body has a field with the name "", which is none.'],
+    ['[a]=1', 'The body has a field with the name "[a]", which is none.'],
+    ['a[b=1', 'The body has a field with the name "a[b", which is none.'],
+    ['a]b=1', 'The body has a field with the name "a]b", which is none.'],
+    ['a[b]c=1', 'The body has a field with the name "a[b]c", which is none.'],
+    ['a[[b]]=1', 'The body has a field with the name "a[[b]]", which is none.'],
+    [deep, 'The body is nested deeper than 32 levels.'],
+    [
+      `${'a'.repeat(100)}=1&${'a'.repeat(100)}=2`,
+      `The body has the field "${'a'.repeat(60)}…" twice.`,
+    ],
+  ] as const) {
+    test(JSON.stringify(form.slice(0, 60)), () => {
+      assert.throws(() => read(form), new MalformedForm(message));
+    });
+  }
+
+  test('bytes that are no UTF-8', () => {
+    assert.throws(() => readForm(Buffer.from([0x61, 0x3d, 0xff])), MalformedForm);
+  });
+});
+
+test('nesting of 32 levels is read', () => {
+  let value: unknown = read(`a${'[b]'.repeat(31)}=1`).a;
+  for (let depth = 0; depth < 31; depth += 1) value = (value as { b: unknown }).b;
+  assert.equal(value, '1');
+});
+
+test('whatever is sent is read or refused, in time, and changes no prototype', () => {
+  const noise = fc.string({ unit: fc.constantFrom(...'ab[]=&%+f0_proto') });
+  fc.assert(
+    fc.property(noise, (text) => {
+      try {
+        read(text);
+      } catch (error) {
+        assert.ok(error instanceof MalformedForm);
+      }
+    }),
+  );
+  assert.equal(({} as Record<string, unknown>).a, undefined);
+  const largest = 256 * 1024;
+  for (const part of ['a&', '[', ']', 'a[', '%61', 'a[]=&', 'a[b]', '&']) {
+    // What it costs, not how long it takes on a machine that has other things to do.
+    const start = process.cpuUsage();
+    try {
+      read(part.repeat(largest / part.length));
+    } catch (error) {
+      assert.ok(error instanceof MalformedForm);
+    }
+    const { user } = process.cpuUsage(start);
+    assert.ok(user < 1_000_000, `${part}: ${user} µs`);
+  }
+});
+
+test('what a browser writes is read back to the letter', () => {
+  fc.assert(
+    fc.property(fc.string({ unit: 'binary' }), (text) => {
+      fc.pre(text.isWellFormed());
+      const form = new URLSearchParams({ 'purchase[order_id]': text }).toString();
+      assert.deepEqual(read(form), { purchase: { order_id: text } });
+    }),
+  );
+});

@@ -1,0 +1,26 @@
+/** v2 took v1's place: from here on whoever writes a plugin writes it for v2. */
+export const deprecatedSince = Temporal.Instant.from('2026-11-01T00:00:00Z');
+
+/** Until when v1 is promised to work, unless the operator promises otherwise. */
+export const defaultSunset = '2027-11-01';
+
+/** What every v1 answer carries (D32): RFC 9745, RFC 8594 and RFC 5829. */
+export function deprecationHeaders(about: {
+  baseUrl: string;
+  /** A date, in UTC. */
+  legacySunset: string;
+}): Record<'deprecation' | 'sunset' | 'link', string> {
+  return {
+    deprecation: `@${deprecatedSince.epochMilliseconds / 1000}`,
+    sunset: httpDate(Temporal.PlainDate.from(about.legacySunset)),
+    link: `<${about.baseUrl}/docs/api/v2>; rel="successor-version"`,
+  };
+}
+
+/** The beginning of a day, as HTTP writes times: `Mon, 01 Nov 2027 00:00:00 GMT`. */
+function httpDate(date: Temporal.PlainDate): string {
+  const part = (options: Intl.DateTimeFormatOptions) => date.toLocaleString('en-US', options);
+  const day = String(date.day).padStart(2, '0');
+  const year = String(date.year).padStart(4, '0');
+  return `${part({ weekday: 'short' })}, ${day} ${part({ month: 'short' })} ${year} 00:00:00 GMT`;
+}

@@ -1,0 +1,110 @@
+import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { AllowedRange } from '../callbacks/destination.ts';
+import { type CommitCheckout, createCheckout } from '../checkouts/create-checkout.ts';
+import { paymentToken } from '../checkouts/payment-token.ts';
+import { transaction } from '../database/transaction.ts';
+import { networkOf } from '../http/authentication.ts';
+import { ApiError } from '../http/errors.ts';
+import type { JsonObject } from '../http/json.ts';
+import { rawBodyOf, takeRawBodies } from '../http/raw-body.ts';
+import { compileSchema, validationFailed } from '../http/validation.ts';
+import type { Merchant } from '../merchants/merchant.ts';
+import type { Sealing } from '../shared/sealing.ts';
+import { deprecationHeaders } from './deprecation.ts';
+import { LegacyCheckoutAnswer, LoginAnswer, LoginBody } from './legacy.schema.ts';
+import { legacyMediaTypes, readLegacyBody } from './legacy-body.ts';
+import { tokenSeconds } from './legacy-credential.ts';
+import { advanceUsage } from './legacy-usage.sql.ts';
+import { dayOf, type LoginDeps, logIn } from './log-in.ts';
+import { recogniseToken } from './recognise-token.ts';
+import { validateLegacyCheckout } from './translate-checkout.ts';
+
+export type LegacyDeps = LoginDeps & {
+  baseUrl: string;
+  legacySunset: string;
+  sealing: Sealing;
+  callbackAllow: AllowedRange[];
+  commitCheckout: CommitCheckout;
+};
+
+declare module 'fastify' {
+  interface FastifyRequest {
+    /** Whom a v1 token is for. */
+    tokenMerchant: Merchant;
+  }
+}
+
+const explainLogin = compileSchema(LoginBody);
+
+/** The plugin API of v1, which is being retired: it says everything in v2's terms (D31 to D33). */
+export async function legacyRoutes(api: FastifyInstance, deps: LegacyDeps): Promise<void> {
+  api.decorateRequest('caller');
+  api.decorateRequest('tokenMerchant');
+  takeRawBodies(api, legacyMediaTypes);
+
+  // First of all, so that every refusal carries them too.
+  const headers = deprecationHeaders(deps);
+  api.addHook('onRequest', async (_request, reply) => {
+    reply.headers(headers);
+  });
+
+  api.post('/login', { schema: { response: { 200: LoginAnswer } } }, async (request) => {
+    const network = networkOf(request.ip);
+    const { caller, token } = await logIn(deps, await readLogin(request, network), network);
+    request.caller = caller;
+    return { token, token_type: 'Bearer' as const, expires_in: tokenSeconds };
+  });
+
+  api.post(
+    '/payment/checkout',
+    {
+      schema: { response: { 200: LegacyCheckoutAnswer } },
+      // Before its body is read.
+      onRequest: async (request) => {
+        const { caller, merchant } = await recogniseToken(deps, {
+          authorization: request.headers.authorization,
+          address: request.ip,
+        });
+        request.caller = caller;
+        request.tokenMerchant = merchant;
+      },
+    },
+    async (request) => {
+      const { caller, tokenMerchant: merchant } = request;
+      await deps.rateLimits.request(caller, 'POST /api/checkouts', merchant.id);
+      // Before the checkout: if this fails, nothing was created and a 500 says so truly (D38).
+      await transaction(deps, async ({ db }, maybeCommitted) => {
+        const day = dayOf(deps.clock.now());
+        if (!maybeCommitted) await advanceUsage(db, caller.id, day, 'checkouts');
+      });
+      const body = validateLegacyCheckout(readBody(request), merchant, deps.callbackAllow);
+      const transaction_verify = deps.random.bytes(32).toString('base64url');
+      // Neither a signature nor a key to repeat it by: v1 knows none (D33).
+      const post = { caller, key: null, keyed: null };
+      const created = await createCheckout(deps, post, merchant, body, transaction_verify);
+      return {
+        id: created.id,
+        payment_url: `${deps.baseUrl}/pay/${paymentToken(deps.sealing, created)}`,
+        transaction_verify,
+      };
+    },
+  );
+
+  /** A login that cannot be read is one that failed. */
+  async function readLogin(request: FastifyRequest, network: string): Promise<LoginBody> {
+    try {
+      const body = readBody(request);
+      const errors = explainLogin(body);
+      if (errors.length > 0) throw validationFailed(errors);
+      return body as LoginBody;
+    } catch (error) {
+      if (error instanceof ApiError) await deps.rateLimits.failedLogin(network, null);
+      throw error;
+    }
+  }
+}
+
+function readBody(request: FastifyRequest): JsonObject {
+  const { raw, mediaType } = rawBodyOf(request, legacyMediaTypes);
+  return readLegacyBody(raw, mediaType);
+}

@@ -1,0 +1,89 @@
+import type { Database } from '../database/database.ts';
+import { reading, transaction } from '../database/transaction.ts';
+import { unauthorized } from '../http/errors.ts';
+import type { RateLimits } from '../http/rate-limits.ts';
+import type { Callers } from '../integrations/callers.ts';
+import { type Caller, type Environment, environmentOf } from '../integrations/integration.ts';
+import { type Clock, secondsAfter, timestamp } from '../shared/clock.ts';
+import type { Random } from '../shared/random.ts';
+import { isUuid } from '../shared/uuid.ts';
+import type { LoginBody } from './legacy.schema.ts';
+import { findLogin } from './legacy-credential.sql.ts';
+import {
+  hashLegacy,
+  isSecretOf,
+  newLegacyToken,
+  readLegacySecret,
+  tokenSeconds,
+} from './legacy-credential.ts';
+import { insertToken } from './legacy-token.sql.ts';
+import { advanceUsage } from './legacy-usage.sql.ts';
+
+export type LoginDeps = {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  environment: Environment;
+  callers: Callers;
+  rateLimits: RateLimits;
+};
+
+/**
+ * Gives out a token for a merchant: the integration's own, or one that it manages. Failures are
+ * counted per network and per `client_id`, and never keep the right secret out (D31).
+ */
+export async function logIn(
+  deps: LoginDeps,
+  given: LoginBody,
+  network: string,
+): Promise<{ caller: Caller; token: string }> {
+  const client_id = isUuid(given.client_id) ? given.client_id.toLowerCase() : null;
+  const found = client_id ? await reading(deps, (db) => findLogin(db, client_id)) : null;
+  const isRight = isSecretOf(given.client_secret, found?.secret_hash ?? null);
+  const caller = found && isRight ? { ...found.integration, signing_keys: [] } : null;
+  const merchant =
+    caller && (await deps.callers.addressMerchant(caller, given.merchant_id.toLowerCase()));
+  if (!client_id || !caller || !merchant) {
+    await deps.rateLimits.failedLogin(network, client_id);
+    throw unauthorized(explainFailure(deps, given, caller !== null));
+  }
+  await deps.rateLimits.login(caller, client_id, network);
+
+  const token = newLegacyToken(deps.environment, deps.random);
+  await transaction(deps, async ({ db }) => {
+    const now = deps.clock.now();
+    const isFirst = await insertToken(db, {
+      token_hash: hashLegacy(token),
+      merchant_id: merchant.id,
+      client_id,
+      created_at: timestamp(now),
+      expires_at: timestamp(secondsAfter(now, tokenSeconds)),
+    });
+    if (isFirst) await advanceUsage(db, caller.id, dayOf(now), 'logins');
+  });
+  return { caller, token };
+}
+
+/** The day that traffic counts for: v1's tokens and limits are on real time, and so is this. */
+export function dayOf(now: Temporal.Instant): string {
+  return now.toZonedDateTimeISO('UTC').toPlainDate().toString();
+}
+
+/** Only whoever has the secret learns that it is the merchant that is wrong. */
+function explainFailure(
+  { environment }: LoginDeps,
+  { client_secret }: LoginBody,
+  isMerchant: boolean,
+): string {
+  if (isMerchant) {
+    return 'The merchant_id is not the merchant of these credentials, nor one that they manage.';
+  }
+  const invalid = 'The client_id and client_secret are not valid.';
+  if (environmentOf(client_secret) !== null) {
+    return `${invalid} This client_secret is one of v2, which needs no login: v1 has its own.`;
+  }
+  const of = readLegacySecret(client_secret)?.environment ?? environment;
+  return of === environment
+    ? invalid
+    : `${invalid} This client_secret belongs to the ${of} environment and this is ${environment}.`;
+}

@@ -1,0 +1,62 @@
+import type { AllowedRange } from '../callbacks/destination.ts';
+import { explainCheckout } from '../checkouts/validate-checkout.ts';
+import type { JsonObject, JsonValue } from '../http/json.ts';
+import type { Merchant } from '../merchants/merchant.ts';
+import { type LegacyMediaType, readLegacyBody } from './legacy-body.ts';
+import { fieldMapping, translateCheckout } from './translate-checkout.ts';
+
+/** What v2 would make of a v1 request, for whoever is about to move to v2. */
+export type Preview = {
+  request: { method: 'POST'; path: '/api/checkouts'; body: JsonObject };
+  /** What v2 requires and the request does not have, by v2's names. */
+  missing: string[];
+  /** What v2 would refuse besides. */
+  problems: string[];
+  /** What v2 has no place for, by v1's names. */
+  ignored: string[];
+};
+
+/** Without a merchant, what only its rules can tell is left out. */
+export function previewCheckout(
+  v1: JsonObject,
+  merchant: Merchant | null,
+  allowed: AllowedRange[],
+): Preview {
+  const { checkout, errors } = translateCheckout(v1);
+  const body = { checkout };
+  const found = explainCheckout(body, false, merchant, allowed);
+  const isMissing = ({ problem }: { problem: string }) => problem === 'is required';
+  return {
+    request: { method: 'POST', path: '/api/checkouts', body },
+    missing: found.filter(isMissing).map(({ path }) => path),
+    problems: [...errors, ...found.filter((error) => !isMissing(error))].map(({ path, problem }) =>
+      path ? `${path} ${problem}` : problem,
+    ),
+    ignored: listLeaves(v1, '').filter(
+      (name) => !fieldMapping.some(({ v1 }) => isWithin(name, v1)),
+    ),
+  };
+}
+
+const isWithin = (name: string, field: string) => name === field || name.startsWith(`${field}.`);
+
+/** A file says by its first character what it is: no form begins with a brace. */
+export function mediaTypeOfFile(raw: Buffer): LegacyMediaType {
+  const isJson = raw.toString('utf8').trimStart().startsWith('{');
+  return isJson ? 'application/json' : 'application/x-www-form-urlencoded';
+}
+
+export function readLegacyFile(raw: Buffer): JsonObject {
+  const mediaType = mediaTypeOfFile(raw);
+  // An editor ends a file with a new line, which is no part of a form.
+  const text =
+    mediaType === 'application/json' ? raw : Buffer.from(raw.toString('latin1').trim(), 'latin1');
+  return readLegacyBody(text, mediaType);
+}
+
+function listLeaves(value: JsonValue, path: string): string[] {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return [path];
+  return Object.entries(value).flatMap(([name, one]) =>
+    listLeaves(one, path ? `${path}.${name}` : name),
+  );
+}

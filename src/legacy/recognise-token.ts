@@ -1,0 +1,35 @@
+import { reading } from '../database/transaction.ts';
+import { bearerOf, invalidToken, networkOf } from '../http/authentication.ts';
+import { unauthorized } from '../http/errors.ts';
+import { type Caller, environmentOf } from '../integrations/integration.ts';
+import type { Merchant } from '../merchants/merchant.ts';
+import { timestamp } from '../shared/clock.ts';
+import { hashLegacy, readLegacySecret } from './legacy-credential.ts';
+import { findTokenOwner } from './legacy-token.sql.ts';
+import type { LoginDeps } from './log-in.ts';
+
+/** Recognises a v1 request by its token, and the merchant that it was given out for. */
+export async function recogniseToken(
+  deps: LoginDeps,
+  request: { authorization: string | undefined; address: string },
+): Promise<{ caller: Caller; merchant: Merchant }> {
+  const token = bearerOf(request.authorization) ?? '';
+  const claim = readLegacySecret(token);
+  if (claim?.kind === 'token' && claim.environment === deps.environment) {
+    const now = timestamp(deps.clock.now());
+    const found = await reading(deps, (db) => findTokenOwner(db, hashLegacy(token), now));
+    const caller = found && { ...found.integration, signing_keys: [] };
+    // An intermediary may have ceased to manage the merchant since it logged in.
+    const merchant = caller && (await deps.callers.addressMerchant(caller, found.merchant_id));
+    if (merchant) return { caller, merchant };
+  }
+  await deps.rateLimits.failedAuthentication(networkOf(request.address));
+  throw unauthorized(`${invalidToken} ${explain(token)}`);
+}
+
+function explain(token: string): string {
+  if (environmentOf(token) !== null) {
+    return 'This is a client secret of v2: v1 takes the token that POST /login answers.';
+  }
+  return 'A token is what POST /login answers; after an hour another one is needed.';
+}

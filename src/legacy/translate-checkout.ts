@@ -1,0 +1,166 @@
+import type { AllowedRange } from '../callbacks/destination.ts';
+import type { CreateCheckoutBody } from '../checkouts/checkout.schema.ts';
+import { explainCheckout } from '../checkouts/validate-checkout.ts';
+import { type JsonObject, type JsonValue, MalformedJson, readJsonValue } from '../http/json.ts';
+import { type FieldError, validationFailed } from '../http/validation.ts';
+import type { Merchant } from '../merchants/merchant.ts';
+
+// The spec's table of v1 and v2 fields, as data: a v1 request becomes the v2 request of the same
+// meaning, that is validated and served as every other, and what is wrong with it is told by the
+// names that the v1 developer knows.
+
+type Mapping = {
+  v1: string;
+  v2: string;
+  /** v1 writes numbers as text too. */
+  number?: true;
+  /** An empty one is none: a form cannot leave out what it has a field for. */
+  optional?: true;
+};
+
+export const fieldMapping: readonly Mapping[] = [
+  { v1: 'purchaseAmount', v2: 'amount', number: true },
+  { v1: 'currency', v2: 'currency' },
+  { v1: 'purchase.order_id', v2: 'client_reference_id' },
+  { v1: 'merchant.notify_url', v2: 'notify_url' },
+  { v1: 'merchant.return_url', v2: 'success_url' },
+  { v1: 'customer.name', v2: 'customer.first_name', optional: true },
+  { v1: 'customer.lastName', v2: 'customer.last_name', optional: true },
+  { v1: 'customer.emailAddress', v2: 'customer.email' },
+  { v1: 'customer.telephoneNumber', v2: 'customer.phone_number', optional: true },
+  { v1: 'customer.billingAddress', v2: 'customer.billing_address', optional: true },
+  { v1: 'purchase.items', v2: 'line_items', optional: true },
+];
+
+export const itemMapping: readonly Mapping[] = [
+  { v1: 'description', v2: 'name' },
+  { v1: 'price', v2: 'amount', number: true },
+  { v1: 'qty', v2: 'quantity', number: true },
+];
+
+/** The environment follows from the base address, the merchant from the login. */
+export const droppedFields = [
+  'merchant.merchantReference',
+  'merchant.mode',
+  'purchase.purchaseDate',
+] as const;
+
+const groups = ['merchant', 'customer', 'purchase'] as const;
+
+export type Translation = {
+  /** `cancel_url` is not in it: v1 has none. */
+  checkout: JsonObject;
+  /** What has no meaning in v2 either, by its v1 name. */
+  errors: FieldError[];
+};
+
+export function translateCheckout(request: JsonObject): Translation {
+  const errors: FieldError[] = [];
+  const checkout: JsonObject = {};
+  for (const group of groups) {
+    const value = request[group];
+    if (value === undefined || (isObject(value) && !Array.isArray(value))) continue;
+    errors.push({ path: group, problem: 'must be an object' });
+  }
+  for (const mapping of fieldMapping) {
+    const value = translateValue(mapping, valueAt(request, mapping.v1));
+    if (value === undefined) continue;
+    const items = mapping.v2 === 'line_items' ? translateItems(value) : value;
+    if (items === undefined) {
+      errors.push({ path: mapping.v1, problem: 'must be a JSON array, as text or as it is' });
+    } else {
+      putAt(checkout, mapping.v2, items);
+    }
+  }
+  checkout.customer ??= {};
+  return { checkout, errors };
+}
+
+/** The v2 body of a v1 request that a merchant can have; else one error per bad field of v1's. */
+export function validateLegacyCheckout(
+  request: JsonObject,
+  merchant: Merchant,
+  allowed: AllowedRange[],
+): CreateCheckoutBody {
+  const { checkout, errors } = translateCheckout(request);
+  // Cancelling returns to where paying does (D32).
+  const body = { checkout: { ...checkout, cancel_url: checkout.success_url } };
+  const byPath = new Map(errors.map(({ path, problem }) => [path, problem]));
+  for (const { path, problem } of explainCheckout(body, false, merchant, allowed)) {
+    const own = legacyPath(path);
+    // Of a group that is none, its fields are not missing as well.
+    const isTold = errors.some((error) => own === error.path || own.startsWith(`${error.path}.`));
+    if (!isTold && !byPath.has(own)) byPath.set(own, problem);
+  }
+  if (byPath.size > 0) {
+    throw validationFailed([...byPath].map(([path, problem]) => ({ path, problem })));
+  }
+  return body as unknown as CreateCheckoutBody;
+}
+
+/** `checkout.line_items[3].amount` → `purchase.items[3].price` */
+export function legacyPath(path: string): string {
+  const own = path.replace(/^checkout\./, '').replace(/^cancel_url$/, 'success_url');
+  const item = /^line_items(\[\d+\])(?:\.(\w+))?$/.exec(own);
+  if (item) {
+    const [, place, name] = item;
+    const field = itemMapping.find(({ v2 }) => v2 === name)?.v1;
+    return `purchase.items${place}${field === undefined ? '' : `.${field}`}`;
+  }
+  return fieldMapping.find(({ v2 }) => v2 === own)?.v1 ?? own;
+}
+
+function translateValue(mapping: Mapping, value: JsonValue | undefined): JsonValue | undefined {
+  if (mapping.optional && (value === '' || value === null)) return undefined;
+  return mapping.number ? toNumber(value) : value;
+}
+
+/** A whole number in decimal digits is one; everything else is left for validation to refuse. */
+function toNumber(value: JsonValue | undefined): JsonValue | undefined {
+  const isDecimal = typeof value === 'string' && decimalPattern.test(value);
+  return isDecimal ? Number(value) : value;
+}
+
+export const decimalPattern = /^(0|-?[1-9][0-9]{0,15})$/;
+
+/** Undefined when it is a text that is no JSON. */
+function translateItems(value: JsonValue): JsonValue | undefined {
+  const items = typeof value === 'string' ? readItems(value) : value;
+  if (!Array.isArray(items)) return items;
+  return items.map((item) => {
+    if (!isObject(item) || Array.isArray(item)) return item;
+    const translated: JsonObject = {};
+    for (const mapping of itemMapping) {
+      const own = translateValue(mapping, item[mapping.v1]);
+      if (own !== undefined) translated[mapping.v2] = own;
+    }
+    return translated;
+  });
+}
+
+/** As strict about the text as about a body (D4). */
+function readItems(text: string): JsonValue | undefined {
+  try {
+    return readJsonValue(Buffer.from(text)).value;
+  } catch (error) {
+    if (error instanceof MalformedJson) return undefined;
+    throw error;
+  }
+}
+
+function isObject(value: JsonValue | undefined): value is JsonObject {
+  return typeof value === 'object' && value !== null;
+}
+
+function valueAt(request: JsonObject, path: string): JsonValue | undefined {
+  const [first = '', second] = path.split('.');
+  const value = request[first];
+  if (second === undefined) return value;
+  return isObject(value) ? value[second] : undefined;
+}
+
+function putAt(checkout: JsonObject, path: string, value: JsonValue): void {
+  const [first = '', second] = path.split('.');
+  if (second === undefined) checkout[first] = value;
+  else checkout[first] = { ...(checkout[first] as JsonObject), [second]: value };
+}
