@@ -60,6 +60,13 @@ module.exports = {
       to: { pathNot: '^sdk/src/' },
     },
     {
+      name: 'the-shop-knows-nothing-but-the-sdk',
+      comment: 'A merchant has no more of us than that.',
+      severity: 'error',
+      from: { path: '^examples/' },
+      to: { path: '^(src|test|test-gateway|web|sdk/src)/' },
+    },
+    {
       name: 'the-product-does-not-need-its-tests',
       severity: 'error',
       from: { path: '^src/', pathNot: '[.]test[.]ts$' },

@@ -20,6 +20,7 @@ const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const modules = path.join(root, 'node_modules');
 const stampFile = path.join(modules, '.tranche-install.json');
 const lockFile = path.join(root, '.install.lock');
+const sdkLink = path.join(root, 'examples/shop/node_modules/@tranche/merchant');
 const withDev = process.argv.includes('--dev');
 const withBrowser = process.argv.includes('--browser');
 
@@ -36,7 +37,7 @@ const steps = [
   { isDue: whyInstall, perform: install },
   // The payment page, from web/ into web/dist: in a second or two, when a source of it changed.
   { isDue: whyBuildWeb, perform: buildWeb },
-  // What merchants install, from sdk/src into sdk/dist: the demo shop runs on it.
+  // What merchants install, from sdk/src into sdk/dist, and into the demo shop, which runs on it.
   { isDue: whyBuildSdk, perform: buildSdk },
   // A Chromium for the tests, unless the machine has one.
   { isDue: whyFetchBrowser, perform: fetchBrowser },
@@ -250,7 +251,7 @@ function buildWeb(reason) {
 
 /** @returns {string | null} why the SDK has to be built */
 function whyBuildSdk() {
-  if (isSdkBuilt()) return null;
+  if (isSdkBuilt() && fs.existsSync(sdkLink)) return null;
   // Without the development part there is no compiler; a production server needs no SDK either.
   const canBuild = whyInstall() !== null || fs.existsSync(path.join(modules, 'typescript'));
   return canBuild ? 'its sources have changed, or it is not built yet' : null;
@@ -258,6 +259,10 @@ function whyBuildSdk() {
 
 function buildSdk() {
   build('sdk/build.mjs', 'The SDK could not be built. See above what the compiler said.');
+  // As npm would install a package from a folder, without asking a registry.
+  fs.mkdirSync(path.dirname(sdkLink), { recursive: true });
+  fs.rmSync(sdkLink, { recursive: true, force: true });
+  fs.symlinkSync(path.relative(path.dirname(sdkLink), path.join(root, 'sdk')), sdkLink, 'junction');
 }
 
 /**

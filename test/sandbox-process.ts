@@ -26,6 +26,7 @@ export type Credentials = { id: string; client_secret: string; signing_key: stri
 
 export type SandboxFile = {
   base_url: string;
+  shop_url: string | null;
   gateway_url: string | null;
   database_url: string;
   merchant: { id: string; name: string };
