@@ -172,6 +172,10 @@ export async function startSandbox(
     // One that was killed leaves its file behind, and that is not what we wait for.
     if (now === null || (now.ino === before?.ino && now.mtimeMs === before.mtimeMs)) return null;
     return JSON.parse(await fs.readFile(name, 'utf8')) as SandboxFile;
+  }).catch(async (error) => {
+    // Nobody else knows of it who could end it.
+    await kill(program);
+    throw error;
   });
   return { ...program, dataDir, env, file };
 }
