@@ -3,17 +3,11 @@ import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { startDemoShop } from '../src/demo-shop.ts';
+import { approveRefund } from '../src/refunds/review-refund.ts';
 import { systemClock } from '../src/shared/clock.ts';
+import { type Paying, startPaying } from './payments.ts';
 import { temporaryFolder, until } from './sandbox-process.ts';
-import {
-  type Account,
-  completeTestCheckout,
-  createAccount,
-  log,
-  type Service,
-  sign,
-  startService,
-} from './service.ts';
+import { type Account, log, type Service, sign } from './service.ts';
 
 // The demo shop as a program, at the real service, without a browser: what it believes and keeps.
 
@@ -25,6 +19,7 @@ type Order = {
   events: { text: string }[];
 };
 
+let paying: Paying;
 let service: Service;
 let account: Account;
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
@@ -41,15 +36,16 @@ const start = async (shopPort = 0) => {
 
 before(async () => {
   folder = await temporaryFolder();
-  service = await startService();
+  // The shop looks at the real clock, and is told of outcomes by ourselves.
+  paying = await startPaying({ start: Temporal.Now.instant().toString() });
+  ({ service, account } = paying);
   baseUrl = await service.app.listen({ host: '127.0.0.1', port: 0 });
-  account = await createAccount(service);
   await start();
 });
 after(async () => {
   await shop?.stop();
   service.app.server.closeAllConnections();
-  await service.close();
+  await paying.close();
   await folder.remove();
 });
 
@@ -129,7 +125,7 @@ describe('the demo shop', () => {
   test('keeps its orders over a restart, and asks about those that nobody told it of', async () => {
     const { id, checkout_id } = await buy();
     await shop.stop();
-    await completeTestCheckout(service, account.merchant, checkout_id);
+    await paying.open(checkout_id).pay(3);
     await start(Number(new URL(shop.url).port));
     await until('the shop to learn of it', async () => (await orderOf(id)).status === 'paid');
     const page = await (await fetch(`${shop.url}/orders/${id}`)).text();
@@ -146,9 +142,9 @@ describe('the demo shop', () => {
     assert.equal((await readFileOfShop()).config.at, config.at);
   });
 
-  test('asks for one refund however often somebody clicks', async () => {
+  test('asks for one refund however often somebody clicks, and shows when it is done', async () => {
     const { id, checkout_id } = await buy();
-    await completeTestCheckout(service, account.merchant, checkout_id);
+    await paying.open(checkout_id).pay(3);
     await deliver({ client_reference_id: id });
     const click = () =>
       fetch(`${shop.url}/orders/${id}/refund`, { method: 'POST', redirect: 'manual' });
@@ -158,10 +154,21 @@ describe('the demo shop', () => {
       [303, 303, 303],
     );
     const { rows } = await service.deps.database.pool.query(
-      'select amount::int from refund_requests where checkout_id = $1',
+      'select id, amount::int from refund_requests where checkout_id = $1',
       [checkout_id],
     );
-    assert.deepEqual(rows, [{ amount: 189_900 }]);
+    assert.deepEqual(
+      rows.map(({ amount }) => amount),
+      [189_900],
+    );
+    await approveRefund(service.deps, 'test', rows[0].id);
+    // It asks as soon as it starts; otherwise this would take a quarter of a minute.
+    await shop.stop();
+    await start();
+    await until('the shop to learn of it', async () => {
+      const page = await (await fetch(`${shop.url}/orders/${id}`)).text();
+      return page.includes('Refund complete') && page.includes('<h1>Refunded</h1>');
+    });
   });
 
   test('says what is wrong with an order that cannot be paid, and goes on', async () => {
