@@ -53,10 +53,24 @@ module.exports = {
       to: { path: '^(src|test|web)/' },
     },
     {
+      name: 'the-sdk-stands-alone',
+      comment: 'It is installed without us, and runs where there is no Node.',
+      severity: 'error',
+      from: { path: '^sdk/src/' },
+      to: { pathNot: '^sdk/src/' },
+    },
+    {
+      name: 'the-shop-knows-nothing-but-the-sdk',
+      comment: 'A merchant has no more of us than that.',
+      severity: 'error',
+      from: { path: '^examples/' },
+      to: { path: '^(src|test|test-gateway|web|sdk/src)/' },
+    },
+    {
       name: 'the-product-does-not-need-its-tests',
       severity: 'error',
       from: { path: '^src/', pathNot: '[.]test[.]ts$' },
-      to: { path: '^(test|bench)/' },
+      to: { path: '^(test|bench|sdk|examples)/' },
     },
     {
       name: 'no-development-packages-in-the-product',
@@ -68,6 +82,7 @@ module.exports = {
   ],
   options: {
     doNotFollow: { path: 'node_modules' },
+    exclude: { path: '^sdk/dist/' },
     // The compiler that we check with has no API yet; this parser needs none.
     parser: 'swc',
     enhancedResolveOptions: {

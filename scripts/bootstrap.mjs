@@ -12,6 +12,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import { fileURLToPath } from 'node:url';
+import { isSdkBuilt } from '../sdk/build.mjs';
 import { distFolder, isBuilt } from '../web/stamp.mjs';
 import { findChromium } from './chromium.mjs';
 
@@ -19,6 +20,7 @@ const root = path.dirname(path.dirname(fileURLToPath(import.meta.url)));
 const modules = path.join(root, 'node_modules');
 const stampFile = path.join(modules, '.tranche-install.json');
 const lockFile = path.join(root, '.install.lock');
+const sdkLink = path.join(root, 'examples/shop/node_modules/@tranche/merchant');
 const withDev = process.argv.includes('--dev');
 const withBrowser = process.argv.includes('--browser');
 
@@ -35,6 +37,8 @@ const steps = [
   { isDue: whyInstall, perform: install },
   // The payment page, from web/ into web/dist: in a second or two, when a source of it changed.
   { isDue: whyBuildWeb, perform: buildWeb },
+  // What merchants install, from sdk/src into sdk/dist, and into the demo shop, which runs on it.
+  { isDue: whyBuildSdk, perform: buildSdk },
   // A Chromium for the tests, unless the machine has one.
   { isDue: whyFetchBrowser, perform: fetchBrowser },
 ];
@@ -239,15 +243,45 @@ function whyBuildWeb() {
 /** @param {string} reason */
 function buildWeb(reason) {
   say(`Building the payment page: ${reason}.`);
-  const result = spawnSync(pinnedNode(), [path.join(root, 'web', 'build.mjs')], {
+  build('web/build.mjs', 'The payment page could not be built. See above what Vite said.');
+}
+
+// ---------------------------------------------------------------------------------------------
+// The SDK
+
+/** @returns {string | null} why the SDK has to be built */
+function whyBuildSdk() {
+  if (isSdkBuilt() && fs.existsSync(sdkLink)) return null;
+  // Without the development part there is no compiler; a production server needs no SDK either.
+  const canBuild = whyInstall() !== null || fs.existsSync(path.join(modules, 'typescript'));
+  return canBuild ? 'its sources have changed, or it is not built yet' : null;
+}
+
+function buildSdk() {
+  build('sdk/build.mjs', 'The SDK could not be built. See above what the compiler said.');
+  // As npm would install a package from a folder, without asking a registry.
+  fs.mkdirSync(path.dirname(sdkLink), { recursive: true });
+  fs.rmSync(sdkLink, { recursive: true, force: true });
+  fs.symlinkSync(path.relative(path.dirname(sdkLink), path.join(root, 'sdk')), sdkLink, 'junction');
+}
+
+/**
+ * @param {string} program
+ * @param {string} refusal
+ */
+function build(program, refusal) {
+  const result = spawnSync(pinnedNode(), [path.join(root, program)], {
     cwd: root,
     encoding: 'utf8',
     env: cleanEnvironment(),
   });
   if (result.status === 0) return;
   process.stderr.write(`${result.error?.message ?? result.stderr.trim()}\n`);
-  throw new Refusal('The payment page could not be built. See above what Vite said.');
+  throw new Refusal(refusal);
 }
+
+// ---------------------------------------------------------------------------------------------
+// The tests' browser
 
 /** @returns {string | null} why a browser has to be fetched */
 function whyFetchBrowser() {

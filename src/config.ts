@@ -18,6 +18,8 @@ export type Config = {
   port: number;
   /** Where the test gateway listens when we start it. */
   gatewayPort: number;
+  /** Where the demo shop of a sandbox listens. */
+  shopPort: number;
   /** Null: a test gateway of our own is started beside the service. */
   gateway: StripeSettings | null;
   metrics: { host: string; port: number };
@@ -170,6 +172,7 @@ export function readConfig(
     host,
     port: ownPort,
     gatewayPort: port('GATEWAY_PORT', ownPort === 0 || ownPort === 65_535 ? 0 : ownPort + 1),
+    shopPort: port('SHOP_PORT', ownPort === 0 || ownPort > 65_533 ? 0 : ownPort + 2),
     gateway,
     metrics: {
       host: text('METRICS_HOST') ?? '127.0.0.1',

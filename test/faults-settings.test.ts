@@ -22,6 +22,7 @@ const bad: [name: string, values: string[], also?: NodeJS.ProcessEnv][] = [
   ['TRANCHE_ENV', ['prod', 'Sandbox', 'sandbox,production']],
   ['PORT', ['web', '-1', '65536', '80.5', '0x50', '1e3', '3000 4000']],
   ['GATEWAY_PORT', ['web', '70000']],
+  ['SHOP_PORT', ['web', '70000']],
   ['METRICS_PORT', ['web', '70000']],
   [
     'BASE_URL',

@@ -26,6 +26,7 @@ export type Credentials = { id: string; client_secret: string; signing_key: stri
 
 export type SandboxFile = {
   base_url: string;
+  shop_url: string | null;
   gateway_url: string | null;
   database_url: string;
   merchant: { id: string; name: string };
@@ -171,6 +172,10 @@ export async function startSandbox(
     // One that was killed leaves its file behind, and that is not what we wait for.
     if (now === null || (now.ino === before?.ino && now.mtimeMs === before.mtimeMs)) return null;
     return JSON.parse(await fs.readFile(name, 'utf8')) as SandboxFile;
+  }).catch(async (error) => {
+    // Nobody else knows of it who could end it.
+    await kill(program);
+    throw error;
   });
   return { ...program, dataDir, env, file };
 }

@@ -44,7 +44,7 @@ export function explainStart(error: unknown): Error {
   const { code, port } = error as { code?: string; port?: number };
   if (code === 'EADDRINUSE') {
     return new Error(
-      `Port ${port} is taken. Stop what uses it, or set PORT (GATEWAY_PORT for the test gateway, METRICS_PORT for the metrics) to another one.`,
+      `Port ${port} is taken. Stop what uses it, or set PORT (GATEWAY_PORT for the test gateway, SHOP_PORT for the demo shop, METRICS_PORT for the metrics) to another one.`,
     );
   }
   if (code === 'EACCES' && port !== undefined) {

@@ -3,6 +3,7 @@ import { join, relative } from 'node:path';
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../database/database.ts';
 import { type Demo, ensureDemo } from '../demo.ts';
+import { startDemoShop } from '../demo-shop.ts';
 import { openLog } from '../log.ts';
 import type { ReadyConfig } from '../main.ts';
 import { systemClock } from '../shared/clock.ts';
@@ -19,7 +20,7 @@ export const sandbox = command({
   summary: 'run a sandbox with a demo merchant (npm start)',
   usage: [''],
   help: `Starts everything that trying Tranche out needs, in one process, on an embedded PostgreSQL
-in DATA_DIR (.tranche), and prints a demo merchant's credentials. What it prints is also in
+in DATA_DIR (.tranche), and prints a demo merchant's credentials and the address of its shop. What it prints is also in
 DATA_DIR/sandbox.json for as long as it runs. Ctrl-C stops it; the data stays.
 
   PORT=4000 DATA_DIR=/tmp/tranche tranche sandbox`,
@@ -47,11 +48,19 @@ DATA_DIR/sandbox.json for as long as it runs. Ctrl-C stops it; the data stays.
       terminal.endProgress();
       throw explainStart(error);
     });
+    let shop: Awaited<ReturnType<typeof startDemoShop>> = null;
     try {
       const demo = await provideDemo(running.config, log);
       await untilReady(running.config);
+      shop = await startDemoShop({ clock: systemClock, log }, running.config, demo).catch(
+        (error) => {
+          terminal.endProgress();
+          throw explainStart(error);
+        },
+      );
       const facts = {
         base_url: config.baseUrl,
+        shop_url: shop?.url ?? null,
         gateway_url: running.config.gateway.apiUrl ?? null,
         gateway_secret_key: running.config.gateway.secretKey,
         database_url: running.config.databaseUrl,
@@ -59,11 +68,14 @@ DATA_DIR/sandbox.json for as long as it runs. Ctrl-C stops it; the data stays.
       };
       await writePrivately(sandboxFile, facts);
       terminal.endProgress();
-      print(facts, () => welcome(terminal, running.config, running.metricsUrl, demo));
+      print(facts, () =>
+        welcome(terminal, running.config, { metrics: running.metricsUrl, shop: shop?.url }, demo),
+      );
       await stopped;
       if (!json) terminal.stdout.write('\nStopping …\n');
     } finally {
       await rm(sandboxFile, { force: true });
+      await shop?.stop();
       await running.stop();
       log.flushSync();
     }
@@ -106,7 +118,7 @@ async function untilReady({ host, port }: ReadyConfig): Promise<void> {
 function welcome(
   terminal: Terminal,
   config: ReadyConfig,
-  metricsUrl: string,
+  urls: { metrics: string; shop: string | undefined },
   { merchant, integration }: Demo,
 ): string {
   const near = relative('.', config.dataDir) || '.';
@@ -126,17 +138,18 @@ function welcome(
 ${terminal.accent('▮▯▯')} Tranche sandbox
 
 ${fields(terminal, [
+  ...(urls.shop === undefined ? [] : [['Demo shop', urls.shop] as [string, string]]),
   ['API', config.baseUrl],
   ['Reference', `${config.baseUrl}/docs`],
   ['Test gateway', config.gateway.apiUrl ?? 'Stripe test mode'],
-  ['Metrics', metricsUrl],
+  ['Metrics', urls.metrics],
   ['Data and log', `${folder}/, ${join(folder, 'tranche.log')}`],
   ['Merchant', `${merchant.name}  ${merchant.id}`],
   ['Client secret', integration.client_secret],
   ['Signing key', integration.signing_key],
 ])}
 
-Create a signed checkout:
+Buy something in the demo shop: open it in a browser. Or create a signed checkout yourself:
 
 ${terminal.accent(`BODY='${body}'
 curl ${config.baseUrl}/api/checkouts \\

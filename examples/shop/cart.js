@@ -1,0 +1,36 @@
+// The cart is a cookie, `boots.1-mug.2`: product and how many.
+
+import { products } from './products.js';
+
+const most = 9;
+
+/** @returns {Map<string, number>} */
+export function readCart(cookies = '') {
+  const text = /(?:^|; )cart=([^;]*)/.exec(cookies)?.[1] ?? '';
+  return cleaned(text.split('-').map((line) => line.split('.')));
+}
+
+export function writeCart(cart) {
+  return [...cleaned([...cart])].map((line) => line.join('.')).join('-');
+}
+
+export function linesOf(cart) {
+  return [...cart].map(([id, quantity]) => {
+    const { name, amount } = products.find((product) => product.id === id);
+    return { id, name, amount, quantity };
+  });
+}
+
+export function amountOf(cart) {
+  return linesOf(cart).reduce((sum, { amount, quantity }) => sum + amount * quantity, 0);
+}
+
+/** A browser may send anything; what we do not sell is not in the cart. */
+function cleaned(lines) {
+  const cart = new Map();
+  for (const [id, count] of lines) {
+    const quantity = Math.min(Math.trunc(Number(count)), most);
+    if (quantity >= 1 && products.some((product) => product.id === id)) cart.set(id, quantity);
+  }
+  return cart;
+}

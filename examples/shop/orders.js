@@ -1,0 +1,61 @@
+// What the shop remembers, in one small file: orders, and what the service said about its terms.
+
+import { EventEmitter } from 'node:events';
+import fs from 'node:fs';
+
+export function openStore(file) {
+  const state = read(file) ?? { orders: [], config: null };
+  const orders = new Map(state.orders.map((order) => [order.id, order]));
+  const askedAt = new Map();
+  const changes = new EventEmitter().setMaxListeners(0);
+
+  /** Beside and then moved, and on the disk before anybody is told: a callback is not repeated. */
+  function write() {
+    const text = JSON.stringify({ ...state, orders: [...orders.values()] }, null, 2);
+    fs.writeFileSync(`${file}.new`, `${text}\n`, { mode: 0o600, flush: true });
+    fs.renameSync(`${file}.new`, file);
+  }
+
+  return {
+    /** Emits an order's id when something has happened to it. */
+    changes,
+    find: (id) => orders.get(id),
+    /** The newest first. */
+    list: () => [...orders.values()].reverse(),
+    add(order) {
+      const added = { ...order, events: [{ at: new Date().toISOString(), text: 'Order placed' }] };
+      orders.set(order.id, added);
+      write();
+      return added;
+    },
+    change(order, fields, text) {
+      Object.assign(order, fields);
+      order.events.push({ at: new Date().toISOString(), text });
+      write();
+      changes.emit(order.id);
+    },
+    /** Of those that fit, the one that was not asked about for the longest time; new ones first. */
+    longestUnasked(fits) {
+      const since = (order) => askedAt.get(order.id) ?? 0;
+      const [order] = this.list()
+        .filter(fits)
+        .sort((a, b) => since(a) - since(b));
+      if (order) askedAt.set(order.id, Date.now());
+      return order;
+    },
+    config: () => state.config,
+    keepConfig(config) {
+      state.config = config;
+      write();
+    },
+  };
+}
+
+function read(file) {
+  try {
+    return JSON.parse(fs.readFileSync(file, 'utf8'));
+  } catch (error) {
+    if (error.code === 'ENOENT') return null;
+    throw error;
+  }
+}

@@ -1,0 +1,91 @@
+// The part of the shop that any web framework would do as well.
+
+import { readFileSync } from 'node:fs';
+import http from 'node:http';
+import { readCart } from './cart.js';
+import * as pages from './pages.js';
+
+const types = {
+  'tokens.css': 'text/css',
+  'shop.css': 'text/css',
+  'shop.js': 'text/javascript',
+  'icon.svg': 'image/svg+xml',
+};
+const assets = new Map(
+  Object.entries(types).map(([name, type]) => {
+    const body = readFileSync(new URL(`./public/${name}`, import.meta.url));
+    return [`/${name}`, { headers: { 'content-type': type }, body }];
+  }),
+);
+
+export function page(html, status = 200, newCart = undefined) {
+  const headers = { 'content-type': 'text/html; charset=utf-8', ...cartHeader(newCart) };
+  return { status, headers, body: html };
+}
+
+export function seeOther(location, newCart = undefined) {
+  return { status: 303, headers: { location, ...cartHeader(newCart) } };
+}
+
+function cartHeader(cart) {
+  return cart === undefined ? {} : { 'set-cookie': `cart=${cart}; Path=/; HttpOnly; SameSite=Lax` };
+}
+
+export const nothingHere = (cart) => page(pages.nothingHere(cart), 404);
+
+/**
+ * Routes are named `GET /orders/:id`. `rawRoutes` are by path and get Node's own objects before
+ * anybody has touched the body. `formsLeadTo` is the one other origin that a form may end at.
+ */
+export function createWebServer({ routes, rawRoutes, formsLeadTo, complain }) {
+  const always = {
+    'content-security-policy': `default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self' ${formsLeadTo}; base-uri 'none'; frame-ancestors 'none'`,
+    'referrer-policy': 'same-origin',
+    'cache-control': 'no-store',
+  };
+
+  async function answer(request) {
+    const [pathname] = request.url.split('?');
+    const asset = assets.get(pathname);
+    if (asset && request.method === 'GET') return asset;
+    const [, first, id, last] = pathname.split('/');
+    const pattern = `/${[first, id && ':id', last].filter(Boolean).join('/')}`;
+    const route = routes[`${request.method} ${pattern}`];
+    const cart = readCart(request.headers.cookie);
+    if (!route) return nothingHere(cart);
+    // A form on somebody else's page must not buy or refund anything here.
+    const isForeign = request.headers['sec-fetch-site'] === 'cross-site';
+    if (request.method === 'POST' && isForeign) return page(pages.refused(cart), 403);
+    const form = request.method === 'POST' ? await readForm(request) : new URLSearchParams();
+    return await route({ id, cart, form, request });
+  }
+
+  const server = http.createServer(async (request, response) => {
+    const raw = rawRoutes[request.url];
+    if (raw) return await raw(request, response);
+    const found = await answer(request).catch((error) => {
+      complain(error);
+      return page(pages.broken(error), 500);
+    });
+    if (found.stream) return found.stream(response);
+    response.writeHead(found.status ?? 200, { ...always, ...found.headers }).end(found.body);
+  });
+
+  const stop = () => {
+    server.close(() => process.exit());
+    server.closeAllConnections();
+  };
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, stop);
+  // Whoever started us is gone.
+  process.once('disconnect', stop);
+  return server;
+}
+
+async function readForm(request) {
+  let text = '';
+  for await (const chunk of request.setEncoding('utf8')) {
+    text += chunk;
+    if (text.length > 10_000) throw new Error('That is no form of ours.');
+  }
+  return new URLSearchParams(text);
+}

@@ -1,0 +1,305 @@
+// Written by sdk/generate-types.ts from the descriptions that the service gives of itself.
+
+/** One thing that is wrong. */
+export type ErrorObject = {
+  /** The HTTP status, as a string. */
+  status: string;
+  /** What kind of error it is, for programs. */
+  code:
+    | 'bad_request'
+    | 'unauthorized'
+    | 'not_found'
+    | 'unprocessable_entity'
+    | 'internal_server_error';
+  /** What kind of error it is, for people. */
+  title: string;
+  /** What exactly is wrong. */
+  detail: string;
+};
+
+/** Why a request was refused: one error object per problem. */
+export type Errors = {
+  errors: ErrorObject[];
+};
+
+/** Too many requests. The only error without `errors`. */
+export type RateLimited = {
+  /** Ends in a hint, `Try again in N seconds.`, where N is the whole window. */
+  error: string;
+};
+
+/** An amount band with its instalment terms. */
+export type Rule = {
+  /** Band minimum in cents, inclusive. */
+  from_amount: number;
+  /** Band maximum in cents, inclusive. */
+  to_amount: number;
+  /** Instalment terms in months available in the band; 1 means once-off. */
+  terms: number[];
+};
+
+/** What the service knows about a merchant. */
+export type Merchant = {
+  /** Merchant identifier. */
+  id: string;
+  type: 'merchants';
+  attributes: {
+    /** Merchant display name shown to shoppers. */
+    name: string;
+    /** Amount bands with instalment terms. */
+    rules: Rule[];
+  };
+};
+
+/** A checkout that was just created. */
+export type CreatedCheckout = {
+  /** Checkout ID. Keep it: the callback does not carry it. */
+  id: string;
+  /** Hosted payment page. Can be opened for 30 minutes. */
+  payment_url: string;
+};
+
+/** The shopper. */
+export type Customer = {
+  /** Shopper e-mail address. */
+  email: string;
+  /** First name. */
+  first_name?: string | undefined;
+  /** Last name. */
+  last_name?: string | undefined;
+  /** Phone number, without spaces. */
+  phone_number?: string | undefined;
+  /** Free text. */
+  billing_address?: string | undefined;
+};
+
+/** One line of the cart. */
+export type LineItem = {
+  /** Display name. */
+  name: string;
+  /** Unit price in cents. */
+  amount: number;
+  /** Number of units. */
+  quantity: number;
+};
+
+export type CheckoutCreateRequest = {
+  /** Wrapper for all fields. */
+  checkout: {
+    /** Total payable amount in cents. Must fall inside one band of the merchant config `rules`. */
+    amount: number;
+    /** ISO 4217 code; must equal the merchant territory currency (`ZAR`). */
+    currency: string;
+    /** Merchant's identifier for the order; echoed verbatim in the callback. */
+    client_reference_id: string;
+    /** Public HTTPS endpoint that receives the signed callback. */
+    notify_url: string;
+    /** Browser destination after successful payment. */
+    success_url: string;
+    /** Browser destination when the shopper cancels. */
+    cancel_url: string;
+    customer: Customer;
+    /** Cart contents shown on the payment summary. */
+    line_items?: LineItem[] | undefined;
+  };
+};
+
+/** One order to be paid in instalments. */
+export type Checkout = {
+  /** Checkout ID. */
+  id: string;
+  type: 'checkouts';
+  attributes: {
+    /** Amount in cents. */
+    amount: number;
+    /** ISO 4217 code. */
+    currency: string;
+    /** Where it stands. */
+    status: 'received' | 'successful' | 'cancelled' | 'invalid_payload';
+    /** Creation time. */
+    created_at: string;
+    /** As sent on creation. */
+    client_reference_id: string;
+    /** The instalment term that the shopper chose; null until then. */
+    number_of_payments: number | null;
+    /** Until when the payment page can be opened. */
+    expires_at: string;
+  };
+};
+
+/** Addresses of other pages of the same list. */
+export type Links = {
+  /** The first page. */
+  first: string;
+  /** The last page. */
+  last: string;
+  /** The page before; null on the first. */
+  prev: string | null;
+  /** The page after; null on the last. */
+  next: string | null;
+};
+
+/** All or part of a checkout, asked back. */
+export type RefundRequest = {
+  /** Refund request ID. */
+  id: string;
+  type: 'refund_requests';
+  attributes: {
+    /** Refund amount in cents. */
+    amount: number;
+    /** ISO 4217 code. */
+    currency: string;
+    /** Where it stands. */
+    status: 'requested' | 'pending' | 'complete' | 'failed';
+    /** Creation time. */
+    created_at: string;
+    /** The refunded checkout. */
+    checkout_id: string;
+  };
+};
+
+export type RefundCreateRequest = {
+  /** The `data.id` of the checkout to refund. */
+  checkout_id: string;
+  /** Cents; at most the checkout amount minus previously refunded amounts. */
+  amount: number;
+};
+
+/** The outcome of a checkout. */
+export type Callback = {
+  /** How the checkout ended. There is no `failed`. */
+  status: 'successful' | 'cancelled';
+  /** Full payable amount in cents, as sent on creation. */
+  amount: number;
+  /** ISO 4217 code, as sent on creation. */
+  currency: string;
+  /** Merchant's reference, echoed verbatim. */
+  client_reference_id: string;
+  /** Instalment term that the shopper chose; 1 is once-off. */
+  number_of_payments: number;
+};
+
+/** Optional. An empty body is as good. */
+export type CallbackAnswer = {
+  /** Absolute http or https URL. The shopper’s browser is sent there instead of `success_url` or `cancel_url`. Empty or malformed: ignored. */
+  redirect_url?: string | undefined;
+};
+
+export type IntermediaryCheckoutCreateRequest = {
+  /** Wrapper for all fields. */
+  checkout: {
+    /** The managed merchant that the checkout is for. */
+    merchant_id: string;
+    /** Total payable amount in cents. Must fall inside one band of the merchant config `rules`. */
+    amount: number;
+    /** ISO 4217 code; must equal the merchant territory currency (`ZAR`). */
+    currency: string;
+    /** Merchant's identifier for the order; echoed verbatim in the callback. */
+    client_reference_id: string;
+    /** Public HTTPS endpoint that receives the signed callback. */
+    notify_url: string;
+    /** Browser destination after successful payment. */
+    success_url: string;
+    /** Browser destination when the shopper cancels. */
+    cancel_url: string;
+    customer: Customer;
+    /** Cart contents shown on the payment summary. */
+    line_items?: LineItem[] | undefined;
+  };
+};
+
+/** What each endpoint takes and answers. */
+export type Endpoints = {
+  'GET /api/config': {
+    body: null;
+    answer: {
+      data: Merchant;
+    };
+  };
+  'POST /api/checkouts': {
+    body: CheckoutCreateRequest;
+    answer: {
+      data: CreatedCheckout;
+    };
+  };
+  'GET /api/checkouts': {
+    body: null;
+    answer: {
+      data: Checkout[];
+      links: Links;
+    };
+  };
+  'GET /api/checkouts/{id}': {
+    body: null;
+    answer: {
+      data: Checkout;
+    };
+  };
+  'POST /api/refunds': {
+    body: RefundCreateRequest;
+    answer: {
+      data: RefundRequest;
+    };
+  };
+  'GET /api/refunds': {
+    body: null;
+    answer: {
+      data: RefundRequest[];
+      links: Links;
+    };
+  };
+  'GET /api/refunds/{id}': {
+    body: null;
+    answer: {
+      data: RefundRequest;
+    };
+  };
+};
+
+/** The same for an intermediary. */
+export type IntermediaryEndpoints = {
+  'GET /api/merchants/{merchant_id}/config': {
+    body: null;
+    answer: {
+      data: Merchant;
+    };
+  };
+  'POST /api/checkouts': {
+    body: IntermediaryCheckoutCreateRequest;
+    answer: {
+      data: CreatedCheckout;
+    };
+  };
+  'GET /api/checkouts': {
+    body: null;
+    answer: {
+      data: Checkout[];
+      links: Links;
+    };
+  };
+  'GET /api/checkouts/{id}': {
+    body: null;
+    answer: {
+      data: Checkout;
+    };
+  };
+  'POST /api/refunds': {
+    body: RefundCreateRequest;
+    answer: {
+      data: RefundRequest;
+    };
+  };
+  'GET /api/refunds': {
+    body: null;
+    answer: {
+      data: RefundRequest[];
+      links: Links;
+    };
+  };
+  'GET /api/refunds/{id}': {
+    body: null;
+    answer: {
+      data: RefundRequest;
+    };
+  };
+};

@@ -1,0 +1,198 @@
+import type { Callback, CallbackAnswer } from './api.ts';
+import {
+  alreadyParsed,
+  CallbackError,
+  type RawBody,
+  readKeys,
+  type SigningKeys,
+  verifyCallback,
+} from './verify-callback.ts';
+
+// Frameworks by their shape, so that none of them is needed to use this with another.
+
+export type CallbackHandlerOptions = {
+  signingKey: SigningKeys;
+  /**
+   * Called with a callback whose signature is right, perhaps more than once for one outcome:
+   * deduplicate on `client_reference_id` plus `status`. What it returns is the answer. When it
+   * throws, the answer is a 500 and the service tries again later.
+   */
+  onCallback(
+    callback: Callback,
+  ): CallbackAnswer | undefined | void | Promise<CallbackAnswer | undefined> | Promise<void>;
+  /** Told about everything that is not answered with a 200; `console.error` unless given. */
+  onError?: ((error: unknown) => void) | undefined;
+};
+
+export type NodeRequest = AsyncIterable<unknown> & {
+  method?: string | undefined;
+  headers: Record<string, string | string[] | undefined>;
+  readableDidRead?: boolean;
+  /** What a body parser left here. */
+  body?: unknown;
+  rawBody?: unknown;
+};
+
+export type NodeResponse = {
+  statusCode: number;
+  setHeader(name: string, value: string): unknown;
+  end(text: string): unknown;
+};
+
+export type FastifyLike = {
+  removeAllContentTypeParsers(): unknown;
+  addContentTypeParser(
+    contentType: string,
+    options: { parseAs: 'buffer'; bodyLimit: number },
+    parser: (request: unknown, body: Uint8Array, done: FastifyDone) => void,
+  ): unknown;
+  post(
+    path: string,
+    handler: (request: FastifyRequestLike, reply: FastifyReplyLike) => Promise<unknown>,
+  ): unknown;
+};
+type FastifyDone = (error: Error | null, body?: unknown) => void;
+type FastifyRequestLike = {
+  headers: Record<string, string | string[] | undefined>;
+  body?: unknown;
+};
+type FastifyReplyLike = { code(status: number): unknown };
+
+export type HonoContextLike = { req: { raw: Request } };
+
+export type CallbackHandlers = {
+  /** `http.createServer(…)`: call it for the path of your `notify_url`. */
+  node(request: NodeRequest, response: NodeResponse): Promise<void>;
+  /** `app.post('/callback', handlers.express)`, before any body parser. */
+  express(request: NodeRequest, response: NodeResponse): Promise<void>;
+  /** `app.register(handlers.fastify, { path: '/callback' })`; other routes keep their parsers. */
+  fastify(app: FastifyLike, options: { path?: string }): Promise<void>;
+  /** `app.post('/callback', handlers.hono)` */
+  hono(context: HonoContextLike): Promise<Response>;
+  /** Anything that takes a `Request` and wants a `Response`. */
+  fetch(request: Request): Promise<Response>;
+};
+
+/** A callback is a few hundred bytes. Whoever sends more is not the service. */
+const mostBytes = 64 * 1024;
+
+type Answer = { status: number; body: object };
+
+/** Handlers for the address that you give as `notify_url`. They read the raw bytes themselves. */
+export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandlers {
+  const keys = readKeys(options.signingKey);
+  const report =
+    options.onError ??
+    ((error: unknown) => console.error(error instanceof CallbackError ? error.message : error));
+
+  async function answer(
+    method: string | undefined,
+    signature: string | string[] | null | undefined,
+    read: () => Promise<RawBody>,
+  ): Promise<Answer> {
+    if (method !== 'POST') return { status: 405, body: { error: 'A callback is a POST.' } };
+    try {
+      const callback = await verifyCallback(await read(), signature, keys);
+      return { status: 200, body: (await options.onCallback(callback)) ?? {} };
+    } catch (error) {
+      report(error);
+      return error instanceof CallbackError
+        ? { status: statusOf(error), body: { error: error.message } }
+        : { status: 500, body: { error: 'The callback was understood and could not be handled.' } };
+    }
+  }
+
+  async function node(request: NodeRequest, response: NodeResponse): Promise<void> {
+    const { status, body } = await answer(request.method, request.headers['x-signature'], () =>
+      readNode(request),
+    );
+    response.statusCode = status;
+    response.setHeader('content-type', 'application/json');
+    // What was not read of a refused body would be taken for the next request.
+    if (status === 405 || status === 413) response.setHeader('connection', 'close');
+    response.end(JSON.stringify(body));
+  }
+
+  async function fetch(request: Request): Promise<Response> {
+    const { status, body } = await answer(request.method, request.headers.get('x-signature'), () =>
+      readFetch(request),
+    );
+    return new Response(JSON.stringify(body), {
+      status,
+      headers: { 'content-type': 'application/json' },
+    });
+  }
+
+  return {
+    node,
+    express: node,
+    fetch,
+    hono: (context) => fetch(context.req.raw),
+    async fastify(app, { path = '/callback' }) {
+      app.removeAllContentTypeParsers();
+      const bytes = { parseAs: 'buffer', bodyLimit: mostBytes } as const;
+      app.addContentTypeParser('*', bytes, (_request, body, done) => done(null, body));
+      app.post(path, async ({ headers, body: raw }, reply) => {
+        const { status, body } = await answer('POST', headers['x-signature'], async () =>
+          isBytes(raw) ? raw : '',
+        );
+        reply.code(status);
+        return body;
+      });
+    },
+  };
+}
+
+function statusOf({ code }: CallbackError): number {
+  if (code === 'body_too_large') return 413;
+  // Our own mistake, not the sender's: it will try again, and by then it may be mended.
+  return code === 'body_already_parsed' ? 500 : 400;
+}
+
+const isBytes = (value: unknown): value is Uint8Array => ArrayBuffer.isView(value);
+
+async function readNode(request: NodeRequest): Promise<RawBody> {
+  // Some platforms, and `express.raw()`, leave the bytes as they were.
+  if (isBytes(request.rawBody)) return request.rawBody;
+  if (isBytes(request.body)) return request.body;
+  if (request.readableDidRead) throw alreadyParsed();
+  return await collect(request, Number(request.headers['content-length'] ?? 0));
+}
+
+async function readFetch(request: Request): Promise<RawBody> {
+  if (request.bodyUsed) throw alreadyParsed();
+  if (!request.body) return '';
+  const length = Number(request.headers.get('content-length') ?? 0);
+  return await collect(chunksOf(request.body.getReader()), length);
+}
+
+/** Not every runtime's streams can be iterated over. */
+async function* chunksOf(reader: ReadableStreamDefaultReader<Uint8Array>): AsyncGenerator<unknown> {
+  for (;;) {
+    const { done, value } = await reader.read();
+    if (done) return;
+    yield value;
+  }
+}
+
+async function collect(chunks: AsyncIterable<unknown>, announced: number): Promise<Uint8Array> {
+  const tooLarge = () =>
+    new CallbackError('body_too_large', `A callback has at most ${mostBytes} bytes.`);
+  if (announced > mostBytes) throw tooLarge();
+  const parts: Uint8Array[] = [];
+  let length = 0;
+  for await (const chunk of chunks) {
+    // Somebody set an encoding, and the bytes are gone.
+    if (!isBytes(chunk)) throw alreadyParsed();
+    parts.push(chunk);
+    length += chunk.length;
+    if (length > mostBytes) throw tooLarge();
+  }
+  const body = new Uint8Array(length);
+  let offset = 0;
+  for (const part of parts) {
+    body.set(part, offset);
+    offset += part.length;
+  }
+  return body;
+}

@@ -1,0 +1,43 @@
+export type {
+  Callback,
+  CallbackAnswer,
+  Checkout,
+  CreatedCheckout,
+  Customer,
+  ErrorObject,
+  LineItem,
+  Merchant,
+  RefundCreateRequest,
+  RefundRequest,
+  Rule,
+} from './api.ts';
+export {
+  type CallbackHandlerOptions,
+  type CallbackHandlers,
+  callbackHandlers,
+} from './callback-handlers.ts';
+export {
+  BadRequestError,
+  ConnectionError,
+  NotFoundError,
+  RateLimitedError,
+  ServerError,
+  TrancheError,
+  UnauthorizedError,
+  UnprocessableError,
+} from './errors.ts';
+export type { CallOptions, TrancheOptions } from './request.ts';
+export { sign } from './signature.ts';
+export {
+  type CheckoutFields,
+  type CreateOptions,
+  type ListOptions,
+  type MerchantClient,
+  Tranche,
+} from './tranche.ts';
+export {
+  CallbackError,
+  type RawBody,
+  type SigningKeys,
+  verifyCallback,
+} from './verify-callback.ts';
