@@ -175,9 +175,9 @@ type FoundRefund = {
   refund: RefundRequest;
   merchant: Merchant;
   parts: RefundPart[];
-  /** What it would be taken from if it began now; null when it has begun, or was declined. */
+  /** What it would be taken from if it began now; null when it has begun, or could not begin. */
   planned: PlannedPart[] | null;
-  /** The payment that is being collected, which an approved refund waits for. */
+  /** The payment that is being collected: nobody knows yet what could be taken from it. */
   waits_for: number | null;
   actions: OperatorAction[];
 };
@@ -189,16 +189,16 @@ async function readRefund(connection: Connection, id: string): Promise<FoundRefu
     const refund = merchant && (await findRefund(db, merchant.id, id));
     if (!refund) throw new OperatorError(`There is no refund ${id}.`);
     const parts = await listParts(db, refund.merchant_id, refund.checkout_id);
-    const isWaiting = refund.status === 'requested';
-    const open = (await listLastCollections(db, refund.merchant_id, [refund.checkout_id])).find(
-      ({ status }) => status === 'open',
-    );
+    const collections = await listLastCollections(db, refund.merchant_id, [refund.checkout_id]);
+    const open = collections.find(({ status }) => status === 'open');
+    const isWaiting = refund.status === 'requested' && open !== undefined;
+    const isPlanned = refund.status === 'requested' && open === undefined;
     return {
       refund,
       merchant,
       parts: parts.filter((part) => part.refund_id === refund.id),
-      planned: isWaiting ? (await planRefund(db, refund, refund.amount)).parts : null,
-      waits_for: isWaiting && refund.approved_at !== null ? (open?.instalment ?? null) : null,
+      planned: isPlanned ? (await planRefund(db, refund, refund.amount)).parts : null,
+      waits_for: isWaiting ? open.instalment : null,
       actions: (await listOperatorActions(db, { subject_ids: [refund.id] }, most)).reverse(),
     };
   });
