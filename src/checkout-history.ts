@@ -7,7 +7,7 @@ import { snapshot } from './database/transaction.ts';
 import { listCollections, listInstalments } from './instalments/instalment.sql.ts';
 import type { Collection, Instalment } from './instalments/instalment.ts';
 import { listPostings } from './ledger/posting.sql.ts';
-import type { Posting } from './ledger/posting.ts';
+import { movementKinds, type Posting } from './ledger/posting.ts';
 import { findMerchant } from './merchants/merchant.sql.ts';
 import type { Merchant } from './merchants/merchant.ts';
 import { listOperatorActions, type OperatorAction } from './operators/operator-action.sql.ts';
@@ -62,10 +62,17 @@ export async function readCheckoutHistory(
       collections: await listCollections(db, key),
       refunds,
       parts: await listParts(db, ...of),
-      postings: await listPostings(db, ...of),
+      postings: (await listPostings(db, ...of)).sort(byCause),
       actions: (await listOperatorActions(db, { subject_ids }, 1_000)).reverse(),
     };
   });
+}
+
+/** Postings of one transaction, whose ids are of one millisecond, in the order of what they mean. */
+function byCause(one: Posting, other: Posting): number {
+  const keyOf = ({ at, id, kind }: Posting) =>
+    `${at} ${id.slice(0, 13)} ${String(movementKinds.indexOf(kind)).padStart(2, '0')}`;
+  return keyOf(one) < keyOf(other) ? -1 : 1;
 }
 
 export type TimelineEntry = { at: Timestamp; says: string };
@@ -148,11 +155,25 @@ function refundEntries(
   for (const [index, { at }] of retries.entries()) {
     entries.push(entry(at, `tried again by ${who('refunds retry')[index] ?? 'somebody'}`));
   }
-  for (const part of parts.filter(({ refund_id }) => refund_id === refund.id)) {
-    entries.push(entry(part.settled_at ?? part.keyed_at, describePart(part, money)));
-  }
   const ends = booked.filter(({ kind }) => kind === 'released');
   const returns = booked.filter(({ kind }) => kind === 'returned');
+  for (const part of parts.filter(({ refund_id }) => refund_id === refund.id)) {
+    const { instalment, settled_at, keyed_at } = part;
+    const isReturned = returns.some(
+      (one) => one.instalment === instalment && one.at === settled_at,
+    );
+    // It was done before a card network undid it, and the row has only the last of it.
+    const given =
+      isReturned &&
+      booked.find(
+        (one) => one.kind === 'refunded' && one.instalment === instalment && one.at >= keyed_at,
+      );
+    if (given) entries.push(entry(given.at, describePart({ ...part, status: 'done' }, money)));
+    const says = isReturned
+      ? `has ${money(part.amount)} of payment ${instalment} returned by the card network`
+      : describePart(part, money);
+    entries.push(entry(settled_at ?? keyed_at, says));
+  }
   for (const [index, { at }] of ends.entries()) {
     const until = retries[index]?.at;
     const returned = returns.find((one) => one.at >= at && (until === undefined || one.at < until));

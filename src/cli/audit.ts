@@ -30,7 +30,7 @@ integration, checkout or refund, or by one operator. What was changed exactly is
             context.terminal,
             rows.map(({ at, operator, action, subject_id }) => ({
               at,
-              cells: [subject_id ?? '', `${action} by ${printable(operator)}`],
+              cells: [subject_id ?? '', printable(`${action} by ${operator}`)],
             })),
           ),
     );

@@ -79,7 +79,8 @@ const retry = command({
   help: `Delivers one callback at once and begins a new run of retries if that fails; or all
 exhausted ones of a merchant, one after another. --dry-run only says which.
 
-  tranche callbacks retry --status exhausted --merchant 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
+  tranche callbacks retry --status exhausted \\
+    --merchant 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
   optionalPositionals: ['ID'],
   options: {
     status: { type: 'string' },

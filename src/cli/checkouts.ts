@@ -73,9 +73,9 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
   const sections = [
     fields(terminal, [
       ['ID', checkout.id],
-      ['Merchant', `${merchant.name}  ${merchant.id}`],
-      ['Reference', printable(checkout.client_reference_id)],
-      ['Shopper', printable(shopper.join(', '))],
+      ['Merchant', `${merchant.id}  ${printable(merchant.name, 31)}`],
+      ['Reference', printable(checkout.client_reference_id, 69)],
+      ['Shopper', printable(shopper.join(', '), 69)],
       ['Status', checkout.status],
       ['Amount', money(checkout.amount)],
       ['Callback', callback?.status ?? 'none'],
@@ -107,7 +107,7 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
     'Timeline',
     byDay(
       terminal,
-      timelineOf(history).map(({ at, says }) => ({ at, cells: [printable(says)] })),
+      timelineOf(history).map(({ at, says }) => ({ at, cells: [printable(says, 1_000)] })),
     ),
   );
   if (postings.length > 0) {
@@ -140,7 +140,7 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
   if (actions.length > 0) {
     const rows = actions.map(({ at, action, operator }) => ({
       at,
-      cells: [`${action} by ${printable(operator)}`],
+      cells: [printable(`${action} by ${operator}`, 71)],
     }));
     section('Operators', byDay(terminal, rows));
   }

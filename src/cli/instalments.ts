@@ -12,10 +12,11 @@ const most = 100;
 const list = command({
   name: 'instalments list',
   summary: 'payments that could not be collected',
-  usage: ['[--status overdue|scheduled|authorised|collected|cancelled] [--merchant ID]'],
-  help: `Lists up to ${most} payments with one status, the longest due first: the overdue ones unless
-told otherwise. Those were tried until the last retry was declined, or may not be tried again, and
-wait for somebody. \`checkouts show\` says why. An ID is the checkout's and the payment's number.
+  usage: ['[--status STATUS] [--merchant ID]'],
+  help: `Lists up to ${most} payments with one status, the longest due first: overdue ones, unless
+--status is ${instalmentStatuses.filter((status) => status !== 'overdue').join(', ')}. Overdue
+ones were tried until the last retry was declined, or may not be tried again, and wait for somebody.
+\`checkouts show\` says why. An ID is the checkout's and the payment's number.
 
   tranche instalments list --status overdue`,
   options: { status: { type: 'string' }, merchant: { type: 'string' } },

@@ -206,7 +206,7 @@ function usageOf({ name, usage }: Command): string {
 }
 
 function helpOn(terminal: Terminal, command: Command): string {
-  const paragraphs = command.help.split('\n\n').map(fill);
+  const paragraphs = command.help.split('\n\n').map((text) => fill(text));
   const example = terminal.accent(paragraphs.pop() ?? '');
   return `${usageOf(command)}
 

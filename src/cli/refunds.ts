@@ -25,7 +25,7 @@ import { type CommandGroup, type Context, command, mustBeId, oneOf, required } f
 import { type Connection, withMigrated } from './connect.ts';
 import { moneyOf, readCents } from './money.ts';
 import { withGateway } from './sandbox-gateway.ts';
-import { fields, fill, showTime, type Terminal, table } from './terminal.ts';
+import { fields, fill, printable, showTime, type Terminal, table } from './terminal.ts';
 
 const most = 100;
 const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
@@ -121,7 +121,8 @@ const decline = command({
 remainder, and nothing is moved. The reason is kept for whoever asks later; the merchant's API shows
 the status only.
 
-  tranche refunds decline ${example} --reason 'The goods were kept.'`,
+  tranche refunds decline ${example} \\
+    --reason 'The goods were kept.'`,
   positionals: ['ID'],
   options: { reason: { type: 'string' } },
   async run(context) {
@@ -295,7 +296,7 @@ function describe(terminal: Terminal, found: FoundRefund): string {
   const pairs: [string, string][] = [
     ['ID', refund.id],
     ['Checkout', refund.checkout_id],
-    ['Merchant', merchant.name],
+    ['Merchant', printable(merchant.name, 69)],
     ['Status', statusOf(refund)],
     ['Amount', show(refund.amount)],
     ['Requested', showTime(refund.created_at)],

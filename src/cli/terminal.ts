@@ -151,7 +151,7 @@ export function byDay(terminal: Terminal, rows: { at: string; cells: string[] }[
     .join('\n');
 }
 
-/** What somebody else wrote, without what a terminal would obey. */
-export function printable(text: string): string {
-  return text.replace(/\p{C}/gu, '\ufffd');
+/** What somebody else wrote, in one line of the page and without what a terminal would obey. */
+export function printable(text: string, width = pageWidth): string {
+  return shorten(text.replace(/\p{C}/gu, '\ufffd'), width);
 }
