@@ -1,4 +1,5 @@
 import { benchCreate } from './create.ts';
+import { benchLedger } from './ledger.ts';
 import { benchLists } from './lists.ts';
 import { benchStart } from './start.ts';
 
@@ -58,6 +59,23 @@ if (wanted('lists')) {
     const growth = large / few;
     row(`${what}, ${many} to 1000 rows`, ratio(growth), '≤ 1.30 ×', growth <= 1.3);
   }
+}
+if (wanted('ledger')) {
+  const checkouts = quick ? 50_000 : 1_000_000;
+  const { seconds, memory, isFound } = await benchLedger({ checkouts }, progress);
+  const each = (1_000_000 * seconds.many) / checkouts;
+  row(
+    `ledger check, ${checkouts} checkouts`,
+    `${seconds.many.toFixed(1)} s  ${each.toFixed(0)} µs each`,
+    '≤ 60 µs each',
+    each <= 60,
+  );
+  const growth = seconds.many / seconds.few / 20;
+  row('ledger check, each of many to of a twentieth', ratio(growth), '≤ 1.30 ×', growth <= 1.3);
+  const more = memory.many - memory.few;
+  const megabytes = `${memory.many.toFixed(0)} MB, ${more.toFixed(0)} MB more`;
+  row('ledger check, memory for twenty times as many', megabytes, '< 20 MB more', more < 20);
+  row('ledger check, one cent moved', isFound ? 'found' : 'not found', 'found', isFound);
 }
 if (wanted('start')) {
   const seconds = await benchStart({ rounds: quick ? 1 : 5, port }, progress);
