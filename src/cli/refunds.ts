@@ -25,7 +25,7 @@ import { type CommandGroup, type Context, command, mustBeId, oneOf, required } f
 import { type Connection, withMigrated } from './connect.ts';
 import { moneyOf, readCents } from './money.ts';
 import { withGateway } from './sandbox-gateway.ts';
-import { fields, fill, printable, showTime, type Terminal, table } from './terminal.ts';
+import { fields, fill, printable, showDate, showTime, type Terminal, table } from './terminal.ts';
 
 const most = 100;
 const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
@@ -60,9 +60,8 @@ begun yet: \`refunds show\` says what they wait for.
               row.id,
               statusOf(row),
               money(row, row.amount),
-              showTime(row.created_at),
+              showDate(row.created_at.slice(0, 10)),
             ]),
-            'Requested',
           ),
     );
   },
