@@ -1,9 +1,11 @@
+import { benchCollect } from './collect.ts';
 import { benchCreate } from './create.ts';
+import { benchLedger } from './ledger.ts';
 import { benchLists } from './lists.ts';
 import { benchStart } from './start.ts';
 
-// npm run bench                everything, about four minutes
-// npm run bench -- create      one part: create, lists or start
+// npm run bench                everything, about half an hour
+// npm run bench -- create      one part: create, lists, ledger, collect or start
 // npm run bench -- --quick     shorter rounds, fewer rows
 //
 // Machines are shared and noisy: what counts is the ratio of two things measured in turns in one
@@ -58,6 +60,37 @@ if (wanted('lists')) {
     const growth = large / few;
     row(`${what}, ${many} to 1000 rows`, ratio(growth), '≤ 1.30 ×', growth <= 1.3);
   }
+}
+if (wanted('ledger')) {
+  const checkouts = quick ? 50_000 : 1_000_000;
+  const { seconds, memory, isFound } = await benchLedger({ checkouts }, progress);
+  const each = (1_000_000 * seconds.many) / checkouts;
+  row(
+    `ledger check, ${checkouts} checkouts`,
+    `${seconds.many.toFixed(1)} s  ${each.toFixed(0)} µs each`,
+    '≤ 60 µs each',
+    each <= 60,
+  );
+  const growth = seconds.many / seconds.few / 20;
+  row('ledger check, each of many to of a twentieth', ratio(growth), '≤ 1.30 ×', growth <= 1.3);
+  const more = memory.many - memory.few;
+  const megabytes = `${memory.many.toFixed(0)} MB, ${more.toFixed(0)} MB more`;
+  row('ledger check, memory for twenty times as many', megabytes, '< 20 MB more', more < 20);
+  row('ledger check, one cent moved', isFound ? 'found' : 'not found', 'found', isFound);
+}
+if (wanted('collect')) {
+  const options = { payments: quick ? 3_000 : 100_000, rounds: quick ? 3 : 10 };
+  const { bare, service, ratio: speed, memory } = await benchCollect(options, progress);
+  const counts = `${Math.round(service)}/s of ${Math.round(bare)}/s by the bare adapter`;
+  row(
+    `collect, ${options.payments} payments`,
+    `${ratio(speed)}  ${counts}`,
+    '≥ 0.50 ×',
+    speed >= 0.5,
+  );
+  const more = memory.last - memory.first;
+  const megabytes = `${memory.last.toFixed(0)} MB, ${more.toFixed(0)} MB more`;
+  row('collect, memory after the last round', megabytes, '< 30 MB more', more < 30);
 }
 if (wanted('start')) {
   const seconds = await benchStart({ rounds: quick ? 1 : 5, port }, progress);

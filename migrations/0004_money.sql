@@ -148,7 +148,8 @@ create table postings (
   instalment  integer,
   refund_id   uuid,
   at          timestamptz(3) not null,
-  primary key (checkout_id, id, merchant_id),
+  -- In the order in which the books of a checkout are added up.
+  primary key (checkout_id, merchant_id, id),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
   check (debit <> credit)
 );

@@ -1,5 +1,5 @@
 import { claimAudit, findSlice, moveAudit, sumCheckouts } from './audit.sql.ts';
-import type { Database } from './database/database.ts';
+import type { Database, Handle } from './database/database.ts';
 import { findDifferences, type Violation } from './invariants.ts';
 import { hasAlert } from './operators/alert.sql.ts';
 import { raiseAlert } from './operators/raise-alert.ts';
@@ -41,8 +41,10 @@ export function describeDifference({ name, says, row }: Violation): string {
   return `${name}, ${says}: ${JSON.stringify(row)}`;
 }
 
-/** Enough for the planner to read whole ranges, few enough to show progress. */
-const checkedAtOnce = 20_000;
+/** Few enough to be sorted in memory and to show progress. */
+const checkedAtOnce = 5_000;
+/** As many slices are looked at together. */
+const lanes = 2;
 
 /** Compares all the books with what they are about. */
 export async function checkLedger(
@@ -53,12 +55,25 @@ export async function checkLedger(
   const all = await sumCheckouts(db);
   const differences: Violation[] = [];
   let checkouts = 0;
+  const slices = listSlices(db);
+  await Promise.all(
+    Array.from({ length: lanes }, async () => {
+      for await (const { first, last, count } of slices) {
+        differences.push(...(await findDifferences(deps.database, first, last)));
+        checkouts += count;
+        progress(checkouts, all);
+      }
+    }),
+  );
+  return { checkouts, differences };
+}
+
+/** All checkouts in slices, one after another, whoever asks for the next. */
+async function* listSlices(db: Handle) {
   for (let after = start; ; ) {
     const slice = await findSlice(db, after, checkedAtOnce);
-    if (slice === null) return { checkouts, differences };
-    differences.push(...(await findDifferences(deps.database, slice.first, slice.last)));
-    checkouts += slice.count;
-    progress(checkouts, all);
+    if (slice === null) return;
     after = slice.last;
+    yield slice;
   }
 }

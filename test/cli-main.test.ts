@@ -34,6 +34,13 @@ const groups: Record<string, string[]> = {
     'rotate',
     'revoke',
   ],
+  checkouts: ['show'],
+  refunds: ['list', 'show', 'approve', 'decline', 'retry', 'preview'],
+  instalments: ['list', 'retry'],
+  ledger: ['check'],
+  callbacks: ['list', 'show', 'retry'],
+  alerts: ['list'],
+  audit: ['list'],
   keys: ['reencrypt'],
   database: ['migrate', 'distribute'],
 };

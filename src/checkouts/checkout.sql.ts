@@ -190,3 +190,18 @@ export async function moveEnded(
     .execute();
   return row;
 }
+
+/** The one move of a checkout, once it has ended. */
+export async function findMove(
+  db: Handle,
+  merchant_id: string,
+  checkout_id: string,
+): Promise<{ to_status: Exclude<CheckoutStatus, 'received'>; at: Timestamp } | null> {
+  const row = await db
+    .selectFrom('checkout_moves')
+    .select(['to_status', 'at'])
+    .where('checkout_id', '=', checkout_id)
+    .where('merchant_id', '=', merchant_id)
+    .executeTakeFirst();
+  return row ?? null;
+}

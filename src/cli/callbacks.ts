@@ -9,7 +9,7 @@ import type { DeliveryDeps } from '../callbacks/deliver-callback.ts';
 import { retriggerCallback } from '../callbacks/retrigger-callback.ts';
 import { OperatorError } from '../operators/operate.ts';
 import { isUuid } from '../shared/uuid.ts';
-import { type CommandGroup, command, oneOf, required, UsageError } from './command.ts';
+import { type CommandGroup, command, mustBeId, oneOf, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { withDelivery } from './sandbox-gateway.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
@@ -34,7 +34,7 @@ for somebody to look at them.
     const rows = await withMigrated(context, ({ database }) =>
       listCallbacks(database.db, filter, most),
     );
-    context.print({ data: rows.map(present) }, () =>
+    context.print({ data: rows.map(presentCallback) }, () =>
       rows.length === 0
         ? 'There are none.'
         : table(
@@ -65,8 +65,9 @@ const show = command({
       return { callback, attempts: await listCallbackAttempts(db, callback) };
     });
     const payload = callback.payload.toString('utf8');
-    context.print({ ...present(callback), payload, history: attempts.map(presentAttempt) }, () =>
-      describe(context.terminal, callback, payload, attempts),
+    context.print(
+      { ...presentCallback(callback), payload, history: attempts.map(presentAttempt) },
+      () => describe(context.terminal, callback, payload, attempts),
     );
   },
 });
@@ -78,7 +79,8 @@ const retry = command({
   help: `Delivers one callback at once and begins a new run of retries if that fails; or all
 exhausted ones of a merchant, one after another. --dry-run only says which.
 
-  tranche callbacks retry --status exhausted --merchant 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
+  tranche callbacks retry --status exhausted \\
+    --merchant 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
   optionalPositionals: ['ID'],
   options: {
     status: { type: 'string' },
@@ -98,7 +100,7 @@ exhausted ones of a merchant, one after another. --dry-run only says which.
       const callback = await withDelivery(context, (deps) =>
         retriggerCallback(deps, deps.operator, id),
       );
-      context.print(present(callback), () =>
+      context.print(presentCallback(callback), () =>
         fields(context.terminal, [['Status', callback.status]]),
       );
       return;
@@ -139,12 +141,7 @@ async function retrigger(deps: DeliveryDeps & { operator: string }, id: string):
   }
 }
 
-function mustBeId(text: string, option: string): string {
-  if (!isUuid(text)) throw new UsageError(`--${option} is "${text}" and must be an ID.`);
-  return text;
-}
-
-function present(callback: Omit<Callback, 'payload' | 'sealed_verify'>) {
+export function presentCallback(callback: Omit<Callback, 'payload' | 'sealed_verify'>) {
   const { id, merchant_id, checkout_id, status, notify_url, attempts } = callback;
   const { created_at, due_at, delivered_at, redirect_url } = callback;
   return {
@@ -161,7 +158,7 @@ function present(callback: Omit<Callback, 'payload' | 'sealed_verify'>) {
   };
 }
 
-function presentAttempt(attempt: CallbackAttempt) {
+export function presentAttempt(attempt: CallbackAttempt) {
   const { merchant_id, callback_id, response_body, ...rest } = attempt;
   return { ...rest, response_body: response_body?.toString('utf8') ?? null };
 }

@@ -8,7 +8,7 @@ import { isUuid } from '../shared/uuid.ts';
 import { type CommandGroup, command, required, UsageError } from './command.ts';
 import { withSealing } from './connect.ts';
 import { readDuration } from './duration.ts';
-import { withGateway } from './sandbox-gateway.ts';
+import { withWorker } from './sandbox-gateway.ts';
 import { fields, showTime, type Terminal } from './terminal.ts';
 
 const show = command({
@@ -62,7 +62,7 @@ Durations are 90m, 36h, 99d.
       values.by === undefined
         ? ('next event' as const)
         : { by: Temporal.Duration.from({ seconds: readDuration(values.by, 'by') }) };
-    const answer = await withGateway(context, async (deps: ClockDeps & { operator: string }) =>
+    const answer = await withWorker(context, async (deps: ClockDeps & { operator: string }) =>
       advanceClock(deps, deps.operator, id, wanted, (now) => terminal.progress(showTime(now))),
     );
     terminal.endProgress();

@@ -1,6 +1,7 @@
 import type { ParseArgsConfig, ParseArgsOptionsConfig, parseArgs } from 'node:util';
 import type { Clock } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
+import { isUuid } from '../shared/uuid.ts';
 import type { Terminal } from './terminal.ts';
 
 /** Somebody typed something that the command does not take. Exit code 2. */
@@ -71,6 +72,12 @@ export function oneOf<T extends string>(value: string, choices: readonly T[], op
     throw new UsageError(`--${option} is "${value}" and must be ${choices.join(' or ')}.`);
   }
   return value as T;
+}
+
+/** An option that names something by its ID. */
+export function mustBeId(text: string, option: string): string {
+  if (!isUuid(text)) throw new UsageError(`--${option} is "${text}" and must be an ID.`);
+  return text.toLowerCase();
 }
 
 /** Ids given one by one, as comma lists, or both. */

@@ -4,15 +4,20 @@ import { FateUnknown } from '../database/transaction.ts';
 import { type Clock, systemClock } from '../shared/clock.ts';
 import { type Random, systemRandom } from '../shared/random.ts';
 import { alerts } from './alerts.ts';
+import { audit } from './audit.ts';
 import { callbacks } from './callbacks.ts';
+import { checkouts } from './checkouts.ts';
 import { clock } from './clock.ts';
 import { type Command, type CommandGroup, UsageError } from './command.ts';
 import { database } from './database.ts';
+import { instalments } from './instalments.ts';
 import { integrations } from './integrations.ts';
 import { keys } from './keys.ts';
+import { ledger } from './ledger.ts';
 import { legacy } from './legacy.ts';
 import { merchants } from './merchants.ts';
 import { nearest } from './nearest.ts';
+import { refunds } from './refunds.ts';
 import { sandbox } from './sandbox.ts';
 import { sandboxCancel, sandboxPay } from './sandbox-pay.ts';
 import { serve } from './serve.ts';
@@ -26,9 +31,14 @@ const entries: (Command | CommandGroup)[] = [
   serve,
   merchants,
   integrations,
+  checkouts,
+  refunds,
+  instalments,
+  ledger,
   legacy,
   callbacks,
   alerts,
+  audit,
   keys,
   database,
 ];
@@ -205,7 +215,7 @@ function usageOf({ name, usage }: Command): string {
 }
 
 function helpOn(terminal: Terminal, command: Command): string {
-  const paragraphs = command.help.split('\n\n').map(fill);
+  const paragraphs = command.help.split('\n\n').map((text) => fill(text));
   const example = terminal.accent(paragraphs.pop() ?? '');
   return `${usageOf(command)}
 

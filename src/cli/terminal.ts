@@ -56,12 +56,12 @@ function shorten(text: string, width: number): string {
 }
 
 /** A paragraph in lines that fit the page. One that is indented is laid out already. */
-export function fill(paragraph: string): string {
+export function fill(paragraph: string, width = pageWidth): string {
   if (/^\s/.test(paragraph)) return paragraph;
   let line = '';
   const lines: string[] = [];
   for (const word of paragraph.split(/\s+/)) {
-    if (line !== '' && line.length + 1 + word.length > pageWidth) {
+    if (line !== '' && line.length + 1 + word.length > width) {
       lines.push(line);
       line = word;
     } else {
@@ -116,4 +116,42 @@ const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', timeZone: 'U
 export function showTime(timestamp: string): string {
   const instant = Temporal.Instant.from(timestamp);
   return `${date.format(instant)}, ${time.format(instant)} UTC`;
+}
+
+/** `15 December 2026` */
+export function showDate(day: string): string {
+  return date.format(Temporal.PlainDate.from(day));
+}
+
+/**
+ * What happened, in the order of time, under the days on which it did (UTC). Cells line up; the
+ * last one goes on below itself where the page ends.
+ */
+export function byDay(terminal: Terminal, rows: { at: string; cells: string[] }[]): string {
+  const widths: number[] = [];
+  for (const { cells } of rows) {
+    for (const [column, cell] of cells.slice(0, -1).entries()) {
+      widths[column] = Math.max(widths[column] ?? 0, widthOf(cell));
+    }
+  }
+  const indent = gap.length + 'hh:mm'.length + gap.length;
+  const before = widths.reduce((sum, width) => sum + width + gap.length, indent);
+  let day = '';
+  return rows
+    .flatMap(({ at, cells }) => {
+      const instant = Temporal.Instant.from(at);
+      const heading = date.format(instant);
+      const isNew = heading !== day;
+      day = heading;
+      const aligned = cells.slice(0, -1).map((cell, column) => padTo(cell, widths[column] ?? 0));
+      const last = fill(cells.at(-1) ?? '', pageWidth - before).split('\n');
+      const line = [time.format(instant), ...aligned, last.join(`\n${' '.repeat(before)}`)];
+      return [...(isNew ? [terminal.quiet(heading)] : []), `${gap}${line.join(gap).trimEnd()}`];
+    })
+    .join('\n');
+}
+
+/** What somebody else wrote, in one line of the page and without what a terminal would obey. */
+export function printable(text: string, width = pageWidth): string {
+  return shorten(text.replace(/\p{C}/gu, '\ufffd'), width);
 }

@@ -1,4 +1,4 @@
-import { Kysely, PostgresDialect } from 'kysely';
+import { Kysely, PostgresDialect, sql } from 'kysely';
 import pg from 'pg';
 import type { Clock } from '../shared/clock.ts';
 import type { Database, Handle } from './database.ts';
@@ -170,4 +170,15 @@ export function reading<T>(
   read: (db: Handle) => Promise<T>,
 ): Promise<T> {
   return persist(deps.clock, () => read(deps.database.db));
+}
+
+/** Several statements that change nothing and all see the same moment. */
+export function snapshot<T>(
+  deps: { database: Database; clock: Clock },
+  read: (db: Handle) => Promise<T>,
+): Promise<T> {
+  return transaction(deps, async ({ db }) => {
+    await sql`set transaction isolation level repeatable read, read only`.execute(db);
+    return await read(db);
+  });
 }

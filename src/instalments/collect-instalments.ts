@@ -37,6 +37,8 @@ const mostMerchants = 20;
 const mostInLane = 32;
 /** While one lane writes down what it heard, the other one asks. */
 const lanes = 2;
+/** On a day with many the log says how far it is. */
+const toldEvery = 1_000;
 
 /**
  * Takes the payments that are due: captures of holds and charges of stored cards (D23), merchant
@@ -61,18 +63,24 @@ export async function collectMerchantInstalments(
   merchant: Merchant,
   stopping?: AbortSignal,
 ): Promise<number> {
-  const counts = await Promise.all(
+  let sum = 0;
+  let told = 0;
+  const tell = () => {
+    deps.log.info({ merchant_id: merchant.id, payments: sum }, 'payments were asked for');
+    told = sum;
+  };
+  await Promise.all(
     Array.from({ length: lanes }, async () => {
-      let sum = 0;
       while (!stopping?.aborted) {
         const count = await collectSome(deps, merchant);
         sum += count;
+        if (sum - told >= toldEvery) tell();
         if (count < mostInLane) break;
       }
-      return sum;
     }),
   );
-  return counts.reduce((sum, count) => sum + count, 0);
+  if (sum > told) tell();
+  return sum;
 }
 
 async function collectSome(deps: CollectDeps, merchant: Merchant): Promise<number> {

@@ -61,3 +61,15 @@ export type Posting = {
   refund_id: string | null;
   at: Timestamp;
 };
+
+/** What is on each account: debits less credits. */
+export function balancesOf(
+  postings: Pick<Posting, 'debit' | 'credit' | 'amount'>[],
+): Record<Account, number> {
+  const balances = Object.fromEntries(accounts.map((name) => [name, 0])) as Record<Account, number>;
+  for (const { debit, credit, amount } of postings) {
+    balances[debit] += amount;
+    balances[credit] -= amount;
+  }
+  return balances;
+}

@@ -2,17 +2,16 @@ import { sql } from 'kysely';
 import type { Handle } from '../database/database.ts';
 import type { Timestamp } from '../shared/clock.ts';
 
-export async function insertOperatorAction(
-  db: Handle,
-  action: {
-    id: string;
-    at: Timestamp;
-    operator: string;
-    action: string;
-    subject_id: string | null;
-    details: object;
-  },
-): Promise<void> {
+export type OperatorAction = {
+  id: string;
+  at: Timestamp;
+  operator: string;
+  action: string;
+  subject_id: string | null;
+  details: object;
+};
+
+export async function insertOperatorAction(db: Handle, action: OperatorAction): Promise<void> {
   await db
     .insertInto('operator_actions')
     .values({ ...action, details: JSON.stringify(action.details) })
@@ -26,6 +25,20 @@ export async function hasOperatorAction(db: Handle, id: string): Promise<boolean
     .where('id', '=', id)
     .executeTakeFirst();
   return row !== undefined;
+}
+
+/** Who did what, the newest first. */
+export async function listOperatorActions(
+  db: Handle,
+  filter: { subject_ids?: string[]; operator?: string },
+  most: number,
+): Promise<OperatorAction[]> {
+  let query = db.selectFrom('operator_actions').selectAll();
+  if (filter.subject_ids !== undefined) {
+    query = query.where('subject_id', 'in', filter.subject_ids);
+  }
+  if (filter.operator !== undefined) query = query.where('operator', '=', filter.operator);
+  return await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(most).execute();
 }
 
 /** Held until the transaction ends: two runs of one action follow each other. */

@@ -98,6 +98,17 @@ export function splitRefund(
   return parts;
 }
 
+const longestReason = 500;
+
+/** What is wrong with an operator's reason to decline, or null. Whoever reads it needs it plain. */
+export function explainBadReason(reason: string): string | null {
+  if (reason.trim() === '') return 'A reason is needed.';
+  if (reason.length > longestReason) {
+    return `The reason has ${reason.length} characters and may have ${longestReason}.`;
+  }
+  return /\p{C}/u.test(reason) ? 'The reason has characters that cannot be printed.' : null;
+}
+
 /** Days after its completion on which a card network is asked whether a refund still stands. */
 const watchDays = [1, 2, 3, 5, 7, 10, 14, 21, 30];
 

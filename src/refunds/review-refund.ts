@@ -17,7 +17,7 @@ import {
   moveRefund,
   sumRefunds,
 } from './refund.sql.ts';
-import type { RefundRequest } from './refund.ts';
+import { explainBadReason, type RefundRequest } from './refund.ts';
 import { startRefund, sumOf } from './start-refund.ts';
 
 /** An operator approves a request; it is processed at once. */
@@ -77,6 +77,8 @@ export async function declineRefund(
   id: string,
   reason: string,
 ): Promise<RefundRequest> {
+  const bad = explainBadReason(reason);
+  if (bad !== null) throw new OperatorError(bad);
   const merchant = await findOwner(deps, id);
   return await operate(deps, operator, 'refunds decline', async (db) => {
     const refund = await lockWithCheckout(db, merchant, id);

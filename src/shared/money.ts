@@ -10,6 +10,7 @@ export function showMoney(
     currency: territory.currency,
   });
   // A decimal string keeps every cent, where a division may not.
-  const digits = String(cents).padStart(3, '0');
-  return format.format(`${digits.slice(0, -2)}.${digits.slice(-2)}` as Intl.StringNumericLiteral);
+  const digits = String(Math.abs(cents)).padStart(3, '0');
+  const decimal = `${cents < 0 ? '-' : ''}${digits.slice(0, -2)}.${digits.slice(-2)}`;
+  return format.format(decimal as Intl.StringNumericLiteral);
 }

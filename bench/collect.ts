@@ -1,0 +1,243 @@
+import { mkdtempSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { pino } from 'pino';
+import { checkLedger } from '../src/audit.ts';
+import { testGatewayAt } from '../src/config.ts';
+import type { Gateway } from '../src/gateway/gateway.ts';
+import { timeFor } from '../src/gateway/patience.ts';
+import { createStripeGateway } from '../src/gateway/stripe.ts';
+import { startTestGatewayProcess } from '../src/gateway/test-gateway-process.ts';
+import { collectDueInstalments } from '../src/instalments/collect-instalments.ts';
+import type { Deps } from '../src/main.ts';
+import type { Merchant } from '../src/merchants/merchant.ts';
+import { median } from './create.ts';
+import { type Account, createAccount, startDatabase } from './service.ts';
+
+/** As many calls to the gateway are under way at once, by the service and by the bare adapter. */
+const atOnce = 64;
+
+export type CollectResult = {
+  /** Payments a second, medians of the rounds; the ratio is the median of theirs. */
+  bare: number;
+  service: number;
+  ratio: number;
+  /** Resident memory of this process, after the first round and after the last, in MB. */
+  memory: { first: number; last: number };
+};
+
+type Card = { customer_ref: string; card_ref: string };
+
+/**
+ * A due day: payments of stored cards that are collected until none is left, in rounds, a merchant
+ * each; before each round the adapter alone charges the same cards at the same gateway, which is a
+ * process of its own.
+ */
+export async function benchCollect(
+  options: { payments: number; rounds: number },
+  progress: (text: string) => void,
+): Promise<CollectResult> {
+  const folder = mkdtempSync(join(tmpdir(), 'tranche-bench-gateway-'));
+  const { deps: base, stop } = await startDatabase();
+  const gateway = await startTestGatewayProcess(
+    { ...base, log: pino({ level: 'warn' }) },
+    { dataDir: folder, port: 0, pageOrigin: 'http://localhost' },
+  );
+  try {
+    const adapter = createStripeGateway({
+      environment: 'sandbox',
+      secretKey: gateway.secret_key,
+      publicKey: gateway.publishable_key,
+      ...testGatewayAt(gateway.url),
+    });
+    let collected = 0;
+    const counting: Gateway = {
+      ...adapter,
+      async charge(payment) {
+        const charge = await adapter.charge(payment);
+        collected += 1;
+        if (collected % 1_000 === 0) {
+          progress(`collect: ${collected} of ${options.payments} payments collected`);
+        }
+        return charge;
+      },
+    };
+    const deps: Deps = { ...base, gateway: counting };
+    const bare: number[] = [];
+    const service: number[] = [];
+    const memory: number[] = [];
+    const each = Math.round(options.payments / options.rounds);
+    for (let round = 0; round <= options.rounds; round += 1) {
+      const account = await createAccount(deps);
+      const { merchant } = account;
+      const cards = await storeCards(deps, adapter, gateway, merchant);
+      // The first round is for caches and the compiler.
+      const count = round === 0 ? Math.min(each, 500) : each;
+      await insertDue(deps, account, cards, count);
+      const some = Math.min(count, 2_000);
+      const alone = await rate(some, () => chargeAll(deps, adapter, merchant, cards, some));
+      const together = await rate(count, async () => {
+        const done = await collectDueInstalments(deps);
+        if (done !== count) throw new Error(`${done} of ${count} payments were collected`);
+      });
+      if (round === 0) {
+        collected = 0;
+        continue;
+      }
+      bare.push(alone);
+      service.push(together);
+      memory.push(process.memoryUsage.rss() / 1024 / 1024);
+    }
+    progress('collect: the books are checked');
+    const { differences } = await checkLedger(deps);
+    if (differences.length > 0) throw new Error(JSON.stringify(differences[0]));
+    return {
+      bare: median(bare),
+      service: median(service),
+      ratio: median(service.map((one, index) => one / (bare[index] ?? 0))),
+      memory: { first: memory[0] ?? 0, last: memory.at(-1) ?? 0 },
+    };
+  } finally {
+    await gateway.stop();
+    await stop();
+    rmSync(folder, { recursive: true, force: true });
+  }
+}
+
+async function rate(count: number, run: () => Promise<void>): Promise<number> {
+  const start = performance.now();
+  await run();
+  return (1_000 * count) / (performance.now() - start);
+}
+
+/** What no service could be faster than. */
+async function chargeAll(
+  deps: Deps,
+  gateway: Gateway,
+  merchant: Merchant,
+  cards: Card[],
+  count: number,
+): Promise<void> {
+  let left = count;
+  await Promise.all(
+    Array.from({ length: atOnce }, async () => {
+      for (left -= 1; left >= 0; left -= 1) {
+        const id = deps.random.uuid();
+        const charge = await gateway.charge({
+          key: `${id}:i2:a1`,
+          merchant: timeFor(deps.clock, merchant),
+          checkout_id: id,
+          attempt_id: deps.random.uuid(),
+          ...(cards[left % cards.length] as Card),
+          amount: 75_000,
+          currency: 'ZAR',
+        });
+        if (charge.outcome !== 'charged') throw new Error(`a card was ${charge.outcome}`);
+      }
+    }),
+  );
+}
+
+/** A few cards that many checkouts share. */
+async function storeCards(
+  deps: Deps,
+  gateway: Gateway,
+  { url, secret_key }: { url: string; secret_key: string },
+  merchant: Merchant,
+): Promise<Card[]> {
+  return await Promise.all(
+    Array.from({ length: 20 }, async () => {
+      const response = await fetch(`${url}/v1/test_helpers/confirmation_tokens`, {
+        method: 'POST',
+        headers: { authorization: `Bearer ${secret_key}` },
+        body: new URLSearchParams({ payment_method: 'pm_card_visa' }),
+      });
+      const { id: card_token } = (await response.json()) as { id: string };
+      const checkout_id = deps.random.uuid();
+      const at = { merchant: timeFor(deps.clock, merchant), checkout_id };
+      const { customer_ref } = await gateway.createCustomer({
+        ...at,
+        key: `${checkout_id}:customer`,
+        shopper: { email: 'thandi@example.com' },
+      });
+      const held = await gateway.authorise({
+        ...at,
+        key: `${checkout_id}:p1`,
+        attempt_id: deps.random.uuid(),
+        customer_ref,
+        amount: 75_000,
+        currency: 'ZAR',
+        card_token,
+        store_card: true,
+        return_url: 'https://pay.example/return',
+      });
+      if (held.outcome !== 'authorised' || held.card.card_ref === null) {
+        throw new Error(`a card was not stored: ${held.outcome}`);
+      }
+      return { customer_ref, card_ref: held.card.card_ref };
+    }),
+  );
+}
+
+/** Checkouts in two payments, bought forty days ago: the first was collected, the second is due. */
+async function insertDue(
+  { database: { pool } }: Deps,
+  { merchant, id: integration_id }: Account,
+  cards: Card[],
+  count: number,
+): Promise<void> {
+  const zone = merchant.territory.time_zone;
+  const owner = `'${merchant.id}'::uuid`;
+  const statements = [
+    `create temporary table bought as
+     select n, gen_random_uuid() as id, at, (at at time zone '${zone}')::date as day
+     from generate_series(1, ${count}) n
+     cross join (select date_trunc('milliseconds', now() - interval '40 days') as at) a`,
+    `insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,
+       client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms,
+       number_of_payments, signed, created_at, expires_at, completed_at)
+     select ${owner}, id, n, '${integration_id}', 'successful', 150000, 'ZAR', 'order-' || n,
+       'https://shop.example/callback', 'https://shop.example/paid', 'https://shop.example/cart',
+       '{"email": "thandi@example.com"}', '[]', '{1,2}', 2, true, at, at + interval '30 minutes',
+       at
+     from bought`,
+    `insert into list_totals select ${owner}, 'checkouts', count(*), max(at) from bought`,
+    `insert into payment_attempts (merchant_id, id, checkout_id, number, status,
+       number_of_payments, amount, currency, payment_ref, created_at, settled_at)
+     select ${owner}, gen_random_uuid(), id, 1, 'authorised', 2, 75000, 'ZAR', 'pi_' || n, at, at
+     from bought`,
+    `insert into instalments (merchant_id, checkout_id, number, amount, currency, due_on, status,
+       payment_ref, collected_at)
+     select ${owner}, id, 1, 75000, 'ZAR', day, 'collected', 'pi_' || n, at + interval '2 days'
+     from bought`,
+    `insert into instalments (merchant_id, checkout_id, number, amount, currency, due_on, status,
+       due_at)
+     select ${owner}, id, 2, 75000, 'ZAR', due_on, 'scheduled',
+       (due_on + time '08:00') at time zone '${zone}'
+     from bought cross join lateral (select (day + interval '1 month')::date as due_on) d`,
+    `insert into collections (merchant_id, id, checkout_id, instalment, number, kind, status,
+       amount, currency, payment_ref, created_at, settled_at)
+     select ${owner}, gen_random_uuid(), id, 1, 1, 'capture', 'collected', 75000, 'ZAR',
+       'pi_' || n, at + interval '2 days', at + interval '2 days'
+     from bought`,
+    `insert into postings (merchant_id, id, checkout_id, kind, debit, credit, amount, currency, at)
+     select ${owner}, gen_random_uuid(), id, kind, debit, credit, amount, 'ZAR', at
+     from bought cross join (values ('sold', 'outstanding', 'sale', 150000),
+       ('authorised', 'held', 'issuer', 75000), ('used', 'issuer', 'held', 75000),
+       ('captured', 'collected', 'outstanding', 75000)) p (kind, debit, credit, amount)`,
+    `insert into stored_cards (merchant_id, checkout_id, customer_ref, card_ref, consent,
+       created_at)
+     select ${owner}, b.id, c ->> 'customer_ref', c ->> 'card_ref', '{}', b.at
+     from bought b
+     join jsonb_array_elements('${JSON.stringify(cards)}'::jsonb) with ordinality l (c, place)
+       on place = b.n % ${cards.length} + 1`,
+    'drop table bought',
+  ];
+  const client = await pool.connect();
+  try {
+    for (const statement of statements) await client.query(statement);
+    await client.query('vacuum analyze instalments, collections, checkouts, postings');
+  } finally {
+    client.release();
+  }
+}

@@ -1,0 +1,154 @@
+import { type CheckoutHistory, readCheckoutHistory, timelineOf } from '../checkout-history.ts';
+import { balancesOf } from '../ledger/posting.ts';
+import { OperatorError } from '../operators/operate.ts';
+import { showMoney } from '../shared/money.ts';
+import { presentAttempt, presentCallback } from './callbacks.ts';
+import { type CommandGroup, command } from './command.ts';
+import { withMigrated } from './connect.ts';
+import { presentInstalment } from './instalments.ts';
+import { presentPart, presentRefund } from './refunds.ts';
+import { byDay, fields, printable, showDate, type Terminal, table } from './terminal.ts';
+
+const show = command({
+  name: 'checkouts show',
+  summary: 'everything that happened to a checkout',
+  usage: ['ID'],
+  help: `Shows one checkout: its plan, everything that happened to it in the order of time (in UTC,
+on the merchant's clock), its refunds, and its books. With --json all of it is one object.
+
+  tranche checkouts show 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
+  positionals: ['ID'],
+  options: {},
+  async run(context) {
+    const [id = ''] = context.positionals;
+    const history = await withMigrated(context, (connection) =>
+      readCheckoutHistory(connection, id),
+    );
+    if (!history) throw new OperatorError(`There is no checkout ${id}.`);
+    context.print(present(history), () => describe(context.terminal, history));
+  },
+});
+
+/** What the gateway needs again, leases and the shopper's challenge are nobody's to read. */
+function present(history: CheckoutHistory) {
+  const { merchant_id, integration_id, number: _, signed: __, ...checkout } = history.checkout;
+  return {
+    ...checkout,
+    merchant_id,
+    integration_id,
+    attempts: history.attempts.map((attempt) => ({
+      number: attempt.number,
+      status: attempt.status,
+      number_of_payments: attempt.number_of_payments,
+      amount: attempt.amount,
+      payment_ref: attempt.payment_ref,
+      card_brand: attempt.card_brand,
+      card_last4: attempt.card_last4,
+      decline_reason: attempt.decline_reason,
+      created_at: attempt.created_at,
+      settled_at: attempt.settled_at,
+    })),
+    callback: history.callback && {
+      ...presentCallback(history.callback),
+      history: history.callback_attempts.map(presentAttempt),
+    },
+    instalments: history.instalments.map(presentInstalment),
+    collections: history.collections.map(({ merchant_id, checkout_id, ...rest }) => rest),
+    refunds: history.refunds.map((refund) => ({
+      ...presentRefund(refund),
+      parts: history.parts.filter(({ refund_id }) => refund_id === refund.id).map(presentPart),
+    })),
+    postings: history.postings.map(({ merchant_id, checkout_id, ...rest }) => rest),
+    balances: balancesOf(history.postings),
+    actions: history.actions,
+    timeline: timelineOf(history),
+  };
+}
+
+function describe(terminal: Terminal, history: CheckoutHistory): string {
+  const { merchant, checkout, callback, instalments, refunds, postings, actions } = history;
+  const money = (cents: number) => showMoney(cents, { ...merchant.territory, ...checkout });
+  const { email, first_name = '', last_name = '' } = checkout.customer;
+  const shopper = [`${first_name} ${last_name}`.trim(), email].filter((part) => part !== '');
+  const sections = [
+    fields(terminal, [
+      ['ID', checkout.id],
+      ['Merchant', `${merchant.id}  ${printable(merchant.name, 31)}`],
+      ['Reference', printable(checkout.client_reference_id, 69)],
+      ['Shopper', printable(shopper.join(', '), 69)],
+      ['Status', checkout.status],
+      ['Amount', money(checkout.amount)],
+      ['Callback', callback?.status ?? 'none'],
+    ]),
+  ];
+  const section = (heading: string, text: string) => {
+    sections.push(`${terminal.accent(heading)}\n${text}`);
+  };
+  if (instalments.length > 0) {
+    const rows = instalments.map((payment) => [
+      String(payment.number),
+      showDate(payment.due_on),
+      payment.paused ? `${payment.status}, paused` : payment.status,
+      money(payment.amount),
+      payment.reduced === 0 ? '' : money(payment.reduced),
+    ]);
+    section('Plan', table(terminal, ['#', 'Due', 'Status', 'Amount', 'Taken by refunds'], rows));
+  }
+  if (refunds.length > 0) {
+    const rows = refunds.map((refund, index) => [
+      String(index + 1),
+      refund.id,
+      refund.status,
+      money(refund.amount),
+    ]);
+    section('Refunds', table(terminal, ['#', 'ID', 'Status', 'Amount'], rows));
+  }
+  section(
+    'Timeline',
+    byDay(
+      terminal,
+      timelineOf(history).map(({ at, says }) => ({ at, cells: [printable(says, 1_000)] })),
+    ),
+  );
+  if (postings.length > 0) {
+    const rows = postings.map(({ at, kind, debit, credit, amount, instalment }) => ({
+      at,
+      cells: [
+        kind,
+        `${credit} → ${debit}`,
+        money(amount),
+        instalment === null ? '' : `payment ${instalment}`,
+      ],
+    }));
+    const balances = balancesOf(postings);
+    section(
+      'Books',
+      [
+        byDay(terminal, rows),
+        fields(terminal, [
+          ['Sold', money(-balances.sale)],
+          ['Collected', money(balances.collected)],
+          ['Outstanding', money(balances.outstanding)],
+          ['Refunded', money(balances.refunded)],
+          ['Cancelled', money(balances.cancelled)],
+          ['Held', money(balances.held)],
+          ['Reserved', money(balances.reserved)],
+        ]),
+      ].join('\n\n'),
+    );
+  }
+  if (actions.length > 0) {
+    const rows = actions.map(({ at, action, operator }) => ({
+      at,
+      cells: [printable(`${action} by ${operator}`, 71)],
+    }));
+    section('Operators', byDay(terminal, rows));
+  }
+  return sections.join('\n\n');
+}
+
+export const checkouts: CommandGroup = {
+  name: 'checkouts',
+  summary: 'what happened to a checkout',
+  commands: [show],
+};

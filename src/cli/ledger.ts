@@ -1,0 +1,54 @@
+import { checkLedger } from '../audit.ts';
+import { type CommandGroup, command } from './command.ts';
+import { withMigrated } from './connect.ts';
+import { fill } from './terminal.ts';
+
+const mostShown = 20;
+const count = new Intl.NumberFormat('en-GB');
+
+const check = command({
+  name: 'ledger check',
+  summary: 'prove that the books of every checkout add up',
+  usage: [''],
+  help: `Compares the books of every checkout with its payments, collections and refunds, to the
+cent, while the service runs. It changes nothing. Where something differs it says what, and the exit
+code is 1. The service does the same by itself all the time, a few checkouts after another, and
+raises an alert.
+
+  tranche ledger check`,
+  options: {},
+  async run(context) {
+    const { terminal } = context;
+    const result = await withMigrated(context, (connection) =>
+      checkLedger(connection, (done, all) =>
+        terminal.progress(`${count.format(done)} of ${count.format(all)} checkouts`),
+      ),
+    ).finally(() => terminal.endProgress());
+    const { checkouts, differences } = result;
+    context.print(result, () => {
+      const of = `${count.format(checkouts)} checkout${checkouts === 1 ? '' : 's'}`;
+      if (differences.length === 0) return `${of}, no differences.`;
+      const shown = differences
+        .slice(0, mostShown)
+        .map(({ name, says, row }) =>
+          [
+            fill(`${terminal.accent(name)} ${says}:`),
+            ...Object.entries(row).map(([member, value]) => `  ${member} ${value}`),
+          ].join('\n'),
+        );
+      const more = differences.length - shown.length;
+      return [
+        `${of}, ${count.format(differences.length)} difference${differences.length === 1 ? '' : 's'}:`,
+        ...shown,
+        ...(more > 0 ? [`And ${count.format(more)} more; --json has them all.`] : []),
+      ].join('\n\n');
+    });
+    return differences.length === 0 ? 0 : 1;
+  },
+});
+
+export const ledger: CommandGroup = {
+  name: 'ledger',
+  summary: 'the books',
+  commands: [check],
+};

@@ -1,0 +1,69 @@
+import assert from 'node:assert/strict';
+import { findCheckout, findCheckoutMerchant } from '../checkouts/checkout.sql.ts';
+import type { Database } from '../database/database.ts';
+import { snapshot } from '../database/transaction.ts';
+import { listLastCollections } from '../instalments/instalment.sql.ts';
+import { findIntegration } from '../integrations/integration.sql.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
+import { merchantNow } from '../merchants/merchant.ts';
+import { OperatorError } from '../operators/operate.ts';
+import type { Clock } from '../shared/clock.ts';
+import { isUuid } from '../shared/uuid.ts';
+import { sumRefunds } from './refund.sql.ts';
+import { explainClosedWindow, type PlannedPart } from './refund.ts';
+import { planRefund } from './start-refund.ts';
+
+export type RefundPreview = {
+  merchant_id: string;
+  checkout_id: string;
+  amount: number;
+  currency: string;
+  remainder: number;
+  parts: PlannedPart[];
+  /** Why it cannot be, or null. */
+  refusal: string | null;
+  /** What else there is to know about it. */
+  warnings: string[];
+};
+
+/** What a refund of this amount would be taken from if it were asked for and began now (D30). */
+export async function previewRefund(
+  deps: { database: Database; clock: Clock },
+  id: string,
+  amount: number,
+): Promise<RefundPreview> {
+  return await snapshot(deps, async (db) => {
+    const merchant_id = isUuid(id) ? await findCheckoutMerchant(db, id) : null;
+    const merchant = merchant_id && (await findMerchant(db, merchant_id));
+    const checkout = merchant && (await findCheckout(db, merchant.id, id));
+    if (!checkout) throw new OperatorError(`There is no checkout ${id}.`);
+    const key = { merchant_id: merchant.id, checkout_id: checkout.id };
+    const preview = { ...key, amount, currency: checkout.currency, parts: [], warnings: [] };
+    if (checkout.status !== 'successful') {
+      const refusal = `The checkout is ${checkout.status}: only successful ones can be refunded.`;
+      return { ...preview, remainder: 0, refusal };
+    }
+    const remainder = checkout.amount - (await sumRefunds(db, key.merchant_id, key.checkout_id));
+    if (amount > remainder) {
+      const refusal = `The amount exceeds the refundable remainder of ${remainder} cents.`;
+      return { ...preview, remainder, refusal };
+    }
+    const { parts } = await planRefund(db, key, amount);
+    const warnings: string[] = [];
+    const creator = await findIntegration(db, checkout.integration_id);
+    assert(creator && checkout.completed_at !== null);
+    const { completed_at } = checkout;
+    const { refund_mode } = creator;
+    const { time_zone } = merchant.territory;
+    const now = merchantNow(deps.clock, merchant);
+    const closed = explainClosedWindow({ completed_at, refund_mode, time_zone }, now);
+    if (closed !== null) warnings.push(`The merchant cannot ask for it now. ${closed}`);
+    const collections = await listLastCollections(db, key.merchant_id, [key.checkout_id]);
+    if (collections.some(({ status }) => status === 'open')) {
+      warnings.push(
+        'A payment is being collected right now. A refund waits until that is known, and may then be taken from other payments.',
+      );
+    }
+    return { ...preview, remainder, parts, refusal: null, warnings };
+  });
+}
