@@ -157,7 +157,6 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
     const tranche = commandLine({ DATA_DIR: sandbox.dataDir, MASTER_KEY: '' });
     const [, ...args] = command.split(' ');
     assert.match(command, /^bin\/tranche refunds approve [0-9a-f-]{36}$/);
-    if (!(await tranche.run('--help')).stdout.includes('refunds approve')) return;
     const { code, stderr } = await tranche.run(...args);
     assert.equal(code, 0, stderr);
     await heading(watching, 'Refunded').waitFor();
