@@ -150,16 +150,17 @@ export const invariants: Invariant[] = [
     says: 'the parts of a complete refund sum to its amount; a failed one kept what was not put back; one that waits has none',
     sql: (within) => `
       select r.id, r.status, r.amount, r.kept
-      from refund_requests r left join refund_parts p
-        on p.refund_id = r.id and p.merchant_id = r.merchant_id and ${within('p.checkout_id')}
+      from refund_requests r left join (
+        select *, round = max(round) over (partition by merchant_id, refund_id) as is_last_round
+        from refund_parts where ${within('checkout_id')}
+      ) p on p.refund_id = r.id and p.merchant_id = r.merchant_id
       where ${within('r.checkout_id')}
       group by r.id, r.merchant_id
       having case r.status
         when 'requested' then count(p.id) > 0
         when 'pending' then r.amount is distinct from
           sum(p.amount) filter (where p.status in ('done', 'open')
-            or p.status = 'failed' and p.round = (select max(l.round) from refund_parts l
-              where l.refund_id = r.id and l.merchant_id = r.merchant_id))
+            or p.status = 'failed' and p.is_last_round)
         when 'complete' then bool_or(p.status = 'open')
           or r.amount is distinct from sum(p.amount) filter (where p.status = 'done')
         else bool_or(p.status = 'open')
@@ -270,12 +271,15 @@ export const invariants: Invariant[] = [
     name: 'S3',
     says: 'the bytes of a v1 callback say what the checkout says, but for what proves them',
     sql: `
-      select c.id
-      from callbacks k join checkouts c on c.id = k.checkout_id and c.merchant_id = k.merchant_id
-      cross join lateral (
-        select regexp_match(convert_from(k.payload, 'UTF8'),
-          '^status=([a-z]+)&order_id=([^&]*)&transaction_verify=&number_of_payments=([0-9]+)$') as form
-      ) p
+      with posted as materialized (
+        select c.id, c.status, c.client_reference_id, c.number_of_payments,
+          regexp_match(convert_from(k.payload, 'UTF8'),
+            '^status=([a-z]+)&order_id=([^&]*)&transaction_verify=&number_of_payments=([0-9]+)$') as form
+        from callbacks k join checkouts c on c.id = k.checkout_id and c.merchant_id = k.merchant_id
+        where k.sealed_verify is not null
+      )
+      select p.id
+      from posted p
       cross join lateral (
         select convert_from(string_agg(
           case when part[1] like '\\%%' then decode(substr(part[1], 2), 'hex')
@@ -283,11 +287,10 @@ export const invariants: Invariant[] = [
         from regexp_matches(replace(p.form[2], '+', ' '), '(%[0-9A-F]{2}|[^%]+)', 'g')
           with ordinality as parts (part, place)
       ) d
-      where k.sealed_verify is not null
-        and (p.form[1] is distinct from
-            case c.status when 'successful' then 'success' else c.status end
-          or d.order_id is distinct from c.client_reference_id
-          or p.form[3] is distinct from c.number_of_payments::text)`,
+      where p.form[1] is distinct from
+          case p.status when 'successful' then 'success' else p.status end
+        or d.order_id is distinct from p.client_reference_id
+        or p.form[3] is distinct from p.number_of_payments::text`,
   },
   {
     name: 'D1',
@@ -394,11 +397,15 @@ export const invariants: Invariant[] = [
     name: 'A5',
     says: 'an answer that is kept for an idempotency key names something that exists',
     sql: `
-      select k.integration_id, k.key
-      from idempotency_keys k
-      where k.status = 200
-        and not exists (select 1 from checkouts c where c.id = (k.answer ->> 'id')::uuid)
-        and not exists (select 1 from refund_requests r where r.id = (k.answer ->> 'id')::uuid)`,
+      with kept as materialized (
+        select integration_id, key, (answer ->> 'id')::uuid as id
+        from idempotency_keys where status = 200
+      ), found as materialized (
+        select c.id from checkouts c join kept on kept.id = c.id
+        union all
+        select r.id from refund_requests r join kept on kept.id = r.id
+      )
+      select integration_id, key from kept left join found using (id) where found.id is null`,
   },
   {
     name: 'L1',

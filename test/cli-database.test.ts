@@ -1,35 +1,33 @@
 import assert from 'node:assert/strict';
-import { randomBytes } from 'node:crypto';
 import { test } from 'node:test';
-import pg from 'pg';
 import { openDatabase } from '../src/database/database.ts';
-import { distribution } from '../src/database/distribute-database.ts';
+import { distributeDatabase, distribution } from '../src/database/distribute-database.ts';
 import { claimInstallation } from '../src/database/installation.ts';
+import { listMigrations, migrate } from '../src/database/migrate.ts';
+import { systemClock } from '../src/shared/clock.ts';
 import { commandLine } from './cli.ts';
-import { createTestDatabase, log } from './service.ts';
+import { findNodes, onNode } from './database-server.ts';
+import { createEmptyCluster, createEmptyDatabase, createTestDatabase, log } from './service.ts';
 
-async function withClient<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
-  const client = new pg.Client({ connectionString: url });
-  await client.connect();
+const { hasCitus } = await findNodes();
+
+async function withEmptyDatabase(work: (url: string) => Promise<void>): Promise<void> {
+  const { url, drop } = await createEmptyDatabase();
   try {
-    return await work(client);
+    await work(url);
   } finally {
-    await client.end();
+    await drop();
   }
 }
 
-/** A database with nothing in it. */
-async function withEmptyDatabase(work: (url: string) => Promise<void>): Promise<void> {
-  const server = process.env.TEST_DATABASE_URL ?? '';
-  const name = `empty_${randomBytes(8).toString('hex')}`;
-  await withClient(server, (client) => client.query(`create database ${name}`));
-  const url = new URL(server);
-  url.pathname = `/${name}`;
-  try {
-    await work(url.href);
-  } finally {
-    await withClient(server, (client) => client.query(`drop database ${name} with (force)`));
-  }
+/** A migrated one, and no more than that: not distributed, also where there is Citus. */
+async function withPlainDatabase(work: (url: string) => Promise<void>): Promise<void> {
+  await withEmptyDatabase(async (url) => {
+    const database = openDatabase(url, { log, maxConnections: 1 });
+    await migrate(database, { clock: systemClock, log });
+    await database.close();
+    await work(url);
+  });
 }
 
 async function withMigratedDatabase(work: (url: string) => Promise<void>): Promise<void> {
@@ -56,7 +54,7 @@ test('an empty database is migrated by command, and before that every other comm
 
 test('a database newer than the program is refused', async () => {
   await withMigratedDatabase(async (url) => {
-    await withClient(url, (client) =>
+    await onNode(url, (client) =>
       client.query(
         `insert into schema_migrations values (9999, '9999_future.sql', 'x', '2030-01-01Z')`,
       ),
@@ -94,7 +92,7 @@ test('a database belongs to the environment that first used it, and refuses the 
 
 test('a database of the other environment is not even migrated', async () => {
   await withEmptyDatabase(async (url) => {
-    await withClient(url, (client) =>
+    await onNode(url, (client) =>
       client.query(
         `create table installation (environment text); insert into installation values ('production')`,
       ),
@@ -105,7 +103,7 @@ test('a database of the other environment is not even migrated', async () => {
       'database',
       'migrate',
     );
-    const { rows } = await withClient(url, (client) =>
+    const { rows } = await onNode(url, (client) =>
       client.query(`select to_regclass('merchants') as name`),
     );
     assert.deepEqual(rows, [{ name: null }]);
@@ -132,7 +130,7 @@ test('of two environments that claim a database at once one gets it', async () =
 });
 
 test('without the Citus extension distributing is refused and changes nothing', async () => {
-  await withMigratedDatabase(async (url) => {
+  await withPlainDatabase(async (url) => {
     const tranche = commandLine({ DATABASE_URL: url });
     await tranche.refused(
       1,
@@ -140,7 +138,7 @@ test('without the Citus extension distributing is refused and changes nothing', 
       'database',
       'distribute',
     );
-    await withClient(url, async (client) => {
+    await onNode(url, async (client) => {
       const { rowCount } = await client.query('select from operator_actions');
       assert.equal(rowCount, 0);
     });
@@ -170,14 +168,16 @@ const standIn = `
     execute format('alter database %I set search_path = public, stand_in', current_database());
   end $$;`;
 
+const placed = distribution.filter((place) => !('stays' in place));
+
 test('tables are placed once, each as the list says, without foreign keys, which are back afterwards', async (t) => {
-  await withMigratedDatabase(async (url) => {
-    const query = (text: string) =>
-      withClient(url, async (client) => (await client.query(text)).rows);
+  await withPlainDatabase(async (url) => {
+    const query = (text: string) => onNode(url, async (client) => (await client.query(text)).rows);
     const isSuperuser = await query(
       'select from pg_roles where rolname = current_user and rolsuper',
     );
     if (isSuperuser.length === 0) return t.skip('needs a superuser');
+    if (hasCitus) return t.skip('there is no need for a stand-in');
     await query(standIn);
     const foreignKeys = () =>
       query(`select conrelid::regclass::text as name, conname, convalidated,
@@ -187,7 +187,7 @@ test('tables are placed once, each as the list says, without foreign keys, which
     assert.ok(before.length > 10);
 
     const tranche = commandLine({ DATABASE_URL: url });
-    const tables = distribution.map(({ table }) => table);
+    const tables = placed.map(({ table }) => table);
     assert.deepEqual(await tranche.json('database', 'distribute'), { distributed: tables });
     assert.deepEqual(await tranche.json('database', 'distribute'), { distributed: [] });
 
@@ -195,7 +195,7 @@ test('tables are placed once, each as the list says, without foreign keys, which
       await query(
         'select name, by, beside, foreign_keys::int from stand_in.calls order by position',
       ),
-      distribution.map((place) => ({
+      placed.map((place) => ({
         name: place.table,
         by: place.by,
         beside: place.by === null ? null : (place.beside ?? 'none'),
@@ -209,9 +209,39 @@ test('tables are placed once, each as the list says, without foreign keys, which
   });
 });
 
+/** No database was distributed before it: from the next on every migration runs on Citus too. */
+const firstDistributable = 4;
+
+test('a cluster that was distributed at an earlier version takes the migrations since', async (t) => {
+  if (!hasCitus) return t.skip('needs Citus');
+  const { url, drop } = await createEmptyCluster();
+  const database = openDatabase(url, { log, maxConnections: 1 });
+  try {
+    const migrations = await listMigrations();
+    const earlier = migrations.filter(({ version }) => version <= firstDistributable);
+    await migrate(database, { clock: systemClock, log }, earlier);
+    await distributeDatabase(database);
+    await migrate(database, { clock: systemClock, log });
+    assert.deepEqual(await distributeDatabase(database), [], 'new tables took their places');
+    const { rows } = await database.pool.query(
+      `select table_name::text as name, nullif(distribution_column, '<none>') as by
+       from citus_tables order by 1`,
+    );
+    assert.deepEqual(
+      rows,
+      placed
+        .map(({ table, by }) => ({ name: table, by }))
+        .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    );
+  } finally {
+    await database.close();
+    await drop();
+  }
+});
+
 test('every table of the schema has its place in a distributed database', async () => {
-  await withMigratedDatabase(async (url) => {
-    const { rows } = await withClient(url, (client) =>
+  await withPlainDatabase(async (url) => {
+    const { rows } = await onNode(url, (client) =>
       client.query(
         `select table_name as name from information_schema.tables where table_schema = 'public'`,
       ),
@@ -224,8 +254,8 @@ test('every table of the schema has its place in a distributed database', async 
 });
 
 test('what a distributed table needs holds for the schema: keys contain the column, references are possible', async () => {
-  await withMigratedDatabase(async (url) => {
-    const { rows } = await withClient(url, (client) =>
+  await withPlainDatabase(async (url) => {
+    const { rows } = await onNode(url, (client) =>
       client.query<{ name: string; kind: string; columns: string[]; referenced: string | null }>(
         `select c.conrelid::regclass::text as name, c.contype as kind,
            array(select attname::text from pg_attribute

@@ -114,9 +114,9 @@ describe('a collection that is declined', () => {
     // The shopper has cleared it with their bank.
     const other = await bought(3);
     await paying.service.deps.database.pool.query(
-      `update stored_cards set (card_ref, customer_ref) =
-         (select card_ref, customer_ref from stored_cards where checkout_id = $2)
-       where checkout_id = $1`,
+      `with other as materialized (select * from stored_cards where checkout_id = $2)
+       update stored_cards s set card_ref = other.card_ref, customer_ref = other.customer_ref
+       from other where s.checkout_id = $1`,
       [shopper.id, other.id],
     );
     assert.equal((await retry()).status, 'collected');

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { createHmac, randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import pg from 'pg';
 import { pino } from 'pino';
 import { buildApp } from '../src/app.ts';
 import type { CallbackSenderOptions, Resolve } from '../src/callbacks/send-callback.ts';
 import { completeCheckout } from '../src/checkouts/end-checkout.ts';
 import { readConfig } from '../src/config.ts';
 import { openDatabase } from '../src/database/database.ts';
+import { distributeDatabase } from '../src/database/distribute-database.ts';
 import { migrate } from '../src/database/migrate.ts';
 import { transaction } from '../src/database/transaction.ts';
 import { scheduleInstalments } from '../src/instalments/schedule-instalments.ts';
@@ -21,67 +21,67 @@ import { createMerchant } from '../src/merchants/create-merchant.ts';
 import { type Merchant, merchantNow } from '../src/merchants/merchant.ts';
 import { type Clock, systemClock, timestamp } from '../src/shared/clock.ts';
 import type { Logger } from '../src/shared/logger.ts';
+import { findNodes, joinCluster, onNode, serverUrl, urlOf } from './database-server.ts';
 
 export const log = pino({ level: process.env.TEST_LOG ?? 'silent' });
 
-const serverUrl = process.env.TEST_DATABASE_URL ?? '';
-if (serverUrl === '') throw new Error('TEST_DATABASE_URL is missing: run the tests with npm test');
-
-function urlOf(database: string): string {
-  const url = new URL(serverUrl);
-  url.pathname = `/${database}`;
-  return url.href;
-}
-
-async function onServer(statement: string): Promise<void> {
-  const client = new pg.Client({ connectionString: serverUrl });
-  await client.connect();
-  try {
-    await client.query(statement);
-  } finally {
-    await client.end();
+async function onEveryNode(statement: string): Promise<void> {
+  for (const node of (await findNodes()).urls) {
+    await onNode(node, (client) => client.query(statement));
   }
 }
 
 /**
- * A database of its own for a test file, migrated. Cloned from one template that the first file
- * to come makes for all.
+ * A database of its own for a test file, migrated, and distributed where there is Citus. Cloned
+ * from one template that the first file to come makes for all.
  */
 export async function createTestDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const template = `template_${process.env.TEST_RUN ?? process.ppid}`;
-  const client = new pg.Client({ connectionString: serverUrl });
-  await client.connect();
-  try {
+  return onNode(serverUrl, async (client) => {
     // Two files that start together: one makes the template, the other waits.
     await client.query('select pg_advisory_lock(hashtext($1))', [template]);
     const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [
       template,
     ]);
-    if (rowCount === 0) {
-      await client.query(`create database ${template}_new`);
-      const database = openDatabase(urlOf(`${template}_new`), { log, maxConnections: 1 });
-      await migrate(database, { clock: systemClock, log });
-      await database.close();
-      await client.query(`alter database ${template}_new rename to ${template}`);
-    }
-    const name = `test_${randomBytes(8).toString('hex')}`;
-    await client.query(`create database ${name} template ${template}`);
-    return {
-      url: urlOf(name),
-      drop: () => onServer(`drop database if exists ${name} with (force)`),
-    };
-  } finally {
-    await client.end();
+    if (rowCount === 0) await createTemplate(template);
+    return createDatabase(`template ${template}`);
+  });
+}
+
+async function createTemplate(name: string): Promise<void> {
+  const { urls, hasCitus } = await findNodes();
+  await onEveryNode(`create database ${name}_new`);
+  if (hasCitus) await joinCluster(`${name}_new`);
+  const database = openDatabase(urlOf(`${name}_new`), { log, maxConnections: 1 });
+  await migrate(database, { clock: systemClock, log });
+  if (hasCitus) await distributeDatabase(database);
+  await database.close();
+  // What is connected to a database keeps it from being cloned, and Citus stays connected.
+  await onEveryNode(`alter database ${name}_new with allow_connections false`);
+  await onEveryNode(
+    `select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = '${name}_new'`,
+  );
+  for (const node of urls.toReversed()) {
+    await onNode(node, (client) => client.query(`alter database ${name}_new rename to ${name}`));
   }
 }
 
 /** A database that nothing was ever done in. */
-export async function createEmptyDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+export const createEmptyDatabase = () => createDatabase('');
+
+/** The same on all nodes of a Citus cluster. */
+export async function createEmptyCluster(): ReturnType<typeof createDatabase> {
+  const created = await createDatabase('');
+  await joinCluster(new URL(created.url).pathname.slice(1));
+  return created;
+}
+
+async function createDatabase(from: string): Promise<{ url: string; drop(): Promise<void> }> {
   const name = `test_${randomBytes(8).toString('hex')}`;
-  await onServer(`create database ${name}`);
+  await onEveryNode(`create database ${name} ${from}`);
   return {
     url: urlOf(name),
-    drop: () => onServer(`drop database if exists ${name} with (force)`),
+    drop: () => onEveryNode(`drop database if exists ${name} with (force)`),
   };
 }
 
@@ -202,9 +202,11 @@ export async function createAccount(
 export async function liftLimits(deps: Deps, integration_id: string): Promise<void> {
   const { endpointLimits } = await import('../src/http/rate-limits.ts');
   const { insertLimit } = await import('../src/integrations/integration.sql.ts');
-  for (const endpoint of Object.keys(endpointLimits)) {
-    await insertLimit(deps.database.db, { integration_id, endpoint, ...unlimited });
-  }
+  await transaction(deps, async ({ db }) => {
+    for (const endpoint of Object.keys(endpointLimits)) {
+      await insertLimit(db, { integration_id, endpoint, ...unlimited });
+    }
+  });
 }
 
 export function sign(signingKey: string, body: string): string {

@@ -5,6 +5,7 @@ import { sealingContext } from '../src/integrations/callers.ts';
 import { insertSigningKey, moveSigningKeysExpiry } from '../src/integrations/credential.sql.ts';
 import { moveSigningRequired } from '../src/integrations/integration.sql.ts';
 import { timestamp } from '../src/shared/clock.ts';
+import { isLockAwaited } from './database-server.ts';
 import {
   assertRefused,
   assertRefusedLike,
@@ -439,11 +440,7 @@ describe('signing is sticky', () => {
         });
         for (let isWaiting = false; !isWaiting; ) {
           assert.equal(answer, null, 'it waits for the integration');
-          const { rows } = await pool.query(
-            `select 1 from pg_stat_activity
-             where datname = current_database() and wait_event_type = 'Lock'`,
-          );
-          isWaiting = rows.length > 0;
+          isWaiting = await isLockAwaited(pool);
         }
         await rival.query('update integrations set signing_required_at = $2 where id = $1', [
           caller.id,

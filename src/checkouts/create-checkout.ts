@@ -3,7 +3,7 @@ import type { Database } from '../database/database.ts';
 import { type GroupCommit, groupCommit } from '../database/group-commit.ts';
 import { transaction } from '../database/transaction.ts';
 import { insertAnswers, type KeyedRequest, orderOf } from '../http/idempotency.sql.ts';
-import { answersCutoff, KeyTaken } from '../http/idempotency.ts';
+import { KeyTaken } from '../http/idempotency.ts';
 import { mustSign } from '../http/signed-body.ts';
 import {
   acceptSignatures,
@@ -143,7 +143,7 @@ async function commitCheckouts(
         status: 200 as const,
         answer: created(one),
       }));
-      const isFirst = await insertAnswers(db, answers, now, answersCutoff(deps.clock));
+      const isFirst = await insertAnswers(db, answers, now);
       keyed.forEach((one, index) => {
         if (!isFirst[index]) outcomes.set(one, 'key taken');
       });

@@ -28,6 +28,18 @@ jsTypes.setTypeParser(timestamptz, (text) => {
   return `${seconds?.replace(' ', 'T')}.${fraction.padEnd(3, '0')}Z`;
 });
 
+/**
+ * The last one is for Citus, and elsewhere nobody reads it: one connection to each node. With
+ * several a statement over many merchants takes its locks in no order, and what comes after it in
+ * the transaction may not touch the tables that are on every node.
+ */
+const sessionSettings = {
+  timezone: 'UTC',
+  lock_timeout: '10s',
+  idle_in_transaction_session_timeout: '30s',
+  'citus.multi_shard_modify_mode': 'sequential',
+};
+
 export function openDatabase(
   url: string,
   options: { log: Logger; maxConnections: number; queryTimeoutMilliseconds?: number },
@@ -38,7 +50,9 @@ export function openDatabase(
     types: jsTypes,
     pipeline: true,
     application_name: 'tranche',
-    options: '-c timezone=UTC -c lock_timeout=10s -c idle_in_transaction_session_timeout=30s',
+    options: Object.entries(sessionSettings)
+      .map(([name, value]) => `-c ${name}=${value}`)
+      .join(' '),
     connectionTimeoutMillis: 5_000,
     // A network that swallows packets must not hold a request for ever.
     query_timeout: options.queryTimeoutMilliseconds ?? 30_000,

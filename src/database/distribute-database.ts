@@ -1,14 +1,20 @@
 import type pg from 'pg';
 import type { Database } from './database.ts';
-import { advisoryLock } from './migrate.ts';
+
+/** Held by whoever migrates or distributes. Any number that no other program is likely to use. */
+export const schemaLock = 7_266_243_001;
 
 /**
  * Where each table's rows live on Citus, in an order that foreign keys allow: what is referenced
  * comes before what refers to it.
  *
- * A table is either on every node (`reference`: small, shared, read with everything) or spread by
- * one column. The rows of one merchant are together on one node, so a transaction of one merchant
+ * A table is on every node (`by: null`: small, shared, read with everything) or spread by one
+ * column. The rows of one merchant are together on one node, so a transaction of one merchant
  * stays on it. A test holds this list against the schema: whoever adds a table decides here.
+ *
+ * The counts of rate limits stay where they are, on the coordinator. Every request is counted
+ * there without waiting for a disk; spread, a count would be a commit in two phases on several
+ * nodes, each of which is flushed.
  */
 export const distribution = [
   { table: 'schema_migrations', by: null },
@@ -38,12 +44,14 @@ export const distribution = [
   { table: 'destinations', by: 'merchant_id', beside: 'list_totals' },
   { table: 'checkout_moves', by: 'merchant_id', beside: 'list_totals' },
   { table: 'idempotency_keys', by: 'integration_id', beside: null },
-  { table: 'rate_limits', by: 'key', beside: null },
   { table: 'legacy_tokens', by: 'token_hash', beside: null },
   { table: 'legacy_usage', by: 'integration_id', beside: null },
+  { table: 'rate_limits', by: null, stays: true },
 ] as const satisfies Placement[];
 
-type Placement = { table: string; by: null } | { table: string; by: string; beside: string | null };
+type Placement =
+  | { table: string; by: null; stays?: true }
+  | { table: string; by: string; beside: string | null };
 
 class NoCitus extends Error {
   constructor() {
@@ -62,65 +70,83 @@ const patienceMilliseconds = 24 * 3600 * 1000;
  * Turns the migrated tables into Citus tables and returns those that it turned: all of them in one
  * transaction, or none. Those that are Citus tables already are left alone. Meant for a service
  * that is stopped, because every table stays locked until the end.
- *
- * Foreign keys are taken off and put back at the end. Citus would make a local table that refers
- * to a reference table one of its own, and then refuse to distribute `checkouts` while such a
- * table refers to it.
- *
- * Verified by tests: the refusal without the extension; that the list above suits the schema; and,
- * with a stand-in for the two functions of Citus, what they are asked and that every foreign key
- * is back. Not verified: Citus itself, which the embedded PostgreSQL does not have.
  */
 export async function distributeDatabase(
   database: Database,
   onTable: (table: string, index: number, count: number) => void = () => {},
 ): Promise<string[]> {
   const client = await database.pool.connect();
-  const run = (text: string, values: unknown[] = []) =>
-    client.query({ text, values, query_timeout: patienceMilliseconds } as pg.QueryConfig);
   try {
-    const { rowCount } = await run(`select from pg_extension where extname = 'citus'`);
-    if (rowCount === 0) throw new NoCitus();
-    await run('begin');
-    await run('set local lock_timeout = 0');
-    // One connection to each node: a second one would not see what this transaction made there.
-    await run(`set local citus.multi_shard_modify_mode = 'sequential'`);
-    // The lock of the migrations: neither two of these at once, nor one beside a migration.
-    await run('select pg_advisory_xact_lock($1)', [advisoryLock]);
-    const found = await run(
-      'select logicalrelid::regclass::text as name, partmethod, repmodel from pg_dist_partition',
-    );
-    const pending = distribution.filter(
-      (placement) =>
-        !isPlaced(
-          placement,
-          found.rows.find(({ name }) => name === placement.table),
-        ),
-    );
-    const tables = pending.map(({ table }) => table);
-    const foreignKeys = await run(
-      `select conrelid::regclass::text as name, quote_ident(conname) as key,
-         pg_get_constraintdef(oid) as definition
-       from pg_constraint
-       where contype = 'f' and (conrelid::regclass::text = any ($1) or confrelid::regclass::text = any ($1))`,
-      [tables],
-    );
-    for (const { name, key } of foreignKeys.rows) {
-      await run(`alter table ${name} drop constraint ${key}`);
-    }
-    for (const [index, placement] of pending.entries()) {
-      onTable(placement.table, index, pending.length);
-      await run(...placingStatement(placement));
-    }
-    for (const { name, key, definition } of foreignKeys.rows) {
-      await run(`alter table ${name} add constraint ${key} ${definition}`);
-    }
-    await run('commit');
+    if (!(await hasCitus(client))) throw new NoCitus();
+    await client.query('begin');
+    await client.query('set local lock_timeout = 0');
+    // Neither two of these at once, nor one beside a migration.
+    await client.query('select pg_advisory_xact_lock($1)', [schemaLock]);
+    const tables = await placeTables(client, onTable);
+    await client.query('commit');
     return tables;
   } finally {
     // Ending the connection ends whatever is still open on it.
     client.release(true);
   }
+}
+
+async function hasCitus(client: pg.ClientBase): Promise<boolean> {
+  const { rowCount } = await client.query(`select from pg_extension where extname = 'citus'`);
+  return rowCount !== 0;
+}
+
+export async function isDistributed(client: pg.ClientBase): Promise<boolean> {
+  if (!(await hasCitus(client))) return false;
+  const { rowCount } = await client.query(
+    `select from pg_dist_partition where logicalrelid = to_regclass('checkouts')`,
+  );
+  return rowCount !== 0;
+}
+
+/**
+ * Puts every table where it belongs that is not there yet, in the transaction of the caller.
+ *
+ * Foreign keys are taken off and put back at the end. Citus would make a local table that refers
+ * to a reference table one of its own, and then refuse to distribute `checkouts` while such a
+ * table refers to it.
+ */
+export async function placeTables(
+  client: pg.ClientBase,
+  onTable: (table: string, index: number, count: number) => void = () => {},
+): Promise<string[]> {
+  const run = (text: string, values: unknown[] = []) =>
+    client.query({ text, values, query_timeout: patienceMilliseconds } as pg.QueryConfig);
+  const found = await run(
+    `select name, p.partmethod, p.repmodel
+     from unnest($1::text[]) as name
+     left join pg_dist_partition p on p.logicalrelid = to_regclass(name)
+     where to_regclass(name) is not null`,
+    [distribution.map(({ table }) => table)],
+  );
+  const pending = distribution.filter((placement) => {
+    const table = found.rows.find(({ name }) => name === placement.table);
+    return table && !('stays' in placement) && !isPlaced(placement, table);
+  });
+  const tables = pending.map(({ table }) => table);
+  const foreignKeys = await run(
+    `select conrelid::regclass::text as name, quote_ident(conname) as key,
+       pg_get_constraintdef(oid) as definition
+     from pg_constraint
+     where contype = 'f' and (conrelid::regclass::text = any ($1) or confrelid::regclass::text = any ($1))`,
+    [tables],
+  );
+  for (const { name, key } of foreignKeys.rows) {
+    await run(`alter table ${name} drop constraint ${key}`);
+  }
+  for (const [index, placement] of pending.entries()) {
+    onTable(placement.table, index, pending.length);
+    await run(...placingStatement(placement));
+  }
+  for (const { name, key, definition } of foreignKeys.rows) {
+    await run(`alter table ${name} add constraint ${key} ${definition}`);
+  }
+  return tables;
 }
 
 /**
@@ -129,11 +155,11 @@ export async function distributeDatabase(
  */
 function isPlaced(
   { table, by }: Placement,
-  found: { partmethod: string; repmodel: string } | undefined,
+  { partmethod, repmodel }: { partmethod: string | null; repmodel: string | null },
 ): boolean {
-  if (!found) return false;
-  const isReference = found.partmethod === 'n' && found.repmodel === 't';
-  const isSpread = found.partmethod !== 'n';
+  if (partmethod === null) return false;
+  const isReference = partmethod === 'n' && repmodel === 't';
+  const isSpread = partmethod !== 'n';
   if ((by === null && isSpread) || (by !== null && isReference)) {
     throw new Error(`${table} is ${isSpread ? 'distributed' : 'a reference table'} already.`);
   }

@@ -5,11 +5,9 @@ import type { Clock } from '../shared/clock.ts';
 import { timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Database } from './database.ts';
+import { isDistributed, placeTables, schemaLock } from './distribute-database.ts';
 
 const folder = new URL('../../migrations/', import.meta.url);
-
-/** Any constant that no other program on the same server is likely to use. */
-export const advisoryLock = 7_266_243_001;
 
 /** What PostgreSQL says in a database that was never migrated. */
 export const undefinedTable = '42P01';
@@ -42,19 +40,21 @@ export class MigrationChanged extends Error {
 
 /**
  * Brings the database up to this program. Two nodes that start together: one migrates, the other
- * waits. All pending migrations are one transaction, so a crash leaves the database as it was.
+ * waits. All pending migrations are one transaction, so a crash leaves the database as it was. In
+ * a distributed database the tables that they make take their places at once.
  */
 export async function migrate(
   database: Database,
   deps: { clock: Clock; log: Logger },
+  migrations?: Migration[],
 ): Promise<number> {
-  const migrations = await listMigrations();
+  migrations ??= await listMigrations();
   const codeVersion = migrations.at(-1)?.version ?? 0;
   const client = await database.pool.connect();
   try {
     await client.query('begin');
     await client.query('set local lock_timeout = 0');
-    await client.query('select pg_advisory_xact_lock($1)', [advisoryLock]);
+    await client.query('select pg_advisory_xact_lock($1)', [schemaLock]);
     await client.query(
       `create table if not exists schema_migrations (
          version integer primary key, name text not null, hash text not null,
@@ -70,7 +70,7 @@ export async function migrate(
         if (applied.get(version) !== hash) throw new MigrationChanged(name);
         continue;
       }
-      await client.query(text);
+      for (const statement of statementsOf(text)) await client.query(statement);
       await client.query('insert into schema_migrations values ($1, $2, $3, $4)', [
         version,
         name,
@@ -79,6 +79,7 @@ export async function migrate(
       ]);
       deps.log.info({ migration: name }, 'migrated');
     }
+    if (databaseVersion < codeVersion && (await isDistributed(client))) await placeTables(client);
     await client.query('commit');
     return codeVersion;
   } catch (error) {
@@ -87,6 +88,14 @@ export async function migrate(
   } finally {
     client.release();
   }
+}
+
+/**
+ * One statement at a time: of several in one message Citus hands all to its workers where it means
+ * one. A statement ends where a line ends in a semicolon.
+ */
+function statementsOf(text: string): string[] {
+  return text.split(/(?<=;)[ \t]*$/m).filter((statement) => statement.trim() !== '');
 }
 
 async function readHashes(client: pg.ClientBase): Promise<Map<number, string>> {

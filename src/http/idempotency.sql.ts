@@ -2,6 +2,8 @@ import { sql } from 'kysely';
 import type { Handle } from '../database/database.ts';
 import type { Timestamp } from '../shared/clock.ts';
 
+export const keptHours = 24;
+
 /** A request that carried an Idempotency-Key. */
 export type KeyedRequest = { integration_id: string; key: string; fingerprint: Buffer };
 
@@ -9,30 +11,30 @@ export type KeyedAnswer = KeyedRequest & { status: 200 | 422; answer: object };
 
 /**
  * Records first answers; says for each whether it is the first. An answer that is being written
- * by another transaction is waited for, so the loser finds it committed. One older than `cutoff`
- * is no longer in the way (D9). Keys must be distinct.
+ * by another transaction is waited for, so the loser finds it committed. One that is older than
+ * it is kept is no longer in the way (D9). Keys must be distinct.
+ *
+ * For Citus these are values, not a select, and the rule of the conflict is immutable: so it asks
+ * only the nodes of these integrations.
  */
 export async function insertAnswers(
   db: Handle,
   answers: KeyedAnswer[],
   now: Timestamp,
-  cutoff: Timestamp,
 ): Promise<boolean[]> {
   const sorted = [...answers].sort((a, b) => (orderOf(a) < orderOf(b) ? -1 : 1));
   const { rows } = await sql<{ integration_id: string; key: string }>`
     insert into idempotency_keys as k (integration_id, key, fingerprint, status, answer, created_at)
-    select i.integration_id, i.key, i.fingerprint, i.status, i.answer, ${now}::timestamptz
-    from unnest(
-      ${sorted.map((one) => one.integration_id)}::uuid[],
-      ${sorted.map((one) => one.key)}::text[],
-      ${sorted.map((one) => one.fingerprint)}::bytea[],
-      ${sorted.map((one) => one.status)}::int[],
-      ${sorted.map((one) => JSON.stringify(one.answer))}::jsonb[]
-    ) as i (integration_id, key, fingerprint, status, answer)
+    values ${sql.join(
+      sorted.map(
+        ({ integration_id, key, fingerprint, status, answer }) =>
+          sql`(${integration_id}, ${key}, ${fingerprint}, ${status}, ${JSON.stringify(answer)}, ${now})`,
+      ),
+    )}
     on conflict (integration_id, key) do update set
       fingerprint = excluded.fingerprint, status = excluded.status,
       answer = excluded.answer, created_at = excluded.created_at
-      where k.created_at <= ${cutoff}::timestamptz
+      where excluded.created_at - k.created_at >= ${sql.lit(keptHours)} * interval '1 hour'
     returning integration_id, key`.execute(db);
   const first = new Set(rows.map(orderOf));
   return answers.map((one) => first.has(orderOf(one)));

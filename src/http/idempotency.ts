@@ -9,9 +9,8 @@ import {
   insertAnswers,
   type KeyedAnswer,
   type KeyedRequest,
+  keptHours,
 } from './idempotency.sql.ts';
-
-const keptHours = 24;
 
 /**
  * Thrown inside the transaction of an effect whose key already has an answer: the effect is
@@ -90,7 +89,7 @@ export async function recordAnswer(
   clock: Clock,
   answer: KeyedAnswer,
 ): Promise<void> {
-  const [isFirst] = await insertAnswers(db, [answer], timestamp(clock.now()), answersCutoff(clock));
+  const [isFirst] = await insertAnswers(db, [answer], timestamp(clock.now()));
   if (!isFirst) throw new KeyTaken();
 }
 

@@ -55,6 +55,8 @@ export async function claimDueAlerts(
           .select('id')
           .where('due_at', '<=', now)
           .orderBy('due_at')
+          // On Citus every node has a copy of this table and chooses for itself: they must agree.
+          .orderBy('id')
           .limit(most)
           .forUpdate()
           .skipLocked(),

@@ -1,0 +1,82 @@
+import pg from 'pg';
+
+export const serverUrl = process.env.TEST_DATABASE_URL ?? '';
+if (serverUrl === '') throw new Error('TEST_DATABASE_URL is missing: run the tests with npm test');
+
+// When TEST_DATABASE_URL names a database that coordinates a Citus cluster, the tests run on that
+// cluster: their databases are made on all its nodes, and their tables are distributed.
+
+/** The coordinator first; the server alone where there is no Citus. */
+type Nodes = { urls: string[]; hasCitus: boolean };
+
+let found: Promise<Nodes> | undefined;
+
+export function findNodes(): Promise<Nodes> {
+  found ??= onNode(serverUrl, async (client) => {
+    const { rowCount } = await client.query(`select from pg_extension where extname = 'citus'`);
+    if (rowCount === 0) return { urls: [serverUrl], hasCitus: false };
+    const { rows } = await client.query<{ nodename: string; nodeport: number }>(
+      'select nodename, nodeport from pg_dist_node where groupid <> 0 order by groupid',
+    );
+    const workers = rows.map(({ nodename, nodeport }) => {
+      const worker = new URL(serverUrl);
+      worker.hostname = nodename;
+      worker.port = String(nodeport);
+      return worker.href;
+    });
+    return { urls: [serverUrl, ...workers], hasCitus: true };
+  });
+  return found;
+}
+
+export async function onNode<T>(url: string, work: (client: pg.Client) => Promise<T>): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+export function urlOf(database: string, node = serverUrl): string {
+  const url = new URL(node);
+  url.pathname = `/${database}`;
+  return url.href;
+}
+
+/** Makes a cluster of the databases of one name on all nodes. */
+export async function joinCluster(name: string): Promise<void> {
+  const urls = (await findNodes()).urls.map((node) => urlOf(name, node));
+  for (const url of urls) await onNode(url, (client) => client.query('create extension citus'));
+  const [coordinator = '', ...workers] = urls;
+  await onNode(coordinator, async (client) => {
+    // Few shards are enough to have a merchant's rows on either node, and are made sooner.
+    await client.query(`alter database ${name} set citus.shard_count = 4`);
+    await client.query('select citus_set_coordinator_host($1, $2)', addressOf(coordinator));
+    for (const worker of workers) {
+      await client.query('select citus_add_node($1, $2)', addressOf(worker));
+    }
+    if (workers.length === 0) {
+      await client.query(
+        `select citus_set_node_property($1, $2, 'shouldhaveshards', true)`,
+        addressOf(coordinator),
+      );
+    }
+  });
+}
+
+function addressOf(url: string): [host: string, port: number] {
+  const { hostname, port } = new URL(url);
+  return [hostname, Number(port || 5432)];
+}
+
+/** Whether somebody in a test database waits for a lock, on whichever node. */
+export async function isLockAwaited(pool: pg.Pool): Promise<boolean> {
+  const citus = await pool.query(`select from pg_extension where extname = 'citus'`);
+  const { rowCount } = await pool.query(
+    `select from ${citus.rowCount ? 'citus_stat_activity' : 'pg_stat_activity'}
+     where datname = current_database() and wait_event_type = 'Lock'`,
+  );
+  return rowCount !== 0;
+}
