@@ -1,4 +1,5 @@
 import { type AppDeps, buildApp } from './app.ts';
+import { attemptCommits } from './callbacks/attempt-commits.ts';
 import { type CallbackSenderOptions, createCallbackSender } from './callbacks/send-callback.ts';
 import { checkoutCommits } from './checkouts/create-checkout.ts';
 import type { Config, Role } from './config.ts';
@@ -44,6 +45,7 @@ export async function createDeps(
   const base = { database, clock, random, log };
   const store = await openRateLimitStore(config, base);
   const commitCheckout = checkoutCommits(base);
+  const commits = attemptCommits({ ...base, sealing });
   const sender = createCallbackSender({
     clock,
     allowed: config.callbackAllow,
@@ -62,12 +64,14 @@ export async function createDeps(
     rateLimits: createRateLimits(store),
     callers: createCallers({ ...base, sealing }),
     commitCheckout,
+    ...commits,
     sendCallback: sender.send,
     async close() {
       // Requests whose clients have gone may still be under way: they end before the database.
       await store.close?.();
       await commitCheckout.settled();
       await sender.close();
+      await commits.recordAttempt.settled();
       await database.close();
     },
   };

@@ -58,7 +58,7 @@ export type CallbackAttempt = {
 
 /** The first delivery of a run and its retries (D24). */
 export const mostRunAttempts = 19;
-const retryMinutes = 10;
+export const retryMinutes = 10;
 const mostPostponeMinutes = 60;
 
 /** Longer than an exchange with a receiver may take, with room to record it. */
@@ -106,6 +106,7 @@ export function readRetryAfter(
 
 /** The absolute http or https URL that a receiver's answer sends the shopper to, if any (D26). */
 export function readRedirectUrl(body: Buffer): string | null {
+  if (body.length === 0) return null;
   try {
     const { redirect_url } = JSON.parse(body.toString('utf8'));
     if (typeof redirect_url !== 'string' || redirect_url.length > 2048) return null;

@@ -32,11 +32,13 @@ export async function withDelivery<T>(
   return await withSealing(context, async (connection) => {
     const { pino } = await import('pino');
     const { createCallbackSender } = await import('../callbacks/send-callback.ts');
+    const { attemptCommits } = await import('../callbacks/attempt-commits.ts');
     const { clock, config } = connection;
     const sender = createCallbackSender({ clock, allowed: config.callbackAllow });
     try {
       const log = pino({ level: 'silent' });
-      return await work({ ...connection, log, sendCallback: sender.send });
+      const deps = { ...connection, log };
+      return await work({ ...deps, ...attemptCommits(deps), sendCallback: sender.send });
     } finally {
       await sender.close();
     }
