@@ -22,7 +22,6 @@ import {
   type Received,
   type Receiver,
   type Reply,
-  startReceiver,
 } from './receiver.ts';
 import { until } from './sandbox-process.ts';
 import {
@@ -32,7 +31,6 @@ import {
   runs,
   type Service,
   send,
-  startService,
 } from './service.ts';
 
 // The clock moves only when a test moves it; the deadline is short, so that tests can wait for it.
@@ -900,140 +898,5 @@ describe('a crash leaves a trace and loses nothing', () => {
       tried.map(({ outcome }) => outcome),
       ['failed', 'delivered'],
     );
-  });
-});
-
-describe('many at once', () => {
-  test('three workers deliver what is due, each callback exactly once', async (t) => {
-    const crowd = await startReceiver();
-    const others = await Promise.all(
-      [1, 2].map(() =>
-        startService({
-          clock: paying.clock,
-          env: gatewayEnv(paying.gateway),
-          databaseUrl: service.databaseUrl,
-        }),
-      ),
-    );
-    t.after(async () => {
-      for (const other of others) await other.close();
-      await crowd.close();
-    });
-    const accounts = [paying.account, await createAccount(service), await createAccount(service)];
-    const each = Math.ceil(runs(5_000) / accounts.length);
-    const ids: string[] = [];
-    for (const account of accounts) {
-      const urls = Array.from({ length: each }, () => `${crowd.url}/${randomUUID()}`);
-      ids.push(...(await queueCallbacks(service, account, urls)));
-    }
-    paying.clock.advance({ seconds: 15 });
-    const begun = performance.now();
-    const counts = await Promise.all(
-      [service, ...others].map(({ deps }) => deliverDueCallbacks(deps)),
-    );
-    const seconds = (performance.now() - begun) / 1000;
-    t.diagnostic(`${ids.length} callbacks in ${seconds.toFixed(1)} s, by ${counts.join(', ')}`);
-    assert.equal(crowd.received.length, ids.length);
-    assert.equal(new Set(crowd.received.map(({ path }) => path)).size, ids.length);
-    assert.equal(
-      counts.reduce((sum, count) => sum + count, 0),
-      ids.length,
-    );
-    for (const count of counts) assert.ok(count > 0, 'every worker had its share');
-    const { rows } = await service.deps.database.pool.query(
-      `select status, attempts, count(*) from callbacks where checkout_id = any($1)
-       group by 1, 2`,
-      [ids],
-    );
-    assert.deepEqual(rows, [{ status: 'delivered', attempts: 1, count: ids.length }]);
-  });
-
-  test('a dead destination delays nobody else, and a merchant with much nobody with little', async (t) => {
-    const patient = await startService({
-      clock: paying.clock,
-      env: gatewayEnv(paying.gateway),
-      databaseUrl: service.databaseUrl,
-      callbackSender: { deadlineMilliseconds: 3_000 },
-    });
-    const dead = await startReceiver(() => 'hang');
-    const alive = await startReceiver();
-    t.after(async () => {
-      await patient.close();
-      await dead.close();
-      await alive.close();
-    });
-    const [silent, busy, small] = [
-      await createAccount(service),
-      await createAccount(service),
-      await createAccount(service),
-    ];
-    const fill = (url: string, count: number) => Array.from({ length: count }, () => url);
-    await queueCallbacks(service, silent, fill(`${dead.url}/dead`, 60));
-    await queueCallbacks(service, busy, fill(`${alive.url}/busy`, 200));
-    await queueCallbacks(service, small, fill(`${alive.url}/small`, 10));
-    paying.clock.advance({ seconds: 15 });
-    const stopping = new AbortController();
-    const begun = performance.now();
-    const working = deliverDueCallbacks(patient.deps, stopping.signal);
-    await until('what can be delivered', () => alive.received.length === 210);
-    const seconds = (performance.now() - begun) / 1000;
-    stopping.abort();
-    t.diagnostic(`delivered in ${seconds.toFixed(1)} s beside a dead destination`);
-    assert.ok(seconds < 2.9, 'before a single hanging delivery had come to its end');
-    const order = alive.received.map(({ path }) => path);
-    assert.ok(order.lastIndexOf('/small') < 100, 'the small one had its turn early');
-    await working;
-    assert.ok(dead.received.length <= 16, `${dead.received.length} at one host`);
-    const { rows } = await service.deps.database.pool.query(
-      `select status, count(*) from callbacks where merchant_id = $1 group by 1`,
-      [silent.merchant.id],
-    );
-    assert.deepEqual(rows, [{ status: 'pending', count: 60 }]);
-    // Let it go, so that nothing is left undone.
-    dead.answer = () => ({});
-    paying.clock.advance({ minutes: 10 });
-    await deliverDueCallbacks(patient.deps);
-    const left = await service.deps.database.pool.query(
-      `select 1 from callbacks where merchant_id = $1 and status <> 'delivered'`,
-      [silent.merchant.id],
-    );
-    assert.equal(left.rowCount, 0);
-  });
-
-  test('a host that hangs gets one delivery at a time after it was found out', async (t) => {
-    const patient = await startService({
-      clock: paying.clock,
-      env: gatewayEnv(paying.gateway),
-      databaseUrl: service.databaseUrl,
-      callbackSender: { deadlineMilliseconds: 300 },
-    });
-    let now = 0;
-    const counts: number[] = [];
-    const dead = await startReceiver(async () => {
-      now += 1;
-      counts.push(now);
-      setTimeout(() => {
-        now -= 1;
-      }, 250);
-      return 'hang' as const;
-    });
-    t.after(async () => {
-      await patient.close();
-      await dead.close();
-    });
-    const account = await createAccount(service);
-    await queueCallbacks(service, account, Array(22).fill(`${dead.url}/`));
-    paying.clock.advance({ seconds: 15 });
-    await deliverDueCallbacks(patient.deps);
-    const { rows } = await service.deps.database.pool.query(
-      'select distinct attempts from callbacks where merchant_id = $1',
-      [account.merchant.id],
-    );
-    assert.deepEqual(rows, [{ attempts: 1 }], 'each had its attempt');
-    assert.ok(Math.max(...counts) <= 16);
-    assert.ok(Math.max(...counts.slice(-4)) <= 2, counts.join());
-    dead.answer = () => ({});
-    paying.clock.advance({ minutes: 10 });
-    await deliverDueCallbacks(patient.deps);
   });
 });
