@@ -11,7 +11,7 @@ import { redisRateLimitStore } from './http/rate-limits.redis.ts';
 import { postgresRateLimitStore } from './http/rate-limits.sql.ts';
 import { createRateLimits, memoryRateLimitStore, type RateLimitStore } from './http/rate-limits.ts';
 import { createCallers } from './integrations/callers.ts';
-import { type Clock, systemClock } from './shared/clock.ts';
+import { type Clock, systemClock, within } from './shared/clock.ts';
 import type { Logger } from './shared/logger.ts';
 import { type Random, systemRandom } from './shared/random.ts';
 import { createSealing } from './shared/sealing.ts';
@@ -121,14 +121,4 @@ export async function startProcess(
       await within(deps.clock, 1_000, deps.close());
     },
   };
-}
-
-/** Waits for the work, but no longer than that. */
-async function within(clock: Clock, milliseconds: number, work: Promise<unknown>): Promise<void> {
-  const done = new AbortController();
-  try {
-    await Promise.race([work, clock.sleep(milliseconds, done.signal)]);
-  } finally {
-    done.abort();
-  }
 }

@@ -11,6 +11,7 @@ import { newLease } from '../src/database/due-work.sql.ts';
 import { revokeIntegration } from '../src/integrations/revoke-integration.ts';
 import { rotateCredential } from '../src/integrations/rotate-credential.ts';
 import { OperatorError } from '../src/operators/operate.ts';
+import type { Clock } from '../src/shared/clock.ts';
 import { startWorker } from '../src/worker.ts';
 import { alertsOf, queueCallbacks, readCallback } from './callbacks.ts';
 import { commandLine, type Tranche } from './cli.ts';
@@ -111,6 +112,30 @@ describe('the first delivery is made while the shopper waits', () => {
     const page = await cancelling;
     assert.deepEqual([page.status, page.return_url], ['cancelled', 'https://shop.example/held']);
     assert.equal(received().length, 1);
+  });
+
+  test('nobody waits for longer than the deadline, whatever hangs', async () => {
+    const [id = ''] = await queueCallbacks(service, paying.account, [place(() => ({})).url]);
+    const waits: number[] = [];
+    const clock: Clock = {
+      ...paying.clock,
+      sleep: async (milliseconds) => void waits.push(milliseconds),
+    };
+    const recordAttempt = Object.assign(() => new Promise<never>(() => {}), {
+      settled: async () => {},
+    });
+    const hanging = { ...service.deps, clock, recordAttempt };
+    await deliverFirst(hanging, paying.account.merchant, id);
+    await until('its attempt', async () => (await readCallback(service, id)).tried.length === 1);
+    assert.deepEqual(waits, [10_000]);
+    // A page that asks is told to wait no longer either, and goes the usual way.
+    const shopper = paying.open(id);
+    assert.deepEqual((await shopper.state()).status, 'paying');
+    paying.clock.advance({ seconds: 10 });
+    const { status, return_url } = await shopper.state();
+    assert.deepEqual([status, return_url], ['cancelled', 'https://shop.example/cart']);
+    paying.clock.advance({ minutes: 10 });
+    await deliverDueCallbacks(service.deps);
   });
 
   const longest = `https://shop.example/${'x'.repeat(2048 - 'https://shop.example/'.length)}`;

@@ -143,6 +143,24 @@ export async function claimFirst(
   return row ?? null;
 }
 
+/** Makes a callback due that nobody has tried to deliver or is about to. */
+export async function moveFirstDue(
+  db: Handle,
+  merchant_id: string,
+  checkout_id: string,
+  due_at: Timestamp,
+): Promise<void> {
+  await db
+    .updateTable('callbacks')
+    .set({ due_at })
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('attempts', '=', 0)
+    .where('lease', 'is', null)
+    .where('due_at', '>', due_at)
+    .execute();
+}
+
 /** Begins a new run, unless somebody is delivering right now. */
 export async function moveRetriggered(
   db: Handle,

@@ -61,6 +61,9 @@ export const mostRunAttempts = 19;
 export const retryMinutes = 10;
 const mostPostponeMinutes = 60;
 
+/** One deadline for the whole exchange, the answer's body included (D25). Nobody waits longer. */
+export const deadlineSeconds = 10;
+
 /** Longer than an exchange with a receiver may take, with room to record it. */
 export const leaseSeconds = 15;
 

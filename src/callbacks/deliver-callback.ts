@@ -1,15 +1,16 @@
 import type { Database } from '../database/database.ts';
 import { claimDue, newLease } from '../database/due-work.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
-import { type Clock, timestamp } from '../shared/clock.ts';
+import { type Clock, timestamp, within } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
 import type { Sealing } from '../shared/sealing.ts';
 import { type AttemptCommits, exhaustUnknown } from './attempt-commits.ts';
-import { claimFirst, dueCallbacks, moveUnknownCounted } from './callback.sql.ts';
+import { claimFirst, dueCallbacks, moveFirstDue, moveUnknownCounted } from './callback.sql.ts';
 import {
   type Callback,
   type CallbackTrigger,
+  deadlineSeconds,
   leaseSeconds,
   mostRunAttempts,
   retryMinutes,
@@ -65,20 +66,40 @@ const nothing: Exchange = {
 };
 
 /**
- * The first delivery, made while the shopper waits (or for one who left) by whoever ended the
- * checkout. Never throws: what is not delivered now is delivered later.
+ * The first delivery, by the process that ended the checkout, for a shopper who waits: for its
+ * answer, but no longer than the deadline, whatever else is slow. Never throws: what is not
+ * delivered now is delivered later.
  */
 export async function deliverFirst(
   deps: DeliveryDeps,
   merchant: Merchant,
   checkout_id: string,
 ): Promise<void> {
-  try {
+  const deliver = async () => {
     const { db } = deps.database;
     const callback = await claimFirst(db, merchant.id, checkout_id, newLease(deps, leaseSeconds));
     if (callback) await deliverCallback(deps, callback, 'first');
-  } catch (error) {
+  };
+  const delivery = deliver().catch((error) => {
     deps.log.error({ err: error, checkout_id }, 'a first delivery was not recorded');
+  });
+  await within(deps.clock, deadlineSeconds * 1000, delivery);
+}
+
+/**
+ * Leaves the first delivery to whoever delivers what is due, without delay: for a checkout that
+ * was ended by no request. A receiver that hangs then takes no place but its own. Never throws.
+ */
+export async function leaveFirst(
+  deps: DeliveryDeps,
+  merchant: Merchant,
+  checkout_id: string,
+): Promise<void> {
+  const now = timestamp(merchantNow(deps.clock, merchant));
+  try {
+    await moveFirstDue(deps.database.db, merchant.id, checkout_id, now);
+  } catch (error) {
+    deps.log.warn({ err: error, checkout_id }, 'a first delivery is made a little later');
   }
 }
 

@@ -1,11 +1,12 @@
 import { subscribe } from 'node:diagnostics_channel';
-import { type LookupAddress, lookup } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { promisify } from 'node:util';
 import { Agent, buildConnector, type Dispatcher, errors } from 'undici';
 import type { Clock } from '../shared/clock.ts';
+import { deadlineSeconds } from './callback.ts';
 import { type AllowedRange, explainBadNotifyUrl, isReachable } from './destination.ts';
+import { createResolve, type Resolve } from './resolve-name.ts';
 
 /**
  * What became of one exchange with a receiver. `reason` says why it does not count as delivered.
@@ -32,8 +33,6 @@ export type SendCallback = (message: {
   body: Buffer;
 }) => Promise<Exchange>;
 
-export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
-
 export type CallbackSenderOptions = {
   resolve?: Resolve;
   /** Certificates to trust instead of the system's: for tests with an authority of their own. */
@@ -42,13 +41,8 @@ export type CallbackSenderOptions = {
   deadlineMilliseconds?: number;
 };
 
-/** One deadline for the whole exchange, the answer's body included (D25). */
-const wholeMilliseconds = 10_000;
 const mostBodyBytes = 64 * 1024;
 const mostHeaderBytes = 16 * 1024;
-
-const resolveName: Resolve = async (hostname) =>
-  await promisify(lookup)(hostname, { all: true, verbatim: true });
 
 class Blocked extends Error {}
 class Unresolved extends Error {}
@@ -82,8 +76,8 @@ subscribe('undici:client:sendHeaders', (message) => {
 export function createCallbackSender(
   deps: { clock: Clock; allowed: AllowedRange[] } & CallbackSenderOptions,
 ): { send: SendCallback; close(): Promise<void> } {
-  const resolve = deps.resolve ?? resolveName;
-  const deadlineMilliseconds = deps.deadlineMilliseconds ?? wholeMilliseconds;
+  const resolve = deps.resolve ?? createResolve();
+  const deadlineMilliseconds = deps.deadlineMilliseconds ?? deadlineSeconds * 1000;
 
   const stopwatch = () => {
     const start = deps.clock.monotonic();
