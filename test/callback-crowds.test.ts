@@ -163,3 +163,32 @@ test('a host that hangs gets one delivery at a time after it was found out', asy
   assert.ok(Math.max(...counts) <= 16);
   assert.ok(Math.max(...counts.slice(-4)) <= 2, counts.join());
 });
+
+test('so many are under way at once and no more, however many destinations there are', async (t) => {
+  let now = 0;
+  let most = 0;
+  const receivers = await Promise.all(
+    Array.from({ length: 20 }, () =>
+      startReceiver(async () => {
+        now += 1;
+        most = Math.max(most, now);
+        await new Promise((resolve) => setTimeout(resolve, 700));
+        now -= 1;
+        return {};
+      }),
+    ),
+  );
+  t.after(async () => {
+    for (const receiver of receivers) await receiver.close();
+  });
+  const accounts = await Promise.all(receivers.map(() => createAccount(service)));
+  for (const [index, account] of accounts.entries()) {
+    await queueCallbacks(service, account, fill(receivers[index]?.url ?? '', 20));
+  }
+  clock.advance({ seconds: 15 });
+  await deliverDueCallbacks(service.deps);
+  const merchant_ids = accounts.map(({ merchant }) => merchant.id);
+  assert.deepEqual(await countByStatus(merchant_ids), { 'delivered after 1': 400 });
+  t.diagnostic(`${most} at once`);
+  assert.ok(most <= 256, `${most} at once`);
+});

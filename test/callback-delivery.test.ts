@@ -795,6 +795,26 @@ describe('every attempt is kept', () => {
     for (const secret of [signing_key, client_secret]) assert.ok(!kept.includes(secret));
   });
 
+  test('before the receiver hears anything, and closed once it has answered', async () => {
+    let id = '';
+    const { promise, resolve } = Promise.withResolvers<CallbackAttempt[]>();
+    const { url } = place(async () => {
+      resolve((await readCallback(service, id)).tried);
+      return {};
+    });
+    const shopper = await paying.shopper({ notify_url: url });
+    id = shopper.id;
+    await shopper.cancel();
+    const during = await promise;
+    assert.deepEqual(
+      during.map(({ outcome, finished_at }) => [outcome, finished_at]),
+      [['unknown', null]],
+    );
+    const [after] = (await readCallback(service, id)).tried;
+    assert.deepEqual([after?.id, after?.outcome], [during[0]?.id, 'delivered']);
+    assert.deepEqual(after?.request_headers, during[0]?.request_headers);
+  });
+
   test('of a long answer the first 64 KiB, of a strange one every byte', async () => {
     const long = await cancelled(place(() => ({ body: 'x'.repeat(70_000) })).url);
     assert.equal((await long.read()).tried[0]?.response_body?.length, 65_536);
@@ -840,6 +860,27 @@ describe('a crash leaves a trace and loses nothing', () => {
       [
         ['unknown', true, 'first'],
         ['delivered', false, 'retry'],
+      ],
+    );
+  });
+
+  test('between sending and recording, and then an operator asks: delivered at once, as the second attempt', async () => {
+    const { url, received } = place(() => ({}));
+    const [id = ''] = await queueCallbacks(service, paying.account, [url]);
+    const sent = Promise.withResolvers<void>();
+    void deliverFirst(dying(sent.resolve), paying.account.merchant, id);
+    await sent.promise;
+    const callback = await readCallback(service, id);
+    await assert.rejects(retriggerCallback(service.deps, 'nomsa', callback.id), OperatorError);
+    paying.clock.advance({ seconds: 15 });
+    await retriggerCallback(service.deps, 'nomsa', callback.id);
+    const { tried, status, attempts } = await readCallback(service, id);
+    assert.deepEqual([status, attempts, received().length], ['delivered', 2, 1]);
+    assert.deepEqual(
+      tried.map(({ outcome, trigger, run }) => [outcome, trigger, run]),
+      [
+        ['unknown', 'first', 1],
+        ['delivered', 'operator', 2],
       ],
     );
   });
