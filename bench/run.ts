@@ -1,3 +1,4 @@
+import { benchCallbacks, benchClaims } from './callbacks.ts';
 import { benchCollect } from './collect.ts';
 import { benchCreate } from './create.ts';
 import { benchLedger } from './ledger.ts';
@@ -5,7 +6,7 @@ import { benchLists } from './lists.ts';
 import { benchStart } from './start.ts';
 
 // npm run bench                everything, about half an hour
-// npm run bench -- create      one part: create, lists, ledger, collect or start
+// npm run bench -- create      one part: create, lists, callbacks, ledger, collect or start
 // npm run bench -- --quick     shorter rounds, fewer rows
 //
 // Machines are shared and noisy: what counts is the ratio of two things measured in turns in one
@@ -91,6 +92,21 @@ if (wanted('collect')) {
   const more = memory.last - memory.first;
   const megabytes = `${memory.last.toFixed(0)} MB, ${more.toFixed(0)} MB more`;
   row('collect, memory after the last round', megabytes, '< 30 MB more', more < 30);
+}
+if (wanted('callbacks')) {
+  const count = quick ? 4_000 : 10_000;
+  const result = await benchCallbacks({ count, rounds: quick ? 1 : 5 }, progress);
+  const speed = result.delivered / result.bare;
+  const counts = `${Math.round(result.delivered)}/s of ${Math.round(result.bare)}/s bare`;
+  row('callbacks delivered', `${ratio(speed)}  ${counts}`, '≥ 0.50 ×', speed >= 0.5);
+  const seconds = (value: number) => `${value.toFixed(2)} s`;
+  const cpu = `${seconds(result.cpu)} and ${seconds(result.databaseCpu)} of the database`;
+  row('callbacks, CPU for 1000', `${cpu}, ${seconds(result.bareCpu)} bare`, '', true);
+  row('callbacks, not delivered', String(result.failures), '0', result.failures === 0);
+  const delivered = quick ? 100_000 : 1_000_000;
+  const claims = await benchClaims({ delivered, rounds: quick ? 50 : 200 }, progress);
+  const growth = claims.many / claims.few;
+  row(`callbacks, claim beside ${delivered} delivered`, ratio(growth), '≤ 1.30 ×', growth <= 1.3);
 }
 if (wanted('start')) {
   const seconds = await benchStart({ rounds: quick ? 1 : 5, port }, progress);

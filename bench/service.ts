@@ -20,13 +20,13 @@ import { createMerchant } from '../src/merchants/create-merchant.ts';
 import type { Merchant } from '../src/merchants/merchant.ts';
 import { timestamp } from '../src/shared/clock.ts';
 
-const log = pino({ level: 'warn' });
+const log = pino({ level: 'error' });
 const masterKey = Buffer.alloc(32, 1).toString('base64');
 
 export type Account = IssuedCredentials & { merchant: Merchant };
 
 /** A PostgreSQL of the bench's own, with the settings of the embedded one: fsync is on. */
-export async function startDatabase(): Promise<{
+export async function startDatabase(maxConnections = 2): Promise<{
   server: EmbeddedPostgres;
   deps: Deps;
   stop(): Promise<void>;
@@ -44,7 +44,7 @@ export async function startDatabase(): Promise<{
       gateway: { environment: 'sandbox', secretKey: 'sk_test_bench', publicKey: 'pk_test_bench' },
     },
     log,
-    { maxConnections: 2 },
+    { maxConnections },
   );
   await migrate(deps.database, deps);
   await claimInstallation(deps.database.db, 'sandbox', timestamp(deps.clock.now()));

@@ -1,4 +1,5 @@
 import { type AppDeps, buildApp } from './app.ts';
+import { attemptCommits } from './callbacks/attempt-commits.ts';
 import { type CallbackSenderOptions, createCallbackSender } from './callbacks/send-callback.ts';
 import { checkoutCommits } from './checkouts/create-checkout.ts';
 import type { Config, Role } from './config.ts';
@@ -10,7 +11,7 @@ import { redisRateLimitStore } from './http/rate-limits.redis.ts';
 import { postgresRateLimitStore } from './http/rate-limits.sql.ts';
 import { createRateLimits, memoryRateLimitStore, type RateLimitStore } from './http/rate-limits.ts';
 import { createCallers } from './integrations/callers.ts';
-import { type Clock, systemClock } from './shared/clock.ts';
+import { type Clock, systemClock, within } from './shared/clock.ts';
 import type { Logger } from './shared/logger.ts';
 import { type Random, systemRandom } from './shared/random.ts';
 import { createSealing } from './shared/sealing.ts';
@@ -44,6 +45,7 @@ export async function createDeps(
   const base = { database, clock, random, log };
   const store = await openRateLimitStore(config, base);
   const commitCheckout = checkoutCommits(base);
+  const commits = attemptCommits({ ...base, sealing });
   const sender = createCallbackSender({
     clock,
     allowed: config.callbackAllow,
@@ -63,12 +65,14 @@ export async function createDeps(
     rateLimits: createRateLimits(store),
     callers: createCallers({ ...base, sealing }),
     commitCheckout,
+    ...commits,
     sendCallback: sender.send,
     async close() {
       // Requests whose clients have gone may still be under way: they end before the database.
       await store.close?.();
       await commitCheckout.settled();
       await sender.close();
+      await commits.recordAttempt.settled();
       await database.close();
     },
   };
@@ -118,14 +122,4 @@ export async function startProcess(
       await within(deps.clock, 1_000, deps.close());
     },
   };
-}
-
-/** Waits for the work, but no longer than that. */
-async function within(clock: Clock, milliseconds: number, work: Promise<unknown>): Promise<void> {
-  const done = new AbortController();
-  try {
-    await Promise.race([work, clock.sleep(milliseconds, done.signal)]);
-  } finally {
-    done.abort();
-  }
 }

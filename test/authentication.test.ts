@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { insertClientSecret, moveClientSecretsExpiry } from '../src/integrations/credential.sql.ts';
+import { insertClientSecret, moveExpiry } from '../src/integrations/credential.sql.ts';
 import { moveRevoked } from '../src/integrations/integration.sql.ts';
 import { hashClientSecret } from '../src/integrations/integration.ts';
 import { timestamp } from '../src/shared/clock.ts';
@@ -167,7 +167,7 @@ test('during a rotation both client secrets are valid, after it the new one alon
   const caller = await createAccount(service);
   const client_secret = randomSecret('sandbox');
   const ends = clock.now().add({ hours: 24 });
-  await moveClientSecretsExpiry(db, caller.id, timestamp(ends));
+  await moveExpiry(db, 'client_secrets', caller.id, timestamp(ends));
   await insertClientSecret(db, {
     secret_hash: hashClientSecret(client_secret),
     integration_id: caller.id,

@@ -11,6 +11,7 @@ import { newLease } from '../src/database/due-work.sql.ts';
 import { revokeIntegration } from '../src/integrations/revoke-integration.ts';
 import { rotateCredential } from '../src/integrations/rotate-credential.ts';
 import { OperatorError } from '../src/operators/operate.ts';
+import type { Clock } from '../src/shared/clock.ts';
 import { startWorker } from '../src/worker.ts';
 import { alertsOf, queueCallbacks, readCallback } from './callbacks.ts';
 import { commandLine, type Tranche } from './cli.ts';
@@ -22,7 +23,6 @@ import {
   type Received,
   type Receiver,
   type Reply,
-  startReceiver,
 } from './receiver.ts';
 import { until } from './sandbox-process.ts';
 import {
@@ -32,7 +32,6 @@ import {
   runs,
   type Service,
   send,
-  startService,
 } from './service.ts';
 
 // The clock moves only when a test moves it; the deadline is short, so that tests can wait for it.
@@ -113,6 +112,30 @@ describe('the first delivery is made while the shopper waits', () => {
     const page = await cancelling;
     assert.deepEqual([page.status, page.return_url], ['cancelled', 'https://shop.example/held']);
     assert.equal(received().length, 1);
+  });
+
+  test('nobody waits for longer than the deadline, whatever hangs', async () => {
+    const [id = ''] = await queueCallbacks(service, paying.account, [place(() => ({})).url]);
+    const waits: number[] = [];
+    const clock: Clock = {
+      ...paying.clock,
+      sleep: async (milliseconds) => void waits.push(milliseconds),
+    };
+    const recordAttempt = Object.assign(() => new Promise<never>(() => {}), {
+      settled: async () => {},
+    });
+    const hanging = { ...service.deps, clock, recordAttempt };
+    await deliverFirst(hanging, paying.account.merchant, id);
+    await until('its attempt', async () => (await readCallback(service, id)).tried.length === 1);
+    assert.deepEqual(waits, [10_000]);
+    // A page that asks is told to wait no longer either, and goes the usual way.
+    const shopper = paying.open(id);
+    assert.deepEqual((await shopper.state()).status, 'paying');
+    paying.clock.advance({ seconds: 10 });
+    const { status, return_url } = await shopper.state();
+    assert.deepEqual([status, return_url], ['cancelled', 'https://shop.example/cart']);
+    paying.clock.advance({ minutes: 10 });
+    await deliverDueCallbacks(service.deps);
   });
 
   const longest = `https://shop.example/${'x'.repeat(2048 - 'https://shop.example/'.length)}`;
@@ -772,6 +795,26 @@ describe('every attempt is kept', () => {
     for (const secret of [signing_key, client_secret]) assert.ok(!kept.includes(secret));
   });
 
+  test('before the receiver hears anything, and closed once it has answered', async () => {
+    let id = '';
+    const { promise, resolve } = Promise.withResolvers<CallbackAttempt[]>();
+    const { url } = place(async () => {
+      resolve((await readCallback(service, id)).tried);
+      return {};
+    });
+    const shopper = await paying.shopper({ notify_url: url });
+    id = shopper.id;
+    await shopper.cancel();
+    const during = await promise;
+    assert.deepEqual(
+      during.map(({ outcome, finished_at }) => [outcome, finished_at]),
+      [['unknown', null]],
+    );
+    const [after] = (await readCallback(service, id)).tried;
+    assert.deepEqual([after?.id, after?.outcome], [during[0]?.id, 'delivered']);
+    assert.deepEqual(after?.request_headers, during[0]?.request_headers);
+  });
+
   test('of a long answer the first 64 KiB, of a strange one every byte', async () => {
     const long = await cancelled(place(() => ({ body: 'x'.repeat(70_000) })).url);
     assert.equal((await long.read()).tried[0]?.response_body?.length, 65_536);
@@ -821,12 +864,33 @@ describe('a crash leaves a trace and loses nothing', () => {
     );
   });
 
+  test('between sending and recording, and then an operator asks: delivered at once, as the second attempt', async () => {
+    const { url, received } = place(() => ({}));
+    const [id = ''] = await queueCallbacks(service, paying.account, [url]);
+    const sent = Promise.withResolvers<void>();
+    void deliverFirst(dying(sent.resolve), paying.account.merchant, id);
+    await sent.promise;
+    const callback = await readCallback(service, id);
+    await assert.rejects(retriggerCallback(service.deps, 'nomsa', callback.id), OperatorError);
+    paying.clock.advance({ seconds: 15 });
+    await retriggerCallback(service.deps, 'nomsa', callback.id);
+    const { tried, status, attempts } = await readCallback(service, id);
+    assert.deepEqual([status, attempts, received().length], ['delivered', 2, 1]);
+    assert.deepEqual(
+      tried.map(({ outcome, trigger, run }) => [outcome, trigger, run]),
+      [
+        ['unknown', 'first', 1],
+        ['delivered', 'operator', 2],
+      ],
+    );
+  });
+
   test('between claiming and sending: somebody else delivers as soon as the lease has ended', async () => {
     const { url, received } = place(() => ({}));
     const [id = ''] = await queueCallbacks(service, paying.account, [url]);
     paying.clock.advance({ seconds: 15 });
     const { merchant } = paying.account;
-    assert.equal((await claimCallbacks(service.deps, merchant, { except: [] }, 8)).length, 1);
+    assert.equal((await claimCallbacks(service.deps, merchant, 8)).length, 1);
     paying.clock.advance({ milliseconds: 14_999 });
     await deliverDueCallbacks(service.deps);
     assert.equal(received().length, 0);
@@ -879,7 +943,7 @@ describe('a crash leaves a trace and loses nothing', () => {
     const answer = Promise.withResolvers<Awaited<ReturnType<typeof service.deps.sendCallback>>>();
     const slow = { ...service.deps, sendCallback: () => answer.promise };
     const late = deliverFirst(slow, paying.account.merchant, id);
-    await until('its attempt', async () => (await readCallback(service, id)).attempts === 1);
+    await until('its attempt', async () => (await readCallback(service, id)).tried.length === 1);
     paying.clock.advance({ minutes: 10 });
     await deliverDueCallbacks(service.deps);
     answer.resolve({
@@ -900,140 +964,5 @@ describe('a crash leaves a trace and loses nothing', () => {
       tried.map(({ outcome }) => outcome),
       ['failed', 'delivered'],
     );
-  });
-});
-
-describe('many at once', () => {
-  test('three workers deliver what is due, each callback exactly once', async (t) => {
-    const crowd = await startReceiver();
-    const others = await Promise.all(
-      [1, 2].map(() =>
-        startService({
-          clock: paying.clock,
-          env: gatewayEnv(paying.gateway),
-          databaseUrl: service.databaseUrl,
-        }),
-      ),
-    );
-    t.after(async () => {
-      for (const other of others) await other.close();
-      await crowd.close();
-    });
-    const accounts = [paying.account, await createAccount(service), await createAccount(service)];
-    const each = Math.ceil(runs(5_000) / accounts.length);
-    const ids: string[] = [];
-    for (const account of accounts) {
-      const urls = Array.from({ length: each }, () => `${crowd.url}/${randomUUID()}`);
-      ids.push(...(await queueCallbacks(service, account, urls)));
-    }
-    paying.clock.advance({ seconds: 15 });
-    const begun = performance.now();
-    const counts = await Promise.all(
-      [service, ...others].map(({ deps }) => deliverDueCallbacks(deps)),
-    );
-    const seconds = (performance.now() - begun) / 1000;
-    t.diagnostic(`${ids.length} callbacks in ${seconds.toFixed(1)} s, by ${counts.join(', ')}`);
-    assert.equal(crowd.received.length, ids.length);
-    assert.equal(new Set(crowd.received.map(({ path }) => path)).size, ids.length);
-    assert.equal(
-      counts.reduce((sum, count) => sum + count, 0),
-      ids.length,
-    );
-    for (const count of counts) assert.ok(count > 0, 'every worker had its share');
-    const { rows } = await service.deps.database.pool.query(
-      `select status, attempts, count(*) from callbacks where checkout_id = any($1)
-       group by 1, 2`,
-      [ids],
-    );
-    assert.deepEqual(rows, [{ status: 'delivered', attempts: 1, count: ids.length }]);
-  });
-
-  test('a dead destination delays nobody else, and a merchant with much nobody with little', async (t) => {
-    const patient = await startService({
-      clock: paying.clock,
-      env: gatewayEnv(paying.gateway),
-      databaseUrl: service.databaseUrl,
-      callbackSender: { deadlineMilliseconds: 3_000 },
-    });
-    const dead = await startReceiver(() => 'hang');
-    const alive = await startReceiver();
-    t.after(async () => {
-      await patient.close();
-      await dead.close();
-      await alive.close();
-    });
-    const [silent, busy, small] = [
-      await createAccount(service),
-      await createAccount(service),
-      await createAccount(service),
-    ];
-    const fill = (url: string, count: number) => Array.from({ length: count }, () => url);
-    await queueCallbacks(service, silent, fill(`${dead.url}/dead`, 60));
-    await queueCallbacks(service, busy, fill(`${alive.url}/busy`, 200));
-    await queueCallbacks(service, small, fill(`${alive.url}/small`, 10));
-    paying.clock.advance({ seconds: 15 });
-    const stopping = new AbortController();
-    const begun = performance.now();
-    const working = deliverDueCallbacks(patient.deps, stopping.signal);
-    await until('what can be delivered', () => alive.received.length === 210);
-    const seconds = (performance.now() - begun) / 1000;
-    stopping.abort();
-    t.diagnostic(`delivered in ${seconds.toFixed(1)} s beside a dead destination`);
-    assert.ok(seconds < 2.9, 'before a single hanging delivery had come to its end');
-    const order = alive.received.map(({ path }) => path);
-    assert.ok(order.lastIndexOf('/small') < 100, 'the small one had its turn early');
-    await working;
-    assert.ok(dead.received.length <= 16, `${dead.received.length} at one host`);
-    const { rows } = await service.deps.database.pool.query(
-      `select status, count(*) from callbacks where merchant_id = $1 group by 1`,
-      [silent.merchant.id],
-    );
-    assert.deepEqual(rows, [{ status: 'pending', count: 60 }]);
-    // Let it go, so that nothing is left undone.
-    dead.answer = () => ({});
-    paying.clock.advance({ minutes: 10 });
-    await deliverDueCallbacks(patient.deps);
-    const left = await service.deps.database.pool.query(
-      `select 1 from callbacks where merchant_id = $1 and status <> 'delivered'`,
-      [silent.merchant.id],
-    );
-    assert.equal(left.rowCount, 0);
-  });
-
-  test('a host that hangs gets one delivery at a time after it was found out', async (t) => {
-    const patient = await startService({
-      clock: paying.clock,
-      env: gatewayEnv(paying.gateway),
-      databaseUrl: service.databaseUrl,
-      callbackSender: { deadlineMilliseconds: 300 },
-    });
-    let now = 0;
-    const counts: number[] = [];
-    const dead = await startReceiver(async () => {
-      now += 1;
-      counts.push(now);
-      setTimeout(() => {
-        now -= 1;
-      }, 250);
-      return 'hang' as const;
-    });
-    t.after(async () => {
-      await patient.close();
-      await dead.close();
-    });
-    const account = await createAccount(service);
-    await queueCallbacks(service, account, Array(22).fill(`${dead.url}/`));
-    paying.clock.advance({ seconds: 15 });
-    await deliverDueCallbacks(patient.deps);
-    const { rows } = await service.deps.database.pool.query(
-      'select distinct attempts from callbacks where merchant_id = $1',
-      [account.merchant.id],
-    );
-    assert.deepEqual(rows, [{ attempts: 1 }], 'each had its attempt');
-    assert.ok(Math.max(...counts) <= 16);
-    assert.ok(Math.max(...counts.slice(-4)) <= 2, counts.join());
-    dead.answer = () => ({});
-    paying.clock.advance({ minutes: 10 });
-    await deliverDueCallbacks(patient.deps);
   });
 });

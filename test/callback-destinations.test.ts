@@ -8,10 +8,10 @@ import tls from 'node:tls';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import { isReachable, parseAllowedRanges } from '../src/callbacks/destination.ts';
+import type { Resolve } from '../src/callbacks/resolve-name.ts';
 import {
   type CallbackSenderOptions,
   createCallbackSender,
-  type Resolve,
 } from '../src/callbacks/send-callback.ts';
 import { systemClock } from '../src/shared/clock.ts';
 import { createAuthority, expired, notYetValid, selfSigned } from './certificates.ts';

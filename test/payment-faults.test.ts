@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
+import { deliverDueCallbacks } from '../src/callbacks/deliver-due-callbacks.ts';
 import { recoverAttempts } from '../src/payments/recover-attempts.ts';
 import { faultKinds } from '../test-gateway/faults.ts';
+import { readCallback } from './callbacks.ts';
 import {
   assertSound,
   challengeCard,
@@ -10,6 +12,8 @@ import {
   startPaying,
   visa,
 } from './payments.ts';
+import { startReceiver } from './receiver.ts';
+import { until } from './sandbox-process.ts';
 import { startService } from './service.ts';
 
 let paying: Paying;
@@ -208,8 +212,49 @@ test('a process with another address or master key takes over what one before it
     await paying.clearFaults();
     paying.clock.advance({ seconds: 6 });
     while ((await recoverAttempts(other.deps)) > 0);
+    await deliverDueCallbacks(other.deps);
     assert.equal((await shopper.state()).status, status, `${card} ${fault}`);
     assert.equal((await shopper.books()).payment_intents.length, 1);
   }
   await other.close();
+});
+
+test('an outcome that nobody waited for is told by whoever delivers: a receiver that hangs keeps no other from its outcome', async () => {
+  const told = Promise.withResolvers<void>();
+  const answer = Promise.withResolvers<{ body: string }>();
+  const hanging = await startReceiver(() => {
+    told.resolve();
+    return answer.promise;
+  });
+  const { deps } = paying.service;
+  const [first, second] = [
+    await paying.shopper({ notify_url: `${hanging.url}/` }),
+    await paying.shopper(),
+  ];
+  for (const shopper of [first, second]) {
+    await strike('authorise', 'drop_after');
+    assert.equal((await shopper.pay(1)).status, 'paying');
+    await paying.clearFaults();
+  }
+  paying.clock.advance({ seconds: 6 });
+  // Nothing is told here, so nobody can hold it up.
+  while ((await recoverAttempts(deps)) > 0);
+  for (const shopper of [first, second]) {
+    assert.equal((await shopper.attempts())[0]?.status, 'authorised');
+    assert.equal((await shopper.state()).status, 'paying', 'the merchant is about to be told');
+  }
+  const delivering = deliverDueCallbacks(deps);
+  await told.promise;
+  await until('the other', async () => (await second.state()).status === 'successful');
+  // The shopper of the first is still there, and is steered.
+  answer.resolve({ body: '{"redirect_url":"https://shop.example/found"}' });
+  await delivering;
+  const page = await first.state();
+  assert.deepEqual([page.status, page.return_url], ['successful', 'https://shop.example/found']);
+  const { tried } = await readCallback(paying.service, first.id);
+  assert.deepEqual(
+    tried.map(({ trigger, number }) => [trigger, number]),
+    [['first', 1]],
+  );
+  await hanging.close();
 });

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHash, createHmac, randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { sealingContext } from '../src/integrations/callers.ts';
-import { insertSigningKey, moveSigningKeysExpiry } from '../src/integrations/credential.sql.ts';
+import { insertSigningKey, moveExpiry } from '../src/integrations/credential.sql.ts';
 import { moveSigningRequired } from '../src/integrations/integration.sql.ts';
 import { timestamp } from '../src/shared/clock.ts';
 import { isLockAwaited } from './database-server.ts';
@@ -529,7 +529,7 @@ test('during a rotation either signing key signs, the newest is shown, and its f
   const newKey = `sig_sandbox_${'n'.repeat(43)}`;
   const id = randomUUID();
   const ends = clock.now().add({ hours: 24 });
-  await moveSigningKeysExpiry(db, caller.id, timestamp(ends));
+  await moveExpiry(db, 'signing_keys', caller.id, timestamp(ends));
   clock.advance({ milliseconds: 1 });
   await insertSigningKey(db, {
     id,

@@ -1,7 +1,7 @@
-import { sql, type Updateable } from 'kysely';
+import { sql } from 'kysely';
+import type pg from 'pg';
 import type { Handle } from '../database/database.ts';
-import { type DueWork, isFree, type Lease } from '../database/due-work.sql.ts';
-import type { Tables } from '../database/tables.ts';
+import { type DueWork, dueRows, isFree, type Lease } from '../database/due-work.sql.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Callback, CallbackAttempt, CallbackStatus } from './callback.ts';
 
@@ -90,19 +90,39 @@ export async function listCallbackAttempts(db: Handle, key: Key): Promise<Callba
     .execute();
 }
 
-/** Destinations: all but some, or some and no others. */
-export type Hosts = { except: string[] } | { only: string[] };
-
-/** Callbacks to deliver to some destinations. */
-export const dueCallbacks = (hosts: Hosts = { except: [] }): DueWork<'callbacks'> => ({
+/** Callbacks to deliver, to anybody or to one host. */
+export const dueCallbacks = (host?: string): DueWork<'callbacks'> => ({
   table: 'callbacks',
   key: ['id'],
   due: 'due_at',
-  where:
-    'only' in hosts
-      ? sql`host = any(${hosts.only}::text[])`
-      : sql`not (host = any(${hosts.except}::text[]))`,
+  ...(host !== undefined && { where: sql`host = ${host}` }),
 });
+
+/** A host that a merchant has callbacks due for, and how many. */
+export type DueDestination = { merchant_id: string; host: string; count: number };
+
+/**
+ * Destinations with something due: first one of every merchant, the longest overdue first, then a
+ * second one of every merchant that has two; not many of one merchant.
+ */
+export async function listDueDestinations(
+  db: Handle,
+  now: Timestamp,
+  most: { ofOne: number; inAll: number },
+): Promise<DueDestination[]> {
+  const { rows } = await sql<DueDestination>`
+    select merchant_id, host, count
+    from (
+      select merchant_id, host, count(*) as count, min(due_at) as due_at,
+        row_number() over (partition by merchant_id order by min(due_at)) as place
+      from ${dueRows(dueCallbacks(), now)} due
+      group by merchant_id, host
+    ) destinations
+    where place <= ${most.ofOne}
+    order by place, due_at
+    limit ${most.inAll}`.execute(db);
+  return rows;
+}
 
 /** Takes a callback in hand that nobody has tried to deliver yet. */
 export async function claimFirst(
@@ -123,50 +143,50 @@ export async function claimFirst(
   return row ?? null;
 }
 
-/** Under its lease only: whoever lost the lease has nothing to say any more. */
-export async function moveLeased(
+/** Makes a callback due that nobody has tried to deliver or is about to. */
+export async function moveFirstDue(
   db: Handle,
-  callback: Key & { lease: string | null },
-  to: Updateable<Tables['callbacks']>,
-): Promise<Callback | null> {
-  const row = await db
+  merchant_id: string,
+  checkout_id: string,
+  due_at: Timestamp,
+): Promise<void> {
+  await db
     .updateTable('callbacks')
-    .set(to)
-    .where('id', '=', callback.id)
-    .where('merchant_id', '=', callback.merchant_id)
-    .where('lease', '=', callback.lease)
-    .returningAll()
-    .executeTakeFirst();
-  return row ?? null;
+    .set({ due_at })
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('attempts', '=', 0)
+    .where('lease', 'is', null)
+    .where('due_at', '>', due_at)
+    .execute();
 }
 
 /** Begins a new run, unless somebody is delivering right now. */
 export async function moveRetriggered(
   db: Handle,
-  key: Key,
-  claim: Lease & { due_at: Timestamp },
+  { merchant_id, id }: Key,
+  { now, due_at, lease, leased_until }: Lease & { due_at: Timestamp },
 ): Promise<Callback | null> {
-  const row = await db
-    .updateTable('callbacks')
-    .set((now) => ({
-      status: 'pending',
-      run: now('run', '+', 1),
-      run_attempts: 0,
-      due_at: claim.due_at,
-      lease: claim.lease,
-      leased_until: claim.leased_until,
-    }))
-    .where('id', '=', key.id)
-    .where('merchant_id', '=', key.merchant_id)
-    .where(isFree(claim.now))
-    .returningAll()
-    .executeTakeFirst();
-  return row ?? null;
+  // Whoever delivered last may have died before the attempt was counted.
+  const { rows } = await sql<Callback>`
+    update callbacks
+    set status = 'pending', run = run + 1, run_attempts = 0, due_at = ${due_at}, lease = ${lease},
+      leased_until = ${leased_until},
+      attempts = (
+        select count(*) from callback_attempts a
+        where a.merchant_id = ${merchant_id} and a.callback_id = ${id})
+    where id = ${id} and merchant_id = ${merchant_id} and ${isFree(now)}
+    returning *`.execute(db);
+  return rows[0] ?? null;
 }
 
-export async function insertCallbackAttempt(
-  db: Handle,
-  attempt: Pick<
+/**
+ * Writes attempts, each if its callback still is in hand and nobody has begun that very attempt.
+ * Returns the ids of those that were written.
+ */
+export async function insertCallbackAttempts(
+  client: pg.ClientBase,
+  attempts: (Pick<
     CallbackAttempt,
     | 'merchant_id'
     | 'id'
@@ -177,24 +197,69 @@ export async function insertCallbackAttempt(
     | 'operator'
     | 'started_at'
     | 'request_headers'
-  >,
-): Promise<void> {
-  await db
-    .insertInto('callback_attempts')
-    .values({
-      ...attempt,
-      outcome: 'unknown',
-      request_headers: JSON.stringify(attempt.request_headers),
-    })
-    .execute();
+  > & { lease: string | null })[],
+): Promise<string[]> {
+  const column = columnsOf(attempts);
+  const { rows } = await client.query({
+    name: 'callback-attempts-insert',
+    text: `
+      insert into callback_attempts (merchant_id, id, callback_id, number, run, trigger, operator,
+        started_at, request_headers, outcome)
+      select i.merchant_id, i.id, i.callback_id, i.number, i.run, i.trigger, i.operator,
+        i.started_at, i.request_headers, 'unknown'
+      from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::int[], $5::int[], $6::text[], $7::text[],
+        $8::timestamptz[], $9::jsonb[], $10::uuid[])
+        as i (merchant_id, id, callback_id, number, run, trigger, operator, started_at,
+          request_headers, lease)
+      join callbacks c on c.merchant_id = i.merchant_id and c.id = i.callback_id
+      where c.id = any($3) and c.lease = i.lease
+      on conflict (merchant_id, callback_id, number) do nothing
+      returning id`,
+    values: [
+      column('merchant_id'),
+      column('id'),
+      column('callback_id'),
+      column('number'),
+      column('run'),
+      column('trigger'),
+      column('operator'),
+      column('started_at'),
+      attempts.map(({ request_headers }) => JSON.stringify(request_headers)),
+      column('lease'),
+    ],
+  });
+  return rows.map(({ id }) => id);
 }
 
-/** Closes an attempt, once. */
-export async function moveAttemptFinished(
+/** Which of these attempts were written, for whoever does not know. */
+export async function listWritten(
   db: Handle,
-  key: Key,
-  result: Pick<
+  attempts: { callback: Key; id: string }[],
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('callback_attempts')
+    .select('id')
+    .where(
+      'merchant_id',
+      'in',
+      attempts.map(({ callback }) => callback.merchant_id),
+    )
+    .where(
+      'id',
+      'in',
+      attempts.map(({ id }) => id),
+    )
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+/** Closes attempts, each once. Returns the ids of those that were open. */
+export async function moveAttemptsFinished(
+  client: pg.ClientBase,
+  attempts: Pick<
     CallbackAttempt,
+    | 'merchant_id'
+    | 'id'
     | 'finished_at'
     | 'outcome'
     | 'reason'
@@ -204,28 +269,126 @@ export async function moveAttemptFinished(
     | 'response_headers'
     | 'response_body'
     | 'timings'
-  >,
-): Promise<void> {
-  await db
-    .updateTable('callback_attempts')
-    .set({
-      ...result,
-      response_headers: result.response_headers && JSON.stringify(result.response_headers),
-      timings: result.timings && JSON.stringify(result.timings),
-    })
-    .where('id', '=', key.id)
-    .where('merchant_id', '=', key.merchant_id)
-    .where('finished_at', 'is', null)
-    .execute();
+  >[],
+): Promise<Set<string>> {
+  const column = columnsOf(attempts);
+  const json = (value: object | null) => value && JSON.stringify(value);
+  const { rows } = await client.query({
+    name: 'callback-attempts-finish',
+    text: `
+      update callback_attempts as a
+      set finished_at = i.finished_at, outcome = i.outcome, reason = i.reason, address = i.address,
+        tls_version = i.tls_version, response_status = i.response_status,
+        response_headers = i.response_headers, response_body = i.response_body, timings = i.timings
+      from unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::text[], $6::text[],
+        $7::text[], $8::int[], $9::jsonb[], $10::bytea[], $11::jsonb[])
+        as i (merchant_id, id, finished_at, outcome, reason, address, tls_version, response_status,
+          response_headers, response_body, timings)
+      where a.id = any($2) and a.merchant_id = i.merchant_id and a.id = i.id
+        and a.finished_at is null
+      returning a.id`,
+    values: [
+      column('merchant_id'),
+      column('id'),
+      column('finished_at'),
+      column('outcome'),
+      column('reason'),
+      column('address'),
+      column('tls_version'),
+      column('response_status'),
+      attempts.map(({ response_headers }) => json(response_headers)),
+      column('response_body'),
+      attempts.map(({ timings }) => json(timings)),
+    ],
+  });
+  return new Set(rows.map(({ id }) => id));
 }
 
-/** For whoever does not know whether it was written. */
-export async function hasCallbackAttempt(db: Handle, key: Key): Promise<boolean> {
-  const row = await db
-    .selectFrom('callback_attempts')
-    .select('id')
-    .where('id', '=', key.id)
-    .where('merchant_id', '=', key.merchant_id)
-    .executeTakeFirst();
-  return row !== undefined;
+/**
+ * Puts callbacks down with what became of them; what is null of a delivery stays as it was. Under
+ * their leases only: whoever lost one has nothing to say any more. Returns the ids of those that
+ * still were in hand.
+ */
+export async function movePutDown(
+  client: pg.ClientBase,
+  callbacks: Pick<
+    Callback,
+    | 'merchant_id'
+    | 'id'
+    | 'lease'
+    | 'status'
+    | 'attempts'
+    | 'run_attempts'
+    | 'due_at'
+    | 'delivered_at'
+    | 'redirect_url'
+  >[],
+): Promise<Set<string>> {
+  const column = columnsOf(callbacks);
+  const { rows } = await client.query({
+    name: 'callbacks-put-down',
+    text: `
+      update callbacks as c
+      set status = i.status, attempts = i.attempts, run_attempts = i.run_attempts,
+        due_at = i.due_at, lease = null, leased_until = null,
+        delivered_at = coalesce(i.delivered_at, c.delivered_at),
+        redirect_url = coalesce(i.redirect_url, c.redirect_url)
+      from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::int[], $6::int[],
+        $7::timestamptz[], $8::timestamptz[], $9::text[])
+        as i (merchant_id, id, lease, status, attempts, run_attempts, due_at, delivered_at,
+          redirect_url)
+      where c.id = any($2) and c.merchant_id = i.merchant_id and c.id = i.id and c.lease = i.lease
+      returning c.id`,
+    values: [
+      column('merchant_id'),
+      column('id'),
+      column('lease'),
+      column('status'),
+      column('attempts'),
+      column('run_attempts'),
+      column('due_at'),
+      column('delivered_at'),
+      column('redirect_url'),
+    ],
+  });
+  return new Set(rows.map(({ id }) => id));
 }
+
+/**
+ * Counts an attempt that somebody began and never closed, if there is one, and puts the callback
+ * down until the next one is due. Under its lease only.
+ */
+export async function moveUnknownCounted(
+  db: Handle,
+  callback: Key & { lease: string | null },
+  retryMinutes: number,
+): Promise<void> {
+  await sql`
+    update callbacks as c
+    set attempts = a.number, run_attempts = c.run_attempts + 1, lease = null, leased_until = null,
+      due_at = a.started_at + ${retryMinutes}::int * interval '1 minute'
+    from callback_attempts a
+    where c.merchant_id = ${callback.merchant_id} and c.id = ${callback.id}
+      and c.lease = ${callback.lease} and a.merchant_id = ${callback.merchant_id}
+      and a.callback_id = ${callback.id} and a.number = c.attempts + 1`.execute(db);
+}
+
+/** Puts callbacks down that were not tried after all, under their leases only. */
+export async function moveReleased(
+  db: Handle,
+  callbacks: (Key & { lease: string | null })[],
+): Promise<void> {
+  const column = columnsOf(callbacks);
+  await sql`
+    update callbacks as c
+    set lease = null, leased_until = null
+    from unnest(${column('merchant_id')}::uuid[], ${column('id')}::uuid[],
+      ${column('lease')}::uuid[]) as i (merchant_id, id, lease)
+    where c.id = any(${column('id')}) and c.merchant_id = i.merchant_id and c.id = i.id
+      and c.lease = i.lease`.execute(db);
+}
+
+const columnsOf =
+  <Row extends object>(rows: Row[]) =>
+  <Name extends keyof Row>(name: Name) =>
+    rows.map((row) => row[name]);

@@ -60,8 +60,11 @@ export type CallbackAttempt = {
 
 /** The first delivery of a run and its retries (D24). */
 export const mostRunAttempts = 19;
-const retryMinutes = 10;
+export const retryMinutes = 10;
 const mostPostponeMinutes = 60;
+
+/** One deadline for the whole exchange, the answer's body included (D25). Nobody waits longer. */
+export const deadlineSeconds = 10;
 
 /** Longer than an exchange with a receiver may take, with room to record it. */
 export const leaseSeconds = 15;
@@ -114,6 +117,7 @@ export function readRedirectUrl(
   body: Buffer,
   member: 'redirect_url' | 'redirect' = 'redirect_url',
 ): string | null {
+  if (body.length === 0) return null;
   try {
     const { [member]: redirect_url } = JSON.parse(body.toString('utf8'));
     if (typeof redirect_url !== 'string' || redirect_url.length > 2048) return null;

@@ -1,107 +1,214 @@
-import { listMerchantsWithDue } from '../database/due-work.sql.ts';
-import { findMerchant } from '../merchants/merchant.sql.ts';
-import type { Merchant } from '../merchants/merchant.ts';
+import { listMerchants } from '../merchants/merchant.sql.ts';
 import { timestamp } from '../shared/clock.ts';
-import { dueCallbacks, type Hosts } from './callback.sql.ts';
-import type { Callback } from './callback.ts';
+import { type DueDestination, listDueDestinations, moveReleased } from './callback.sql.ts';
+import { type Callback, leaseSeconds } from './callback.ts';
 import { claimCallbacks, type DeliveryDeps, deliverClaimed, handful } from './deliver-callback.ts';
-import type { Exchange } from './send-callback.ts';
+import type { Exchange, SendCallback } from './send-callback.ts';
 
 /** What one process has under way at once: in all, of one merchant, to one host. */
-const mostAtOnce = 128;
+const mostAtOnce = 256;
 const mostOfOne = 2 * handful;
 /** Destinations that hang have their own places, so that they never take everybody's. */
 const mostSlowAtOnce = 32;
 const slowMilliseconds = 2_000;
 
-const mostMerchants = 200;
-const pauseMilliseconds = 250;
+/** How often we look who has something due: with many that are due it is not cheap. */
+const lookMilliseconds = 500;
+const mostDestinations = { ofOne: mostOfOne, inAll: 1_000 };
+const mostClaimsAtOnce = 32;
+
+/**
+ * A receiver that answers quickly gets more than it takes at once, so that we need not claim as
+ * often. They have to leave in time for a whole exchange under their lease.
+ */
+const quickMilliseconds = 200;
+const mostInHand = 8 * handful;
+const handMilliseconds = 10_000;
+const handLeaseSeconds = handMilliseconds / 1000 + leaseSeconds;
 
 /** Failures that cost somebody's time, as opposed to an answer that says no. */
 const slowReasons = new Set(['timeout', 'dns', 'connect', 'tls']);
 
+/** Somebody with something due: how many more, and what we have in hand, taken at what time. */
+type Destination = DueDestination & { inHand: Callback[]; takenAt: number };
+
+/** A delivery under way, and since when its receiver keeps us waiting. */
+type Flight = { callback: Callback; sentAt: number | null; landing: Promise<void> };
+
 /**
- * Delivers callbacks that are due until nothing is: several at once, in turn between merchants,
- * bounded for a merchant and for a host. Nobody waits for a round to end. A host that hung or
- * could not be reached gets one delivery at a time, from few places, until it answers.
+ * Delivers callbacks that are due until nothing is: several at once, in turn between merchants and
+ * their destinations, bounded for a merchant and for a host. Nobody waits for a round to end. A
+ * host that hangs or cannot be reached gets one delivery at a time, from few places, until it
+ * answers.
  */
 export async function deliverDueCallbacks(
   deps: DeliveryDeps,
   stopping?: AbortSignal,
 ): Promise<number> {
-  const flights = new Map<Promise<void>, Callback>();
+  const flights = new Set<Flight>();
   const slowHosts = new Set<string>();
+  const quickHosts = new Set<string>();
   const lastTurn = new Map<string, number>();
+  const nameOf = ({ merchant_id, host }: Omit<DueDestination, 'count'>) => `${merchant_id} ${host}`;
+  /** In the order of their turns. */
+  let due: Destination[] = [];
+  let lookedAt = Number.NEGATIVE_INFINITY;
   let delivered = 0;
   let turn = 0;
+  let onLanding = () => {};
+  let sleeping: Promise<void> | null = null;
+  const ended = new AbortController();
 
-  const under = (isOne: (callback: Callback) => boolean) =>
-    flights.values().reduce((count, callback) => count + (isOne(callback) ? 1 : 0), 0);
-  const busyHosts = (most: number) => {
+  async function look(): Promise<void> {
+    lookedAt = deps.clock.monotonic();
+    const now = timestamp(deps.clock.now());
+    const found = await listDueDestinations(deps.database.db, now, mostDestinations);
+    const known = new Map(due.map((one) => [nameOf(one), one]));
+    const fresh = found.map(
+      (one): Destination => ({ inHand: [], takenAt: 0, ...known.get(nameOf(one)), ...one }),
+    );
+    for (const one of fresh) known.delete(nameOf(one));
+    const left = [...known.values()].filter(({ inHand }) => inHand.length > 0);
+    for (const one of left) one.count = 0;
+    due = [...fresh, ...left];
+    // Every merchant in its turn; those that never had one come first.
+    const lastOf = ({ merchant_id }: Destination) => lastTurn.get(merchant_id) ?? 0;
+    due.sort((one, other) => lastOf(one) - lastOf(other));
+  }
+
+  /** Puts down what we shall not begin, for whoever comes next. */
+  async function release(destinations: Destination[]): Promise<void> {
+    const callbacks = destinations.flatMap(({ inHand }) => inHand.splice(0));
+    if (callbacks.length > 0) await moveReleased(deps.database.db, callbacks);
+  }
+
+  /** Whom to serve next, and with how many, within all bounds. */
+  function choose(): { destination: Destination; take: number }[] {
+    const now = deps.clock.monotonic();
+    const slow = new Set(slowHosts);
+    for (const { sentAt, callback } of flights) {
+      if (sentAt !== null && now - sentAt > slowMilliseconds) slow.add(callback.host);
+    }
     const counts = new Map<string, number>();
-    for (const { host } of flights.values()) counts.set(host, (counts.get(host) ?? 0) + 1);
-    return [...counts].filter(([, count]) => count > most).map(([host]) => host);
-  };
+    const count = (name: string, by: number) => counts.set(name, (counts.get(name) ?? 0) + by);
+    const add = ({ merchant_id, host }: Omit<DueDestination, 'count'>, by: number) => {
+      count(host, by);
+      // What hangs does not count against what else the merchant has.
+      if (!slow.has(host)) count(merchant_id, by);
+      count(slow.has(host) ? 'all slow' : 'all swift', by);
+    };
+    for (const { callback } of flights) add(callback, 1);
+    const left = (name: string, most: number) => most - (counts.get(name) ?? 0);
 
-  function start(merchant: Merchant, callback: Callback): void {
-    const flight = deliverClaimed(deps, merchant, callback).then((exchange) => {
+    const chosen: ReturnType<typeof choose> = [];
+    for (const destination of due) {
+      const { merchant_id, host } = destination;
+      const take = slow.has(host)
+        ? Math.min(left(host, 1), left('all slow', mostSlowAtOnce))
+        : Math.min(
+            handful,
+            destination.count + destination.inHand.length,
+            left(host, mostOfOne),
+            left(merchant_id, mostOfOne),
+            left('all swift', mostAtOnce),
+          );
+      if (take <= 0) continue;
+      add(destination, take);
+      chosen.push({ destination, take });
+      if (chosen.length === mostClaimsAtOnce) break;
+    }
+    return chosen;
+  }
+
+  async function claim(destinations: Destination[]): Promise<void> {
+    if (destinations.length === 0) return;
+    const ids = new Set(destinations.map(({ merchant_id }) => merchant_id));
+    const found = await listMerchants(deps.database.db, [...ids]);
+    const merchants = new Map(found.map((merchant) => [merchant.id, merchant]));
+    await Promise.all(
+      destinations.map(async (one) => {
+        const merchant = merchants.get(one.merchant_id);
+        const most = quickHosts.has(one.host) ? mostInHand : handful;
+        if (one.inHand.length === 0) one.takenAt = deps.clock.monotonic();
+        const callbacks = merchant
+          ? await claimCallbacks(deps, merchant, most, one.host, handLeaseSeconds)
+          : [];
+        one.inHand.push(...callbacks);
+        // Others were quicker with the rest, or there is none.
+        one.count = callbacks.length < most ? 0 : Math.max(one.count - most, 0);
+      }),
+    );
+  }
+
+  /** One turn for everybody that there is room for; says whether anybody had one. */
+  async function serve(): Promise<boolean> {
+    const tooLate = deps.clock.monotonic() - handMilliseconds;
+    await release(due.filter(({ takenAt }) => takenAt < tooLate));
+    const chosen = choose();
+    const lacking = chosen.filter(({ destination, take }) => destination.inHand.length < take);
+    await claim(lacking.map(({ destination }) => destination).filter(({ count }) => count > 0));
+    let hasServed = false;
+    for (const { destination, take } of chosen) {
+      lastTurn.set(destination.merchant_id, ++turn);
+      for (const callback of destination.inHand.splice(0, take)) {
+        launch(callback);
+        hasServed = true;
+      }
+    }
+    const served = new Set(chosen.map(({ destination }) => destination));
+    due = [...due.filter((one) => !served.has(one)), ...served].filter(
+      ({ count, inHand }) => count > 0 || inHand.length > 0,
+    );
+    return hasServed;
+  }
+
+  function launch(callback: Callback): void {
+    const sendCallback: SendCallback = async (message) => {
+      flight.sentAt = deps.clock.monotonic();
+      const exchange = await deps.sendCallback(message);
+      flight.sentAt = null;
+      return exchange;
+    };
+    const landing = deliverClaimed({ ...deps, sendCallback }, callback).then((exchange) => {
       flights.delete(flight);
       delivered += 1;
-      if (exchange && isSlow(exchange)) slowHosts.add(callback.host);
-      else if (exchange) slowHosts.delete(callback.host);
+      if (exchange) judge(callback.host, exchange);
+      onLanding();
     });
-    flights.set(flight, callback);
+    const flight: Flight = { callback, sentAt: null, landing };
+    flights.add(flight);
   }
 
-  /** One turn for every merchant that has something due there, as long as there is room. */
-  async function claim(hosts: () => Hosts, room: () => number, most: number): Promise<number> {
-    const { db } = deps.database;
-    const now = timestamp(deps.clock.now());
-    const due = await listMerchantsWithDue(db, dueCallbacks(hosts()), now, mostMerchants);
-    due.sort((one, other) => (lastTurn.get(one) ?? 0) - (lastTurn.get(other) ?? 0));
-    let claimed = 0;
-    for (const id of due) {
-      const ofMerchant = mostOfOne - under(({ merchant_id }) => merchant_id === id);
-      const take = Math.min(most, room(), ofMerchant);
-      if (take <= 0) continue;
-      const merchant = await findMerchant(db, id);
-      if (!merchant) continue;
-      turn += 1;
-      lastTurn.set(id, turn);
-      const callbacks = await claimCallbacks(deps, merchant, hosts(), take);
-      for (const callback of callbacks) start(merchant, callback);
-      claimed += callbacks.length;
+  function judge(host: string, { reason, timings: { total = 0 } }: Exchange): void {
+    const isSlow = slowReasons.has(reason ?? '') || total > slowMilliseconds;
+    slowHosts[isSlow ? 'add' : 'delete'](host);
+    quickHosts[total < quickMilliseconds && !isSlow ? 'add' : 'delete'](host);
+  }
+
+  /** Until a delivery has ended, but not for long. */
+  async function pause(): Promise<void> {
+    const { promise, resolve } = Promise.withResolvers<void>();
+    onLanding = resolve;
+    sleeping ??= deps.clock.sleep(lookMilliseconds, ended.signal).then(() => {
+      sleeping = null;
+    });
+    await Promise.race([promise, sleeping]);
+  }
+
+  try {
+    while (!stopping?.aborted) {
+      // One that ends meanwhile may have kept us from claiming others.
+      const isIdle = flights.size === 0;
+      if (isIdle || deps.clock.monotonic() - lookedAt >= lookMilliseconds) await look();
+      if (await serve()) continue;
+      if (isIdle && due.length === 0) break;
+      await pause();
     }
-    return claimed;
+  } finally {
+    // What is under way is recorded, what is not begun is left to others.
+    await release(due).catch(() => {});
+    await Promise.all([...flights].map(({ landing }) => landing));
+    ended.abort();
   }
-
-  const swift = () => ({ except: [...slowHosts, ...busyHosts(mostOfOne - handful)] });
-  const slow = () => ({ only: [...slowHosts.difference(new Set(busyHosts(0)))] });
-  const slowRoom = () => mostSlowAtOnce - under(({ host }) => slowHosts.has(host));
-  const swiftRoom = () => mostAtOnce - under(({ host }) => !slowHosts.has(host));
-
-  while (!stopping?.aborted) {
-    // One that ends meanwhile may have kept us from claiming others.
-    const isIdle = flights.size === 0;
-    let claimed = 0;
-    try {
-      if (swiftRoom() >= handful) claimed += await claim(swift, swiftRoom, handful);
-      if (slowRoom() > 0 && slow().only.length > 0) claimed += await claim(slow, slowRoom, 1);
-    } catch (error) {
-      // What is under way is recorded first.
-      await Promise.all(flights.keys());
-      throw error;
-    }
-    if (claimed === 0 && isIdle) break;
-    const waking = new AbortController();
-    const pause = deps.clock.sleep(pauseMilliseconds, waking.signal);
-    if (flights.size > 0) await Promise.race([...flights.keys(), pause]);
-    waking.abort();
-  }
-  await Promise.all(flights.keys());
   return delivered;
-}
-
-function isSlow({ reason, timings }: Exchange): boolean {
-  return slowReasons.has(reason ?? '') || (timings.total ?? 0) > slowMilliseconds;
 }

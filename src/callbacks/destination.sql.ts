@@ -1,34 +1,38 @@
+import { sql } from 'kysely';
 import type { Handle } from '../database/database.ts';
 
+type Destination = { merchant_id: string; host: string };
+
+/** Adds failures in a row; how many there are now, and whether the operator knows. */
 export async function advanceFailures(
   db: Handle,
-  merchant_id: string,
-  host: string,
+  { merchant_id, host }: Destination,
+  failures: number,
 ): Promise<{ failures: number; alerted: boolean }> {
   return await db
     .insertInto('destinations')
-    .values({ merchant_id, host, failures: 1, alerted: false })
+    .values({ merchant_id, host, failures, alerted: false })
     .onConflict((conflict) =>
       conflict
         .columns(['merchant_id', 'host'])
-        .doUpdateSet((set) => ({ failures: set('destinations.failures', '+', 1) })),
+        .doUpdateSet((set) => ({ failures: set('destinations.failures', '+', failures) })),
     )
     .returning(['failures', 'alerted'])
     .executeTakeFirstOrThrow();
 }
 
 /** Nothing is written for a receiver that has been well all along. */
-export async function clearFailures(db: Handle, merchant_id: string, host: string): Promise<void> {
-  await db
-    .updateTable('destinations')
-    .set({ failures: 0, alerted: false })
-    .where('merchant_id', '=', merchant_id)
-    .where('host', '=', host)
-    .where('failures', '>', 0)
-    .execute();
+export async function clearFailures(db: Handle, destinations: Destination[]): Promise<void> {
+  const merchant_ids = destinations.map(({ merchant_id }) => merchant_id);
+  const hosts = destinations.map(({ host }) => host);
+  await sql`
+    update destinations as d
+    set failures = 0, alerted = false
+    from unnest(${merchant_ids}::uuid[], ${hosts}::text[]) as i (merchant_id, host)
+    where d.merchant_id = i.merchant_id and d.host = i.host and d.failures > 0`.execute(db);
 }
 
-export async function moveAlerted(db: Handle, merchant_id: string, host: string): Promise<void> {
+export async function moveAlerted(db: Handle, { merchant_id, host }: Destination): Promise<void> {
   await db
     .updateTable('destinations')
     .set({ alerted: true })

@@ -28,6 +28,6 @@ export async function retriggerCallback(
     }
     return { subject_id: id, details: { checkout_id: claimed.checkout_id }, result: claimed };
   });
-  await deliverCallback(deps, merchant, callback, 'operator', operator);
+  await deliverCallback(deps, callback, 'operator', operator);
   return (await findCallback(deps.database.db, key)) as Callback;
 }

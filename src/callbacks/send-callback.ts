@@ -1,11 +1,12 @@
 import { subscribe } from 'node:diagnostics_channel';
-import { type LookupAddress, lookup } from 'node:dns';
+import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
 import type { TLSSocket } from 'node:tls';
-import { promisify } from 'node:util';
-import { Agent, buildConnector, type Dispatcher, errors, request } from 'undici';
+import { Agent, buildConnector, type Dispatcher, errors } from 'undici';
 import type { Clock } from '../shared/clock.ts';
+import { deadlineSeconds } from './callback.ts';
 import { type AllowedRange, explainBadNotifyUrl, isReachable } from './destination.ts';
+import { createResolve, type Resolve } from './resolve-name.ts';
 
 /**
  * What became of one exchange with a receiver. `reason` says why it does not count as delivered.
@@ -32,8 +33,6 @@ export type SendCallback = (message: {
   body: Buffer;
 }) => Promise<Exchange>;
 
-export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
-
 export type CallbackSenderOptions = {
   resolve?: Resolve;
   /** Certificates to trust instead of the system's: for tests with an authority of their own. */
@@ -42,16 +41,13 @@ export type CallbackSenderOptions = {
   deadlineMilliseconds?: number;
 };
 
-/** One deadline for the whole exchange, the answer's body included (D25). */
-const wholeMilliseconds = 10_000;
 const mostBodyBytes = 64 * 1024;
 const mostHeaderBytes = 16 * 1024;
 
-const resolveName: Resolve = async (hostname) =>
-  await promisify(lookup)(hostname, { all: true, verbatim: true });
-
 class Blocked extends Error {}
 class Unresolved extends Error {}
+/** We have heard enough. */
+class CutOff extends Error {}
 
 /** How a connection came about, or how far it got. */
 type Connection = {
@@ -80,8 +76,8 @@ subscribe('undici:client:sendHeaders', (message) => {
 export function createCallbackSender(
   deps: { clock: Clock; allowed: AllowedRange[] } & CallbackSenderOptions,
 ): { send: SendCallback; close(): Promise<void> } {
-  const resolve = deps.resolve ?? resolveName;
-  const deadlineMilliseconds = deps.deadlineMilliseconds ?? wholeMilliseconds;
+  const resolve = deps.resolve ?? createResolve();
+  const deadlineMilliseconds = deps.deadlineMilliseconds ?? deadlineSeconds * 1000;
 
   const stopwatch = () => {
     const start = deps.clock.monotonic();
@@ -169,7 +165,25 @@ export function createCallbackSender(
     bodyTimeout: deadlineMilliseconds,
   });
 
-  async function send(message: Parameters<SendCallback>[0]): Promise<Exchange> {
+  // Every exchange has the same time, so they run out of it in the order in which they began, and
+  // one timer does for all.
+  const runningOut = new Map<() => void, number>();
+  const closing = new AbortController();
+  let isWatching = false;
+  async function watchDeadlines(): Promise<void> {
+    if (isWatching) return;
+    isWatching = true;
+    for (const [cutOff, end] of runningOut) {
+      const left = end - deps.clock.monotonic();
+      if (left > 0) await deps.clock.sleep(left, closing.signal);
+      if (closing.signal.aborted) break;
+      if (runningOut.delete(cutOff)) cutOff();
+    }
+    isWatching = false;
+  }
+
+  function send(message: Parameters<SendCallback>[0]): Promise<Exchange> {
+    const { promise, resolve } = Promise.withResolvers<Exchange>();
     const elapsed = stopwatch();
     const exchange: Exchange = {
       delivered: false,
@@ -182,21 +196,24 @@ export function createCallbackSender(
       truncated: false,
       timings: {},
     };
-    const finish = (reason: string | null): Exchange => {
-      exchange.timings.total = elapsed();
-      return { ...exchange, delivered: reason === null, reason };
-    };
+    if (!URL.canParse(message.url) || explainBadNotifyUrl(message.url, deps.allowed) !== null) {
+      resolve({ ...exchange, reason: 'blocked_address', timings: { total: elapsed() } });
+      return promise;
+    }
+    const { origin, pathname, search } = new URL(message.url);
+    // The same bytes, in an object that only this exchange has.
+    const body = message.body.subarray();
+    const chunks: Buffer[] = [];
+    let length = 0;
+    let isSent = false;
+    let isOver = false;
+    let controller: Dispatcher.DispatchController | null = null;
+
     const note = ({ phases, address, tls_version, isUsed }: Connection) => {
       exchange.address = address;
       exchange.tls_version = tls_version;
       if (!isUsed) Object.assign(exchange.timings, phases);
     };
-    if (!URL.canParse(message.url) || explainBadNotifyUrl(message.url, deps.allowed) !== null) {
-      return finish('blocked_address');
-    }
-    let isSent = false;
-    // The same bytes, in an object that only this exchange has.
-    const body = message.body.subarray();
     onSent.set(body, (socket) => {
       isSent = true;
       const connection = connections.get(socket);
@@ -204,56 +221,75 @@ export function createCallbackSender(
       note(connection);
       connection.isUsed = true;
     });
-    const deadline = AbortSignal.timeout(deadlineMilliseconds);
-    const chunks: Buffer[] = [];
-    try {
-      const response = await request(message.url, {
-        method: 'POST',
-        headers: message.headers,
-        body,
-        dispatcher: agent,
-        signal: deadline,
-      });
-      exchange.timings.first_byte = elapsed();
-      exchange.status = response.statusCode;
-      exchange.headers = readHeaders(response.headers);
-      exchange.truncated = await readBody(response, chunks);
-      exchange.body = joined(chunks);
-      const isSuccess = response.statusCode >= 200 && response.statusCode < 300;
-      return finish(isSuccess ? null : `http_${response.statusCode}`);
-    } catch (error) {
+    const finish = (reason: string | null) => {
+      if (isOver) return;
+      isOver = true;
+      runningOut.delete(cutOff);
+      exchange.timings.total = elapsed();
       if (exchange.status !== null) exchange.body = joined(chunks);
-      const connection = connections.get(error as Error);
-      if (connection) note(connection);
-      return finish(deadline.aborted ? 'timeout' : reasonOf(error, isSent));
+      resolve({ ...exchange, delivered: reason === null, reason });
+    };
+    const conclude = () => {
+      const { status } = exchange;
+      const isSuccess = status !== null && status >= 200 && status < 300;
+      finish(isSuccess ? null : `http_${status}`);
+    };
+    const fail = (error: Error) => {
+      const connection = connections.get(error);
+      if (connection && !isOver) note(connection);
+      finish(reasonOf(error, isSent));
+    };
+    const cutOff = () => {
+      finish('timeout');
+      controller?.abort(new CutOff());
+    };
+
+    runningOut.set(cutOff, deps.clock.monotonic() + deadlineMilliseconds);
+    void watchDeadlines();
+    try {
+      agent.dispatch(
+        { origin, path: pathname + search, method: 'POST', headers: message.headers, body },
+        {
+          onRequestStart(started) {
+            controller = started;
+            if (isOver) started.abort(new CutOff());
+          },
+          onResponseStart(_controller, status, headers) {
+            // A hint that the answer will come is none.
+            if (status < 200) return;
+            exchange.timings.first_byte = elapsed();
+            exchange.status = status;
+            exchange.headers = headers as Record<string, string | string[]>;
+          },
+          onResponseData(reading, chunk) {
+            chunks.push(chunk);
+            length += chunk.length;
+            if (length <= mostBodyBytes) return;
+            // The rest is not waited for.
+            exchange.truncated = true;
+            conclude();
+            reading.abort(new CutOff());
+          },
+          onResponseEnd: conclude,
+          onResponseError: (_controller, error) => fail(error),
+        },
+      );
+    } catch (error) {
+      fail(error as Error);
     }
+    return promise;
   }
 
-  return { send, close: () => agent.destroy() };
-}
-
-/** At most so much, and whether there was more; the rest is not waited for. */
-async function readBody(response: Dispatcher.ResponseData, chunks: Buffer[]): Promise<boolean> {
-  let length = 0;
-  for await (const chunk of response.body) {
-    chunks.push(chunk);
-    length += chunk.length;
-    if (length > mostBodyBytes) return true;
-  }
-  return false;
+  return {
+    send,
+    async close() {
+      closing.abort();
+      await agent.destroy();
+    },
+  };
 }
 
 const joined = (chunks: Buffer[]) => Buffer.concat(chunks).subarray(0, mostBodyBytes);
-
-function readHeaders(
-  headers: Record<string, string | string[] | undefined>,
-): Record<string, string | string[]> {
-  return Object.fromEntries(
-    Object.entries(headers).flatMap(([name, value]) =>
-      value === undefined ? [] : [[name, value]],
-    ),
-  );
-}
 
 const tlsCodes =
   /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO|HOSTNAME_MISMATCH|ERR_OSSL)/;

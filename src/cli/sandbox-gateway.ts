@@ -48,10 +48,12 @@ export async function withDelivery<T>(
 ): Promise<T> {
   return await withSealing(context, async (connection) => {
     const { createCallbackSender } = await import('../callbacks/send-callback.ts');
+    const { attemptCommits } = await import('../callbacks/attempt-commits.ts');
     const { clock, config } = connection;
     const sender = createCallbackSender({ clock, allowed: config.callbackAllow });
     try {
-      return await work({ ...connection, log: silent, sendCallback: sender.send });
+      const deps = { ...connection, log: silent };
+      return await work({ ...deps, ...attemptCommits(deps), sendCallback: sender.send });
     } finally {
       await sender.close();
     }

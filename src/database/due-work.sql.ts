@@ -50,6 +50,23 @@ export function newLease(deps: { clock: Clock; random: Random }, seconds: number
 export const isFree = (now: Timestamp) =>
   sql<boolean>`(leased_until is null or leased_until <= ${now}::timestamptz)`;
 
+/** The rows of all merchants that are due and free, each by its own merchant's clock. */
+export const dueRows = (work: AnyDueWork, now: Timestamp) =>
+  // The furthest clock bounds the index scan; the merchant's own decides.
+  sql`(
+    select d.*
+    from (
+      select * from ${sql.table(work.table)}
+      where ${sql.ref(work.due)} <= ${now}::timestamptz
+          + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'
+        and ${isFree(now)}
+        and ${work.where ?? sql`true`}
+    ) d
+    join merchants m on m.id = d.merchant_id
+    where ${sql.ref(`d.${work.due}`)} <= ${now}::timestamptz
+        + m.clock_ahead_ms * interval '1 millisecond'
+  )`;
+
 /** Merchants with something to do, the longest overdue first. */
 export async function listMerchantsWithDue(
   db: Handle,
@@ -57,21 +74,11 @@ export async function listMerchantsWithDue(
   now: Timestamp,
   most: number,
 ): Promise<string[]> {
-  // The furthest clock bounds the index scan; the merchant's own decides.
   const { rows } = await sql<{ merchant_id: string }>`
-    select d.merchant_id
-    from (
-      select merchant_id, ${sql.ref(work.due)} as due
-      from ${sql.table(work.table)}
-      where ${sql.ref(work.due)} <= ${now}::timestamptz
-          + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'
-        and ${isFree(now)}
-        and ${work.where ?? sql`true`}
-    ) d
-    join merchants m on m.id = d.merchant_id
-    where d.due <= ${now}::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
-    group by d.merchant_id
-    order by min(d.due)
+    select merchant_id
+    from ${dueRows(work, now)} due
+    group by merchant_id
+    order by min(${sql.ref(work.due)})
     limit ${most}`.execute(db);
   return rows.map((row) => row.merchant_id);
 }

@@ -1,4 +1,6 @@
+import { type Selectable, sql } from 'kysely';
 import type { Handle } from '../database/database.ts';
+import type { Tables } from '../database/tables.ts';
 import type { Timestamp } from '../shared/clock.ts';
 
 type Life = { created_at: Timestamp; expires_at: Timestamp | null };
@@ -18,64 +20,43 @@ export async function insertSigningKey(db: Handle, key: StoredSigningKey): Promi
   await db.insertInto('signing_keys').values(key).execute();
 }
 
-/** The credentials in force at a time, newest first. */
-export async function listClientSecrets(
-  db: Handle,
-  integration_id: string,
-  now: Timestamp,
-): Promise<StoredClientSecret[]> {
-  return await db
-    .selectFrom('client_secrets')
-    .selectAll()
-    .where('integration_id', '=', integration_id)
-    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
-    .orderBy('created_at', 'desc')
-    .execute();
-}
+/** Both kinds live alike: in force until an end, if they have one. */
+export type CredentialTable = 'client_secrets' | 'signing_keys';
 
-export async function listSigningKeys(
+/** Not ended by then. */
+export const isInForce = (then: Timestamp) =>
+  sql<boolean>`(expires_at is null or expires_at > ${then}::timestamptz)`;
+
+/** The credentials of integrations in force at a time, newest first. */
+export async function listInForce<Table extends CredentialTable>(
   db: Handle,
-  integration_id: string,
+  table: Table,
+  integration_ids: string[],
   now: Timestamp,
-): Promise<StoredSigningKey[]> {
-  return await db
-    .selectFrom('signing_keys')
+): Promise<Selectable<Tables[Table]>[]> {
+  const rows = await db
+    .selectFrom(table as 'signing_keys')
     .selectAll()
-    .where('integration_id', '=', integration_id)
-    .where((where) => where.or([where('expires_at', 'is', null), where('expires_at', '>', now)]))
+    .where('integration_id', 'in', integration_ids)
+    .where(isInForce(now))
     .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
+    .$if(table === 'signing_keys', (query) => query.orderBy('id', 'desc'))
     .execute();
+  return rows as Selectable<Tables[Table]>[];
 }
 
 /** Gives everything in force an end, never a later one than it had. */
-export async function moveClientSecretsExpiry(
+export async function moveExpiry(
   db: Handle,
+  table: CredentialTable,
   integration_id: string,
   expires_at: Timestamp,
 ): Promise<void> {
   await db
-    .updateTable('client_secrets')
+    .updateTable(table as 'signing_keys')
     .set({ expires_at })
     .where('integration_id', '=', integration_id)
-    .where((where) =>
-      where.or([where('expires_at', 'is', null), where('expires_at', '>', expires_at)]),
-    )
-    .execute();
-}
-
-export async function moveSigningKeysExpiry(
-  db: Handle,
-  integration_id: string,
-  expires_at: Timestamp,
-): Promise<void> {
-  await db
-    .updateTable('signing_keys')
-    .set({ expires_at })
-    .where('integration_id', '=', integration_id)
-    .where((where) =>
-      where.or([where('expires_at', 'is', null), where('expires_at', '>', expires_at)]),
-    )
+    .where(isInForce(expires_at))
     .execute();
 }
 

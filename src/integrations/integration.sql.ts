@@ -1,6 +1,7 @@
 import { sql } from 'kysely';
 import type { Handle } from '../database/database.ts';
 import type { Timestamp } from '../shared/clock.ts';
+import { isInForce } from './credential.sql.ts';
 import type { Integration, Limit } from './integration.ts';
 
 export type IntegrationWithLimits = Integration & { limits: Record<string, Limit> };
@@ -28,13 +29,13 @@ export async function findCaller(
         select jsonb_agg(jsonb_build_object('id', k.id, 'sealed_key', encode(k.sealed_key, 'base64'),
           'first_used_at', k.first_used_at) order by k.created_at desc, k.id desc)
         from signing_keys k
-        where k.integration_id = i.id and (k.expires_at is null or k.expires_at > ${now})
+        where k.integration_id = i.id and ${isInForce(now)}
       ), '[]') as sealed_keys,
       ${limitsOfIntegration} as limits
     from client_secrets s
     join integrations i on i.id = s.integration_id
     where s.secret_hash = ${secret_hash}
-      and (s.expires_at is null or s.expires_at > ${now})
+      and ${isInForce(now)}
       and i.revoked_at is null`.execute(db);
   return rows[0] ?? null;
 }

@@ -3,14 +3,7 @@ import { OperatorError, operate } from '../operators/operate.ts';
 import { secondsAfter, type Timestamp, timestamp } from '../shared/clock.ts';
 import { sealingContext } from './callers.ts';
 import type { IntegrationDeps } from './create-integration.ts';
-import {
-  insertClientSecret,
-  insertSigningKey,
-  listClientSecrets,
-  listSigningKeys,
-  moveClientSecretsExpiry,
-  moveSigningKeysExpiry,
-} from './credential.sql.ts';
+import { insertClientSecret, insertSigningKey, listInForce, moveExpiry } from './credential.sql.ts';
 import { hashClientSecret, newClientSecret, newSigningKey } from './integration.ts';
 import { lockIntegration, lockLiveIntegration } from './lock-integration.ts';
 
@@ -49,9 +42,9 @@ export async function rotateCredential(
     // to be replaced even then. Its client secret opens nothing any more.
     const lock = isSecret ? lockLiveIntegration : lockIntegration;
     const { id } = await lock(db, wanted.id);
-    const ending = (await (isSecret ? listClientSecrets : listSigningKeys)(db, id, now)).find(
-      ({ expires_at }) => expires_at !== null,
-    );
+    const table = isSecret ? 'client_secrets' : 'signing_keys';
+    const inForce = await listInForce(db, table, [id], now);
+    const ending = inForce.find(({ expires_at }) => expires_at !== null);
     if (ending && overlapSeconds > 0) {
       throw new OperatorError(
         `The ${credential} of ${id} is being rotated: the old one is valid until ${ending.expires_at}. ` +
@@ -59,8 +52,7 @@ export async function rotateCredential(
       );
     }
     const old_valid_until = timestamp(secondsAfter(Temporal.Instant.from(now), overlapSeconds));
-    const endOlder = isSecret ? moveClientSecretsExpiry : moveSigningKeysExpiry;
-    await endOlder(db, id, old_valid_until);
+    await moveExpiry(db, table, id, old_valid_until);
     const insert = isSecret ? insertNewSecret : insertNewKey(deps, keyId);
     await insert(db, id, value, now);
     return {

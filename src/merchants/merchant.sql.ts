@@ -28,12 +28,24 @@ export async function findMerchant(db: Handle, id: string): Promise<Merchant | n
   return row ? toMerchant(row) : null;
 }
 
-export async function listMerchants(db: Handle): Promise<Merchant[]> {
+/** All, or those of the ids. */
+export async function listMerchants(db: Handle, ids?: string[]): Promise<Merchant[]> {
   const rows = await selectMerchants(db)
+    .$if(ids !== undefined, (query) => query.where('merchants.id', 'in', ids as string[]))
     .orderBy('merchants.created_at')
     .orderBy('merchants.id')
     .execute();
   return rows.map(toMerchant);
+}
+
+/** How far merchants' clocks are ahead. */
+export async function listClocks(db: Handle, ids: string[]): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom('merchants')
+    .select(['id', 'clock_ahead_ms'])
+    .where('id', 'in', ids)
+    .execute();
+  return new Map(rows.map(({ id, clock_ahead_ms }) => [id, clock_ahead_ms]));
 }
 
 export async function insertMerchant(

@@ -1,10 +1,10 @@
-import type { Callback } from '../callbacks/callback.ts';
+import { type Callback, deadlineSeconds } from '../callbacks/callback.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { planPayments } from '../instalments/instalment.ts';
 import type { Environment } from '../integrations/integration.ts';
 import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
-import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
+import { type Clock, secondsAfter } from '../shared/clock.ts';
 import type { PayPage } from './pay-page.ts';
 import { isInFlight, type PaymentAttempt } from './payment-attempt.ts';
 import { isOpen, mayTryAgain } from './start-payment.ts';
@@ -25,7 +25,7 @@ export function presentPage(
     checkout.completed_at === null ? now : Temporal.Instant.from(checkout.completed_at);
   const inFlight = attempts.find(isInFlight);
   const [latest] = attempts;
-  const isTelling = callback !== null && isFirstUnderWay(callback, timestamp(deps.clock.now()));
+  const isTelling = callback !== null && isBeingTold(callback, now);
   const status = isTelling ? 'paying' : statusOf(checkout, attempts, inFlight, now);
   return {
     status,
@@ -55,14 +55,10 @@ export function presentPage(
   };
 }
 
-/** The merchant is being told: only its answer says where the shopper goes. */
-function isFirstUnderWay(callback: Callback, now: Timestamp): boolean {
-  return (
-    callback.status === 'pending' &&
-    callback.attempts <= 1 &&
-    callback.leased_until !== null &&
-    callback.leased_until > now
-  );
+/** Only the merchant's answer says where the shopper goes; but nobody waits for it for long. */
+function isBeingTold({ status, attempts, created_at }: Callback, now: Temporal.Instant): boolean {
+  const end = secondsAfter(Temporal.Instant.from(created_at), deadlineSeconds);
+  return status === 'pending' && attempts === 0 && Temporal.Instant.compare(now, end) < 0;
 }
 
 function statusOf(

@@ -34,7 +34,7 @@ export async function recoverMerchantAttempts(
   const now = timestamp(merchantNow(deps.clock, merchant));
   const claim = { ...newLease(deps, leaseSeconds), merchantNow: now };
   const attempts = await claimDue(deps.database.db, dueAttempts, merchant.id, claim, mostAttempts);
-  await Promise.all(attempts.map((attempt) => settleAttempt(deps, merchant, attempt)));
+  await Promise.all(attempts.map((attempt) => settleAttempt(deps, merchant, attempt, false)));
   return attempts.length;
 }
 
@@ -45,5 +45,5 @@ export async function settleReturned(
   attempt: PaymentAttempt,
 ): Promise<void> {
   const claimed = await claimAttempt(deps.database.db, attempt, newLease(deps, leaseSeconds));
-  if (claimed) await settleAttempt(deps, merchant, claimed);
+  if (claimed) await settleAttempt(deps, merchant, claimed, true);
 }

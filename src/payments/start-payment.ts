@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type DeliveryDeps, deliverFirst } from '../callbacks/deliver-callback.ts';
+import { type DeliveryDeps, deliverFirst, leaveFirst } from '../callbacks/deliver-callback.ts';
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
 import { transaction } from '../database/transaction.ts';
@@ -33,21 +33,24 @@ export async function startPayment(
   request: PayRequest,
 ): Promise<void> {
   const attempt = await openAttempt(deps, merchant, checkout, request);
-  if (attempt) await settleAttempt(deps, merchant, attempt);
+  if (attempt) await settleAttempt(deps, merchant, attempt, true);
 }
 
 /**
  * Finds out about an attempt in hand, and writes it down or puts the attempt down. Never throws:
- * the attempt is on record whatever happens here, and whoever looks at it next finds out.
+ * the attempt is on record whatever happens here, and whoever looks at it next finds out. The
+ * merchant is told while a shopper's request waits, else as soon as somebody gets to it.
  */
 export async function settleAttempt(
   deps: PaymentDeps,
   merchant: Merchant,
   attempt: PaymentAttempt,
+  isAwaited: boolean,
 ): Promise<void> {
   try {
     await recordOutcome(deps, merchant, attempt, await askGateway(deps, merchant, attempt));
-    await deliverFirst(deps, merchant, attempt.checkout_id);
+    const tell = isAwaited ? deliverFirst : leaveFirst;
+    await tell(deps, merchant, attempt.checkout_id);
   } catch (error) {
     const about = { err: error, attempt_id: attempt.id };
     if (error instanceof OutcomeUnknown) {

@@ -31,3 +31,17 @@ export function timestamp(instant: Temporal.Instant): Timestamp {
 export function secondsAfter(instant: Temporal.Instant, seconds: number): Temporal.Instant {
   return instant.add({ milliseconds: Math.round(seconds * 1000) });
 }
+
+/** Waits for the work, but no longer than that. */
+export async function within(
+  clock: Clock,
+  milliseconds: number,
+  work: Promise<unknown>,
+): Promise<void> {
+  const done = new AbortController();
+  try {
+    await Promise.race([work, clock.sleep(milliseconds, done.signal)]);
+  } finally {
+    done.abort();
+  }
+}

@@ -1,0 +1,18 @@
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+
+// Receivers that take everything at once, in a process of their own: several ports, so that they
+// are as many destinations. Tells its parent the ports and ends with it.
+
+const count = Number(process.argv[2]);
+const ports = await Promise.all(
+  Array.from({ length: count }, async () => {
+    const server = http.createServer((request, response) => {
+      request.resume().on('end', () => response.writeHead(200).end());
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    return (server.address() as AddressInfo).port;
+  }),
+);
+process.send?.(ports);
+process.on('disconnect', () => process.exit());

@@ -1,0 +1,262 @@
+import { createHmac } from 'node:crypto';
+import type { Database, Handle } from '../database/database.ts';
+import { type GroupCommit, groupCommit } from '../database/group-commit.ts';
+import { transaction } from '../database/transaction.ts';
+import { sign } from '../http/signature.ts';
+import { findCallbackKeys } from '../integrations/callback-key.ts';
+import { listClocks } from '../merchants/merchant.sql.ts';
+import { raiseAlert } from '../operators/raise-alert.ts';
+import { type Clock, secondsAfter, type Timestamp, timestamp } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
+import type { Random } from '../shared/random.ts';
+import type { Sealing } from '../shared/sealing.ts';
+import {
+  insertCallbackAttempts,
+  listWritten,
+  moveAttemptsFinished,
+  movePutDown,
+} from './callback.sql.ts';
+import {
+  type Callback,
+  type CallbackTrigger,
+  mostRunAttempts,
+  nextTry,
+  readRedirectUrl,
+  readRetryAfter,
+} from './callback.ts';
+import { formHeaders, isForm } from './legacy-form.ts';
+import { noteDestinations } from './note-destinations.ts';
+import type { Exchange } from './send-callback.ts';
+
+/** A try at a callback in hand. */
+export type Attempt = {
+  callback: Callback;
+  id: string;
+  trigger: CallbackTrigger;
+  operator: string | null;
+};
+
+/** What is sent with it (nothing where nobody can sign), and when it began for the merchant. */
+export type OpenAttempt = Attempt & {
+  headers: Record<string, string> | null;
+  clock_ahead_ms: number;
+  started_at: Timestamp;
+};
+
+type Ended = { attempt: OpenAttempt; exchange: Exchange };
+
+/**
+ * How attempts are written: before the socket opens, and closed afterwards. That there is an
+ * attempt of that number keeps everybody else from beginning it; one that was never closed is
+ * counted by whoever finds it, so whatever happens to this process in between, nobody delivers
+ * again too soon and nothing is forgotten. Those that come while a commit is in flight share the
+ * next one.
+ */
+export type AttemptCommits = {
+  /** Null when the callback is in other hands. */
+  openAttempt: GroupCommit<Attempt, OpenAttempt | null>;
+  /** Says whether the callback still was in hand; the attempt is closed either way. */
+  recordAttempt: GroupCommit<Ended, boolean>;
+};
+
+type CommitDeps = {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  sealing: Sealing;
+};
+
+const mostInOneCommit = 200;
+
+export function attemptCommits(deps: CommitDeps): AttemptCommits {
+  return {
+    openAttempt: groupCommit((group) => openAttempts(deps, group), mostInOneCommit),
+    recordAttempt: groupCommit((group) => recordAttempts(deps, group), mostInOneCommit),
+  };
+}
+
+async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAttempt | null)[]> {
+  return await transaction(deps, async ({ db, client, commit }, maybeCommitted) => {
+    const now = deps.clock.now();
+    const integrations = new Set(group.map(({ callback }) => callback.integration_id));
+    const merchants = new Set(group.map(({ callback }) => callback.merchant_id));
+    // Keys and clocks are read with every group and never remembered: a key that was revoked or
+    // taken into use a moment ago is the one that counts.
+    const [keys, clocks, written] = await Promise.all([
+      findCallbackKeys(deps, db, integrations, timestamp(now)),
+      listClocks(db, [...merchants]),
+      maybeCommitted ? listWritten(db, group) : [],
+    ]);
+    const timeOf = merchantTimes(now);
+    const open = group.map((attempt): OpenAttempt => {
+      const { integration_id, merchant_id } = attempt.callback;
+      const key = keys.get(integration_id);
+      const clock_ahead_ms = clocks.get(merchant_id) ?? 0;
+      return {
+        ...attempt,
+        headers: writeHeaders(attempt, key, now),
+        clock_ahead_ms,
+        started_at: timeOf(clock_ahead_ms),
+      };
+    });
+    const [inserted] = await Promise.all([
+      insertCallbackAttempts(client, open.map(attemptRow)),
+      commit(),
+    ]);
+    const ours = new Set([...inserted, ...written]);
+    return open.map((attempt) => (ours.has(attempt.id) ? attempt : null));
+  });
+}
+
+/** One instant as merchants have it, each by how far its clock is ahead. */
+function merchantTimes(now: Temporal.Instant): (clock_ahead_ms: number) => Timestamp {
+  const times = new Map<number, Timestamp>();
+  return (clock_ahead_ms) => {
+    let time = times.get(clock_ahead_ms);
+    if (time === undefined) {
+      time = timestamp(now.add({ milliseconds: clock_ahead_ms }));
+      times.set(clock_ahead_ms, time);
+    }
+    return time;
+  };
+}
+
+function attemptRow({ callback, headers, ...attempt }: OpenAttempt) {
+  return {
+    ...attempt,
+    merchant_id: callback.merchant_id,
+    callback_id: callback.id,
+    lease: callback.lease,
+    number: callback.attempts + 1,
+    run: callback.run,
+    request_headers: headers ?? {},
+  };
+}
+
+/** The spec's header, ours, and those of Standard Webhooks for whoever wants replay protection. */
+function writeHeaders(
+  { callback }: Attempt,
+  key: string | undefined,
+  now: Temporal.Instant,
+): Record<string, string> | null {
+  if (isForm(callback)) return formHeaders(callback, callback.attempts + 1);
+  if (key === undefined) return null;
+  const seconds = Math.floor(now.epochMilliseconds / 1000);
+  const standard = createHmac('sha256', key).update(`${callback.id}.${seconds}.`);
+  return {
+    'content-type': 'application/json',
+    'x-signature': sign(key, callback.payload),
+    'user-agent': 'Tranche-Callback/1',
+    'x-callback-id': callback.id,
+    'x-callback-attempt': String(callback.attempts + 1),
+    'webhook-id': callback.id,
+    'webhook-timestamp': String(seconds),
+    'webhook-signature': `v1,${standard.update(callback.payload).digest('base64')}`,
+  };
+}
+
+async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<boolean[]> {
+  return await transaction(deps, async ({ db, client }) => {
+    const now = deps.clock.now();
+    const timeOf = merchantTimes(now);
+    const [closed, putDown] = await Promise.all([
+      moveAttemptsFinished(
+        client,
+        group.map((one) => finished(one, timeOf(one.attempt.clock_ahead_ms))),
+      ),
+      movePutDown(
+        client,
+        group.map((one) => settled(one, now, timeOf(one.attempt.clock_ahead_ms))),
+      ),
+    ]);
+    // What an earlier run of this transaction wrote is not counted again.
+    const fresh = group.filter(({ attempt }) => closed.has(attempt.id));
+    await noteDestinations(
+      deps,
+      db,
+      fresh.map(({ attempt: { callback }, exchange: { reason } }) => ({ callback, reason })),
+    );
+    for (const { attempt, exchange } of group) {
+      const isExhausted = !exchange.delivered && isLast(attempt.callback);
+      if (isExhausted && putDown.has(attempt.callback.id)) {
+        await tellExhausted(deps, db, attempt.callback, exchange.reason);
+      }
+    }
+    return group.map(({ attempt }) => putDown.has(attempt.callback.id));
+  });
+}
+
+function finished({ attempt, exchange }: Ended, finished_at: Timestamp) {
+  return {
+    merchant_id: attempt.callback.merchant_id,
+    id: attempt.id,
+    finished_at,
+    outcome: exchange.delivered ? ('delivered' as const) : ('failed' as const),
+    reason: exchange.reason,
+    address: exchange.address,
+    tls_version: exchange.tls_version,
+    response_status: exchange.status,
+    response_headers: exchange.headers,
+    response_body: exchange.body,
+    timings: exchange.timings,
+  };
+}
+
+/** What becomes of the callback: told, to be tried again, or given up. */
+function settled({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNow: Timestamp) {
+  const { callback, trigger } = attempt;
+  const counted = {
+    merchant_id: callback.merchant_id,
+    id: callback.id,
+    lease: callback.lease,
+    attempts: callback.attempts + 1,
+    run_attempts: callback.run_attempts + 1,
+    due_at: null,
+    delivered_at: null,
+    redirect_url: null,
+  };
+  if (exchange.delivered) {
+    // What was cut off is not what the receiver said, even where it reads like an answer.
+    const answer = trigger === 'first' && !exchange.truncated ? exchange.body : null;
+    return {
+      ...counted,
+      status: 'delivered' as const,
+      delivered_at: merchantNow,
+      redirect_url:
+        answer && readRedirectUrl(answer, isForm(callback) ? 'redirect' : 'redirect_url'),
+    };
+  }
+  if (isLast(callback)) return { ...counted, status: 'exhausted' as const };
+  const { 'retry-after': retryAfter } = exchange.headers ?? {};
+  const wait = readRetryAfter(exchange.status, retryAfter, now);
+  const asked = wait === null ? null : secondsAfter(Temporal.Instant.from(merchantNow), wait);
+  const due = nextTry(Temporal.Instant.from(attempt.started_at), asked);
+  return { ...counted, status: 'pending' as const, due_at: timestamp(due) };
+}
+
+const isLast = (callback: Callback) => callback.run_attempts + 1 >= mostRunAttempts;
+
+/** Gives up one whose last try nobody knows the result of: a crash took it along. */
+export async function exhaustUnknown(deps: CommitDeps, callback: Callback): Promise<void> {
+  await transaction(deps, async ({ db, client }) => {
+    const ended = { ...callback, status: 'exhausted' as const, due_at: null };
+    const putDown = await movePutDown(client, [ended]);
+    if (putDown.has(callback.id)) await tellExhausted(deps, db, callback, null);
+  });
+}
+
+/** No more tries by ourselves: the operator is told, once. */
+async function tellExhausted(
+  deps: CommitDeps,
+  db: Handle,
+  callback: Callback,
+  reason: string | null,
+): Promise<void> {
+  await raiseAlert(deps, db, {
+    kind: 'callback_exhausted',
+    merchant_id: callback.merchant_id,
+    integration_id: callback.integration_id,
+    detail: `Callback ${callback.id} of checkout ${callback.checkout_id} was not delivered in ${mostRunAttempts} attempts (last: ${reason ?? 'unknown'}). Re-trigger it with: tranche callbacks retry ${callback.id}`,
+  });
+}
