@@ -3,8 +3,10 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import type pg from 'pg';
 import type { Gateway } from '../src/gateway/gateway.ts';
 import { handleErrors } from '../src/http/errors.ts';
+import { useMerchantApi } from '../src/http/merchant-api.ts';
 import { createDeps, type Deps } from '../src/main.ts';
 import { paymentRoutes } from '../src/payments/payment.routes.ts';
+import { refundRoutes } from '../src/refunds/refund.routes.ts';
 import type { Clock } from '../src/shared/clock.ts';
 import { gatewayEnv } from './payments.ts';
 import { log, testConfig } from './service.ts';
@@ -15,13 +17,20 @@ import { log, testConfig } from './service.ts';
 
 const never = new Promise<never>(() => {});
 
-export type Step = { name: string; process: Incarnation; go(): void };
+/** What a process is about to do next: a statement, or a call to the gateway. */
+export type Step = {
+  name: string;
+  to: 'database' | 'gateway';
+  process: Incarnation;
+  go(): void;
+};
 
 export type Stage = ReturnType<typeof createStage>;
 
 export function createStage() {
   const waiting: Step[] = [];
   const running = new Map<Incarnation, number>();
+  const asking = new Set<Promise<unknown>>();
   let isFree = true;
   let heard: (() => void)[] = [];
 
@@ -34,11 +43,15 @@ export function createStage() {
       isFree = value;
       if (isFree) for (const step of [...waiting]) step.go();
     },
-    async step<T>(process: Incarnation, name: string, run: () => Promise<T>): Promise<T> {
+    async step<T>(
+      process: Incarnation,
+      at: Pick<Step, 'name' | 'to'>,
+      run: () => Promise<T>,
+    ): Promise<T> {
       if (!isFree) {
         await new Promise<void>((resolve) => {
           const step = {
-            name,
+            ...at,
             process,
             go() {
               waiting.splice(waiting.indexOf(step), 1);
@@ -59,6 +72,17 @@ export function createStage() {
         if (count !== undefined) running.set(process, count - 1);
         for (const hear of heard.splice(0)) hear();
       }
+    },
+    /** A call to the gateway is on its way, whatever becomes of the process that sent it. */
+    sent<T>(call: Promise<T>): Promise<T> {
+      asking.add(call);
+      call.catch(() => {}).finally(() => asking.delete(call));
+      return call;
+    },
+    isAsking: () => asking.size > 0,
+    /** Waits until every call to the gateway has its answer, also those of the dead. */
+    async answered(): Promise<void> {
+      while (asking.size > 0) await Promise.allSettled(asking);
     },
     forget(process: Incarnation): void {
       running.delete(process);
@@ -98,6 +122,8 @@ export type Incarnation = {
    * was sent may arrive or not, and nothing that it was about to do is ever done.
    */
   kill(): void;
+  /** Its connections to the database are lost; it lives on and does not know what arrived. */
+  cut(): void;
 };
 
 export async function incarnate(
@@ -125,8 +151,8 @@ export async function incarnate(
       throw error;
     }
   }
-  const step = <T>(name: string, run: () => Promise<T>): Promise<T> =>
-    mortal(() => stage.step(self, name, run));
+  const step = <T>(to: Step['to'], name: string, run: () => Promise<T>): Promise<T> =>
+    mortal(() => stage.step(self, { name, to }, run));
 
   const { pool } = deps.database;
   const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>;
@@ -138,15 +164,26 @@ export async function incarnate(
       const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text;
       // It travels with the statement behind it.
       if (text === 'begin') return mortal(() => query(...args));
-      return step(text.trim().replace(/\s+/g, ' ').slice(0, 60), () => query(...args));
+      const name = text.trim().replace(/\s+/g, ' ').slice(0, 60);
+      return step('database', name, () => query(...args));
     }) as typeof client.query;
   });
+  pool.on('remove', (client) => clients.delete(client as pg.PoolClient));
+  const disconnect = () => {
+    for (const client of clients) {
+      (
+        client as unknown as { connection: { stream: { destroy(): void } } }
+      ).connection.stream.destroy();
+    }
+  };
   const gateway = Object.fromEntries(
     Object.entries(deps.gateway).map(([name, member]) => [
       name,
       typeof member === 'function'
         ? (...args: unknown[]) =>
-            step(name, () => (member as (...args: unknown[]) => Promise<unknown>)(...args))
+            step('gateway', name, () =>
+              stage.sent((member as (...args: unknown[]) => Promise<unknown>)(...args)),
+            )
         : member,
     ]),
   ) as Gateway;
@@ -161,15 +198,17 @@ export async function incarnate(
     kill() {
       alive = false;
       stage.forget(self);
-      for (const client of clients) {
-        (
-          client as unknown as { connection: { stream: { destroy(): void } } }
-        ).connection.stream.destroy();
-      }
+      disconnect();
       die(null);
     },
+    cut: disconnect,
   };
+  app.setValidatorCompiler(() => () => true);
   app.register((scope) => paymentRoutes(scope, self.deps));
+  app.register(async (api) => {
+    useMerchantApi(api, self.deps);
+    await refundRoutes(api, self.deps);
+  });
   await app.ready();
   return self;
 }
