@@ -209,6 +209,6 @@ export async function incarnate(
     useMerchantApi(api, self.deps);
     await refundRoutes(api, self.deps);
   });
-  await app.ready();
+  // Made ready by its first request: most of them live for work, and die before that.
   return self;
 }
