@@ -27,14 +27,33 @@ export type Step = {
 
 export type Stage = ReturnType<typeof createStage>;
 
-export function createStage() {
+/** A step that was let go and has not ended; a statement runs in the backend with that pid. */
+type Running = { process: Incarnation; pid: number | null; since: number };
+
+/** What is not a statement, and takes longer than this, is held up: the gateway is slow today. */
+const patienceMs = 40;
+
+export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
   const waiting: Step[] = [];
-  const running = new Map<Incarnation, number>();
+  const running = new Set<Running>();
   const asking = new Set<Promise<unknown>>();
   let isFree = true;
   let heard: (() => void)[] = [];
 
-  const busy = () => [...running.values()].reduce((sum, count) => sum + count, 0);
+  /** Whether everything that runs waits for somebody else. A slow machine alone is no reason. */
+  async function isHeldUp(): Promise<boolean> {
+    const all = [...running];
+    const pids = all.flatMap(({ pid }) => pid ?? []);
+    const isPatient = all.some(
+      ({ pid, since }) => pid === null && performance.now() - since < patienceMs,
+    );
+    if (isPatient) return false;
+    const { rows } = await observer().query(
+      'select 1 from unnest($1::int[]) pid where cardinality(pg_blocking_pids(pid)) = 0 limit 1',
+      [pids],
+    );
+    return rows.length === 0;
+  }
 
   return {
     waiting,
@@ -46,6 +65,7 @@ export function createStage() {
     async step<T>(
       process: Incarnation,
       at: Pick<Step, 'name' | 'to'>,
+      pid: number | null,
       run: () => Promise<T>,
     ): Promise<T> {
       if (!isFree) {
@@ -61,15 +81,15 @@ export function createStage() {
           waiting.push(step);
         });
       }
-      return process.isAlive() ? await this.during(process, run) : never;
+      return process.isAlive() ? await this.during(process, pid, run) : never;
     },
-    async during<T>(process: Incarnation, run: () => Promise<T>): Promise<T> {
-      running.set(process, (running.get(process) ?? 0) + 1);
+    async during<T>(process: Incarnation, pid: number | null, run: () => Promise<T>): Promise<T> {
+      const one = { process, pid, since: performance.now() };
+      running.add(one);
       try {
         return await run();
       } finally {
-        const count = running.get(process);
-        if (count !== undefined) running.set(process, count - 1);
+        running.delete(one);
         for (const hear of heard.splice(0)) hear();
       }
     },
@@ -85,7 +105,7 @@ export function createStage() {
       while (asking.size > 0) await Promise.allSettled(asking);
     },
     forget(process: Incarnation): void {
-      running.delete(process);
+      for (const one of running) if (one.process === process) running.delete(one);
       for (const step of waiting.filter((one) => one.process === process)) {
         waiting.splice(waiting.indexOf(step), 1);
       }
@@ -97,15 +117,14 @@ export function createStage() {
     async quiet(): Promise<void> {
       for (;;) {
         for (let turns = 0; turns < 6; turns += 1) await turn();
-        if (busy() === 0) return;
-        const isHeldUp = await Promise.race([
+        if (running.size === 0) return;
+        const isLong = await Promise.race([
           new Promise<false>((resolve) => heard.push(() => resolve(false))),
           pause(6, true),
         ]);
-        if (isHeldUp) {
-          heard = [];
-          return;
-        }
+        if (!isLong) continue;
+        heard = [];
+        if (await isHeldUp()) return;
       }
     },
   };
@@ -151,12 +170,15 @@ export async function incarnate(
       throw error;
     }
   }
-  const step = <T>(to: Step['to'], name: string, run: () => Promise<T>): Promise<T> =>
-    mortal(() => stage.step(self, { name, to }, run));
+  const step = <T>(
+    at: Pick<Step, 'name' | 'to'>,
+    pid: number | null,
+    run: () => Promise<T>,
+  ): Promise<T> => mortal(() => stage.step(self, at, pid, run));
 
   const { pool } = deps.database;
   const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>;
-  pool.connect = (() => mortal(() => stage.during(self, connect))) as typeof pool.connect;
+  pool.connect = (() => mortal(() => stage.during(self, null, connect))) as typeof pool.connect;
   pool.on('connect', (client) => {
     clients.add(client as pg.PoolClient);
     const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
@@ -165,7 +187,8 @@ export async function incarnate(
       // It travels with the statement behind it.
       if (text === 'begin') return mortal(() => query(...args));
       const name = text.trim().replace(/\s+/g, ' ').slice(0, 60);
-      return step('database', name, () => query(...args));
+      const { processID } = client as unknown as { processID: number };
+      return step({ to: 'database', name }, processID, () => query(...args));
     }) as typeof client.query;
   });
   pool.on('remove', (client) => clients.delete(client as pg.PoolClient));
@@ -181,7 +204,7 @@ export async function incarnate(
       name,
       typeof member === 'function'
         ? (...args: unknown[]) =>
-            step('gateway', name, () =>
+            step({ to: 'gateway', name }, null, () =>
               stage.sent((member as (...args: unknown[]) => Promise<unknown>)(...args)),
             )
         : member,

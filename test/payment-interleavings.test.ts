@@ -23,7 +23,7 @@ before(async () => {
 });
 after(() => paying.close());
 
-const stage = createStage();
+const stage = createStage(() => paying.service.deps.database.pool);
 
 const cards = [
   visa,
