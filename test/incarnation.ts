@@ -3,10 +3,7 @@ import Fastify, { type FastifyInstance } from 'fastify';
 import type pg from 'pg';
 import type { Gateway } from '../src/gateway/gateway.ts';
 import { handleErrors } from '../src/http/errors.ts';
-import { useMerchantApi } from '../src/http/merchant-api.ts';
 import { createDeps, type Deps } from '../src/main.ts';
-import { paymentRoutes } from '../src/payments/payment.routes.ts';
-import { refundRoutes } from '../src/refunds/refund.routes.ts';
 import type { Clock } from '../src/shared/clock.ts';
 import { gatewayEnv } from './payments.ts';
 import { log, testConfig } from './service.ts';
@@ -147,7 +144,14 @@ export type Incarnation = {
 
 export async function incarnate(
   stage: Stage,
-  options: { databaseUrl: string; gatewayUrl: string; clock: Clock; gatewayTimeoutMs: number },
+  options: {
+    databaseUrl: string;
+    gatewayUrl: string;
+    clock: Clock;
+    gatewayTimeoutMs: number;
+    /** The part of the API that a test is about. */
+    serve: (api: FastifyInstance, deps: Deps) => Promise<void>;
+  },
 ): Promise<Incarnation> {
   const config = testConfig(options.databaseUrl, gatewayEnv({ url: options.gatewayUrl }));
   config.gateway.timeoutMs = options.gatewayTimeoutMs;
@@ -227,11 +231,7 @@ export async function incarnate(
     cut: disconnect,
   };
   app.setValidatorCompiler(() => () => true);
-  app.register((scope) => paymentRoutes(scope, self.deps));
-  app.register(async (api) => {
-    useMerchantApi(api, self.deps);
-    await refundRoutes(api, self.deps);
-  });
+  app.register((api) => options.serve(api, self.deps));
   // Made ready by its first request: most of them live for work, and die before that.
   return self;
 }

@@ -1,8 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
 import { checkLedger } from '../src/audit.ts';
 import { FateUnknown, isTransient } from '../src/database/transaction.ts';
+import { useMerchantApi } from '../src/http/merchant-api.ts';
 import { collectDueInstalments } from '../src/instalments/collect-instalments.ts';
 import { collectsAt, type Instalment } from '../src/instalments/instalment.ts';
 import { retryInstalment } from '../src/instalments/retry-instalment.ts';
@@ -11,6 +13,7 @@ import type { Deps } from '../src/main.ts';
 import { moveClock } from '../src/merchants/merchant.sql.ts';
 import { OperatorError } from '../src/operators/operate.ts';
 import { processDueRefunds } from '../src/refunds/process-refunds.ts';
+import { refundRoutes } from '../src/refunds/refund.routes.ts';
 import type { RefundRequest } from '../src/refunds/refund.ts';
 import { approveRefund, declineRefund, retryRefund } from '../src/refunds/review-refund.ts';
 import { timestamp } from '../src/shared/clock.ts';
@@ -37,6 +40,11 @@ after(() => paying.close());
 
 const stage = createStage(() => paying.service.deps.database.pool);
 
+const serve = async (api: FastifyInstance, deps: Deps) => {
+  useMerchantApi(api, deps);
+  await refundRoutes(api, deps);
+};
+
 const challengedLater = '4000002760003184';
 const brokeAfterChallenge = '4000008260003178';
 const cards = [
@@ -54,22 +62,14 @@ const cards = [
   '4000000000005126',
 ];
 
-type FaultAt = Pick<Fault, 'fault'> & Partial<Fault>;
-
-const paths = [
-  ['POST', '/v1/payment_intents'],
-  ['POST', '/v1/payment_intents'],
-  ['POST', '/v1/payment_intents/:id/capture'],
-  ['POST', '/v1/payment_intents/:id/capture'],
-  ['POST', '/v1/payment_intents/:id/cancel'],
-  ['POST', '/v1/refunds'],
-  ['POST', '/v1/refunds'],
-  ['POST', '/v1/refunds'],
-  ['GET', '/v1/payment_intents'],
-  ['GET', '/v1/payment_intents/:id'],
-  ['GET', '/v1/refunds'],
-  ['GET', '/v1/refunds/:id'],
-] as const;
+/** What is asked of the gateway, and how it is asked after when that fails. */
+const calls = {
+  capture: ['/v1/payment_intents/:id/capture', '/v1/payment_intents/:id'],
+  void: ['/v1/payment_intents/:id/cancel', '/v1/payment_intents/:id'],
+  charge: ['/v1/payment_intents', '/v1/payment_intents'],
+  refund: ['/v1/refunds', '/v1/refunds'],
+  watch: [null, '/v1/refunds/:id'],
+} as const;
 const prompt = ['error_before', 'error_after', 'error_after', 'drop_before', 'drop_after'] as const;
 /** These keep us waiting, so they are rare; the first ones lead to the same places. */
 const slow = ['latency', 'latency_after', 'hold_key'] as const;
@@ -290,21 +290,46 @@ async function play(story: Story, processes: Incarnation[]): Promise<void> {
     }
   }
 
+  /** Faults where they will strike: at what is asked of the gateway next. */
   async function arm(at: Partial<Fault> = {}): Promise<void> {
-    const [method, path] = chance.pick(paths);
-    const canDecline = path === '/v1/payment_intents' || path === '/v1/refunds';
-    const isDeclined = method === 'POST' && canDecline && chance.isLucky(0.3);
-    const fault: FaultAt = {
-      fault: isDeclined ? 'decline' : chance.pick(prompt),
-      method,
-      path,
-      times: chance.pick([1, 2, 2, 4]),
-      skip: chance.pick([0, 0, 0, 1, 2]),
+    const { rows } = await database.pool.query<{ status: string }>(
+      `select distinct status from instalments where merchant_id = $1 and due_at is not null
+       union all
+       select distinct status from refund_requests where merchant_id = $1
+         and (due_at is not null or status = 'requested')`,
+      [merchant.id],
+    );
+    const has = (...statuses: string[]) => rows.some(({ status }) => statuses.includes(status));
+    const isRefunding = has('requested', 'pending');
+    const call = chance.weigh<keyof typeof calls>([
+      [has('authorised') ? 3 : 0, 'capture'],
+      [has('authorised') && isRefunding ? 3 : 0, 'void'],
+      [has('scheduled') ? 2 : 0, 'charge'],
+      [isRefunding ? 5 : 0, 'refund'],
+      [has('complete', 'failed') ? 1 : 0, 'watch'],
+      [0.1, 'refund'],
+    ]);
+    const [request, look] = calls[call];
+    const declines = { charge: 0.3, refund: 0.4, capture: 0, void: 0, watch: 0 }[call];
+    const fault: Fault['fault'] = chance.isLucky(declines) ? 'decline' : chance.pick(prompt);
+    const times = chance.pick([1, 2, 2, 4]);
+    const skip = chance.pick([0, 0, 0, 1, 2]);
+    const given = {
+      fault,
+      times,
+      skip,
       ms: gatewayTimeoutMs + 30,
       decline_code: chance.pick(declineCodes),
       ...at,
     };
-    note('fault', `${fault.times} × ${fault.fault} at ${method} ${path}`);
+    if (request !== null) await strike({ ...given, method: 'POST', path: request });
+    if (request === null || chance.isLucky(0.3)) {
+      await strike({ ...given, fault: chance.pick(prompt), method: 'GET', path: look });
+    }
+  }
+
+  async function strike(fault: Partial<Fault>): Promise<void> {
+    note('fault', `${fault.times} × ${fault.fault} at ${fault.method} ${fault.path}`);
     await gateway.fault(fault);
   }
 
@@ -385,7 +410,7 @@ async function play(story: Story, processes: Incarnation[]): Promise<void> {
       const process = processes[index];
       if (process?.isAlive()) return process;
       const { databaseUrl } = service;
-      const given = { databaseUrl, gatewayUrl: gateway.url, clock, gatewayTimeoutMs };
+      const given = { databaseUrl, gatewayUrl: gateway.url, clock, gatewayTimeoutMs, serve };
       const born = await incarnate(stage, given);
       processes[index] = born;
       return born;
@@ -568,11 +593,12 @@ async function play(story: Story, processes: Incarnation[]): Promise<void> {
 
 /** The gateway's books of a checkout and ours say the same, to the cent, and everything once. */
 async function assertAgreed(shopper: Shopper, note: Story['note']): Promise<void> {
-  const books = await shopper.books();
   const instalments: Instalment[] = await shopper.rows('instalments');
   const collections = await shopper.rows('collections');
   const parts = await shopper.rows('refund_parts');
   const attempts = await shopper.rows('payment_attempts');
+  const customer: string = attempts[0].customer_ref;
+  const books = await paying.gateway.books({ checkout: shopper.id, customer });
   const postings = await shopper.rows('postings');
   const sum = (list: { amount: number }[]) => list.reduce((total, one) => total + one.amount, 0);
   const posted = (...kinds: string[]) => sum(postings.filter(({ kind }) => kinds.includes(kind)));

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { findViolations } from '../src/invariants.ts';
 import type { PayPage } from '../src/payments/pay-page.ts';
+import { paymentRoutes } from '../src/payments/payment.routes.ts';
 import { recoverAttempts } from '../src/payments/recover-attempts.ts';
 import { timestamp } from '../src/shared/clock.ts';
 import { answerChallenge } from './gateway.ts';
@@ -104,7 +105,8 @@ async function play({ chance, note }: Story, processes: Incarnation[]): Promise<
     const process = processes[index];
     if (process?.isAlive()) return process;
     const { databaseUrl } = service;
-    const given = { databaseUrl, gatewayUrl: gateway.url, clock, gatewayTimeoutMs };
+    const serve = paymentRoutes;
+    const given = { databaseUrl, gatewayUrl: gateway.url, clock, gatewayTimeoutMs, serve };
     const born = await incarnate(stage, given);
     processes[index] = born;
     return born;
