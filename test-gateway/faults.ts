@@ -17,7 +17,7 @@ export const faultKinds = [
   'drop_after',
   /** Neither done nor answered until the fault is taken back (or `ms` have passed). */
   'hold_key',
-  /** The card is declined, with `decline_code`. */
+  /** The card is declined, with `decline_code`; a refund to it fails, at once or after its hour. */
   'decline',
 ] as const;
 

@@ -343,9 +343,16 @@ export function makeRefund(
   { merchant, now }: Made,
   charge: Stripe.Charge,
   card: CardBehaviour,
-  given: { amount: number; reason: string | null; metadata: Record<string, string> },
+  given: {
+    amount: number;
+    reason: string | null;
+    metadata: Record<string, string>;
+    /** The card's bank does not take it back. */
+    declined: boolean;
+  },
 ): Kept<'refund'> {
   const pending = card.refund === 'pending_then_succeeded';
+  const failed = given.declined && !pending;
   return {
     object: {
       id: newId('re'),
@@ -369,17 +376,18 @@ export function makeRefund(
       payment_intent: charge.payment_intent,
       payment_method: charge.payment_method,
       ...(pending && { pending_reason: 'processing' }),
+      ...(failed && { failure_reason: 'declined' }),
       reason: given.reason,
       receipt_number: null,
       source_transfer_reversal: null,
-      status: pending ? 'pending' : 'succeeded',
+      status: pending ? 'pending' : failed ? 'failed' : 'succeeded',
       transfer_reversal: null,
     },
     hidden:
-      card.refund === undefined
+      card.refund === undefined || failed
         ? { becomes: null, at: 0 }
         : pending
-          ? { becomes: 'succeeded', at: now + refundPendingSeconds }
+          ? { becomes: given.declined ? 'failed' : 'succeeded', at: now + refundPendingSeconds }
           : { becomes: 'failed', at: now + refundFailsAfterSeconds },
     merchant,
   };

@@ -593,7 +593,12 @@ export function createRefund(context: Context, form: Form): Answer {
     { merchant: charge.merchant, now: context.timeOf(charge.merchant) },
     charge.object,
     cardNamed(method?.hidden.card ?? 'visa'),
-    { amount, reason: given.reason ?? null, metadata: given.metadata ?? {} },
+    {
+      amount,
+      reason: given.reason ?? null,
+      metadata: given.metadata ?? {},
+      declined: context.decline !== null,
+    },
   );
   store.save('refund', refund);
   return ok(refund.object);

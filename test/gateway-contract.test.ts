@@ -307,11 +307,36 @@ describe('test cards by their numbers', () => {
     assert.equal((await again(time.later({ days: 3 }))).status, 'succeeded');
   });
 
-  async function refunded(number: string, time: ReturnType<typeof merchantAt>) {
+  test('a refund that is declined on demand fails, at once or after its hour', async () => {
+    for (const [number, soon] of [
+      ['4242424242424242', 'failed'],
+      ['4000000000007726', 'pending'],
+    ] as const) {
+      const time = merchantAt();
+      const { again } = await refunded(number, time, { amount: 20_000 });
+      await local.fault({ fault: 'decline', method: 'POST', path: '/v1/refunds' });
+      const { refund_ref, status } = await again(time);
+      assert.equal(status, soon);
+      const then = await gateway.refundStatus(time.later({ minutes: 60 }), refund_ref ?? '');
+      assert.equal(then.status, 'failed');
+    }
+  });
+
+  async function refunded(
+    number: string,
+    time: ReturnType<typeof merchantAt>,
+    given: { amount?: number } = {},
+  ) {
     const payment = await newPayment(local, number, { merchant: time });
     const { payment_ref } = (await gateway.authorise(payment)) as Held;
-    const { key, amount } = payment;
-    await gateway.capture({ key: `${key}:capture`, merchant: time, payment_ref, amount });
+    const { key } = payment;
+    await gateway.capture({
+      key: `${key}:capture`,
+      merchant: time,
+      payment_ref,
+      amount: payment.amount,
+    });
+    const { amount = payment.amount } = given;
     const again = (merchant: Payment['merchant']) =>
       gateway.refund({ key: randomUUID(), merchant, payment_ref, amount, refund_id: randomUUID() });
     return { refund: await again(time), again };

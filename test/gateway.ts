@@ -28,9 +28,23 @@ export type GatewayUnderTest = {
 export type Called = { status: number; headers: Headers; body: any };
 
 export type Books = {
-  payment_intents: { id: string; status: string; amount: number; amount_received: number }[];
-  charges: { id: string; status: string; captured: boolean; amount_refunded: number }[];
-  refunds: { id: string; status: string; amount: number }[];
+  payment_intents: {
+    id: string;
+    status: string;
+    amount: number;
+    amount_received: number;
+    /** Seconds since the epoch. */
+    created: number;
+    metadata: { attempt_id: string };
+  }[];
+  charges: {
+    id: string;
+    status: string;
+    captured: boolean;
+    amount_captured: number;
+    amount_refunded: number;
+  }[];
+  refunds: { id: string; status: string; amount: number; metadata: { refund_id: string } }[];
 };
 
 export async function startGateway(

@@ -4,7 +4,6 @@ import type pg from 'pg';
 import type { Gateway } from '../src/gateway/gateway.ts';
 import { handleErrors } from '../src/http/errors.ts';
 import { createDeps, type Deps } from '../src/main.ts';
-import { paymentRoutes } from '../src/payments/payment.routes.ts';
 import type { Clock } from '../src/shared/clock.ts';
 import { gatewayEnv } from './payments.ts';
 import { log, testConfig } from './service.ts';
@@ -15,17 +14,43 @@ import { log, testConfig } from './service.ts';
 
 const never = new Promise<never>(() => {});
 
-export type Step = { name: string; process: Incarnation; go(): void };
+/** What a process is about to do next: a statement, or a call to the gateway. */
+export type Step = {
+  name: string;
+  to: 'database' | 'gateway';
+  process: Incarnation;
+  go(): void;
+};
 
 export type Stage = ReturnType<typeof createStage>;
 
-export function createStage() {
+/** A step that was let go and has not ended; a statement runs in the backend with that pid. */
+type Running = { process: Incarnation; pid: number | null; since: number };
+
+/** What is not a statement, and takes longer than this, is held up: the gateway is slow today. */
+const patienceMs = 40;
+
+export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
   const waiting: Step[] = [];
-  const running = new Map<Incarnation, number>();
+  const running = new Set<Running>();
+  const asking = new Set<Promise<unknown>>();
   let isFree = true;
   let heard: (() => void)[] = [];
 
-  const busy = () => [...running.values()].reduce((sum, count) => sum + count, 0);
+  /** Whether everything that runs waits for somebody else. A slow machine alone is no reason. */
+  async function isHeldUp(): Promise<boolean> {
+    const all = [...running];
+    const pids = all.flatMap(({ pid }) => pid ?? []);
+    const isPatient = all.some(
+      ({ pid, since }) => pid === null && performance.now() - since < patienceMs,
+    );
+    if (isPatient) return false;
+    const { rows } = await observer().query(
+      'select 1 from unnest($1::int[]) pid where cardinality(pg_blocking_pids(pid)) = 0 limit 1',
+      [pids],
+    );
+    return rows.length === 0;
+  }
 
   return {
     waiting,
@@ -34,11 +59,16 @@ export function createStage() {
       isFree = value;
       if (isFree) for (const step of [...waiting]) step.go();
     },
-    async step<T>(process: Incarnation, name: string, run: () => Promise<T>): Promise<T> {
+    async step<T>(
+      process: Incarnation,
+      at: Pick<Step, 'name' | 'to'>,
+      pid: number | null,
+      run: () => Promise<T>,
+    ): Promise<T> {
       if (!isFree) {
         await new Promise<void>((resolve) => {
           const step = {
-            name,
+            ...at,
             process,
             go() {
               waiting.splice(waiting.indexOf(step), 1);
@@ -48,20 +78,31 @@ export function createStage() {
           waiting.push(step);
         });
       }
-      return process.isAlive() ? await this.during(process, run) : never;
+      return process.isAlive() ? await this.during(process, pid, run) : never;
     },
-    async during<T>(process: Incarnation, run: () => Promise<T>): Promise<T> {
-      running.set(process, (running.get(process) ?? 0) + 1);
+    async during<T>(process: Incarnation, pid: number | null, run: () => Promise<T>): Promise<T> {
+      const one = { process, pid, since: performance.now() };
+      running.add(one);
       try {
         return await run();
       } finally {
-        const count = running.get(process);
-        if (count !== undefined) running.set(process, count - 1);
+        running.delete(one);
         for (const hear of heard.splice(0)) hear();
       }
     },
+    /** A call to the gateway is on its way, whatever becomes of the process that sent it. */
+    sent<T>(call: Promise<T>): Promise<T> {
+      asking.add(call);
+      call.catch(() => {}).finally(() => asking.delete(call));
+      return call;
+    },
+    isAsking: () => asking.size > 0,
+    /** Waits until every call to the gateway has its answer, also those of the dead. */
+    async answered(): Promise<void> {
+      while (asking.size > 0) await Promise.allSettled(asking);
+    },
     forget(process: Incarnation): void {
-      running.delete(process);
+      for (const one of running) if (one.process === process) running.delete(one);
       for (const step of waiting.filter((one) => one.process === process)) {
         waiting.splice(waiting.indexOf(step), 1);
       }
@@ -73,15 +114,14 @@ export function createStage() {
     async quiet(): Promise<void> {
       for (;;) {
         for (let turns = 0; turns < 6; turns += 1) await turn();
-        if (busy() === 0) return;
-        const isHeldUp = await Promise.race([
+        if (running.size === 0) return;
+        const isLong = await Promise.race([
           new Promise<false>((resolve) => heard.push(() => resolve(false))),
           pause(6, true),
         ]);
-        if (isHeldUp) {
-          heard = [];
-          return;
-        }
+        if (!isLong) continue;
+        heard = [];
+        if (await isHeldUp()) return;
       }
     },
   };
@@ -98,11 +138,20 @@ export type Incarnation = {
    * was sent may arrive or not, and nothing that it was about to do is ever done.
    */
   kill(): void;
+  /** Its connections to the database are lost; it lives on and does not know what arrived. */
+  cut(): void;
 };
 
 export async function incarnate(
   stage: Stage,
-  options: { databaseUrl: string; gatewayUrl: string; clock: Clock; gatewayTimeoutMs: number },
+  options: {
+    databaseUrl: string;
+    gatewayUrl: string;
+    clock: Clock;
+    gatewayTimeoutMs: number;
+    /** The part of the API that a test is about. */
+    serve: (api: FastifyInstance, deps: Deps) => Promise<void>;
+  },
 ): Promise<Incarnation> {
   const config = testConfig(options.databaseUrl, gatewayEnv({ url: options.gatewayUrl }));
   config.gateway.timeoutMs = options.gatewayTimeoutMs;
@@ -125,12 +174,15 @@ export async function incarnate(
       throw error;
     }
   }
-  const step = <T>(name: string, run: () => Promise<T>): Promise<T> =>
-    mortal(() => stage.step(self, name, run));
+  const step = <T>(
+    at: Pick<Step, 'name' | 'to'>,
+    pid: number | null,
+    run: () => Promise<T>,
+  ): Promise<T> => mortal(() => stage.step(self, at, pid, run));
 
   const { pool } = deps.database;
   const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>;
-  pool.connect = (() => mortal(() => stage.during(self, connect))) as typeof pool.connect;
+  pool.connect = (() => mortal(() => stage.during(self, null, connect))) as typeof pool.connect;
   pool.on('connect', (client) => {
     clients.add(client as pg.PoolClient);
     const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
@@ -138,15 +190,27 @@ export async function incarnate(
       const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text;
       // It travels with the statement behind it.
       if (text === 'begin') return mortal(() => query(...args));
-      return step(text.trim().replace(/\s+/g, ' ').slice(0, 60), () => query(...args));
+      const name = text.trim().replace(/\s+/g, ' ').slice(0, 60);
+      const { processID } = client as unknown as { processID: number };
+      return step({ to: 'database', name }, processID, () => query(...args));
     }) as typeof client.query;
   });
+  pool.on('remove', (client) => clients.delete(client as pg.PoolClient));
+  const disconnect = () => {
+    for (const client of clients) {
+      (
+        client as unknown as { connection: { stream: { destroy(): void } } }
+      ).connection.stream.destroy();
+    }
+  };
   const gateway = Object.fromEntries(
     Object.entries(deps.gateway).map(([name, member]) => [
       name,
       typeof member === 'function'
         ? (...args: unknown[]) =>
-            step(name, () => (member as (...args: unknown[]) => Promise<unknown>)(...args))
+            step({ to: 'gateway', name }, null, () =>
+              stage.sent((member as (...args: unknown[]) => Promise<unknown>)(...args)),
+            )
         : member,
     ]),
   ) as Gateway;
@@ -161,15 +225,13 @@ export async function incarnate(
     kill() {
       alive = false;
       stage.forget(self);
-      for (const client of clients) {
-        (
-          client as unknown as { connection: { stream: { destroy(): void } } }
-        ).connection.stream.destroy();
-      }
+      disconnect();
       die(null);
     },
+    cut: disconnect,
   };
-  app.register((scope) => paymentRoutes(scope, self.deps));
-  await app.ready();
+  app.setValidatorCompiler(() => () => true);
+  app.register((api) => options.serve(api, self.deps));
+  // Made ready by its first request: most of them live for work, and die before that.
   return self;
 }

@@ -3,12 +3,14 @@ import { after, before, test } from 'node:test';
 import { setImmediate as turn } from 'node:timers/promises';
 import { findViolations } from '../src/invariants.ts';
 import type { PayPage } from '../src/payments/pay-page.ts';
+import { paymentRoutes } from '../src/payments/payment.routes.ts';
 import { recoverAttempts } from '../src/payments/recover-attempts.ts';
 import { timestamp } from '../src/shared/clock.ts';
 import { answerChallenge } from './gateway.ts';
 import { createStage, type Incarnation, incarnate } from './incarnation.ts';
 import { challengeCard, type Paying, startPaying, visa } from './payments.ts';
-import { createAccount, runs } from './service.ts';
+import { isReplay, playSeeds, type Story } from './seeds.ts';
+import { createAccount } from './service.ts';
 
 // Shoppers in two tabs, their bank, two processes of the service that die and come back, a worker,
 // a gateway that fails, and time: in every order that a seed comes upon, statement by statement.
@@ -22,7 +24,7 @@ before(async () => {
 });
 after(() => paying.close());
 
-const stage = createStage();
+const stage = createStage(() => paying.service.deps.database.pool);
 
 const cards = [
   visa,
@@ -63,48 +65,27 @@ const moves: Temporal.DurationLike[] = [
 ];
 const ends = ['successful', 'cancelled', 'invalid_payload'];
 
-type Count = Record<string, number>;
-
 test('whatever happens in whichever order, a checkout has one outcome at most and the gateway holds what it says', async (t) => {
-  const only = Number(process.env.TRANCHE_SEED ?? 0);
-  const seeds = only ? [only] : Array.from({ length: runs(500) }, (_, index) => index + 1);
-  const count: Count = {};
   const processes: Incarnation[] = [];
   t.after(() => {
     for (const process of processes) process.kill();
   });
-  for (const seed of seeds) {
-    const story: string[] = [];
+  const count = await playSeeds(t, 500, async (story) => {
     try {
-      await play(seed, story, processes, count);
-    } catch (error) {
-      const told = only ? story : story.slice(-60);
-      throw new Error(`TRANCHE_SEED=${seed} shows it again:\n${told.join('\n')}`, { cause: error });
+      await play(story, processes);
     } finally {
       stage.free(true);
       await paying.clearFaults();
     }
-  }
-  t.diagnostic(JSON.stringify(count));
-  if (only) return;
+  });
+  if (isReplay()) return;
   for (const seen of ['successful', 'cancelled', 'received', 'invalid_payload', 'kill', 'fault']) {
     assert.ok((count[seen] ?? 0) > 0, `no run came upon ${seen}`);
   }
 });
 
-async function play(
-  seed: number,
-  story: string[],
-  processes: Incarnation[],
-  count: Count,
-): Promise<void> {
-  const random = randomOf(seed);
-  const pick = <T>(list: readonly T[]): T => list[Math.floor(random() * list.length)] as T;
-  const note = (kind: string, text = '') => {
-    story.push(`${kind} ${text}`);
-    if (process.env.DBG) console.error(seed, kind, text);
-    count[kind] = (count[kind] ?? 0) + 1;
-  };
+async function play({ chance, note }: Story, processes: Incarnation[]): Promise<void> {
+  const { next: random, pick } = chance;
   const { service, gateway, clock } = paying;
   const account = await createAccount(service);
   const email = random() < 0.08 ? 'refused@example.com' : 'thandi@example.com';
@@ -124,7 +105,8 @@ async function play(
     const process = processes[index];
     if (process?.isAlive()) return process;
     const { databaseUrl } = service;
-    const given = { databaseUrl, gatewayUrl: gateway.url, clock, gatewayTimeoutMs };
+    const serve = paymentRoutes;
+    const given = { databaseUrl, gatewayUrl: gateway.url, clock, gatewayTimeoutMs, serve };
     const born = await incarnate(stage, given);
     processes[index] = born;
     return born;
@@ -269,12 +251,7 @@ async function play(
       may(1, move);
     }
     if (can.length === 0 && busy.size === 0) break;
-    let at = random() * can.reduce((sum, [weight]) => sum + weight, 0);
-    const chosen = can.find(([weight]) => {
-      at -= weight;
-      return at < 0;
-    });
-    const [, act] = chosen ?? [0, async () => {}];
+    const act = can.length > 0 ? chance.weigh(can) : async () => {};
     await act();
   }
 
@@ -319,24 +296,11 @@ async function play(
     // A lapsed hold (a week) is no live one: nothing here takes that long.
     assert.deepEqual(await shopper.live(), checkout.status === 'successful' ? firsts : []);
     const { payment_intents } = await shopper.books();
-    const attempts = (payment_intents as unknown as { metadata: { attempt_id: string } }[]).map(
-      ({ metadata }) => metadata.attempt_id,
-    );
+    const attempts = payment_intents.map(({ metadata }) => metadata.attempt_id);
     assert.equal(
       new Set(attempts).size,
       attempts.length,
       'an attempt was made twice at the gateway',
     );
   }
-}
-
-/** The same numbers for the same seed (mulberry32). */
-function randomOf(seed: number): () => number {
-  let state = seed;
-  return () => {
-    state = (state + 0x6d2b79f5) | 0;
-    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
-    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
-    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
-  };
 }

@@ -10,7 +10,7 @@ import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
-import { type PartFinding, recordParts, recordWatch } from './record-refund.ts';
+import { isOnCard, type PartFinding, recordParts, recordWatch } from './record-refund.ts';
 import { dueRefunds, listParts, lockRefund, movePutDown } from './refund.sql.ts';
 import { nextRefundLook, type RefundPart, type RefundRequest } from './refund.ts';
 import { startRefund } from './start-refund.ts';
@@ -27,8 +27,8 @@ const mostMerchants = 50;
 const mostRefunds = 10;
 
 /**
- * Processes refunds that are due: approved ones begin, pending ones go on, complete ones are
- * watched for a while, because a card network may fail them later. Merchant by merchant.
+ * Processes refunds that are due: approved ones begin, pending ones go on, what ended ones gave to
+ * a card is watched for a while, because the network may return it later. Merchant by merchant.
  */
 export async function processDueRefunds(deps: RefundProcessDeps): Promise<number> {
   const { db } = deps.database;
@@ -64,7 +64,7 @@ export async function processRefund(
   refund: RefundRequest,
 ): Promise<void> {
   try {
-    if (refund.status === 'complete') {
+    if (refund.status === 'complete' || refund.status === 'failed') {
       await watch(deps, merchant, refund);
       return;
     }
@@ -197,9 +197,7 @@ async function watch(
   refund: RefundRequest,
 ): Promise<void> {
   const parts = await reading(deps, (db) => listParts(db, refund.merchant_id, refund.checkout_id));
-  const given = parts.filter(
-    (part) => part.refund_id === refund.id && part.kind === 'card' && part.status === 'done',
-  );
+  const given = parts.filter((part) => part.refund_id === refund.id && isOnCard(part));
   const time = timeFor(deps.clock, merchant);
   const states = await Promise.all(
     given.map(async (part) => {
@@ -207,6 +205,6 @@ async function watch(
       return await deps.gateway.refundStatus(time, part.refund_ref);
     }),
   );
-  const failed = given.filter((_, index) => states[index]?.status === 'failed');
-  await recordWatch(deps, merchant, refund, failed);
+  const returned = given.filter((_, index) => states[index]?.status === 'failed');
+  await recordWatch(deps, merchant, refund, returned);
 }

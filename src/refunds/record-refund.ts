@@ -7,7 +7,7 @@ import { collectsAt, type Instalment, nextCollectionTime } from '../instalments/
 import { type Movement, postMovements } from '../ledger/post-movements.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { raiseAlert } from '../operators/raise-alert.ts';
-import { type Clock, timestamp } from '../shared/clock.ts';
+import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
 import { listCheckoutRefunds, listParts, lockRefund, movePart, moveRefund } from './refund.sql.ts';
@@ -57,13 +57,11 @@ export async function recordParts(
       return 'ended';
     }
     if (open.length === 0) {
-      const watched = parts.some(({ kind, status }) => kind === 'card' && status === 'done');
-      const look = watched ? nextWatch(at, now) : null;
       await moveRefund(db, refund, ['pending'], {
         ...putDown,
         status: 'complete',
         completed_at: at,
-        due_at: look && timestamp(look),
+        due_at: watchesAt(parts, at, now),
         tries: 0,
       });
       await end(deps, db, refund, latest, at);
@@ -73,6 +71,14 @@ export async function recordParts(
     return isWaiting ? 'waits' : 'goes on';
   });
 }
+
+/** When a refund that has ended is looked at next: while any of it is on a card (D29). */
+function watchesAt(parts: RefundPart[], ended_at: Timestamp, now: Temporal.Instant) {
+  const look = parts.some(isOnCard) ? nextWatch(ended_at, now) : null;
+  return look && timestamp(look);
+}
+
+export const isOnCard = ({ kind, status }: RefundPart) => kind === 'card' && status === 'done';
 
 async function recordPart(
   db: Handle,
@@ -147,7 +153,7 @@ async function failPending(
   }
   await postMovements(deps, db, at, movements);
   const reason = 'The gateway refused to give the money back to the card.';
-  await fail(deps, db, refund, 'pending', reason);
+  await fail(deps, db, refund, 'pending', reason, now);
   await end(deps, db, refund, round, at);
 }
 
@@ -164,13 +170,15 @@ function collectsAgainAt(
 
 /**
  * What was moved for good counts as refunded: it is not asked for again, and what is left may be.
+ * What of it is on a card is watched further, because the network may return that, too.
  */
 async function fail(
   deps: RecordDeps,
   db: Handle,
   refund: RefundRequest,
-  from: 'pending' | 'complete',
+  from: 'pending' | 'complete' | 'failed',
   reason: string,
+  now: Temporal.Instant,
 ): Promise<void> {
   const parts = await listOwnParts(db, refund);
   await moveRefund(db, refund, [from], {
@@ -178,7 +186,7 @@ async function fail(
     status: 'failed',
     reason,
     kept: sumOf(parts.filter(({ status }) => status === 'done')),
-    due_at: null,
+    due_at: watchesAt(parts, timestamp(now), now),
     tries: 0,
   });
   await raiseAlert(deps, db, {
@@ -206,44 +214,44 @@ async function end(
 }
 
 /**
- * Writes what a card network says of a refund that was complete. What it gave back to us is ours
- * again, and the refund has failed; payments that were cancelled stay so, because the shopper was
- * told that they are (D29).
+ * Writes what a card network says of what an ended refund gave to the card. What it returned to us
+ * is ours again, and the refund has failed; payments that were cancelled stay so, because the
+ * shopper was told that they are (D29).
  */
 export async function recordWatch(
   deps: RecordDeps,
   merchant: Merchant,
   refund: RefundRequest,
-  failed: RefundPart[],
+  returned: RefundPart[],
 ): Promise<void> {
   await transaction(deps, async ({ db }) => {
     await lockCheckout(db, refund.merchant_id, refund.checkout_id);
     const current = await lockRefund(db, refund);
-    if (current?.lease !== refund.lease || current.status !== 'complete') return;
+    if (current?.lease !== refund.lease) return;
+    const { status } = current;
+    if (status !== 'complete' && status !== 'failed') return;
     const now = merchantNow(deps.clock, merchant);
     const at = timestamp(now);
-    if (failed.length === 0) {
-      assert(current.completed_at !== null);
-      const look = nextWatch(current.completed_at, now);
-      const due_at = look && timestamp(look);
-      await moveRefund(db, refund, ['complete'], { ...putDown, due_at, tries: 0 });
+    if (returned.length === 0) {
+      const parts = await listOwnParts(db, refund);
+      // When it failed, the last of its parts was settled.
+      const settled = parts.flatMap(({ settled_at }) => settled_at ?? []).sort();
+      const ended_at = status === 'complete' ? current.completed_at : settled.at(-1);
+      assert(ended_at);
+      const due_at = watchesAt(parts, ended_at, now);
+      await moveRefund(db, refund, [status], { ...putDown, due_at, tries: 0 });
       return;
     }
     const { merchant_id, checkout_id, currency, id: refund_id } = refund;
     const of = { merchant_id, checkout_id, currency, refund_id };
-    for (const part of failed) await movePart(db, part, { status: 'failed', settled_at: at });
+    for (const part of returned) await movePart(db, part, { status: 'failed', settled_at: at });
     await postMovements(
       deps,
       db,
       at,
-      failed.map(({ amount, instalment }) => ({ ...of, kind: 'returned', amount, instalment })),
+      returned.map(({ amount, instalment }) => ({ ...of, kind: 'returned', amount, instalment })),
     );
-    await fail(
-      deps,
-      db,
-      refund,
-      'complete',
-      'The card network returned money that was given back.',
-    );
+    const reason = 'The card network returned money that was given back.';
+    await fail(deps, db, refund, status, reason, now);
   });
 }

@@ -1,0 +1,83 @@
+import type { TestContext } from 'node:test';
+import { runs } from './service.ts';
+
+// What seeded tests have in common: each seed is a story that can be told again.
+
+export type Chance = {
+  /** At least 0, below 1. */
+  next(): number;
+  /** An integer from one to another, both included. */
+  between(from: number, to: number): number;
+  isLucky(probability: number): boolean;
+  pick<T>(list: readonly T[]): T;
+  /** One of several things, the heavier the likelier. */
+  weigh<T>(list: readonly (readonly [weight: number, thing: T])[]): T;
+};
+
+export type Story = {
+  seed: number;
+  chance: Chance;
+  /** Counts what happened, and tells it when the story ends badly. */
+  note(kind: string, text?: string): void;
+};
+
+/**
+ * Plays so many seeds, one after the other, and says how often what happened. With TRANCHE_SEED
+ * only that one, of which everything is told.
+ */
+export async function playSeeds(
+  t: TestContext,
+  long: number,
+  play: (story: Story) => Promise<void>,
+): Promise<Record<string, number>> {
+  const only = Number(process.env.TRANCHE_SEED ?? 0);
+  const seeds = only ? [only] : Array.from({ length: runs(long) }, (_, index) => index + 1);
+  const count: Record<string, number> = {};
+  for (const seed of seeds) {
+    const told: string[] = [];
+    const note = (kind: string, text = '') => {
+      told.push(`${kind} ${text}`);
+      count[kind] = (count[kind] ?? 0) + 1;
+    };
+    try {
+      await play({ seed, chance: chanceOf(seed), note });
+    } catch (error) {
+      const end = (only ? told : told.slice(-80)).join('\n');
+      throw new Error(`TRANCHE_SEED=${seed} shows it again:\n${end}`, { cause: error });
+    }
+  }
+  t.diagnostic(JSON.stringify(count));
+  return count;
+}
+
+/** Whether this run is about one seed, which need not come upon everything. */
+export const isReplay = () => process.env.TRANCHE_SEED !== undefined;
+
+function chanceOf(seed: number): Chance {
+  const next = randomOf(seed);
+  return {
+    next,
+    between: (from, to) => from + Math.floor(next() * (to - from + 1)),
+    isLucky: (probability) => next() < probability,
+    pick: <T>(list: readonly T[]) => list[Math.floor(next() * list.length)] as T,
+    weigh<T>(list: readonly (readonly [number, T])[]) {
+      let at = next() * list.reduce((sum, [weight]) => sum + weight, 0);
+      const chosen = list.find(([weight]) => {
+        at -= weight;
+        return at < 0;
+      });
+      return (chosen ?? list.at(-1))?.[1] as T;
+    },
+  };
+}
+
+/** The same numbers for the same seed (mulberry32). */
+function randomOf(seed: number): () => number {
+  let state = seed;
+  return () => {
+    state = (state + 0x6d2b79f5) | 0;
+    let mixed = Math.imul(state ^ (state >>> 15), 1 | state);
+    mixed = (mixed + Math.imul(mixed ^ (mixed >>> 7), 61 | mixed)) ^ mixed;
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 4_294_967_296;
+  };
+}
