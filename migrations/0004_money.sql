@@ -88,6 +88,7 @@ alter table refund_requests
   add check ((status in ('pending', 'complete')) <= (approved_at is not null)),
   add check ((status = 'requested' and approved_at is not null) <= (due_at is not null)),
   add check ((status = 'pending') <= (due_at is not null)),
+  add check ((status = 'failed' and kept = 0) <= (due_at is null)),
   add check (kept = 0 or status = 'failed');
 create index refund_requests_due on refund_requests (due_at) where due_at is not null;
 create index refund_requests_due_of_merchant on refund_requests (merchant_id, due_at)
