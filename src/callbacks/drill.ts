@@ -25,7 +25,7 @@ export const drillChecks = [
   {
     name: 'changed_amount',
     title: 'Right signature, another amount',
-    expects: 'refused',
+    expects: 'not accepted',
     why: 'A genuine callback says what was paid, not that it is what the order costs: a shopper may have paid an older, cheaper cart under the same reference.',
     fix: 'Compare amount and currency with your own order, and answer 422 when they differ, so that the delivery shows up as failed and somebody looks at it.',
   },
@@ -94,9 +94,11 @@ const slowMilliseconds = 5_000;
  * What is wrong with an answer, or null.
  *
  * Accepted is a 2xx: anything else is sent again for three hours. Refused is a 4xx, which says
- * that the receiver looked and said no; a 5xx looks like a crash, and 408 and 429 only put us off.
- * Where nobody can know better, either will do. A receiver that does not know the order may say so
- * with a 404 where it would otherwise accept.
+ * that the receiver looked and said no; strangers must not be able to make it crash, and 408 and
+ * 429 only put us off. Not accepted is a 5xx as well: what we signed and the shop does not believe
+ * is somebody's fault, and an exception says so. For an order that nobody knows a 2xx and a 4xx are
+ * as good. A receiver that does not know the drill's own order may say so with a 404 where it would
+ * otherwise accept.
  */
 export function judge(
   expects: DrillCheck['expects'],
@@ -119,7 +121,9 @@ export function judge(
         ? `Answered ${status}: redirects are not followed. Expected a 2xx.`
         : `Answered ${status}, expected a 2xx.`;
     case 'refused':
-      return isRefused ? null : `Answered ${status}, expected a 4xx such as 401 or 422.`;
+      return isRefused ? null : `Answered ${status}, expected a 4xx such as 401.`;
+    case 'not accepted':
+      return isRefused || status >= 500 ? null : `Answered ${status}, expected a 4xx such as 422.`;
     case 'answered':
       return isAccepted || isRefused ? null : `Answered ${status}, expected a 2xx or a 4xx.`;
   }
