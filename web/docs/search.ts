@@ -57,7 +57,7 @@ export function addSearch(header: HTMLElement): void {
   dialog.className = 'search';
   dialog.setAttribute('aria-label', 'Search the documentation');
   dialog.innerHTML = `<div class="search-box">
-<input type="search" role="combobox" aria-label="Search the documentation" aria-expanded="false" aria-controls="search-results" aria-autocomplete="list" autocomplete="off" spellcheck="false" placeholder="Search guides and reference">
+<input type="text" inputmode="search" enterkeyhint="go" role="combobox" aria-label="Search the documentation" aria-expanded="false" aria-controls="search-results" aria-autocomplete="list" autocomplete="off" spellcheck="false" placeholder="Search guides and reference">
 <button type="button">Close</button></div>
 <ul id="search-results" role="listbox" aria-label="Results"></ul>
 <p class="quiet" role="status"></p>`;
