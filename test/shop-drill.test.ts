@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync } from 'node:fs';
 import path from 'node:path';
 import { test } from 'node:test';
 import { drillChecks } from '../src/callbacks/drill.ts';
@@ -9,7 +8,6 @@ import { commandLine } from './cli.ts';
 import { kill, startSandbox, temporaryFolder } from './sandbox-process.ts';
 
 const server = path.join(import.meta.dirname, '../examples/shop/server.js');
-const noShop = existsSync(server) ? false : 'the demo shop is not in this tree';
 
 test('the demo shop passes the go-live drill, with both keys of a rotation', {
   skip: noShop,

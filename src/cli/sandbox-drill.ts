@@ -172,7 +172,7 @@ async function makeCheckout(
 ): Promise<Checkout> {
   const { deps, merchant, integration, keys, notify_url } = drill;
   const { id } = await createCheckout(
-    { clock: deps.clock, random: deps.random, commitCheckout: checkoutCommits(deps) },
+    { ...deps, commitCheckout: checkoutCommits(deps) },
     {
       caller: integration,
       // The drill must not be what makes signing mandatory.

@@ -39,7 +39,6 @@ export async function docsRoutes(
   routes: DescribedRoute[],
 ): Promise<void> {
   const guides = readGuides();
-  const vectors = readVectors();
   const files = new Map<string, StaticFile>();
   for (const path of [
     ...Object.values(documentPaths),
@@ -47,7 +46,7 @@ export async function docsRoutes(
     ...['/docs', '/docs/intermediary', '/docs/signature', '/docs/guides'],
     ...guides.map((guide) => guide.path),
     ...['docs.css', 'docs.js', 'doctor.js', 'search.js', 'mark.svg'].map((name) => `/docs/${name}`),
-    ...(vectors === null ? [] : ['/docs/signature-vectors.json']),
+    '/docs/signature-vectors.json',
   ]) {
     serve(path);
   }
@@ -73,7 +72,7 @@ export async function docsRoutes(
       } as Site['assets'],
     };
     const page = (path: string, html: string) => files.set(path, prepare('text/html', html));
-    files.set('/docs/signature-vectors.json', prepare('application/json', vectors ?? ''));
+    files.set('/docs/signature-vectors.json', prepare('application/json', readVectors()));
     files.set('/docs/mark.svg', prepare('image/svg+xml', ownFile('mark.svg')));
     for (const [audience, path, document] of [
       ['merchants', '/docs', merchants],

@@ -46,23 +46,21 @@ const shelf: [group: string, files: string[]][] = [
 /** Each begins with its title and a paragraph that says what it is about. */
 export function readGuides(): Guide[] {
   return shelf.flatMap(([group, files]) =>
-    files
-      .filter((file) => existsSync(root + file))
-      .map((file) => {
-        const text = readFileSync(root + file, 'utf8');
-        const [, title = '', summary = ''] = /^# (.+)\n\n([\s\S]+?)\n\n/.exec(text) ?? [];
-        const name = (file.split('/').at(-1) as string).replace(/\.md$/, '');
-        const path = `/docs/guides/${name}`;
-        return { name, path, file, group, title, summary: summary.replaceAll('\n', ' '), text };
-      }),
+    files.map((file) => {
+      const text = readFileSync(root + file, 'utf8');
+      const [, title = '', summary = ''] = /^# (.+)\n\n([\s\S]+?)\n\n/.exec(text) ?? [];
+      const name = (file.split('/').at(-1) as string).replace(/\.md$/, '');
+      const path = `/docs/guides/${name}`;
+      return { name, path, file, group, title, summary: summary.replaceAll('\n', ' '), text };
+    }),
   );
 }
 
 const vectorsFile = 'docs/merchants/signature-vectors.json';
 
 /** For whoever signs in a language of their own. */
-export function readVectors(): string | null {
-  return existsSync(root + vectorsFile) ? readFileSync(root + vectorsFile, 'utf8') : null;
+export function readVectors(): string {
+  return readFileSync(root + vectorsFile, 'utf8');
 }
 
 /** Where the sandbox's own pages are when it runs with its defaults: the same origin here. */

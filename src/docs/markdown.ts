@@ -41,28 +41,48 @@ const alone: Surroundings = {
 
 /**
  * The part of Markdown that our own texts use: headings, paragraphs, lists, tables, notes, pictures,
- * fenced code; in a line: code, bold, emphasis, links. The words after a fence's language are the
- * code's caption.
+ * fenced code; in a line: code, bold, links. The words after a fence's language are the code's
+ * caption.
  */
 export function renderMarkdown(text: string, around: Surroundings = alone): string {
-  return text
-    .split(/(^```[\s\S]*?^```$)/m)
-    .map((part) => {
-      const fenced = /^```(\w*)(.*)\n([\s\S]*)\n```$/.exec(part);
-      if (fenced) return renderCode(fenced[3] ?? '', fenced[2]?.trim(), fenced[1]);
-      return part
-        .split(/\n{2,}/)
-        .filter((block) => block.trim() !== '')
-        .map((block) => renderBlock(block.trim().split('\n'), around))
-        .join('\n');
-    })
-    .join('');
+  return splitBlocks(text.split('\n'))
+    .map((block) => renderBlock(block, around))
+    .join('\n');
 }
 
 const item = /^(?:[-*]|\d+\.) +/;
 
+/** Blocks are parted by empty lines, but not code, nor what is indented below an item of a list. */
+function splitBlocks(lines: string[]): string[][] {
+  const blocks: string[][] = [];
+  let block: string[] = [];
+  let isCode = false;
+  const end = () => {
+    while (block.at(-1) === '') block.pop();
+    if (block.length > 0) blocks.push(block);
+    block = [];
+  };
+  for (const line of lines) {
+    const isFence = line.startsWith('```');
+    const isInList = item.test(block[0] ?? '');
+    if (isFence && !isCode) end();
+    else if (!isCode && block.at(-1) === '' && !(isInList && /^(?: {2}|[-*] |\d+\. )/.test(line)))
+      end();
+    if (line !== '' || isCode || isInList) block.push(line);
+    else end();
+    if (isFence) {
+      if (isCode) end();
+      isCode = !isCode;
+    }
+  }
+  end();
+  return blocks;
+}
+
 function renderBlock(lines: string[], around: Surroundings): string {
   const [first = ''] = lines;
+  const fence = /^```(\w*)(.*)$/.exec(first);
+  if (fence) return renderCode(lines.slice(1, -1).join('\n'), fence[2]?.trim(), fence[1]);
   const heading = /^(#{1,4}) (.+)$/.exec(first);
   if (heading) {
     const [, { length: level } = '', title = ''] = heading;
@@ -80,21 +100,26 @@ function renderBlock(lines: string[], around: Surroundings): string {
   return `<p>${renderLine(lines.join(' '), around)}</p>`;
 }
 
-/** Lines that are no items of their own go on with the one before. */
+/** Lines that are no items of their own belong to the one before. */
 function renderList(lines: string[], around: Surroundings): string {
-  const items: string[] = [];
+  const items: string[][] = [];
   for (const line of lines) {
-    if (item.test(line)) items.push(line.replace(item, ''));
-    else items.push(`${items.pop() ?? ''} ${line.trim()}`);
+    if (item.test(line)) items.push([line.replace(item, '')]);
+    else items.at(-1)?.push(line.replace(/^ {2,3}/, ''));
   }
-  const links = items.map((one) => /^\[([^\]]+)\]\(([^)]+)\)$/.exec(one));
+  const links = items.map((one) => /^\[([^\]]+)\]\(([^)]+)\)$/.exec(one.join(' ')));
   const files = links.flatMap((link) =>
     link ? [{ title: link[1] ?? '', path: link[2] ?? '' }] : [],
   );
   const sources = files.length === items.length ? around.sources(files) : null;
   if (sources !== null) return sources;
   const tag = /^\d/.test(lines[0] ?? '') ? 'ol' : 'ul';
-  return `<${tag}>${items.map((one) => `<li>${renderLine(one, around)}</li>`).join('')}</${tag}>`;
+  const content = (one: string[]) => {
+    const [[...only] = [], ...more] = splitBlocks(one);
+    const line = renderLine(only.join(' '), around);
+    return line + more.map((block) => renderBlock(block, around)).join('\n');
+  };
+  return `<${tag}>${items.map((one) => `<li>${content(one)}</li>`).join('')}</${tag}>`;
 }
 
 function renderTable([head = '', , ...rows]: string[], around: Surroundings): string {
