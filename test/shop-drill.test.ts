@@ -9,9 +9,7 @@ import { kill, startSandbox, temporaryFolder } from './sandbox-process.ts';
 
 const server = path.join(import.meta.dirname, '../examples/shop/server.js');
 
-test('the demo shop passes the go-live drill, with both keys of a rotation', {
-  skip: noShop,
-}, async (t) => {
+test('the demo shop passes the go-live drill, with both keys of a rotation', async (t) => {
   const folder = await temporaryFolder();
   const sandbox = await startSandbox(path.join(folder.path, 'data'));
   t.after(async () => {

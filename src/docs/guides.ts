@@ -1,7 +1,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, extname, join, normalize } from 'node:path/posix';
 import { fileURLToPath } from 'node:url';
-import { escapeHtml, renderCode, renderMarkdown, type Surroundings, slug } from './markdown.ts';
+import { escapeHtml } from './html.ts';
+import { renderCode, renderMarkdown, type Surroundings, slug } from './markdown.ts';
 import { type Site, writePage } from './page.ts';
 
 /**

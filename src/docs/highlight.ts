@@ -1,4 +1,4 @@
-import { escapeHtml } from './markdown.ts';
+import { escapeHtml } from './html.ts';
 
 // Enough of a language to tell its comments, strings and words apart. A wrong guess costs a colour.
 

@@ -1,14 +1,5 @@
 import { highlight } from './highlight.ts';
-
-export function escapeHtml(text: string): string {
-  const entities: Record<string, string> = {
-    '&': '&amp;',
-    '<': '&lt;',
-    '>': '&gt;',
-    '"': '&quot;',
-  };
-  return text.replace(/[&<>"]/g, (character) => entities[character] ?? character);
-}
+import { escapeHtml } from './html.ts';
 
 /** `Acting for merchants` → `acting-for-merchants`, as Git hosts make it of a heading. */
 export function slug(text: string): string {

@@ -1,5 +1,5 @@
 import type { Environment } from '../integrations/integration.ts';
-import { escapeHtml } from './markdown.ts';
+import { escapeHtml } from './html.ts';
 
 /** What follows the address of each style sheet and script: it changes when the file does. */
 export type Assets = Record<'docs.css' | 'docs.js' | 'doctor.js' | 'search.js', string>;

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Audience, Json, JsonObject, OpenApiDocument } from '../http/openapi.ts';
-import { escapeHtml, renderCode, renderLine, renderMarkdown, slug } from './markdown.ts';
+import { escapeHtml } from './html.ts';
+import { renderCode, renderLine, renderMarkdown, slug } from './markdown.ts';
 import { type Site, writePage } from './page.ts';
 
 type About = { audience: Audience; documentPath: string };
