@@ -518,7 +518,7 @@ describe('the reference for people', () => {
       assert.match(policy, /default-src 'none'/);
       assert.doesNotMatch(policy, /unsafe|https?:|\*/);
     }
-    for (const asset of ['/docs/reference.css', '/docs/reference.js']) {
+    for (const asset of ['/docs/docs.css', '/docs/docs.js']) {
       const { body } = await service.app.inject(asset);
       assert.doesNotMatch(body, /https?:\/\/|@import|url\(/);
     }
@@ -526,7 +526,7 @@ describe('the reference for people', () => {
 });
 
 test('descriptions need no credentials, may be cached, and are sent again only when changed', async () => {
-  for (const url of [...Object.values(documentPaths), ...pages, '/docs/reference.css']) {
+  for (const url of [...Object.values(documentPaths), ...pages, '/docs/docs.css']) {
     const first = await service.app.inject(url);
     assert.equal(first.statusCode, 200);
     assert.match(String(first.headers['cache-control']), /^public, max-age=\d+$/);

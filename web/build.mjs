@@ -3,6 +3,7 @@
 //   web/dist/pay/assets/…        what a browser loads, named by its content, never changing
 //   web/dist/pay/server.js       renders the page on the server; no package is needed to run it
 //   web/dist/pay/manifest.json   the script's name, its integrity hash
+//   web/dist/docs/*.js           what the pages of the documentation load
 //   web/dist/stamp               what it was built from (stamp.mjs)
 
 import { createHash } from 'node:crypto';
@@ -17,6 +18,7 @@ const stamp = sourcesStamp();
 
 try {
   await buildPay();
+  for (const name of ['docs', 'doctor']) await buildDocs(name);
   fs.writeFileSync(path.join(building, 'stamp'), stamp);
   fs.rmSync(distFolder, { recursive: true, force: true });
   fs.renameSync(building, distFolder);
@@ -61,4 +63,19 @@ async function buildPay() {
   const integrity = `sha384-${createHash('sha384').update(bytes).digest('base64')}`;
   const manifest = { script: { file: script.fileName, integrity } };
   fs.writeFileSync(path.join(outDir, 'manifest.json'), `${JSON.stringify(manifest)}\n`);
+}
+
+/** Each script by itself, so that neither needs a second file. */
+async function buildDocs(name) {
+  await build({
+    configFile: false,
+    root: path.join(import.meta.dirname, 'docs'),
+    logLevel: 'warn',
+    build: {
+      outDir: path.join(building, 'docs'),
+      emptyOutDir: false,
+      rolldownOptions: { input: `${name}.ts`, output: { entryFileNames: '[name].js' } },
+      modulePreload: { polyfill: false },
+    },
+  });
 }

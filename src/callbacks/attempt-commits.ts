@@ -1,8 +1,6 @@
-import { createHmac } from 'node:crypto';
 import type { Database, Handle } from '../database/database.ts';
 import { type GroupCommit, groupCommit } from '../database/group-commit.ts';
 import { transaction } from '../database/transaction.ts';
-import { sign } from '../http/signature.ts';
 import { findCallbackKeys } from '../integrations/callback-key.ts';
 import { listClocks } from '../merchants/merchant.sql.ts';
 import { raiseAlert } from '../operators/raise-alert.ts';
@@ -24,6 +22,7 @@ import {
   readRedirectUrl,
   readRetryAfter,
 } from './callback.ts';
+import { callbackHeaders } from './callback-headers.ts';
 import { formHeaders, isForm } from './legacy-form.ts';
 import { noteDestinations } from './note-destinations.ts';
 import type { Exchange } from './send-callback.ts';
@@ -134,26 +133,14 @@ function attemptRow({ callback, headers, ...attempt }: OpenAttempt) {
   };
 }
 
-/** The spec's header, ours, and those of Standard Webhooks for whoever wants replay protection. */
 function writeHeaders(
   { callback }: Attempt,
   key: string | undefined,
   now: Temporal.Instant,
 ): Record<string, string> | null {
-  if (isForm(callback)) return formHeaders(callback, callback.attempts + 1);
-  if (key === undefined) return null;
-  const seconds = Math.floor(now.epochMilliseconds / 1000);
-  const standard = createHmac('sha256', key).update(`${callback.id}.${seconds}.`);
-  return {
-    'content-type': 'application/json',
-    'x-signature': sign(key, callback.payload),
-    'user-agent': 'Tranche-Callback/1',
-    'x-callback-id': callback.id,
-    'x-callback-attempt': String(callback.attempts + 1),
-    'webhook-id': callback.id,
-    'webhook-timestamp': String(seconds),
-    'webhook-signature': `v1,${standard.update(callback.payload).digest('base64')}`,
-  };
+  const number = callback.attempts + 1;
+  if (isForm(callback)) return formHeaders(callback, number);
+  return key === undefined ? null : callbackHeaders({ ...callback, number, key, now });
 }
 
 async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<boolean[]> {

@@ -1,6 +1,7 @@
 import { subscribe } from 'node:diagnostics_channel';
 import type { LookupAddress } from 'node:dns';
 import { isIP, type LookupFunction, type Socket } from 'node:net';
+import { Readable } from 'node:stream';
 import type { TLSSocket } from 'node:tls';
 import { Agent, buildConnector, type Dispatcher, errors } from 'undici';
 import type { Clock } from '../shared/clock.ts';
@@ -31,6 +32,8 @@ export type SendCallback = (message: {
   url: string;
   headers: Record<string, string>;
   body: Buffer;
+  /** In so many pieces with a pause between them, as a bad network delivers it. */
+  dribble?: { pieces: number; pauseMilliseconds: number };
 }) => Promise<Exchange>;
 
 export type CallbackSenderOptions = {
@@ -202,7 +205,10 @@ export function createCallbackSender(
     }
     const { origin, pathname, search } = new URL(message.url);
     // The same bytes, in an object that only this exchange has.
-    const body = message.body.subarray();
+    const body = message.dribble
+      ? Readable.from(inPieces(deps.clock, message.body, message.dribble))
+      : message.body.subarray();
+    const headers = { ...message.headers, 'content-length': String(message.body.length) };
     const chunks: Buffer[] = [];
     let length = 0;
     let isSent = false;
@@ -248,18 +254,18 @@ export function createCallbackSender(
     void watchDeadlines();
     try {
       agent.dispatch(
-        { origin, path: pathname + search, method: 'POST', headers: message.headers, body },
+        { origin, path: pathname + search, method: 'POST', headers, body },
         {
           onRequestStart(started) {
             controller = started;
             if (isOver) started.abort(new CutOff());
           },
-          onResponseStart(_controller, status, headers) {
+          onResponseStart(_controller, status, answered) {
             // A hint that the answer will come is none.
             if (status < 200) return;
             exchange.timings.first_byte = elapsed();
             exchange.status = status;
-            exchange.headers = headers as Record<string, string | string[]>;
+            exchange.headers = answered as Record<string, string | string[]>;
           },
           onResponseData(reading, chunk) {
             chunks.push(chunk);
@@ -287,6 +293,18 @@ export function createCallbackSender(
       await agent.destroy();
     },
   };
+}
+
+async function* inPieces(
+  clock: Clock,
+  body: Buffer,
+  { pieces, pauseMilliseconds }: { pieces: number; pauseMilliseconds: number },
+): AsyncGenerator<Buffer> {
+  const size = Math.ceil(body.length / pieces);
+  for (let from = 0; from < body.length; from += size) {
+    if (from > 0) await clock.sleep(pauseMilliseconds);
+    yield body.subarray(from, from + size);
+  }
 }
 
 const joined = (chunks: Buffer[]) => Buffer.concat(chunks).subarray(0, mostBodyBytes);

@@ -119,6 +119,28 @@ export async function findCheckout(
   return row ?? null;
 }
 
+/** The newest checkout of a merchant that fits, and that was not begun under v1. */
+export async function findNewestCheckout(
+  db: Handle,
+  merchant_id: string,
+  filter: { client_reference_id?: string; notify_url?: string; openAt?: Timestamp },
+): Promise<Checkout | null> {
+  const { client_reference_id, notify_url, openAt } = filter;
+  let query = db
+    .selectFrom('checkouts')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('sealed_verify', 'is', null);
+  if (client_reference_id !== undefined) {
+    query = query.where('client_reference_id', '=', client_reference_id);
+  }
+  if (notify_url !== undefined) query = query.where('notify_url', '=', notify_url);
+  if (openAt !== undefined) {
+    query = query.where('status', '=', 'received').where('expires_at', '>', openAt);
+  }
+  return (await query.orderBy('number', 'desc').limit(1).executeTakeFirst()) ?? null;
+}
+
 /** Whose a checkout is, for an operator: whoever it may be. */
 export async function findCheckoutMerchant(db: Handle, id: string): Promise<string | null> {
   const row = await db

@@ -19,6 +19,7 @@ import { merchants } from './merchants.ts';
 import { nearest } from './nearest.ts';
 import { refunds } from './refunds.ts';
 import { sandbox } from './sandbox.ts';
+import { sandboxDrill } from './sandbox-drill.ts';
 import { sandboxCancel, sandboxPay } from './sandbox-pay.ts';
 import { serve } from './serve.ts';
 import { createTerminal, fill, type Output, type Terminal } from './terminal.ts';
@@ -27,6 +28,7 @@ const entries: (Command | CommandGroup)[] = [
   sandbox,
   sandboxPay,
   sandboxCancel,
+  sandboxDrill,
   clock,
   serve,
   merchants,

@@ -14,13 +14,14 @@ import { fields } from './terminal.ts';
 // A shopper without a browser, for a merchant's automated tests. These commands go through the
 // same endpoints as the page does; only the card is entered at the test gateway directly.
 
+export const approvedCard = '4242424242424242';
 const challenges = ['approve', 'decline', 'abandon'] as const;
 
 export const sandboxPay = command({
   name: 'sandbox pay',
   summary: 'pay a checkout without a browser',
   usage: ['CHECKOUT_ID [--term N] [--card NUMBER] [--challenge approve|decline|abandon]'],
-  help: `Pays a checkout of the running sandbox with a test card (4242424242424242 unless told
+  help: `Pays a checkout of the running sandbox with a test card (${approvedCard} unless told
 otherwise) in the first of its terms, and answers the bank's challenge if there is one.
 
 It prints the checkout's status, where the browser would be sent (null while it stays on the page)
@@ -30,25 +31,16 @@ and why the card was declined (null when it was not).
   positionals: ['CHECKOUT_ID'],
   options: {
     term: { type: 'string' },
-    card: { type: 'string', default: '4242424242424242' },
+    card: { type: 'string', default: approvedCard },
     challenge: { type: 'string', default: 'approve' },
   },
   async run(context) {
     const challenge = oneOf(context.values.challenge, challenges, 'challenge');
     const { term } = context.values;
     const wanted = term === undefined ? null : readInteger(term, 'term');
-    const shopper = await openShopper(context);
-    let page = await shopper.state();
-    const number_of_payments = wanted ?? page.number_of_payments;
-    if (page.status === 'open') {
-      page = await payOnce(shopper, page, number_of_payments, context.values.card);
-    }
-    page = await settled(context.clock, shopper, page);
-    if (page.status === 'challenge' && challenge !== 'abandon') {
-      await answerChallenge(page, challenge);
-      page = await settled(context.clock, shopper, await shopper.state());
-    }
-    report(context, page);
+    const [id = ''] = context.positionals;
+    const { card } = context.values;
+    report(context, await payCheckout(context, id, { term: wanted, card, challenge }));
   },
 });
 
@@ -63,11 +55,36 @@ checkout's status and where the browser would be sent.
   positionals: ['CHECKOUT_ID'],
   options: {},
   async run(context) {
-    const shopper = await openShopper(context);
-    const { number_of_payments } = await shopper.state();
-    report(context, await shopper.post('cancel', { number_of_payments }));
+    const [id = ''] = context.positionals;
+    report(context, await cancelCheckout(context, id));
   },
 });
+
+type ShopperContext = Pick<Context, 'env' | 'clock' | 'random'>;
+
+export async function payCheckout(
+  context: ShopperContext,
+  id: string,
+  how: { term: number | null; card: string; challenge: (typeof challenges)[number] },
+): Promise<PayPage> {
+  const shopper = await openShopper(context, id);
+  let page = await shopper.state();
+  if (page.status === 'open') {
+    page = await payOnce(shopper, page, how.term ?? page.number_of_payments, how.card);
+  }
+  page = await settled(context.clock, shopper, page);
+  if (page.status === 'challenge' && how.challenge !== 'abandon') {
+    await answerChallenge(page, how.challenge);
+    page = await settled(context.clock, shopper, await shopper.state());
+  }
+  return page;
+}
+
+export async function cancelCheckout(context: ShopperContext, id: string): Promise<PayPage> {
+  const shopper = await openShopper(context, id);
+  const { number_of_payments } = await shopper.state();
+  return await shopper.post('cancel', { number_of_payments });
+}
 
 type Shopper = {
   sandbox: SandboxFile;
@@ -75,8 +92,7 @@ type Shopper = {
   post(action: 'pay' | 'cancel', body: PayRequest | CancelRequest): Promise<PayPage>;
 };
 
-async function openShopper(context: Context): Promise<Shopper> {
-  const [id = ''] = context.positionals;
+async function openShopper(context: ShopperContext, id: string): Promise<Shopper> {
   return await withSealing(context, async ({ config, database, sealing }) => {
     if (config.environment === 'production') {
       throw new OperatorError('Payments are tried out in a sandbox, never in production.');

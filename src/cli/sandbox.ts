@@ -140,6 +140,7 @@ ${terminal.accent('▮▯▯')} Tranche sandbox
 ${fields(terminal, [
   ...(urls.shop === undefined ? [] : [['Demo shop', urls.shop] as [string, string]]),
   ['API', config.baseUrl],
+  ['Guides', `${config.baseUrl}/docs/guides`],
   ['Reference', `${config.baseUrl}/docs`],
   ['Test gateway', config.gateway.apiUrl ?? 'Stripe test mode'],
   ['Metrics', urls.metrics],

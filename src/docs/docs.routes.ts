@@ -12,8 +12,12 @@ import {
 } from '../http/openapi.ts';
 import type { Environment } from '../integrations/integration.ts';
 import { describeLegacy } from '../legacy/legacy.openapi.ts';
+import { writeDoctor } from './doctor-page.ts';
 import { tags, writeGuide } from './guide.ts';
+import { readGuides, readVectors, writeGuidePage, writeOverview, writeShelf } from './guides.ts';
+import type { Site } from './page.ts';
 import { writeReference } from './reference.ts';
+import { buildIndex } from './search.ts';
 
 const documentPaths: Record<Audience, string> = {
   merchants: '/docs/api/v2',
@@ -24,41 +28,64 @@ const legacyPath = '/docs/api/v1';
 
 type DocsDeps = { baseUrl: string; environment: Environment; legacySunset: string };
 
-// Nothing but our own files.
+// Nothing but our own files, and no way to send anything anywhere: also what is searched is a script.
 const contentSecurityPolicy =
-  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
+  "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** The descriptions of the API, for programs and for people. They change per deployment only. */
+/** The descriptions of the API and the guides, for programs and for people. */
 export async function docsRoutes(
   app: FastifyInstance,
   deps: DocsDeps,
   routes: DescribedRoute[],
 ): Promise<void> {
+  const guides = readGuides();
   const files = new Map<string, StaticFile>();
-  for (const path of [...Object.values(documentPaths), '/docs', '/docs/intermediary']) serve(path);
-  serve(legacyPath);
-  for (const name of ['reference.css', 'reference.js', 'mark.svg']) serve(`/docs/${name}`);
+  for (const path of [
+    ...Object.values(documentPaths),
+    legacyPath,
+    ...['/docs', '/docs/intermediary', '/docs/signature', '/docs/guides'],
+    ...guides.map((guide) => guide.path),
+    ...['docs.css', 'docs.js', 'doctor.js', 'search.js', 'mark.svg'].map((name) => `/docs/${name}`),
+    '/docs/signature-vectors.json',
+  ]) {
+    serve(path);
+  }
 
   // The other slices' routes are known only when all are registered.
   app.addHook('onReady', async () => {
-    const css = ownFile('../../web/tokens.css') + ownFile('reference.css');
-    const js = ownFile('reference.js');
-    files.set('/docs/reference.css', prepare('text/css', css));
-    files.set('/docs/reference.js', prepare('text/javascript', js));
-    files.set('/docs/mark.svg', prepare('image/svg+xml', ownFile('mark.svg')));
+    const [merchants, intermediaries] = (['merchants', 'intermediaries'] as const).map((audience) =>
+      describeApi(deps, audience, routes),
+    ) as [OpenApiDocument, OpenApiDocument];
+    const index = JSON.stringify(buildIndex(guides, merchants));
     // The address of a style sheet or script changes with it, so an old page never meets a new one.
-    const assets = { css: `?${fingerprint(css)}`, js: `?${fingerprint(js)}` };
-    files.set(legacyPath, prepare('application/json', JSON.stringify(describeLegacy(deps))));
-    for (const audience of ['merchants', 'intermediaries'] as const) {
-      const document = describeApi(deps, audience, routes);
+    const asset = (name: keyof Site['assets'], mediaType: string, text: string) => {
+      files.set(`/docs/${name}`, prepare(mediaType, text));
+      return { [name]: `?${fingerprint(text)}` };
+    };
+    const site: Site = {
+      environment: deps.environment,
+      assets: {
+        ...asset('docs.css', 'text/css', ownFile('../../web/tokens.css') + ownFile('docs.css')),
+        ...asset('docs.js', 'text/javascript', ownFile('../../web/dist/docs/docs.js')),
+        ...asset('doctor.js', 'text/javascript', ownFile('../../web/dist/docs/doctor.js')),
+        ...asset('search.js', 'text/javascript', `export default ${index};`),
+      } as Site['assets'],
+    };
+    const page = (path: string, html: string) => files.set(path, prepare('text/html', html));
+    files.set('/docs/signature-vectors.json', prepare('application/json', readVectors()));
+    files.set('/docs/mark.svg', prepare('image/svg+xml', ownFile('mark.svg')));
+    for (const [audience, path, document] of [
+      ['merchants', '/docs', merchants],
+      ['intermediaries', '/docs/intermediary', intermediaries],
+    ] as const) {
       const documentPath = documentPaths[audience];
-      const page = writeReference(document, { audience, documentPath, assets, ...deps });
+      page(path, writeReference(site, document, { audience, documentPath }));
       files.set(documentPath, prepare('application/json', JSON.stringify(document)));
-      files.set(
-        audience === 'merchants' ? '/docs' : '/docs/intermediary',
-        prepare('text/html', page),
-      );
     }
+    files.set(legacyPath, prepare('application/json', JSON.stringify(describeLegacy(deps))));
+    page('/docs/guides', writeOverview(site, guides));
+    page('/docs/signature', writeDoctor(site, writeShelf(guides, '/docs/signature')));
+    for (const guide of guides) page(guide.path, writeGuidePage(site, guides, guide));
   });
 
   function serve(path: string): void {

@@ -1,20 +1,45 @@
 import assert from 'node:assert/strict';
 import type { Audience, Json, JsonObject, OpenApiDocument } from '../http/openapi.ts';
-import type { Environment } from '../integrations/integration.ts';
-import { escapeHtml, renderCode, renderLine, renderMarkdown, slug } from './markdown.ts';
+import { escapeHtml } from './html.ts';
+import { renderCode, renderLine, renderMarkdown, slug } from './markdown.ts';
+import { type Site, writePage } from './page.ts';
 
-type About = {
-  audience: Audience;
-  environment: Environment;
-  documentPath: string;
-  /** What follows the address of the style sheet and of the script. */
-  assets: { css: string; js: string };
-};
+type About = { audience: Audience; documentPath: string };
 
 type Entry = { operation: JsonObject; method: string; path: string };
 
 /** The reference for people: one page, made from the same document that programs read. */
-export function writeReference(document: OpenApiDocument, about: About): string {
+export function writeReference(site: Site, document: OpenApiDocument, about: About): string {
+  const groups = groupsOf(document);
+  const chapters = chaptersOf(document);
+  const isForMerchants = about.audience === 'merchants';
+  return writePage(site, {
+    title: `API reference for ${about.audience}`,
+    part: '/docs',
+    contentsTitle: 'Contents',
+    contents: `<p>Basics</p>
+<ul>${chapters.map(({ id, title }) => `<li><a href="#${id}">${escapeHtml(title)}</a></li>`).join('')}</ul>
+${groups.map(renderContents).join('\n')}
+<p>For programs</p>
+<ul><li><a href="${about.documentPath}">OpenAPI 3.1 (JSON)</a></li><li><a href="/docs/api/v1">Legacy v1 (JSON)</a></li></ul>`,
+    main: `<div class="title">
+<h1>${isForMerchants ? 'Merchant API' : 'Intermediary API'} <small>${document.info.version}</small></h1>
+<div class="switch" role="group" aria-label="Who you are">
+${switchLink('/docs', 'Merchants', isForMerchants)}
+${switchLink('/docs/intermediary', 'Intermediaries', !isForMerchants)}
+</div>
+</div>
+<section class="guide">${renderMarkdown(document.info.description)}</section>
+${groups.map((group) => renderGroup(document, group)).join('\n')}`,
+  });
+}
+
+export function chaptersOf(document: OpenApiDocument): { id: string; title: string }[] {
+  const titles = document.info.description.matchAll(/^## (.+)$/gm);
+  return [...titles].map(([, title = '']) => ({ title, id: slug(title) }));
+}
+
+export function groupsOf(document: OpenApiDocument) {
   const entries: Entry[] = [
     ...Object.entries(document.paths).flatMap(([path, methods]) =>
       Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
@@ -25,53 +50,10 @@ export function writeReference(document: OpenApiDocument, about: About): string 
       operation: post,
     })),
   ];
-  const groups = document.tags.map((tag) => ({
+  return document.tags.map((tag) => ({
     ...tag,
     entries: entries.filter(({ operation }) => (operation.tags as string[]).includes(tag.name)),
   }));
-  const chapters = [...document.info.description.matchAll(/^## (.+)$/gm)].map(([, title = '']) => ({
-    title,
-    id: slug(title),
-  }));
-
-  return `<!doctype html>
-<html lang="en-GB">
-<head>
-<meta charset="utf-8">
-<meta name="viewport" content="width=device-width, initial-scale=1">
-<meta name="color-scheme" content="light dark">
-<title>Tranche API reference for ${about.audience}</title>
-<link rel="icon" href="/docs/mark.svg" type="image/svg+xml">
-<link rel="stylesheet" href="/docs/reference.css${about.assets.css}">
-<script src="/docs/reference.js${about.assets.js}" defer></script>
-</head>
-<body>
-<a class="skip" href="#main">Skip to the text</a>
-<header>
-<a class="brand" href="#main"><img src="/docs/mark.svg" alt="" width="28" height="28"><strong>Tranche</strong> <span>API ${document.info.version}</span></a>
-<span class="environment">${about.environment}</span>
-<div class="switch" role="group" aria-label="Who you are">
-${switchLink('/docs', 'Merchants', about.audience === 'merchants')}
-${switchLink('/docs/intermediary', 'Intermediaries', about.audience === 'intermediaries')}
-</div>
-</header>
-<div class="layout">
-<nav aria-label="Contents"><details><summary>Contents</summary>
-<p>Guide</p>
-<ul>${chapters.map(({ id, title }) => `<li><a href="#${id}">${escapeHtml(title)}</a></li>`).join('')}</ul>
-${groups.map(renderContents).join('\n')}
-<p>For programs</p>
-<ul><li><a href="${about.documentPath}">OpenAPI 3.1 (JSON)</a></li><li><a href="/docs/api/v1">Legacy v1 (JSON)</a></li></ul>
-</details></nav>
-<main id="main">
-<h1>${about.audience === 'merchants' ? 'Merchant API' : 'Intermediary API'}</h1>
-<section class="guide">${renderMarkdown(document.info.description)}</section>
-${groups.map((group) => renderGroup(document, group)).join('\n')}
-</main>
-</div>
-</body>
-</html>
-`;
 }
 
 function switchLink(href: string, text: string, isHere: boolean): string {
@@ -121,9 +103,9 @@ ${sent ? renderFields('Body', listFields(document, sent.schema, '')) : ''}
 ${answered ? renderFields('Answer', listFields(document, answered.schema, '').map(given)) : ''}
 </div>
 <div class="samples">
-${sample ? renderCode(String(sample.source), 'Request') : ''}
-${!sample && sent ? renderCode(pretty(sent.example), 'What you receive') : ''}
-${answered ? renderCode(pretty(answered.example), sample ? 'Answer' : 'What you may answer') : ''}
+${sample ? renderCode(String(sample.source), 'Request', 'sh') : ''}
+${!sample && sent ? renderCode(pretty(sent.example), 'What you receive', 'json') : ''}
+${answered ? renderCode(pretty(answered.example), sample ? 'Answer' : 'What you may answer', 'json') : ''}
 </div>
 </div>
 <h4>Answers</h4>
@@ -144,10 +126,15 @@ function renderAnswer(document: OpenApiDocument, status: string, unresolved: Jso
 ${headers.length > 0 ? `<p class="headers">Headers: ${headers.join(', ')}</p>` : ''}
 ${Object.entries(examples)
   .map(([name, example]) =>
-    renderCode(pretty((example as JsonObject).value), name.replaceAll('_', ' ')),
+    renderCode(pretty((example as JsonObject).value), asTitle(name), 'json'),
   )
   .join('\n')}
 </details>`;
+}
+
+/** `wrong_signature` → `Wrong signature` */
+function asTitle(name: string): string {
+  return name.replaceAll('_', ' ').replace(/^./, (letter) => letter.toUpperCase());
 }
 
 type Field = { name: string; facts: string[]; required: boolean; description: string };

@@ -125,6 +125,7 @@ const unprefixed =
   'The key was the signing key without its prefix: use it whole, as it was printed.';
 const keyLineBreak =
   'The key was the signing key with a line break after it: remove the line break.';
+const keyQuotes = 'The key was the signing key with quotes around it: use it without them.';
 const decoded =
   'The key was decoded before it was used: use the text of the signing key as it was printed.';
 const noKey = 'The value is a digest without a key: use HMAC-SHA512 with the signing key.';
@@ -164,6 +165,7 @@ const explained: [
   ['an empty key', hmac('base64', compact, ''), emptyKey],
   ['the key without its prefix', hmac('base64', compact, secretPart), unprefixed],
   ['the key with a line break', hmac('base64', compact, `${signingKey}\n`), keyLineBreak],
+  ['the key in quotes', hmac('base64', compact, `"${signingKey}"`), keyQuotes],
   ['the key decoded', hmac('base64', compact, Buffer.from(secretPart, 'base64url')), decoded],
   ['no key', createHash('sha512').update(compact).digest('base64'), noKey],
   [

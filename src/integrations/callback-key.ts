@@ -3,6 +3,7 @@ import type { Timestamp } from '../shared/clock.ts';
 import type { Sealing } from '../shared/sealing.ts';
 import { sealingContext } from './callers.ts';
 import { listInForce } from './credential.sql.ts';
+import type { SigningKey } from './integration.ts';
 
 /**
  * The keys that sign integrations' callbacks now, also after these were revoked (D29). During a
@@ -23,4 +24,19 @@ export async function findCallbackKeys(
       return key ? [[integration_id, deps.sealing.open(key.sealed_key, sealingContext(key))]] : [];
     }),
   );
+}
+
+/** All keys of an integration that are in force, the newest first: two during a rotation. */
+export async function openSigningKeys(
+  deps: { sealing: Sealing },
+  db: Handle,
+  integration_id: string,
+  now: Timestamp,
+): Promise<SigningKey[]> {
+  const inForce = await listInForce(db, 'signing_keys', [integration_id], now);
+  return inForce.map((one) => ({
+    id: one.id,
+    key: deps.sealing.open(one.sealed_key, sealingContext(one)),
+    first_used_at: one.first_used_at,
+  }));
 }

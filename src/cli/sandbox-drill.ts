@@ -1,0 +1,445 @@
+import { findCheckoutCallback, listCallbackAttempts } from '../callbacks/callback.sql.ts';
+import { callbackPayload } from '../callbacks/callback.ts';
+import { callbackHeaders } from '../callbacks/callback-headers.ts';
+import type { DeliveryDeps } from '../callbacks/deliver-callback.ts';
+import { explainBadNotifyUrl } from '../callbacks/destination.ts';
+import {
+  type DrillAnswer,
+  type DrillCheck,
+  type DrillName,
+  drillChecks,
+  judge,
+  toAnswer,
+} from '../callbacks/drill.ts';
+import { findCheckout, findNewestCheckout } from '../checkouts/checkout.sql.ts';
+import type { Checkout } from '../checkouts/checkout.ts';
+import { checkoutCommits, createCheckout } from '../checkouts/create-checkout.ts';
+import { openSigningKeys } from '../integrations/callback-key.ts';
+import { findIntegration, listIntegrations } from '../integrations/integration.sql.ts';
+import { type Integration, newSigningKey, type SigningKey } from '../integrations/integration.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
+import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { OperatorError } from '../operators/operate.ts';
+import { timestamp } from '../shared/clock.ts';
+import { showMoney } from '../shared/money.ts';
+import { isUuid } from '../shared/uuid.ts';
+import { type Context, command, required, UsageError } from './command.ts';
+import type { Connection } from './connect.ts';
+import { withDelivery } from './sandbox-gateway.ts';
+import { approvedCard, cancelCheckout, payCheckout } from './sandbox-pay.ts';
+import { fill, type Terminal } from './terminal.ts';
+
+export const sandboxDrill = command({
+  name: 'sandbox drill',
+  summary: 'try a callback endpoint before going live',
+  usage: ['--merchant ID --notify-url URL [--reference ORDER] [--order-url URL]'],
+  help: `Sends a merchant's callback endpoint what production will send it, and worse: forged and
+repeated callbacks, a wrong amount, an unknown order, a slow network, both keys of a rotation, a
+cancellation after the payment. Says of each whether it passed, why it matters and what to do. The
+exit code is 0 when nothing failed, else 1.
+
+It needs an order that waits for payment in your shop: --reference names it, otherwise it is the
+newest open checkout that has this notify_url. The drill pays it. Without any it makes a checkout
+of its own, which your receiver may answer with 404.
+
+Whether an order was fulfilled twice cannot be seen from outside. --order-url is an address of
+yours that tells: {reference} in it is replaced, and what it answers must change when the order is
+paid and at no other time.
+
+  tranche sandbox drill --merchant 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11 \\
+    --notify-url http://localhost:4000/callback`,
+  options: {
+    merchant: { type: 'string' },
+    'notify-url': { type: 'string' },
+    reference: { type: 'string' },
+    'order-url': { type: 'string' },
+  },
+  async run(context) {
+    const { reference, 'order-url': orderUrl } = context.values;
+    const merchant_id = required(context.values.merchant, 'merchant');
+    const notify_url = required(context.values['notify-url'], 'notify-url');
+    for (const [url, option] of [
+      [notify_url, 'notify-url'],
+      [orderUrl ?? notify_url, 'order-url'],
+    ] as const) {
+      if (!URL.canParse(url)) throw new UsageError(`--${option} is "${url}" and must be a URL.`);
+    }
+    const report = await withDelivery(context, async (deps) => {
+      if (deps.config.environment === 'production') {
+        throw new OperatorError('The drill forges callbacks: it runs in a sandbox only.');
+      }
+      const fault = explainBadNotifyUrl(notify_url, deps.config.callbackAllow);
+      if (fault !== null) throw new OperatorError(`--notify-url ${fault}.`);
+      const merchant = isUuid(merchant_id)
+        ? await findMerchant(deps.database.db, merchant_id)
+        : null;
+      if (merchant === null) throw new OperatorError(`There is no merchant ${merchant_id}.`);
+      const order = await findOrder(deps, merchant, notify_url, reference);
+      const drill: Drill = { context, deps, merchant, notify_url, ...order };
+      return await runDrill(drill, orderUrl);
+    });
+    context.print(report, () => describe(context.terminal, report));
+    return report.passed ? 0 : 1;
+  },
+});
+
+type Deps = Connection & DeliveryDeps;
+
+type Drill = {
+  context: Context;
+  deps: Deps;
+  merchant: Merchant;
+  notify_url: string;
+  checkout: Checkout;
+  integration: Integration;
+  keys: SigningKey[];
+  /** Whether the shop made the order: then its receiver has to know it. */
+  isKnownOrder: boolean;
+};
+
+type Order = Pick<Drill, 'checkout' | 'integration' | 'keys' | 'isKnownOrder'>;
+
+/** The order to be paid in the drill: one of the shop's that waits for it, or one of our own. */
+async function findOrder(
+  deps: Deps,
+  merchant: Merchant,
+  notify_url: string,
+  reference: string | undefined,
+): Promise<Order> {
+  const { db } = deps.database;
+  const openAt = timestamp(merchantNow(deps.clock, merchant));
+  const named = reference === undefined ? {} : { client_reference_id: reference };
+  const checkout = await findNewestCheckout(db, merchant.id, { ...named, notify_url, openAt });
+  if (checkout !== null) {
+    const integration = await findIntegration(db, checkout.integration_id);
+    if (integration === null) throw new OperatorError('The integration of this order is gone.');
+    const keys = await findKeys(deps, integration);
+    return { checkout, integration, keys, isKnownOrder: true };
+  }
+  if (reference !== undefined) {
+    const other = await findNewestCheckout(db, merchant.id, named);
+    throw new OperatorError(explainUnusable(reference, notify_url, other));
+  }
+  const integration = (await listIntegrations(db, merchant.id)).findLast(
+    (one) => one.revoked_at === null && one.merchant_id === merchant.id,
+  );
+  if (!integration) {
+    throw new OperatorError(
+      `This merchant has no credentials. Create some with \`tranche integrations create --merchant ${merchant.id}\`.`,
+    );
+  }
+  const keys = await findKeys(deps, integration);
+  const band = merchant.rules.at(-1) as Merchant['rules'][number];
+  const own = {
+    client_reference_id: `drill-${deps.random.bytes(4).toString('hex')}`,
+    amount: Math.min(Math.max(band.from_amount, 150_000), band.to_amount),
+  };
+  const made = await makeCheckout({ deps, merchant, integration, keys, notify_url }, own);
+  return { checkout: made, integration, keys, isKnownOrder: false };
+}
+
+function explainUnusable(reference: string, notify_url: string, checkout: Checkout | null): string {
+  if (checkout === null) {
+    return `No checkout of this merchant has the reference ${reference}. Let your shop create it, as for a shopper who is about to pay; the drill pays it.`;
+  }
+  if (checkout.notify_url !== notify_url) {
+    return `The callbacks of ${reference} go to ${checkout.notify_url}, not to ${notify_url}.`;
+  }
+  return checkout.status === 'received'
+    ? `The payment page of ${reference} has expired. Name an order that waits for payment.`
+    : `${reference} has ended already (${checkout.status}), and a receiver that has seen that takes everything for a repetition. Name an order that waits for payment.`;
+}
+
+async function findKeys(deps: Deps, integration: Integration): Promise<SigningKey[]> {
+  const now = timestamp(deps.clock.now());
+  const keys = await openSigningKeys(deps, deps.database.db, integration.id, now);
+  if (keys.length === 0) {
+    throw new OperatorError(
+      `The integration has no signing key. Issue one with \`tranche integrations rotate ${integration.id} --credential signing_key\`.`,
+    );
+  }
+  return keys;
+}
+
+/** The key that signs callbacks today (D15). */
+const currentKey = (keys: SigningKey[]) =>
+  (keys.find((one) => one.first_used_at !== null) ?? keys.at(-1)) as SigningKey;
+
+/** A checkout as the merchant's server creates it, apart from the HTTP. */
+async function makeCheckout(
+  drill: Pick<Drill, 'deps' | 'merchant' | 'integration' | 'keys' | 'notify_url'>,
+  order: { client_reference_id: string; amount: number },
+): Promise<Checkout> {
+  const { deps, merchant, integration, keys, notify_url } = drill;
+  const { id } = await createCheckout(
+    { ...deps, commitCheckout: checkoutCommits(deps) },
+    {
+      caller: integration,
+      // The drill must not be what makes signing mandatory.
+      key: integration.signing_required_at === null ? null : currentKey(keys),
+      keyed: null,
+    },
+    merchant,
+    {
+      checkout: {
+        ...order,
+        currency: merchant.territory.currency,
+        notify_url,
+        success_url: notify_url,
+        cancel_url: notify_url,
+        customer: { email: 'drill@example.com' },
+      },
+    },
+  );
+  return (await findCheckout(deps.database.db, merchant.id, id)) as Checkout;
+}
+
+type Result = {
+  name: DrillName;
+  title: string;
+  result: 'pass' | 'fail' | 'not_tried';
+  answers: DrillAnswer[];
+  /** What was wrong, or why it was not tried. */
+  finding: string | null;
+  why: string;
+  fix: string;
+};
+
+type Report = {
+  passed: boolean;
+  notify_url: string;
+  client_reference_id: string;
+  amount: string;
+  is_known_order: boolean;
+  checks: Result[];
+};
+
+async function runDrill(drill: Drill, orderUrl: string | undefined): Promise<Report> {
+  const { context, checkout, isKnownOrder, merchant, notify_url } = drill;
+  const order = orderUrl === undefined ? null : watchOrder(drill, orderUrl);
+  await order?.read();
+  const checks: Result[] = [];
+  for (const [index, check] of drillChecks.entries()) {
+    context.terminal.progress(`${index + 1} of ${drillChecks.length}: ${check.title} …`);
+    const { name, title, why, fix } = check;
+    const result = { name, title, why, fix };
+    if (name === 'both_keys' && drill.keys.length < 2) {
+      const finding = `No rotation is under way. Start one with \`tranche integrations rotate ${drill.integration.id} --credential signing_key\`, give your receiver both keys, and run the drill again.`;
+      checks.push({ ...result, result: 'not_tried', answers: [], finding });
+      continue;
+    }
+    const answers = await actions[name](drill);
+    if (index === 0) mustListen(notify_url, answers);
+    const finding = findFault(check, answers, isKnownOrder) ?? (await order?.judge(name)) ?? null;
+    checks.push({ ...result, result: finding === null ? 'pass' : 'fail', answers, finding });
+  }
+  context.terminal.endProgress();
+  return {
+    passed: checks.every(({ result }) => result !== 'fail'),
+    notify_url,
+    client_reference_id: checkout.client_reference_id,
+    amount: showMoney(checkout.amount, merchant.territory),
+    is_known_order: isKnownOrder,
+    checks,
+  };
+}
+
+/** Nine times the same complaint would say less than one. */
+function mustListen(notify_url: string, [first]: DrillAnswer[]): void {
+  const reason = first?.reason ?? '';
+  if (!['connect', 'dns', 'tls', 'blocked_address'].includes(reason)) return;
+  throw new OperatorError(
+    `Nothing can be sent to ${notify_url} (${reason}). Start your receiver, and run the drill again.`,
+  );
+}
+
+function findFault(
+  { expects }: DrillCheck,
+  answers: DrillAnswer[],
+  isKnownOrder: boolean,
+): string | null {
+  return (
+    answers.map((one) => judge(expects, one, isKnownOrder)).find((one) => one !== null) ?? null
+  );
+}
+
+const actions: Record<DrillName, (drill: Drill) => Promise<DrillAnswer[]>> = {
+  async wrong_signature(drill) {
+    const stranger = newSigningKey('sandbox', drill.deps.random);
+    const forged = await send(drill, paid(drill), { key: stranger });
+    return [forged, await send(drill, paid(drill), { without: 'x-signature' })];
+  },
+  async reserialised_body(drill) {
+    const compact = paid(drill);
+    const spaced = Buffer.from(JSON.stringify(JSON.parse(compact.toString()), null, 1));
+    return [await send(drill, spaced, { signedText: compact })];
+  },
+  async changed_amount(drill) {
+    return [await send(drill, paid(drill, { amount: 1 }))];
+  },
+  async unknown_reference(drill) {
+    const client_reference_id = `unknown-${drill.deps.random.bytes(6).toString('hex')}`;
+    return [await send(drill, paid(drill, { client_reference_id }))];
+  },
+  async valid(drill) {
+    const { context, checkout } = drill;
+    const how = { term: null, card: approvedCard, challenge: 'approve' } as const;
+    const { status } = await payCheckout(context, checkout.id, how);
+    if (status !== 'successful') {
+      throw new OperatorError(
+        `The order could not be paid: it is ${status}. Run the drill with another one.`,
+      );
+    }
+    return [await firstDelivery(drill, checkout.id)];
+  },
+  async duplicate(drill) {
+    return [await send(drill, await payload(drill), { number: 2 })];
+  },
+  async slow_network(drill) {
+    const dribble = { pieces: 8, pauseMilliseconds: 150 };
+    return [await send(drill, await payload(drill), { number: 3, dribble })];
+  },
+  async both_keys(drill) {
+    const bytes = await payload(drill);
+    const answers: DrillAnswer[] = [];
+    for (const { key } of drill.keys) answers.push(await send(drill, bytes, { key, number: 4 }));
+    return answers;
+  },
+  async cancelled_after_successful(drill) {
+    const { client_reference_id, amount } = drill.checkout;
+    const second = await makeCheckout(drill, { client_reference_id, amount });
+    await cancelCheckout(drill.context, second.id);
+    return [await firstDelivery(drill, second.id)];
+  },
+};
+
+/** What the receiver would be told if the order were paid as it is. */
+function paid({ checkout }: Drill, changes: Partial<Checkout> = {}): Buffer {
+  const [number_of_payments = 1] = checkout.terms;
+  return callbackPayload({ ...checkout, status: 'successful', number_of_payments, ...changes });
+}
+
+/** What it was told, byte for byte. */
+async function payload({ deps, merchant, checkout }: Drill): Promise<Buffer> {
+  const callback = await findCheckoutCallback(deps.database.db, merchant.id, checkout.id);
+  if (!callback) throw new OperatorError('The paid order has no callback.');
+  return callback.payload;
+}
+
+async function send(
+  { deps, keys, notify_url }: Drill,
+  body: Buffer,
+  how: {
+    key?: string;
+    signedText?: Buffer;
+    without?: string;
+    number?: number;
+    dribble?: { pieces: number; pauseMilliseconds: number };
+  } = {},
+): Promise<DrillAnswer> {
+  const headers = callbackHeaders({
+    id: deps.random.uuid(),
+    payload: how.signedText ?? body,
+    number: how.number ?? 1,
+    key: how.key ?? currentKey(keys).key,
+    now: deps.clock.now(),
+  });
+  if (how.without !== undefined) delete headers[how.without];
+  const { dribble } = how;
+  return toAnswer(
+    await deps.sendCallback({ url: notify_url, headers, body, ...(dribble && { dribble }) }),
+  );
+}
+
+/** What became of the delivery that the running sandbox made itself. */
+async function firstDelivery(
+  { deps, merchant, context }: Drill,
+  checkout_id: string,
+): Promise<DrillAnswer> {
+  const { db } = deps.database;
+  for (let tries = 0; tries < 150; tries += 1) {
+    const callback = await findCheckoutCallback(db, merchant.id, checkout_id);
+    const [attempt] = callback ? await listCallbackAttempts(db, callback) : [];
+    if (attempt?.finished_at) {
+      const { response_status, reason, timings } = attempt;
+      return { status: response_status, reason, milliseconds: timings?.total ?? null };
+    }
+    await context.clock.sleep(100);
+  }
+  throw new OperatorError('The sandbox did not send the callback. Is it running? Try npm start.');
+}
+
+/** The shop's own word on the order: it changes when the order is paid, and at no other time. */
+function watchOrder({ context, checkout }: Drill, orderUrl: string) {
+  const url = orderUrl.replaceAll('{reference}', encodeURIComponent(checkout.client_reference_id));
+  let last = '';
+
+  async function look(): Promise<string> {
+    const response = await fetch(url, { signal: AbortSignal.timeout(10_000) }).catch((error) => {
+      throw new OperatorError(`--order-url ${url} does not answer (${error.message}).`);
+    });
+    return `${response.status} ${await response.text()}`;
+  }
+
+  return {
+    async read(): Promise<void> {
+      last = await look();
+    },
+    async judge(name: DrillName): Promise<string | null> {
+      let now = await look();
+      if (name !== 'valid') {
+        const isChanged = now !== last;
+        last = now;
+        return isChanged ? `The order changed: ${url} says something else now.` : null;
+      }
+      // A shop may take the callback in and do the work a moment later.
+      for (let tries = 0; now === last && tries < 30; tries += 1) {
+        await context.clock.sleep(100);
+        now = await look();
+      }
+      const isSame = now === last;
+      last = now;
+      return isSame ? `The order did not change: ${url} says what it said before.` : null;
+    },
+  };
+}
+
+const words = { pass: 'pass', fail: 'FAIL', not_tried: 'not tried' };
+
+function describe(terminal: Terminal, report: Report): string {
+  const { checks, client_reference_id, amount, is_known_order } = report;
+  const width = Math.max(...checks.map(({ title }) => title.length));
+  const lines = checks.map(({ result, title, answers, finding, why, fix }) => {
+    const word = words[result].padEnd(9);
+    const codes = answers.map(({ status, reason }) => status ?? reason).join(', ');
+    const head = `${result === 'pass' ? terminal.accent(word) : word}  ${title.padEnd(width)}  ${codes}`;
+    if (result === 'pass') return `${head.trimEnd()}\n${below(terminal, [why])}`;
+    const rest = result === 'fail' ? [`${finding} ${why}`, `Do: ${fix}`] : [finding ?? ''];
+    return `${head.trimEnd()}\n${below(terminal, rest)}`;
+  });
+  const count = (wanted: Result['result']) =>
+    checks.filter(({ result }) => result === wanted).length;
+  const sum = [
+    `${count('pass')} passed`,
+    `${count('fail')} failed`,
+    ...(count('not_tried') > 0 ? [`${count('not_tried')} not tried`] : []),
+  ].join(', ');
+  const look = is_known_order
+    ? `Now look at ${client_reference_id} in your shop: it has to be paid, once, and not cancelled.`
+    : `${client_reference_id} is the drill's own order, which your shop does not know. For the whole drill let your shop create an order, leave it unpaid, and run this again.`;
+  return `${terminal.accent('▮▯▯')} Go-live drill of ${report.notify_url}
+    with ${client_reference_id}, ${amount}
+
+${lines.join('\n\n')}
+
+${sum}.
+${fill(look)}`;
+}
+
+function below(terminal: Terminal, paragraphs: string[]): string {
+  const indent = ' '.repeat(11);
+  return paragraphs
+    .flatMap((text) => fill(text, 69).split('\n'))
+    .map((line) => indent + terminal.quiet(line))
+    .join('\n');
+}

@@ -1,0 +1,139 @@
+import { type Guess, guesses, readSignature } from '../../src/http/signature-mistakes.ts';
+
+// What the doctor finds, without the page. The rules about mistakes are the service's own.
+
+export type Inputs = { body: string; header: string; key: string; secret: string };
+
+export type Diagnosis = {
+  verdict: 'right' | 'wrong' | 'unknown';
+  sentences: string[];
+  /** What the header has to be. */
+  expected: string;
+  given: string;
+  /** What was signed and what has to be, where they differ. */
+  texts: { signed: string; right: string } | null;
+  /** The key as it was used and as it has to be, where that can be told and they differ. */
+  keys: { used: string; right: string } | null;
+  /** How many ways to go wrong were tried. */
+  tried: number;
+  bodyBytes: number;
+};
+
+const encoder = new TextEncoder();
+
+/** Without the white space that JSON does not need, and nothing else changed. */
+export function compactJson(text: string): string {
+  return text.replace(/("(?:[^"\\]|\\.)*")|[ \t\r\n]+/g, (_whole, string?: string) => string ?? '');
+}
+
+export async function diagnose(inputs: Inputs, environment: string): Promise<Diagnosis> {
+  const sentences: string[] = [];
+  const key = cleanKey(inputs.key, environment, sentences);
+  const isJson = isValidJson(inputs.body);
+  if (!isJson) {
+    sentences.push('The body is not JSON: paste it whole, exactly as it was sent or received.');
+  }
+  const compact = isJson ? compactJson(inputs.body) : inputs.body;
+  const rawBody = encoder.encode(inputs.body);
+  const compactBody = encoder.encode(compact);
+  const given = inputs.header.replace(/\r?\n$/, '');
+  const expected = toBase64(await compute('SHA-512', { key, text: compactBody, mistakes: [] }));
+  const found: Diagnosis = {
+    verdict: 'unknown',
+    sentences,
+    expected,
+    given,
+    texts: null,
+    keys: null,
+    tried: 0,
+    bodyBytes: rawBody.length,
+  };
+  if (given === expected) {
+    found.verdict = sentences.length === 0 ? 'right' : 'wrong';
+    if (compact !== inputs.body) {
+      sentences.push(
+        'The body has white space between its tokens, and the signature is right for the body without it. In a request that is accepted. If this is a callback, your server has changed the body before you looked at it: verify the raw bytes.',
+      );
+      found.texts = { signed: compact, right: inputs.body };
+    }
+    return found;
+  }
+  const digest = readSignature(given);
+  if (typeof digest === 'string')
+    return { ...found, verdict: 'wrong', sentences: [...sentences, digest] };
+  const secret = inputs.secret.trim();
+  const clientSecret = secret === '' ? null : secret;
+  for (const guess of guesses({ rawBody, compactBody, signingKeys: [key], clientSecret })) {
+    found.tried += 1;
+    if (!isSame(digest.bytes, await compute(digest.algorithm, guess))) continue;
+    const signed =
+      typeof guess.text === 'string' ? guess.text : new TextDecoder().decode(guess.text);
+    const used = typeof guess.key === 'string' ? guess.key : null;
+    return {
+      ...found,
+      verdict: 'wrong',
+      sentences: [...sentences, ...digest.mistakes, ...guess.mistakes],
+      texts: signed === compact ? null : { signed, right: compact },
+      keys: used === null || used === key ? null : { used, right: key },
+    };
+  }
+  const all = [...sentences, ...digest.mistakes];
+  return { ...found, verdict: all.length > 0 ? 'wrong' : 'unknown', sentences: all };
+}
+
+/** What is wrong with the key as it was pasted can be seen without computing anything. */
+function cleanKey(pasted: string, environment: string, sentences: string[]): string {
+  let key = pasted.replace(/[\r\n]+$/, '');
+  if (/^(["']).*\1$/.test(key.trim())) {
+    sentences.push('The key has quotes around it: they are not part of it.');
+    key = key.trim().slice(1, -1);
+  }
+  if (key !== key.trim()) {
+    sentences.push('The key has white space around it: it is not part of it.');
+    key = key.trim();
+  }
+  const other = environment === 'sandbox' ? 'production' : 'sandbox';
+  if (key.startsWith('cs_')) {
+    sentences.push(
+      'This is a client secret, which says who is calling. Signatures are made with the signing key, which begins with sig_.',
+    );
+  } else if (key.startsWith(`sig_${other}_`)) {
+    sentences.push(
+      `This is the signing key of the ${other} environment, and you are in the ${environment}: each has its own.`,
+    );
+  } else if (key !== '' && !key.startsWith('sig_')) {
+    sentences.push('The key does not begin with sig_: use it whole, as it was printed.');
+  }
+  return key;
+}
+
+function isValidJson(text: string): boolean {
+  try {
+    JSON.parse(text);
+    return true;
+  } catch {
+    return false;
+  }
+}
+
+async function compute(algorithm: string, { key, text }: Guess): Promise<Uint8Array> {
+  const bytes = toBytes(text);
+  if (key === null) return new Uint8Array(await crypto.subtle.digest(algorithm, bytes));
+  // A key is filled up with zeros, so one zero is the same key as none, which is refused here.
+  const keyBytes = key.length === 0 ? new Uint8Array(1) : toBytes(key);
+  const name = { name: 'HMAC', hash: algorithm };
+  const imported = await crypto.subtle.importKey('raw', keyBytes, name, false, ['sign']);
+  return new Uint8Array(await crypto.subtle.sign('HMAC', imported, bytes));
+}
+
+function toBytes(value: string | Uint8Array): Uint8Array<ArrayBuffer> {
+  return typeof value === 'string' ? encoder.encode(value) : new Uint8Array(value);
+}
+
+function isSame(a: Uint8Array, b: Uint8Array): boolean {
+  return a.length === b.length && a.every((byte, index) => byte === b[index]);
+}
+
+function toBase64(bytes: Uint8Array): string {
+  return btoa(String.fromCharCode(...bytes));
+}

@@ -1,0 +1,187 @@
+import type { Found } from '../../src/docs/search-entry.ts';
+
+/** The entries that have all the words, the likeliest first. */
+export function findEntries(index: Found[], query: string): Found[] {
+  const words = query.toLowerCase().match(/[\p{L}\p{N}_{}/$.-]+/gu) ?? [];
+  if (words.length === 0) return [];
+  return index
+    .map((entry) => ({ entry, score: score(entry, words) }))
+    .filter((one) => one.score > 0)
+    .sort((a, b) => b.score - a.score)
+    .slice(0, 10)
+    .map((one) => one.entry);
+}
+
+function score({ title, page, text }: Found, words: string[]): number {
+  const fields = [
+    [title.toLowerCase(), 12],
+    [page.toLowerCase(), 4],
+    [text.toLowerCase(), 2],
+  ] as const;
+  let sum = 0;
+  for (const word of words) {
+    let best = 0;
+    for (const [field, weight] of fields) {
+      const at = field.indexOf(word);
+      if (at < 0) continue;
+      // The beginning of a word counts more than its middle.
+      const isStart =
+        at === 0 ||
+        ` ${field}`.search(new RegExp(`[^\\p{L}\\p{N}]${escapeRegExp(word)}`, 'u')) >= 0;
+      best = Math.max(best, isStart ? weight : weight / 4);
+    }
+    if (best === 0) return 0;
+    sum += best;
+  }
+  // Together they count more, and most where an entry begins with them: `POST /api/refunds`.
+  const phrase = words.join(' ');
+  const spaced = (field: string) => field.toLowerCase().replace(/[-_]/g, ' ');
+  if (spaced(text).startsWith(spaced(phrase))) return sum + 8;
+  return spaced(`${title} ${text}`).includes(spaced(phrase)) ? sum + 3 : sum;
+}
+
+function escapeRegExp(text: string): string {
+  return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
+}
+
+/** A button in the page's head, and a dialog that is all keyboard. */
+export function addSearch(header: HTMLElement): void {
+  const open = document.createElement('button');
+  open.type = 'button';
+  open.className = 'search-open';
+  open.innerHTML = `<svg viewBox="0 0 20 20" width="18" height="18" aria-hidden="true" fill="none" stroke="currentColor" stroke-width="2" stroke-linecap="round"><circle cx="8.5" cy="8.5" r="5.5"/><path d="m13 13 4.5 4.5"/></svg><span>Search</span><kbd>/</kbd>`;
+  open.setAttribute('aria-haspopup', 'dialog');
+  header.querySelector('.parts')?.before(open);
+
+  const dialog = document.createElement('dialog');
+  dialog.className = 'search';
+  dialog.setAttribute('aria-label', 'Search the documentation');
+  dialog.innerHTML = `<div class="search-box">
+<input type="text" inputmode="search" enterkeyhint="go" role="combobox" aria-label="Search the documentation" aria-expanded="false" aria-controls="search-results" aria-autocomplete="list" autocomplete="off" spellcheck="false" placeholder="Search guides and reference">
+<button type="button">Close</button></div>
+<ul id="search-results" role="listbox" aria-label="Results"></ul>
+<p class="quiet" role="status"></p>`;
+  document.body.append(dialog);
+  const input = dialog.querySelector('input') as HTMLInputElement;
+  const list = dialog.querySelector('ul') as HTMLUListElement;
+  const status = dialog.querySelector('p') as HTMLElement;
+  let index: Promise<Found[]> | null = null;
+  let found: Found[] = [];
+  let chosen = 0;
+
+  const show = () => {
+    if (dialog.open) return;
+    // A script, because this page may not connect to anywhere, not even home.
+    index ??= import(/* @vite-ignore */ document.body.dataset.search ?? '').then(
+      (module: { default: Found[] }) => module.default,
+    );
+    dialog.showModal();
+    input.select();
+    void update();
+  };
+  const go = () => {
+    const entry = found[chosen];
+    if (!entry) return;
+    dialog.close();
+    location.assign(entry.path);
+  };
+
+  async function update(): Promise<void> {
+    const query = input.value;
+    const entries = await (index as Promise<Found[]>);
+    if (query !== input.value) return;
+    found = findEntries(entries, query);
+    chosen = 0;
+    list.replaceChildren(...found.map((entry, at) => option(entry, at, query)));
+    input.setAttribute('aria-expanded', String(found.length > 0));
+    status.textContent =
+      query.trim() === ''
+        ? 'Words of a title, an error, a field or a command.'
+        : found.length === 0
+          ? 'Nothing was found. Try fewer or other words.'
+          : '';
+    mark();
+  }
+
+  function option(entry: Found, at: number, query: string): HTMLElement {
+    const item = document.createElement('li');
+    item.setAttribute('role', 'option');
+    item.id = `search-result-${at}`;
+    const title = document.createElement('strong');
+    title.textContent = entry.title;
+    const page = document.createElement('span');
+    page.className = 'result-page';
+    page.textContent = entry.page === entry.title ? 'Guide' : entry.page;
+    const text = document.createElement('p');
+    text.className = 'result-text';
+    text.append(...excerpt(entry.text, query));
+    item.append(title, page, text);
+    item.addEventListener('click', () => {
+      chosen = at;
+      go();
+    });
+    item.addEventListener('pointermove', () => {
+      chosen = at;
+      mark();
+    });
+    return item;
+  }
+
+  function mark(): void {
+    for (const [at, item] of [...list.children].entries()) {
+      item.setAttribute('aria-selected', String(at === chosen));
+      if (at === chosen) item.scrollIntoView({ block: 'nearest' });
+    }
+    if (found.length > 0) input.setAttribute('aria-activedescendant', `search-result-${chosen}`);
+    else input.removeAttribute('aria-activedescendant');
+  }
+
+  open.addEventListener('click', show);
+  dialog.querySelector('button')?.addEventListener('click', () => dialog.close());
+  dialog.addEventListener('click', (event) => {
+    if (event.target === dialog) dialog.close();
+  });
+  input.addEventListener('input', () => void update());
+  input.addEventListener('keydown', (event) => {
+    const step = { ArrowDown: 1, ArrowUp: -1 }[event.key];
+    if (step !== undefined && found.length > 0) {
+      chosen = (chosen + step + found.length) % found.length;
+      mark();
+      event.preventDefault();
+    } else if (event.key === 'Enter') {
+      event.preventDefault();
+      go();
+    }
+  });
+  document.addEventListener('keydown', (event) => {
+    const isTyping =
+      event.target instanceof HTMLElement && event.target.closest('input, textarea, select');
+    const isSlash = event.key === '/' && !isTyping && !event.ctrlKey && !event.metaKey;
+    const isK = event.key.toLowerCase() === 'k' && (event.ctrlKey || event.metaKey);
+    if (!isSlash && !isK) return;
+    event.preventDefault();
+    show();
+  });
+}
+
+/** Some words around the first one that was searched for, with those marked. */
+function excerpt(text: string, query: string): (Node | string)[] {
+  const words = query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
+  const at = Math.min(
+    ...words.map((word) => text.toLowerCase().indexOf(word)).filter((one) => one >= 0),
+    text.length,
+  );
+  const from =
+    at === text.length ? 0 : Math.max(0, text.lastIndexOf(' ', Math.max(0, at - 40)) + 1);
+  const cut = text.slice(from, from + 130);
+  const isWhole = from + 130 >= text.length;
+  const piece = `${from > 0 ? '… ' : ''}${isWhole ? cut : cut.replace(/\s+\S*$/, ' …')}`;
+  if (words.length === 0) return [piece];
+  const parts = piece.split(new RegExp(`(${words.map(escapeRegExp).join('|')})`, 'iu'));
+  return parts.map((part, index) => {
+    if (index % 2 === 0) return part;
+    const mark = document.createElement('mark');
+    mark.textContent = part;
+    return mark;
+  });
+}
