@@ -84,6 +84,8 @@ function runTests(url: string): Promise<number> {
       env: {
         ...process.env,
         NODE_ENV: 'test',
+        // Every file is a process of its own and most import the whole service.
+        NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/compiled'),
         // What a test that was interrupted leaves behind goes away with our own folder.
         TMPDIR: folder,
         TEST_DATABASE_URL: url,
