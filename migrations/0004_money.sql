@@ -53,6 +53,8 @@ create table collections (
   decline_reason text,
   may_retry      boolean,
   created_at     timestamptz(3) not null,
+  -- When the gateway was asked last, on the real clock: what is under way is not lost.
+  asked_at       timestamptz(3) not null,
   settled_at     timestamptz(3),
   primary key (checkout_id, instalment, number, merchant_id),
   foreign key (checkout_id, instalment, merchant_id)
@@ -93,8 +95,13 @@ alter table refund_requests
 create index refund_requests_due on refund_requests (due_at) where due_at is not null;
 create index refund_requests_due_of_merchant on refund_requests (merchant_id, due_at)
   where due_at is not null;
-create index refund_requests_by_status on refund_requests (status, created_at)
-  where status <> 'complete';
+create index refund_requests_by_status on refund_requests (status, created_at, id);
+create index refund_requests_by_age on refund_requests (created_at, id);
+
+-- The books are checked by ranges of checkouts, whosever they are.
+drop index refund_requests_of_checkout;
+create index refund_requests_of_checkout on refund_requests (checkout_id, merchant_id);
+create index payment_attempts_of_checkout on payment_attempts (checkout_id);
 
 -- What a refund is taken from (D30), fixed when it becomes `pending`. A retry splits anew, so a
 -- part belongs to a round.
@@ -117,6 +124,8 @@ create table refund_parts (
   payment_ref text,
   key_number  integer not null default 1,
   keyed_at    timestamptz(3) not null,
+  -- When the gateway was asked last, on the real clock: what is under way is not lost.
+  asked_at    timestamptz(3),
   refund_ref  text,
   settled_at  timestamptz(3),
   primary key (id, merchant_id),
@@ -126,7 +135,7 @@ create table refund_parts (
     references instalments (checkout_id, number, merchant_id),
   check ((status = 'open') = (settled_at is null))
 );
-create index refund_parts_of_checkout on refund_parts (merchant_id, checkout_id);
+create index refund_parts_of_checkout on refund_parts (checkout_id, merchant_id);
 
 -- The books: every movement, once, in the transaction of the row that caused it. A row moves an
 -- amount from one account of a checkout to another, so that the whole always sums to zero.
@@ -151,7 +160,20 @@ create table postings (
   -- In the order in which the books of a checkout are added up.
   primary key (checkout_id, merchant_id, id),
   foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
-  check (debit <> credit)
+  check ((kind, debit, credit) in (
+    ('sold', 'outstanding', 'sale'),
+    ('authorised', 'held', 'issuer'),
+    ('captured', 'collected', 'outstanding'),
+    ('used', 'issuer', 'held'),
+    ('collected', 'collected', 'outstanding'),
+    ('voided', 'issuer', 'held'),
+    ('lapsed', 'issuer', 'held'),
+    ('cancelled', 'cancelled', 'outstanding'),
+    ('restored', 'outstanding', 'cancelled'),
+    ('refunded', 'refunded', 'collected'),
+    ('returned', 'collected', 'refunded'),
+    ('reserved', 'reserved', 'refundable'),
+    ('released', 'refundable', 'reserved')))
 );
 
 insert into postings

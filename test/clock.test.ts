@@ -183,28 +183,6 @@ test('a worker that does due work at the same time changes nothing about it', as
   );
 });
 
-test('the test gateway goes by the merchant’s clock: a hold lapses after a week of it', async () => {
-  const [moved, other] = [await createAccount(paying.service), await createAccount(paying.service)];
-  const held = await paying.shopper({}, moved);
-  const kept = await paying.shopper({}, other);
-  await held.pay(3);
-  await kept.pay(3);
-  // Not by the command, which would capture the hold on the way.
-  const jump = (days: number) =>
-    paying.service.deps.database.pool.query(
-      'update merchants set clock_ahead_ms = $2 where id = $1',
-      [moved.merchant.id, days * 86_400_000],
-    );
-  await jump(6);
-  await (await paying.shopper({}, moved)).pay(1);
-  assert.deepEqual(await held.live(), [50_000]);
-  await jump(8);
-  await (await paying.shopper({}, moved)).pay(1);
-  assert.deepEqual(await held.live(), []);
-  assert.deepEqual(await kept.live(), [50_000]);
-  await paying.work();
-});
-
 test('a clock is never moved back, nor without saying how far', async () => {
   const { merchant } = await createAccount(paying.service);
   const move = ['clock', 'advance', '--merchant', merchant.id];

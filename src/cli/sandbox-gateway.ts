@@ -10,6 +10,7 @@ import type { Logger } from '../shared/logger.ts';
 import type { WorkerDeps } from '../worker.ts';
 import type { Context } from './command.ts';
 import { type Connection, withMigrated, withSealing } from './connect.ts';
+import type { Terminal } from './terminal.ts';
 
 /** What a running sandbox says of itself in its data folder. */
 export type SandboxFile = {
@@ -30,14 +31,23 @@ export async function readSandboxFile(config: Config): Promise<SandboxFile> {
 // What a command does itself it tells by what it prints.
 const silent = pino({ level: 'silent' });
 
+/** Whoever moves money by hand hears why it did not move. */
+function outspoken(terminal: Terminal): Logger {
+  const write = (line: string) => {
+    const { msg, err } = JSON.parse(line);
+    if (err) terminal.stderr.write(`${msg}: ${err.message}\n`);
+  };
+  return pino({ level: 'warn' }, { write });
+}
+
 /** The gateway, for a command that moves money: the configured one, or the running sandbox's. */
 export async function withGateway<T>(
-  context: Pick<Context, 'env' | 'clock' | 'random'>,
+  context: Pick<Context, 'env' | 'clock' | 'random' | 'terminal'>,
   work: (deps: Connection & { log: Logger; gateway: Gateway }) => Promise<T>,
 ): Promise<T> {
   return await withMigrated(context, async (connection) => {
     const { gateway } = await openGateway(connection.config);
-    return await work({ ...connection, log: silent, gateway });
+    return await work({ ...connection, log: outspoken(context.terminal), gateway });
   });
 }
 

@@ -142,6 +142,7 @@ export type Tables = {
     payment_ref: Fixed<string | null>;
     key_number: Generated<number>;
     keyed_at: Timestamp;
+    asked_at: Timestamp | null;
     refund_ref: string | null;
     settled_at: Timestamp | null;
   };
@@ -235,6 +236,7 @@ export type Tables = {
     decline_reason: DeclineReason | null;
     may_retry: boolean | null;
     created_at: Fixed<Timestamp>;
+    asked_at: Timestamp;
     settled_at: Timestamp | null;
   };
   stored_cards: {

@@ -18,6 +18,14 @@ export function isKeyKnown(keyed_at: Timestamp, now: Timestamp): boolean {
   return Temporal.Instant.from(now).since(keyed_at).total('hours') < keyHours;
 }
 
+/** A request that was sent so recently may still be under way, whatever a look-up says. */
+const underWayMinutes = 10;
+
+/** Both on the real clock: a sandbox's merchant may be days further by then. */
+export function mayBeUnderWay(asked_at: Timestamp, now: Temporal.Instant): boolean {
+  return now.since(asked_at).total('minutes') < underWayMinutes;
+}
+
 /** When an unknown outcome is looked at again: soon at first, then ever less often. */
 export function nextLook(now: Temporal.Instant, tries: number): Temporal.Instant {
   const seconds = Math.min(5 * 2 ** Math.min(tries, 10), 600);

@@ -434,11 +434,25 @@ const final: ReadonlySet<DeclineReason> = new Set<DeclineReason>([
   'authentication_required',
 ]);
 
+/** The issuer, or the shopper through it, forbids another try, whether or not advice says so. */
+const finalCodes: ReadonlySet<string> = new Set([
+  'fraudulent',
+  'invalid_account',
+  'merchant_blacklist',
+  'pickup_card',
+  'restricted_card',
+  'revocation_of_all_authorizations',
+  'revocation_of_authorization',
+  'security_violation',
+  'stop_payment_order',
+]);
+
 const cardToEnterAgain: Decline = { reason: 'processing_error', may_retry: true };
 
 function declineOf({ code, decline_code, advice_code }: CardRefusal): Decline {
   const reason = reasons[decline_code ?? ''] ?? reasons[code ?? ''] ?? 'generic';
-  return { reason, may_retry: advice_code !== 'do_not_try_again' && !final.has(reason) };
+  const isForbidden = advice_code === 'do_not_try_again' || finalCodes.has(decline_code ?? '');
+  return { reason, may_retry: !isForbidden && !final.has(reason) };
 }
 
 function declinedBy(error: Stripe.errors.StripeCardError): {

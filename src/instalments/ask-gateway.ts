@@ -5,7 +5,7 @@ import {
   type MerchantTime,
   OutcomeUnknown,
 } from '../gateway/gateway.ts';
-import { isKeyKnown, timeFor } from '../gateway/patience.ts';
+import { isKeyKnown, mayBeUnderWay, timeFor } from '../gateway/patience.ts';
 import type { Merchant } from '../merchants/merchant.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { StoredCard } from './instalment.sql.ts';
@@ -51,7 +51,13 @@ export async function askGateway(
     return { outcome: 'declined', payment_ref: null, decline };
   }
   const { customer_ref, card_ref } = card;
-  if (!isSafe) return await lookUpCharge(deps.gateway, time, collection, customer_ref);
+  if (!isSafe) {
+    const finding = await lookUpCharge(deps.gateway, time, collection, customer_ref);
+    if (finding.outcome === 'lost' && mayBeUnderWay(collection.asked_at, deps.clock.now())) {
+      throw new OutcomeUnknown('a charge that is not there yet may be under way');
+    }
+    return finding;
+  }
   const charge = await deps.gateway.charge({
     key,
     merchant: time,

@@ -6,9 +6,10 @@ import { groupCommit } from '../database/group-commit.ts';
 import { transaction } from '../database/transaction.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { OutcomeUnknown } from '../gateway/gateway.ts';
-import { leaseSeconds, nextLook } from '../gateway/patience.ts';
+import { isKeyKnown, leaseSeconds, nextLook } from '../gateway/patience.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { tellTrouble } from '../operators/tell-trouble.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
@@ -19,6 +20,7 @@ import {
   listLastCollections,
   listStoredCards,
   lockLeased,
+  moveAsked,
   movePutDown,
 } from './instalment.sql.ts';
 import type { Collection, Instalment } from './instalment.ts';
@@ -32,17 +34,17 @@ export type CollectDeps = {
   gateway: Gateway;
 };
 
-const mostMerchants = 20;
+const mostMerchants = 200;
 /** In hand at once: in one lane, whose calls to the gateway go out together. */
-const mostInLane = 32;
-/** While one lane writes down what it heard, the other one asks. */
-const lanes = 2;
-/** On a day with many the log says how far it is. */
-const toldEvery = 1_000;
+const mostInLane = 16;
+/** While some lanes write down what they heard, others ask. */
+const lanes = 4;
+/** Who else has something due by now is asked after so long, however much there still is. */
+const roundMilliseconds = 2_000;
 
 /**
- * Takes the payments that are due: captures of holds and charges of stored cards (D23), merchant
- * by merchant, until none is left.
+ * Takes the payments that are due: captures of holds and charges of stored cards (D23). Merchants
+ * take turns, a handful each; one that is alone has all lanes.
  */
 export async function collectDueInstalments(
   deps: CollectDeps,
@@ -50,37 +52,45 @@ export async function collectDueInstalments(
 ): Promise<number> {
   const { db } = deps.database;
   const now = timestamp(deps.clock.now());
-  let collected = 0;
-  for (const id of await listMerchantsWithDue(db, dueInstalments, now, mostMerchants)) {
-    const merchant = await findMerchant(db, id);
-    if (merchant) collected += await collectMerchantInstalments(deps, merchant, stopping);
+  const due = await listMerchantsWithDue(db, dueInstalments, now, mostMerchants);
+  const waiting = new Set(due);
+  const served = new Set<string>();
+  const end = deps.clock.monotonic() + roundMilliseconds;
+  let payments = 0;
+
+  /** Whose turn it is; they are the last in the queue then. */
+  function next(): string | undefined {
+    const [id] = waiting;
+    if (id === undefined || stopping?.aborted) return undefined;
+    // Nobody comes twice after the end, so everybody has come once.
+    if (served.has(id) && deps.clock.monotonic() > end) return undefined;
+    waiting.delete(id);
+    waiting.add(id);
+    served.add(id);
+    return id;
   }
-  return collected;
+
+  async function lane(): Promise<void> {
+    for (let id = next(); id !== undefined; id = next()) {
+      const merchant = await findMerchant(db, id);
+      const count = merchant ? await collectSome(deps, merchant) : 0;
+      payments += count;
+      if (count < mostInLane) waiting.delete(id);
+    }
+  }
+  await Promise.all(Array.from({ length: lanes }, lane));
+  if (payments > 0) deps.log.info({ payments }, 'payments were asked for');
+  return payments;
 }
 
 export async function collectMerchantInstalments(
   deps: CollectDeps,
   merchant: Merchant,
-  stopping?: AbortSignal,
 ): Promise<number> {
-  let sum = 0;
-  let told = 0;
-  const tell = () => {
-    deps.log.info({ merchant_id: merchant.id, payments: sum }, 'payments were asked for');
-    told = sum;
-  };
-  await Promise.all(
-    Array.from({ length: lanes }, async () => {
-      while (!stopping?.aborted) {
-        const count = await collectSome(deps, merchant);
-        sum += count;
-        if (sum - told >= toldEvery) tell();
-        if (count < mostInLane) break;
-      }
-    }),
+  const counts = await Promise.all(
+    Array.from({ length: lanes }, () => collectSome(deps, merchant)),
   );
-  if (sum > told) tell();
-  return sum;
+  return counts.reduce((sum, count) => sum + count, 0);
 }
 
 async function collectSome(deps: CollectDeps, merchant: Merchant): Promise<number> {
@@ -144,11 +154,16 @@ async function openCollections(
       ]),
     );
     const at = timestamp(merchantNow(deps.clock, merchant));
+    const asked_at = timestamp(deps.clock.now());
     const fresh: Collection[] = [];
+    const again: Collection[] = [];
     const asked = instalments.map((instalment) => {
       const before = last.get(`${instalment.checkout_id}:${instalment.number}`);
       const card = cards.get(instalment.checkout_id) ?? null;
-      if (before?.status === 'open') return { instalment, collection: before, card };
+      if (before?.status === 'open') {
+        if (isKeyKnown(before.created_at, at)) again.push(before);
+        return { instalment, collection: before, card };
+      }
       const collection: Collection = {
         merchant_id: merchant.id,
         id: deps.random.uuid(),
@@ -163,12 +178,14 @@ async function openCollections(
         decline_reason: null,
         may_retry: null,
         created_at: at,
+        asked_at,
         settled_at: null,
       };
       fresh.push(collection);
       return { instalment, collection, card };
     });
     if (fresh.length > 0) await insertCollections(db, fresh);
+    for (const collection of again) await moveAsked(db, collection, asked_at);
     return asked;
   });
 }
@@ -189,6 +206,8 @@ async function putDown(
   try {
     const again = nextLook(merchantNow(deps.clock, merchant), instalment.tries);
     await movePutDown(deps.database.db, instalment, timestamp(again));
+    const what = `Payment ${instalment.number} of checkout ${instalment.checkout_id}`;
+    await tellTrouble(deps, merchant, what, error, instalment.tries);
   } catch (failure) {
     // Its lease will run out all the same.
     deps.log.error({ ...about, err: failure }, 'a payment was not put down');

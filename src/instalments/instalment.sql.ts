@@ -210,6 +210,22 @@ export async function insertCollections(db: Handle, collections: Collection[]): 
   await db.insertInto('collections').values(collections).execute();
 }
 
+/** The gateway is asked again. */
+export async function moveAsked(
+  db: Handle,
+  one: Pick<Collection, 'merchant_id' | 'checkout_id' | 'instalment' | 'number'>,
+  asked_at: Timestamp,
+): Promise<void> {
+  await db
+    .updateTable('collections')
+    .set({ asked_at })
+    .where('merchant_id', '=', one.merchant_id)
+    .where('checkout_id', '=', one.checkout_id)
+    .where('instalment', '=', one.instalment)
+    .where('number', '=', one.number)
+    .execute();
+}
+
 /** Of every payment of the checkouts, the newest request to the gateway. */
 export async function listLastCollections(
   db: Handle,

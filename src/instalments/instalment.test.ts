@@ -68,8 +68,9 @@ describe('a declined payment is tried again at 08:00 of 1, 3 and 7 days after it
     ['the third', 3, '2026-03-03T06:00:00Z', '2026-03-07T06:00:00Z'],
     ['and no other', 4, '2026-03-07T06:00:00Z', null],
     // We were away for a month: the tries do not bunch up.
-    ['late by an outage', 1, '2026-04-01T05:59:59Z', '2026-04-01T06:00:00Z'],
-    ['late, past the time of day', 2, '2026-04-01T06:00:00Z', '2026-04-02T06:00:00Z'],
+    ['late by an outage', 1, '2026-04-01T05:59:59Z', '2026-04-02T06:00:00Z'],
+    ['late, the second', 2, '2026-04-02T06:00:00Z', '2026-04-04T06:00:00Z'],
+    ['late, the third', 3, '2026-04-04T06:00:00Z', '2026-04-08T06:00:00Z'],
   ] as const) {
     test(name, () => {
       const next = retriesAt('2026-02-28', declines, at(now), johannesburg);

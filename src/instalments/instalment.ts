@@ -65,6 +65,8 @@ export type Collection = {
   decline_reason: DeclineReason | null;
   may_retry: boolean | null;
   created_at: Timestamp;
+  /** When the gateway was asked last, on the real clock. */
+  asked_at: Timestamp;
   settled_at: Timestamp | null;
 };
 
@@ -122,8 +124,9 @@ export function nextCollectionTime(now: Temporal.Instant, timeZone: string): Tem
 export const retryDays = [1, 3, 7];
 
 /**
- * When a payment is tried again after so many declines, or null when that was the last. Never on
- * the day of the decline itself: an outage of ours does not make the tries bunch up.
+ * When a payment is tried again after so many declines, or null when that was the last. If its day
+ * has passed meanwhile, as many days from now as there would have been between the two tries: an
+ * outage of ours, or a hold that lapsed first, does not make them bunch up.
  */
 export function retriesAt(
   due_on: string,
@@ -133,7 +136,9 @@ export function retriesAt(
 ): Temporal.Instant | null {
   const days = retryDays[declines - 1];
   if (days === undefined) return null;
-  const planned = collectsAt(Temporal.PlainDate.from(due_on).add({ days }).toString(), timeZone);
-  const earliest = nextCollectionTime(now, timeZone);
-  return Temporal.Instant.compare(planned, earliest) < 0 ? earliest : planned;
+  const planned = Temporal.PlainDate.from(due_on).add({ days });
+  const today = now.toZonedDateTimeISO(timeZone).toPlainDate();
+  const isPast = Temporal.PlainDate.compare(planned, today) <= 0;
+  const pause = days - (retryDays[declines - 2] ?? 0);
+  return collectsAt((isPast ? today.add({ days: pause }) : planned).toString(), timeZone);
 }

@@ -101,7 +101,9 @@ function settle(
     }
     case 'declined': {
       const count = declines + 1;
-      const next = finding.decline.may_retry ? retriesAt(due_on, count, now, time_zone) : null;
+      const { reason, may_retry } = finding.decline;
+      const isOver = !may_retry || reason === 'authentication_failed';
+      const next = isOver ? null : retriesAt(due_on, count, now, time_zone);
       if (next === null) return { ...none, status: 'overdue', declines: count };
       return { ...none, status: 'scheduled', declines: count, due_at: timestamp(next) };
     }
@@ -127,13 +129,14 @@ async function alertOverdue(
   db: Handle,
   { instalment, finding }: Answered,
 ): Promise<void> {
+  const { checkout_id, number } = instalment;
   const why =
     finding.outcome === 'declined'
-      ? `the card was declined (${finding.decline.reason})`
-      : 'its hold lapsed and no card is stored';
+      ? `the card was declined (${finding.decline.reason}). It is tried again only by \`tranche instalments retry ${checkout_id}:${number}\`.`
+      : 'its hold lapsed and no card is stored, so that only the shopper can pay it.';
   await raiseAlert(deps, db, {
     kind: 'payment_overdue',
     merchant_id: instalment.merchant_id,
-    detail: `Payment ${instalment.number} of checkout ${instalment.checkout_id} is overdue: ${why}. It is tried again only by \`tranche instalments retry ${instalment.checkout_id}:${instalment.number}\`.`,
+    detail: `Payment ${number} of checkout ${checkout_id} is overdue: ${why}`,
   });
 }

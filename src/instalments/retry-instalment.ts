@@ -7,7 +7,7 @@ import { OperatorError, operate } from '../operators/operate.ts';
 import { timestamp } from '../shared/clock.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { type CollectDeps, collectInstalments } from './collect-instalments.ts';
-import { findInstalment, moveRetried } from './instalment.sql.ts';
+import { findInstalment, listStoredCards, moveRetried } from './instalment.sql.ts';
 import { type Instalment, retryDays } from './instalment.ts';
 
 /** An operator's one more try at an overdue payment, at once. A decline leaves it overdue. */
@@ -25,6 +25,11 @@ export async function retryInstalment(
   if (!merchant || !(await findInstalment(db, key, number))) {
     throw new OperatorError(
       `There is no payment ${id}. Its ID is the checkout's and its number: CHECKOUT_ID:2.`,
+    );
+  }
+  if ((await listStoredCards(db, key.merchant_id, [key.checkout_id])).length === 0) {
+    throw new OperatorError(
+      `No card is stored for payment ${id}: it was once-off, and only the shopper can pay it.`,
     );
   }
   const claimed = await operate(deps, operator, 'instalments retry', async (tx) => {

@@ -17,6 +17,23 @@ export async function insertAlert(db: Handle, alert: Alert): Promise<void> {
   await db.insertInto('alerts').values(alert).execute();
 }
 
+/** Whether the operator was told of such a thing of a merchant's since then. */
+export async function hasAlertSince(
+  db: Handle,
+  kind: string,
+  merchant_id: string,
+  since: Timestamp,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('alerts')
+    .select('id')
+    .where('kind', '=', kind)
+    .where('merchant_id', '=', merchant_id)
+    .where('at', '>', since)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
 /** Whether the operator was told these very words before. */
 export async function hasAlert(db: Handle, kind: string, detail: string): Promise<boolean> {
   const row = await db

@@ -4,14 +4,15 @@ import type { Database } from '../database/database.ts';
 import { claimDue, listMerchantsWithDue, newLease } from '../database/due-work.sql.ts';
 import { reading, transaction } from '../database/transaction.ts';
 import { type Gateway, OutcomeUnknown } from '../gateway/gateway.ts';
-import { isKeyKnown, leaseSeconds, nextLook, timeFor } from '../gateway/patience.ts';
+import { isKeyKnown, leaseSeconds, mayBeUnderWay, nextLook, timeFor } from '../gateway/patience.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { tellTrouble } from '../operators/tell-trouble.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
 import { isOnCard, type PartFinding, recordParts, recordWatch } from './record-refund.ts';
-import { dueRefunds, listParts, lockRefund, movePutDown } from './refund.sql.ts';
+import { dueRefunds, listParts, lockRefund, moveAsked, movePutDown } from './refund.sql.ts';
 import { nextRefundLook, type RefundPart, type RefundRequest } from './refund.ts';
 import { startRefund } from './start-refund.ts';
 
@@ -78,6 +79,20 @@ export async function processRefund(
       deps.log.error(about, 'a refund could not be processed');
     }
     await putDown(deps, merchant, refund);
+    await tell(deps, merchant, refund, error);
+  }
+}
+
+async function tell(
+  deps: RefundProcessDeps,
+  merchant: Merchant,
+  refund: RefundRequest,
+  error: unknown,
+): Promise<void> {
+  try {
+    await tellTrouble(deps, merchant, `Refund ${refund.id}`, error, refund.tries);
+  } catch (failure) {
+    deps.log.error({ err: failure, refund_id: refund.id }, 'the operator could not be told');
   }
 }
 
@@ -145,6 +160,9 @@ async function carryOut(
       if (outcome === 'waits') {
         const again = timestamp(nextRefundLook(now, refund.tries));
         await movePutDown(deps.database.db, refund, again);
+        // Half a day in all by then.
+        const patience = new OutcomeUnknown('the gateway takes long over it');
+        await tell(deps, merchant, refund, patience);
       }
       return;
     }
@@ -170,8 +188,13 @@ async function ask(
   }
   if (!isKeyKnown(part.keyed_at, time.now)) {
     const found = await deps.gateway.findRefund(time, { payment_ref, refund_id: part.id });
-    return found ? foundRefund(found) : { outcome: 'lost' };
+    if (found) return foundRefund(found);
+    if (part.asked_at !== null && mayBeUnderWay(part.asked_at, deps.clock.now())) {
+      throw new OutcomeUnknown('a refund that is not there yet may be under way');
+    }
+    return { outcome: 'lost' };
   }
+  await moveAsked(deps.database.db, part, timestamp(deps.clock.now()));
   const refund = await deps.gateway.refund({
     key: `${part.id}:a${part.key_number}`,
     merchant: time,
@@ -199,12 +222,21 @@ async function watch(
   const parts = await reading(deps, (db) => listParts(db, refund.merchant_id, refund.checkout_id));
   const given = parts.filter((part) => part.refund_id === refund.id && isOnCard(part));
   const time = timeFor(deps.clock, merchant);
-  const states = await Promise.all(
+  const states = await Promise.allSettled(
     given.map(async (part) => {
       assert(part.refund_ref !== null);
       return await deps.gateway.refundStatus(time, part.refund_ref);
     }),
   );
-  const returned = given.filter((_, index) => states[index]?.status === 'failed');
+  const returned = given.filter((_, index) => {
+    const state = states[index];
+    return state?.status === 'fulfilled' && state.value.status === 'failed';
+  });
+  // What the gateway would not say is asked for on the next of the days, and not for ever.
+  const failure = states.find((state) => state.status === 'rejected');
+  if (failure) {
+    const about = { err: failure.reason, refund_id: refund.id };
+    deps.log.warn(about, 'the gateway did not say whether a refund still stands');
+  }
   await recordWatch(deps, merchant, refund, returned);
 }

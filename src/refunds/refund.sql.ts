@@ -156,6 +156,16 @@ export async function listParts(
     .execute();
 }
 
+/** The gateway is asked for it now. */
+export async function moveAsked(db: Handle, part: Key, asked_at: Timestamp): Promise<void> {
+  await db
+    .updateTable('refund_parts')
+    .set({ asked_at })
+    .where('id', '=', part.id)
+    .where('merchant_id', '=', part.merchant_id)
+    .execute();
+}
+
 /** False: this very result is written already. */
 export async function movePart(
   db: Handle,

@@ -59,6 +59,8 @@ export type RefundPart = {
   payment_ref: string | null;
   key_number: number;
   keyed_at: Timestamp;
+  /** When the gateway was asked last, on the real clock. */
+  asked_at: Timestamp | null;
   refund_ref: string | null;
   settled_at: Timestamp | null;
 };

@@ -86,6 +86,7 @@ export async function startRefund(
       payment_ref: part.kind === 'cancel' ? null : payment.payment_ref,
       key_number: 1,
       keyed_at: at,
+      asked_at: null,
       refund_ref: null,
       settled_at: isOpen ? null : at,
     });
