@@ -207,6 +207,10 @@ test('an intermediary does the same for each merchant that it manages, and for n
   );
   assert.equal((await platform.checkouts.get(id)).id, id);
 
+  const misdirected = { ...fields, merchant_id: other.merchant.id };
+  await merchant.checkouts.create(misdirected);
+  assert.deepEqual([await countCheckouts(managed), await countCheckouts(other)], [2, 0]);
+
   const stranger = platform.forMerchant(other.merchant.id);
   const refused = [
     () => stranger.config(),

@@ -72,7 +72,8 @@ function clientOf(send: Send, merchant_id: string | null): MerchantClient {
   return {
     checkouts: {
       async create(checkout, options) {
-        const body = { checkout: { ...target, ...checkout } };
+        // The merchant that was chosen counts, also where the fields come from somewhere else.
+        const body = { checkout: { ...checkout, ...target } };
         return (await send('POST /api/checkouts', { ...keyed(options), body })).data;
       },
       get: async (id, options) =>
