@@ -8,6 +8,7 @@ import {
   type Callback,
   CallbackError,
   callbackHandlers,
+  RefuseCallback,
   sign,
   verifyCallback,
 } from '../sdk/src/index.ts';
@@ -247,6 +248,79 @@ describe('a handler', () => {
       }
     });
   }
+});
+
+describe('whatever onCallback does, the service gets an answer', () => {
+  const thrower = (error: unknown) => () => {
+    throw error;
+  };
+  const failed = { error: 'The callback was understood and could not be handled.' };
+  const redirect_url = 'https://shop.example/thanks';
+  const ring: { self?: object; redirect_url: string } = { redirect_url };
+  ring.self = ring;
+  const cases: [string, () => unknown, number, object][] = [
+    ['returns nothing', () => undefined, 200, {}],
+    ['returns null', () => null, 200, {}],
+    ['returns an address', async () => ({ redirect_url }), 200, { redirect_url }],
+    ['returns a whole order', () => ({ id: 1, email: 'a@b.example' }), 200, {}],
+    ['returns more than an address', () => ({ redirect_url, id: 1n }), 200, { redirect_url }],
+    ['returns what is no JSON', () => ring, 200, { redirect_url }],
+    ['returns an address that is none', () => ({ redirect_url: { toJSON: 1 } }), 200, {}],
+    ['returns text', () => 'ok', 200, {}],
+    ['throws', thrower(new Error('fire')), 500, failed],
+    ['throws nothing', thrower(undefined), 500, failed],
+    ['rejects', () => Promise.reject(new Error('fire')), 500, failed],
+    ['refuses', thrower(new RefuseCallback('Not ours.')), 422, { error: 'Not ours.' }],
+    ['refuses as it likes', thrower(new RefuseCallback('Gone.', 410)), 410, { error: 'Gone.' }],
+  ];
+  const reporters: Record<string, () => unknown> = {
+    works: () => {},
+    throws: thrower(new Error('no disk')),
+    rejects: () => Promise.reject(new Error('no network')),
+  };
+  for (const [name, onCallback, status, body] of cases) {
+    test(`when it ${name}`, async (context) => {
+      const said = context.mock.method(console, 'error', () => {});
+      for (const [reporter, onError] of Object.entries(reporters)) {
+        const handlers = callbackHandlers({
+          signingKey: key,
+          onCallback: onCallback as () => undefined,
+          onError,
+        });
+        const node = await listen(handlers.node, { callbacks: [], errors: [] });
+        const fetched = await listen(viaFetch(handlers.fetch), { callbacks: [], errors: [] });
+        const app = Fastify();
+        await app.register(handlers.fastify, {});
+        const url = await app.listen({ host: '127.0.0.1', port: 0 });
+        for (const each of [node.url, fetched.url, `${url}/callback`]) {
+          const answer = await post(each, bytes, await sign(bytes, key));
+          assert.deepEqual([answer.status, await answer.json()], [status, body], reporter);
+        }
+        node.close();
+        fetched.close();
+        app.server.closeAllConnections();
+        await app.close();
+      }
+      // Three handlers each with the two reporters that fail.
+      assert.equal(said.mock.callCount(), status === 200 ? 0 : 6);
+    });
+  }
+
+  test('and nothing is thrown when somebody else has answered before', async () => {
+    const { handlers, seen } = watched(key);
+    const { url, close } = await listen(async (request, response) => {
+      response.writeHead(504).end();
+      await handlers.node(request, response);
+    }, seen);
+    assert.equal((await post(url, bytes, await sign(bytes, key))).status, 504);
+    close();
+  });
+
+  test('and a refusal cannot pass for a success', () => {
+    for (const status of [200, 302, 399, 500, 422.5, Number.NaN, '422' as unknown as number]) {
+      assert.throws(() => new RefuseCallback('No.', status), TypeError);
+    }
+  });
 });
 
 test('a handler that comes after a body parser says so', async () => {

@@ -177,7 +177,7 @@ describe('a merchant', () => {
 
   test('may give its own key, and then nothing is created twice, whoever asks', async () => {
     const account = await createAccount(service);
-    const options = { idempotencyKey: 'order-1001' };
+    const options = { idempotencyKey: 'order-1001/1' };
     const one = await clientOf(account).checkouts.create(fields, options);
     const two = await clientOf(account).checkouts.create(fields, options);
     assert.equal(one.id, two.id);
@@ -206,6 +206,10 @@ test('an intermediary does the same for each merchant that it manages, and for n
     [id],
   );
   assert.equal((await platform.checkouts.get(id)).id, id);
+
+  const misdirected = { ...fields, merchant_id: other.merchant.id };
+  await merchant.checkouts.create(misdirected);
+  assert.deepEqual([await countCheckouts(managed), await countCheckouts(other)], [2, 0]);
 
   const stranger = platform.forMerchant(other.merchant.id);
   const refused = [
@@ -372,6 +376,37 @@ describe('what is refused is thrown', () => {
   });
 });
 
+describe('a mistake of our own is said at once, and nothing is sent', () => {
+  const cases: [string, RegExp, (tranche: Tranche) => Promise<unknown>][] = [
+    ...['', ' ', 'a\n', 'order-1001 ', 'Zoë', 'a'.repeat(256), null, 1001].map(
+      (key): (typeof cases)[number] => [
+        `the key ${inspect(key).slice(0, 20)}`,
+        /idempotencyKey must be/,
+        (tranche) => tranche.checkouts.create(fields, { idempotencyKey: key as string }),
+      ],
+    ),
+    ...[-1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, '3', null].flatMap((value) =>
+      (['timeoutMs', 'maxRetries', 'maxWaitMs'] as const).map((name): (typeof cases)[number] => [
+        `${name} ${inspect(value)}`,
+        new RegExp(`${name} must be a number`),
+        (tranche) => tranche.config({ [name]: value }),
+      ]),
+    ),
+    [
+      'what is no JSON',
+      /BigInt/,
+      (tranche) => tranche.checkouts.create({ ...fields, amount: 1n as unknown as number }),
+    ],
+  ];
+  test('as a TypeError', async () => {
+    const tranche = troubled(await createAccount(service), []);
+    for (const [name, message, ask] of cases) {
+      await assert.rejects(ask(tranche), { name: 'TypeError', message }, name);
+    }
+    assert.deepEqual(proxy.passed, []);
+  });
+});
+
 describe('what may be sent again is', () => {
   const troubles: Trouble[] = ['drop_before', 'drop_after', 500, 502, 'hang'];
   for (const trouble of troubles) {
@@ -405,6 +440,22 @@ describe('what may be sent again is', () => {
     assert.deepEqual([error.status, error.code], [429, 'rate_limited']);
     assert.match(error.detail, /Try again in 3600 seconds/);
     assert.ok(Number(error.retryAfterSeconds) > 3_500);
+    assert.ok(performance.now() - begun < 5_000);
+  });
+
+  test('in a list no later than the client or the call says', async () => {
+    const account = await createAccount(service, { limits: 'spec' });
+    await all(clientOf(account).checkouts.list());
+    const impatient = clientOf(account, { maxWaitMs: 0 });
+    const explicit = { maxWaitMs: undefined };
+    const begun = performance.now();
+    for (const walk of [
+      impatient.checkouts.list(),
+      impatient.checkouts.list(explicit),
+      clientOf(account).checkouts.list({ maxWaitMs: 0 }),
+    ]) {
+      assert.ok((await failure(all(walk))) instanceof RateLimitedError);
+    }
     assert.ok(performance.now() - begun < 5_000);
   });
 
@@ -472,10 +523,27 @@ describe('secrets', () => {
     const secret = `cs_sandbox_${'a'.repeat(43)}`;
     const key = `sig_sandbox_${'a'.repeat(43)}`;
     const right = { baseUrl: 'http://localhost:3000/', clientSecret: secret, signingKey: key };
-    assert.ok(new Tranche(right));
+    for (const host of [
+      'http://localhost:3000/',
+      'http://127.9.9.9',
+      'http://[::1]:1',
+      'https://a',
+    ]) {
+      assert.ok(new Tranche({ ...right, baseUrl: host }));
+    }
     const cases: [Partial<TrancheOptions>, RegExp][] = [
       [{ baseUrl: 'localhost:3000' }, /baseUrl/],
       [{ baseUrl: 'http://user@localhost' }, /baseUrl/],
+      [{ baseUrl: 'https://:password@pay.example' }, /baseUrl/],
+      [{ baseUrl: 'http://pay.example' }, /baseUrl must be https/],
+      [{ baseUrl: 'http://127.0.0.1.pay.example' }, /baseUrl must be https/],
+      [{ baseUrl: 'http://localhost.pay.example' }, /baseUrl must be https/],
+      [{ baseUrl: 'http://[::2]' }, /baseUrl must be https/],
+      [{ baseUrl: 'ftp://localhost' }, /baseUrl/],
+      [{ timeoutMs: Number.NaN }, /timeoutMs must be a number/],
+      [{ maxRetries: -1 }, /maxRetries must be a number/],
+      [{ maxWaitMs: Number.POSITIVE_INFINITY }, /maxWaitMs must be a number/],
+      [{ fetch: {} as typeof fetch }, /fetch must be a function/],
       [{ clientSecret: '' }, /clientSecret is missing/],
       [{ clientSecret: key }, /clientSecret is a signing key: the two were swapped/],
       [{ signingKey: secret }, /signingKey is a client secret: the two were swapped/],

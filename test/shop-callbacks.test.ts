@@ -1,9 +1,10 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { Tranche } from '../sdk/src/index.ts';
 import { startDemoShop } from '../src/demo-shop.ts';
-import { approveRefund } from '../src/refunds/review-refund.ts';
+import { approveRefund, declineRefund } from '../src/refunds/review-refund.ts';
 import { systemClock } from '../src/shared/clock.ts';
 import { type Paying, startPaying } from './payments.ts';
 import { temporaryFolder, until } from './sandbox-process.ts';
@@ -74,7 +75,11 @@ async function buy(cart = 'boots.1'): Promise<Order> {
   return order;
 }
 
-async function deliver(fields: object, signingKey = account.signing_key): Promise<number> {
+async function deliver(
+  fields: object,
+  signingKey = account.signing_key,
+  site = 'none',
+): Promise<number> {
   const body = JSON.stringify({
     status: 'successful',
     amount: 189_900,
@@ -84,7 +89,11 @@ async function deliver(fields: object, signingKey = account.signing_key): Promis
   });
   const { status } = await fetch(`${shop.url}/callback`, {
     method: 'POST',
-    headers: { 'content-type': 'application/json', 'x-signature': sign(signingKey, body) },
+    headers: {
+      'content-type': 'application/json',
+      'x-signature': sign(signingKey, body),
+      'sec-fetch-site': site,
+    },
     body,
   });
   return status;
@@ -114,8 +123,8 @@ describe('the demo shop', () => {
   test('refuses a forged callback, another amount, and does nothing for a stranger', async () => {
     const { id } = await buy();
     assert.equal(await deliver({ client_reference_id: id }, 'sig_sandbox_of_somebody'), 400);
-    assert.equal(await deliver({ client_reference_id: id, amount: 100 }), 500);
-    assert.equal(await deliver({ client_reference_id: id, currency: 'USD' }), 500);
+    assert.equal(await deliver({ client_reference_id: id, amount: 100 }), 422);
+    assert.equal(await deliver({ client_reference_id: id, currency: 'USD' }), 422);
     const before = await readFileOfShop();
     assert.equal(await deliver({ client_reference_id: 'order-1001' }), 200);
     assert.deepEqual(await readFileOfShop(), before);
@@ -130,6 +139,19 @@ describe('the demo shop', () => {
     await until('the shop to learn of it', async () => (await orderOf(id)).status === 'paid');
     const page = await (await fetch(`${shop.url}/orders/${id}`)).text();
     assert.match(page, /Learned by asking: paid/);
+  });
+
+  test('asks again for an order whose checkout it never heard of, and gets the same one', async () => {
+    const { id, checkout_id } = await buy();
+    await shop.stop();
+    const kept = await readFileOfShop();
+    const forget = { checkout_id: undefined, payment_url: undefined };
+    const orders = kept.orders.map((order) => (order.id === id ? { ...order, ...forget } : order));
+    await writeFile(path.join(folder.path, 'shop.json'), JSON.stringify({ ...kept, orders }));
+    await start(Number(new URL(shop.url).port));
+    await until('it to have a checkout', async () => Boolean((await orderOf(id)).checkout_id));
+    assert.equal((await orderOf(id)).checkout_id, checkout_id);
+    assert.match(await (await fetch(`${shop.url}/orders/${id}`)).text(), /Continue to payment/);
   });
 
   test('asks for the bands and terms once, and shows what they mean for a price', async () => {
@@ -169,6 +191,70 @@ describe('the demo shop', () => {
       const page = await (await fetch(`${shop.url}/orders/${id}`)).text();
       return page.includes('Refund complete') && page.includes('<h1>Refunded</h1>');
     });
+  });
+
+  test('shows why a refund was refused, and may ask again when that is over', async () => {
+    const { id, checkout_id } = await buy();
+    await paying.open(checkout_id).pay(3);
+    await deliver({ client_reference_id: id });
+    const click = async () => {
+      const answer = await fetch(`${shop.url}/orders/${id}/refund`, { method: 'POST' });
+      return { status: answer.status, url: answer.url, text: await answer.text() };
+    };
+    const tranche = new Tranche({
+      baseUrl,
+      clientSecret: account.client_secret,
+      signingKey: account.signing_key,
+    });
+    const other = await tranche.refunds.create({ checkout_id, amount: 100_000 });
+    const refused = await click();
+    assert.deepEqual([refused.status, refused.url], [200, `${shop.url}/orders/${id}`]);
+    assert.match(refused.text, /Refund refused: [A-Z][^<]+\./);
+    assert.doesNotMatch(refused.text, /charged/);
+    await declineRefund(service.deps, 'test', other.id, 'Asked for by mistake');
+    assert.match((await click()).text, /<h1>Refund under way<\/h1>/);
+  });
+
+  test('speaks of no charge when a refund could not be asked for', async () => {
+    const { id } = await buy();
+    await deliver({ client_reference_id: id });
+    await shop.stop();
+    const kept = await readFileOfShop();
+    const checkout_id = '0199a8f2-31b4-7c05-8e6d-5f0a9b3c7e24';
+    const orders = kept.orders.map((order) =>
+      order.id === id ? { ...order, checkout_id } : order,
+    );
+    await writeFile(path.join(folder.path, 'shop.json'), JSON.stringify({ ...kept, orders }));
+    await start();
+    const answer = await fetch(`${shop.url}/orders/${id}/refund`, { method: 'POST' });
+    assert.equal(answer.status, 500);
+    assert.doesNotMatch(await answer.text(), /charged/);
+  });
+
+  test('does nothing for a form on somebody else’s page, or on a neighbour’s', async () => {
+    const own = new URL(shop.url).origin;
+    const cases: [Record<string, string>, number][] = [
+      [{}, 303],
+      [{ origin: own, 'sec-fetch-site': 'same-origin' }, 303],
+      [{ 'sec-fetch-site': 'none' }, 303],
+      [{ 'sec-fetch-site': 'same-site' }, 403],
+      [{ 'sec-fetch-site': 'cross-site' }, 403],
+      [{ origin: 'null' }, 403],
+      [{ origin: 'http://localhost:1' }, 403],
+      [{ origin: 'https://shop.example', 'sec-fetch-site': 'same-origin' }, 403],
+      [{ origin: own, 'sec-fetch-site': 'same-site' }, 403],
+    ];
+    for (const [headers, status] of cases) {
+      const body = new URLSearchParams({ product: 'mug' });
+      const init = { method: 'POST', headers, body, redirect: 'manual' } as const;
+      const answer = await fetch(`${shop.url}/cart`, init);
+      assert.equal(answer.status, status, JSON.stringify(headers));
+    }
+    // Its signature says whose a callback is.
+    assert.equal(
+      await deliver({ client_reference_id: 'x' }, account.signing_key, 'same-site'),
+      200,
+    );
   });
 
   test('says what is wrong with an order that cannot be paid, and goes on', async () => {

@@ -230,7 +230,7 @@ export function cart(content, rules, attempt = undefined) {
 
 function explain(error) {
   if (error.status === 422) return `That did not work: ${error.detail} Nothing was charged.`;
-  return 'The payment page cannot be reached at the moment. Nothing was charged and your cart is still here: try again in a minute.';
+  return 'That did not work, and it is our mistake. Nothing was charged and your cart is still here.';
 }
 
 function outOfBands(rules) {
@@ -261,7 +261,7 @@ export function orders(all, cart) {
 }
 
 /** Where an order stands, in the words of somebody who bought something. */
-function standing({ status, refund }) {
+function standing({ status, refund, payment_url }) {
   if (refund?.status === 'complete') {
     return {
       tone: 'done',
@@ -300,7 +300,9 @@ function standing({ status, refund }) {
     tone: 'waiting',
     short: 'Waiting',
     title: 'Waiting for your payment',
-    text: 'This page changes by itself as soon as we hear of it.',
+    text: payment_url
+      ? 'This page changes by itself as soon as we hear of it.'
+      : 'The payment page cannot be reached at the moment. We go on asking for it, and this page changes by itself.',
   };
 }
 
@@ -358,6 +360,6 @@ export const refused = (cart) =>
 export const broken = (error) =>
   note(
     'That did not work',
-    `Nothing was charged. ${error?.detail ?? 'Try again in a moment.'}`,
+    `${error?.detail ?? 'Something is wrong on our side.'} Try again in a moment.`,
     new Map(),
   );

@@ -3,7 +3,13 @@
 // started by Tranche's own `npm start`, or by hand with the settings below.
 
 import { randomBytes } from 'node:crypto';
-import { callbackHandlers, Tranche, TrancheError } from '@tranche/merchant';
+import {
+  callbackHandlers,
+  RefuseCallback,
+  Tranche,
+  TrancheError,
+  UnprocessableError,
+} from '@tranche/merchant';
 import { amountOf, linesOf, writeCart } from './cart.js';
 import { openStore } from './orders.js';
 import * as pages from './pages.js';
@@ -27,8 +33,8 @@ let shopUrl = process.env.SHOP_URL ?? `http://localhost:${port}`;
 // Placing an order
 
 /** The order is written down before the checkout is created, so no callback meets a stranger. */
-async function placeOrder(cart, customer) {
-  const order = store.add({
+function placeOrder(cart, customer) {
+  return store.add({
     id: `KO-${randomBytes(4).toString('hex').toUpperCase()}`,
     cart: writeCart(cart),
     lines: linesOf(cart),
@@ -36,6 +42,9 @@ async function placeOrder(cart, customer) {
     customer,
     status: 'pending',
   });
+}
+
+async function createCheckout(order) {
   const asked = tranche.checkouts.create(
     {
       amount: order.amount,
@@ -44,20 +53,22 @@ async function placeOrder(cart, customer) {
       notify_url: `${shopUrl}/callback`,
       success_url: `${shopUrl}/orders/${order.id}`,
       cancel_url: `${shopUrl}/orders/${order.id}`,
-      customer,
+      customer: order.customer,
       line_items: order.lines.map(({ name, amount, quantity }) => ({ name, amount, quantity })),
     },
-    // Whatever happens on the way, this order gets one checkout.
+    // However often we ask, this order gets one checkout. Another attempt is another order.
     { idempotencyKey: order.id },
   );
   const checkout = await asked.catch((error) => {
-    store.change(order, { status: 'cancelled' }, `No checkout was created: ${error.code}`);
+    const isRefused = error.status >= 400 && error.status < 500 && error.status !== 429;
+    if (isRefused && order.status === 'pending') {
+      store.change(order, { status: 'cancelled' }, `No checkout was created: ${error.detail}`);
+    }
     throw error;
   });
   // The callback carries our order number only. To ask about the checkout we need its id.
   const { id: checkout_id, payment_url } = checkout;
-  store.change(order, { checkout_id, payment_url }, 'Checkout created');
-  return payment_url;
+  if (!order.checkout_id) store.change(order, { checkout_id, payment_url }, 'Checkout created');
 }
 
 // ---------------------------------------------------------------------------------------------
@@ -70,7 +81,9 @@ const callbacks = callbackHandlers({
     // Not one of ours, and trying again would not make it so.
     if (!order) return;
     if (amount !== order.amount || currency !== 'ZAR') {
-      throw new Error(`${order.id} is for ${order.amount} cents, not ${amount} ${currency}`);
+      throw new RefuseCallback(
+        `${order.id} is for ${order.amount} cents, not ${amount} ${currency}`,
+      );
     }
     settle(order, status, number_of_payments, 'Signed callback verified');
   },
@@ -94,6 +107,14 @@ function settle(order, status, number_of_payments, how) {
 
 /** Five questions a minute is the limit for each kind, so one every thirteen seconds. */
 const secondsBetweenQuestions = 13;
+
+/** The answer never came, or we were stopped while we waited for it. */
+async function finishOneOrder() {
+  const order = store.longestUnasked(({ status, checkout_id }) => {
+    return status === 'pending' && checkout_id === undefined;
+  });
+  if (order) await createCheckout(order);
+}
 
 async function askAboutOneOrder() {
   // Callbacks are quick. A real shop would wait for an hour; here somebody is looking.
@@ -123,19 +144,30 @@ async function askAboutOneRefund() {
 }
 
 async function askNow() {
-  for (const ask of [askAboutOneOrder, askAboutOneRefund]) await ask().catch(complain);
+  const questions = [finishOneOrder, askAboutOneOrder, askAboutOneRefund];
+  for (const ask of questions) await ask().catch(complain);
 }
 
 /** The whole order. A real shop would let only its staff do this. */
 async function refundOrder(order) {
   if (order.status !== 'paid' || (order.refund && order.refund.status !== 'failed')) return;
-  const refundsBefore = order.refunds ?? 0;
-  const { id, attributes } = await tranche.refunds.create(
-    { checkout_id: order.checkout_id, amount: order.amount },
-    { idempotencyKey: `${order.id} refund ${refundsBefore}` },
-  );
-  const refund = { id, status: attributes.status };
-  store.change(order, { refund, refunds: refundsBefore + 1 }, `Refund ${refund.status}`);
+  const before = order.refunds ?? 0;
+  // Once a key has its answer, yes or no, the next refund needs another. A second click has the same.
+  const answered = (fields, text) => {
+    if (before === (order.refunds ?? 0)) {
+      store.change(order, { ...fields, refunds: before + 1 }, text);
+    }
+  };
+  try {
+    const { id, attributes } = await tranche.refunds.create(
+      { checkout_id: order.checkout_id, amount: order.amount },
+      { idempotencyKey: `${order.id} refund ${before}` },
+    );
+    answered({ refund: { id, status: attributes.status } }, `Refund ${attributes.status}`);
+  } catch (error) {
+    if (!(error instanceof UnprocessableError)) throw error;
+    answered({}, `Refund refused: ${error.detail}`);
+  }
 }
 
 /** Bands and terms, for "from … a month". It may be asked five times an hour, so it is kept. */
@@ -171,11 +203,15 @@ const routes = {
     if (cart.size === 0) return seeOther('/cart');
     const email = form.get('email') ?? '';
     const first_name = form.get('first_name') || undefined;
+    const order = placeOrder(cart, { email, first_name });
     try {
-      return seeOther(await placeOrder(cart, { email, first_name }));
+      await createCheckout(order);
+      return seeOther(order.payment_url);
     } catch (error) {
       if (!(error instanceof TrancheError)) throw error;
       complain(error);
+      // Nobody refused it: we go on asking, and its page shows when we have an answer.
+      if (order.status === 'pending') return seeOther(`/orders/${order.id}`);
       const status = error.status === 422 ? 422 : 503;
       return page(pages.cart(cart, await readRules(), { error, email, first_name }), status);
     }
@@ -221,6 +257,7 @@ function complain(error) {
 const server = createWebServer({
   routes,
   rawRoutes: { '/callback': callbacks.node },
+  ownOrigin: () => new URL(shopUrl).origin,
   formsLeadTo: new URL(trancheUrl).origin,
   complain,
 });

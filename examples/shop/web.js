@@ -37,7 +37,7 @@ export const nothingHere = (cart) => page(pages.nothingHere(cart), 404);
  * Routes are named `GET /orders/:id`. `rawRoutes` are by path and get Node's own objects before
  * anybody has touched the body. `formsLeadTo` is the one other origin that a form may end at.
  */
-export function createWebServer({ routes, rawRoutes, formsLeadTo, complain }) {
+export function createWebServer({ routes, rawRoutes, ownOrigin, formsLeadTo, complain }) {
   const always = {
     'content-security-policy': `default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self' ${formsLeadTo}; base-uri 'none'; frame-ancestors 'none'`,
     'referrer-policy': 'same-origin',
@@ -53,11 +53,17 @@ export function createWebServer({ routes, rawRoutes, formsLeadTo, complain }) {
     const route = routes[`${request.method} ${pattern}`];
     const cart = readCart(request.headers.cookie);
     if (!route) return nothingHere(cart);
-    // A form on somebody else's page must not buy or refund anything here.
-    const isForeign = request.headers['sec-fetch-site'] === 'cross-site';
-    if (request.method === 'POST' && isForeign) return page(pages.refused(cart), 403);
+    if (request.method === 'POST' && isForeign(request.headers)) {
+      return page(pages.refused(cart), 403);
+    }
     const form = request.method === 'POST' ? await readForm(request) : new URLSearchParams();
     return await route({ id, cart, form, request });
+  }
+
+  /** A form on somebody else's page, also on a neighbour's, must not buy or refund anything here. */
+  function isForeign({ origin, 'sec-fetch-site': site }) {
+    if (origin !== undefined && origin !== ownOrigin()) return true;
+    return site !== undefined && site !== 'same-origin' && site !== 'none';
   }
 
   const server = http.createServer(async (request, response) => {

@@ -14,15 +14,31 @@ export type CallbackHandlerOptions = {
   signingKey: SigningKeys;
   /**
    * Called with a callback whose signature is right, perhaps more than once for one outcome:
-   * deduplicate on `client_reference_id` plus `status`. What it returns is the answer. When it
-   * throws, the answer is a 500 and the service tries again later.
+   * deduplicate on `client_reference_id` plus `status`. Of what it returns, `redirect_url` is the
+   * answer. When it throws, the answer is a 500, or what a `RefuseCallback` says, and the service
+   * tries again later.
    */
   onCallback(
     callback: Callback,
   ): CallbackAnswer | undefined | void | Promise<CallbackAnswer | undefined> | Promise<void>;
-  /** Told about everything that is not answered with a 200; `console.error` unless given. */
-  onError?: ((error: unknown) => void) | undefined;
+  /** Told why a POST is not answered with a 200; `console.error` unless given. */
+  onError?: ((error: unknown) => unknown) | undefined;
 };
+
+/** To throw from `onCallback`: the callback is understood and not accepted, and here is why. */
+export class RefuseCallback extends Error {
+  readonly status: number;
+
+  /** The message is sent to the service, with a status from 400 to 499. */
+  constructor(message: string, status = 422) {
+    if (!Number.isInteger(status) || status < 400 || status > 499) {
+      throw new TypeError('The status of a refusal must be from 400 to 499.');
+    }
+    super(message);
+    this.name = new.target.name;
+    this.status = status;
+  }
+}
 
 export type NodeRequest = AsyncIterable<unknown> & {
   method?: string | undefined;
@@ -76,14 +92,22 @@ export type CallbackHandlers = {
 /** A callback is a few hundred bytes. Whoever sends more is not the service. */
 const mostBytes = 64 * 1024;
 
-type Answer = { status: number; body: object };
+type Answer = { status: number; body: { redirect_url?: string; error?: string } };
 
 /** Handlers for the address that you give as `notify_url`. They read the raw bytes themselves. */
 export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandlers {
   const keys = readKeys(options.signingKey);
-  const report =
-    options.onError ??
-    ((error: unknown) => console.error(error instanceof CallbackError ? error.message : error));
+  const onError =
+    options.onError ?? ((error) => console.error(isRefusal(error) ? error.message : error));
+
+  /** Whatever becomes of the report, the service gets its answer. */
+  async function report(error: unknown): Promise<void> {
+    try {
+      await onError(error);
+    } catch (failure) {
+      console.error('onError failed itself:', failure);
+    }
+  }
 
   async function answer(
     method: string | undefined,
@@ -93,10 +117,10 @@ export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandl
     if (method !== 'POST') return { status: 405, body: { error: 'A callback is a POST.' } };
     try {
       const callback = await verifyCallback(await read(), signature, keys);
-      return { status: 200, body: (await options.onCallback(callback)) ?? {} };
+      return { status: 200, body: answerOf(await options.onCallback(callback)) };
     } catch (error) {
-      report(error);
-      return error instanceof CallbackError
+      void report(error);
+      return isRefusal(error)
         ? { status: statusOf(error), body: { error: error.message } }
         : { status: 500, body: { error: 'The callback was understood and could not be handled.' } };
     }
@@ -106,11 +130,16 @@ export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandl
     const { status, body } = await answer(request.method, request.headers['x-signature'], () =>
       readNode(request),
     );
-    response.statusCode = status;
-    response.setHeader('content-type', 'application/json');
-    // What was not read of a refused body would be taken for the next request.
-    if (status === 405 || status === 413) response.setHeader('connection', 'close');
-    response.end(JSON.stringify(body));
+    try {
+      response.statusCode = status;
+      response.setHeader('content-type', 'application/json');
+      // These are refused before their body has come, and nobody waits for the rest of it.
+      if (status === 405 || status === 413) response.setHeader('connection', 'close');
+      response.end(JSON.stringify(body));
+    } catch (error) {
+      // Somebody else has answered in the meantime.
+      void report(error);
+    }
   }
 
   async function fetch(request: Request): Promise<Response> {
@@ -143,7 +172,19 @@ export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandl
   };
 }
 
-function statusOf({ code }: CallbackError): number {
+/** Nothing else of what a handler returns, an order perhaps, is anybody's business. */
+function answerOf(returned: unknown): Answer['body'] {
+  const { redirect_url } = (returned ?? {}) as CallbackAnswer;
+  return typeof redirect_url === 'string' ? { redirect_url } : {};
+}
+
+function isRefusal(error: unknown): error is CallbackError | RefuseCallback {
+  return error instanceof CallbackError || error instanceof RefuseCallback;
+}
+
+function statusOf(refusal: CallbackError | RefuseCallback): number {
+  if (refusal instanceof RefuseCallback) return refusal.status;
+  const { code } = refusal;
   if (code === 'body_too_large') return 413;
   // Our own mistake, not the sender's: it will try again, and by then it may be mended.
   return code === 'body_already_parsed' ? 500 : 400;

@@ -88,12 +88,16 @@ export function errorOf(status: number, headers: Headers, text: string): Tranche
 function readBody(text: string): { errors: ErrorObject[]; error: string } {
   try {
     const body = JSON.parse(text);
-    const errors = Array.isArray(body?.errors) ? body.errors : [];
+    const listed: unknown[] = Array.isArray(body?.errors) ? body.errors : [];
+    const errors = listed.filter(isErrorObject);
     return { errors, error: typeof body?.error === 'string' ? body.error : '' };
   } catch {
     return { errors: [], error: '' };
   }
 }
+
+const isErrorObject = (value: unknown): value is ErrorObject =>
+  typeof (value as ErrorObject | null)?.detail === 'string';
 
 /** Seconds, or a date. */
 function readRetryAfter(value: string | null): number | null {

@@ -15,6 +15,7 @@ export {
   type CallbackHandlerOptions,
   type CallbackHandlers,
   callbackHandlers,
+  RefuseCallback,
 } from './callback-handlers.ts';
 export {
   BadRequestError,

@@ -3,7 +3,7 @@ import { ConnectionError, errorOf, RateLimitedError, ServerError, TrancheError }
 import { checkSecret, sign } from './signature.ts';
 
 export type TrancheOptions = {
-  /** `http://localhost:3000` for a sandbox on your machine. */
+  /** `https://…`, or `http://localhost:3000` for a sandbox on your machine. */
   baseUrl: string;
   /** `cs_…`: says who is calling. */
   clientSecret: string;
@@ -14,8 +14,8 @@ export type TrancheOptions = {
   /** How often a request is sent again at most; 3 unless given. */
   maxRetries?: number | undefined;
   /**
-   * How long to wait at most before one of these; 10,000 unless given. A limit that needs longer
-   * is thrown as a `RateLimitedError` at once.
+   * How long to wait at most before one of these; unless given 10,000, and 90,000 for the pages of
+   * a list. A limit that needs longer is thrown as a `RateLimitedError` at once.
    */
   maxWaitMs?: number | undefined;
   /** Instead of the global one. */
@@ -38,6 +38,8 @@ export type Request<E extends keyof Api> = CallOptions & {
   query?: string;
   body?: Api[E]['body'];
   idempotencyKey?: string;
+  /** How long to wait where neither the client nor the call says. */
+  usualWaitMs?: number;
 };
 
 export type Send = <E extends keyof Api>(
@@ -53,12 +55,17 @@ export function createSend(options: TrancheOptions): Send {
   const baseUrl = checkBaseUrl(options.baseUrl);
   const clientSecret = checkSecret('clientSecret', options.clientSecret, 'cs');
   const signingKey = checkSecret('signingKey', options.signingKey, 'sig');
+  checkNumbers(options);
+  if (options.fetch !== undefined && typeof options.fetch !== 'function') {
+    throw new TypeError('fetch must be a function.');
+  }
   const environments = [clientSecret, signingKey].map((secret) => secret.split('_')[1]);
   if (environments.includes('sandbox') && environments.includes('production')) {
     throw new TypeError('clientSecret and signingKey are of different environments.');
   }
 
   return async (endpoint, request = {}) => {
+    checkNumbers(request);
     const [method = '', template = ''] = endpoint.split(' ');
     const path = template.replace(/\{\w+\}/, () => checkParameter(request.parameter));
     const headers: Record<string, string> = { authorization: `Bearer ${clientSecret}` };
@@ -68,30 +75,37 @@ export function createSend(options: TrancheOptions): Send {
       init.body = JSON.stringify(request.body);
       headers['content-type'] = 'application/json';
       headers['x-signature'] = await sign(init.body, signingKey);
-      headers['idempotency-key'] = request.idempotencyKey ?? crypto.randomUUID();
+      headers['idempotency-key'] = checkKey(request.idempotencyKey);
     }
     const url = `${baseUrl}${path}${request.query ?? ''}`;
-    return (await sendUntilAnswered(url, init, { ...options, ...given(request) })) as never;
+    return (await sendUntilAnswered(url, init, {
+      signal: request.signal,
+      timeoutMs: request.timeoutMs ?? options.timeoutMs ?? 10_000,
+      maxRetries: request.maxRetries ?? options.maxRetries ?? 3,
+      maxWaitMs: request.maxWaitMs ?? options.maxWaitMs ?? request.usualWaitMs ?? 10_000,
+      fetch: options.fetch ?? globalThis.fetch,
+    })) as never;
   };
 }
 
-const given = ({ signal, timeoutMs, maxRetries, maxWaitMs }: CallOptions): CallOptions => ({
-  signal,
-  ...(timeoutMs !== undefined && { timeoutMs }),
-  ...(maxRetries !== undefined && { maxRetries }),
-  ...(maxWaitMs !== undefined && { maxWaitMs }),
-});
+type Settings = {
+  signal: AbortSignal | undefined;
+  timeoutMs: number;
+  maxRetries: number;
+  maxWaitMs: number;
+  fetch: typeof globalThis.fetch;
+};
 
 async function sendUntilAnswered(
   url: string,
   init: RequestInit,
-  options: CallOptions & Pick<TrancheOptions, 'fetch'>,
+  settings: Settings,
 ): Promise<unknown> {
-  const { signal, maxRetries = 3, maxWaitMs = 10_000 } = options;
+  const { signal, maxRetries, maxWaitMs } = settings;
   for (let retries = 0; ; retries += 1) {
     signal?.throwIfAborted();
     try {
-      return await sendOnce(url, init, options);
+      return await sendOnce(url, init, settings);
     } catch (error) {
       signal?.throwIfAborted();
       const pause = error instanceof TrancheError ? pauseBeforeRetry(error, retries) : null;
@@ -120,19 +134,19 @@ function pauseBeforeRetry(error: TrancheError, retries: number): number | null {
 async function sendOnce(
   url: string,
   init: RequestInit,
-  { signal, timeoutMs = 10_000, fetch = globalThis.fetch }: Parameters<typeof sendUntilAnswered>[2],
+  { signal, timeoutMs, fetch }: Settings,
 ): Promise<unknown> {
+  let response: Response;
+  let text: string;
   const attempt = new AbortController();
   const stop = () => attempt.abort();
   const timer = setTimeout(stop, timeoutMs);
   signal?.addEventListener('abort', stop);
   try {
-    const response = await fetch(url, { ...init, signal: attempt.signal });
-    const text = await response.text();
-    if (!response.ok) throw errorOf(response.status, response.headers, text);
-    return readAnswer(response, text);
+    response = await fetch(url, { ...init, signal: attempt.signal });
+    text = await response.text();
   } catch (error) {
-    if (error instanceof TrancheError) throw error;
+    // All that we give to fetch was checked before, so this is about the connection.
     const isLate = attempt.signal.aborted;
     throw new ConnectionError({
       status: null,
@@ -147,6 +161,8 @@ async function sendOnce(
     clearTimeout(timer);
     signal?.removeEventListener('abort', stop);
   }
+  if (!response.ok) throw errorOf(response.status, response.headers, text);
+  return readAnswer(response, text);
 }
 
 function readAnswer(response: Response, text: string): unknown {
@@ -178,10 +194,44 @@ function sleep(milliseconds: number, signal: AbortSignal | undefined): Promise<v
 
 function checkBaseUrl(value: unknown): string {
   const url = typeof value === 'string' && URL.canParse(value) ? new URL(value) : null;
-  if (!url || !/^https?:$/.test(url.protocol) || url.username || url.search || url.hash) {
-    throw new TypeError('baseUrl must be the http or https address of the service.');
+  const hasMore = url && (url.username || url.password || url.search || url.hash);
+  if (!url || !/^https?:$/.test(url.protocol) || hasMore) {
+    throw new TypeError('baseUrl must be the https address of the service and nothing more.');
+  }
+  // The client secret is in every request, for everybody on the way to read.
+  if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+    throw new TypeError('baseUrl must be https, unless it is localhost.');
   }
   return url.href.replace(/\/+$/, '');
+}
+
+function isLoopback(hostname: string): boolean {
+  return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
+}
+
+/** What a timer can hold; with more it would go off at once. */
+const mostMs = 2 ** 31 - 1;
+
+function checkNumbers(options: CallOptions): void {
+  for (const name of ['timeoutMs', 'maxRetries', 'maxWaitMs'] as const) {
+    const value: unknown = options[name];
+    if (value === undefined) continue;
+    if (typeof value !== 'number' || !(value >= 0 && value <= mostMs)) {
+      throw new TypeError(`${name} must be a number from 0 to ${mostMs}.`);
+    }
+  }
+}
+
+/** A key that is there and empty is a mistake, and making one up would hide it. */
+function checkKey(value: unknown): string {
+  if (value === undefined) return crypto.randomUUID();
+  const isKey = typeof value === 'string' && /^[ -~]{1,255}$/.test(value) && value.trim() === value;
+  if (!isKey) {
+    throw new TypeError(
+      'idempotencyKey must be 1 to 255 printable ASCII characters, without spaces at its ends.',
+    );
+  }
+  return value;
 }
 
 /** An empty one would ask for the list, and dots for the path above. */

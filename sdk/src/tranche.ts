@@ -11,9 +11,11 @@ import { type CallOptions, createSend, type Send, type TrancheOptions } from './
 
 export type CreateOptions = CallOptions & {
   /**
-   * Up to 255 characters. The same key with the same content within 24 hours creates nothing new
-   * and gives the first answer again. One is made up for each call unless given; give your own,
-   * such as the order's number, where your program may die and ask again.
+   * 1 to 255 printable ASCII characters. The same key with the same content within 24 hours creates
+   * nothing new and gives the first answer again. One is made up for each call unless given. Where
+   * your program may die and ask again, give one for each attempt (`order-1001/1`) and store it with
+   * the attempt before you ask. After a 422, or when the page has expired, the next attempt needs a
+   * new one.
    */
   idempotencyKey?: string | undefined;
 };
@@ -72,7 +74,8 @@ function clientOf(send: Send, merchant_id: string | null): MerchantClient {
   return {
     checkouts: {
       async create(checkout, options) {
-        const body = { checkout: { ...target, ...checkout } };
+        // The merchant that was chosen counts, also where the fields come from somewhere else.
+        const body = { checkout: { ...checkout, ...target } };
         return (await send('POST /api/checkouts', { ...keyed(options), body })).data;
       },
       get: async (id, options) =>
@@ -108,7 +111,7 @@ function keyed({ idempotencyKey, ...options }: CreateOptions = {}) {
 const pageWaitMs = 90_000;
 
 type AskForPage<Item> = (
-  request: CallOptions & { query: string },
+  request: CallOptions & { query: string; usualWaitMs: number },
 ) => Promise<{ data: Item[]; links: Links }>;
 
 async function* walk<Item extends { id: string }>(
@@ -122,7 +125,7 @@ async function* walk<Item extends { id: string }>(
   const seen = new Set<string>();
   let next: string | null = `?${first}`;
   while (next !== null) {
-    const page = await askForPage({ maxWaitMs: pageWaitMs, ...options, query: next });
+    const page = await askForPage({ ...options, usualWaitMs: pageWaitMs, query: next });
     for (const item of page.data) {
       if (seen.has(item.id)) continue;
       seen.add(item.id);
