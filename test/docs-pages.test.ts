@@ -210,7 +210,22 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
       [
         'quotes in the key that was entered',
         { header: right, key: `"${key}"` },
-        /has quotes around it/,
+        /^The signature is right for the key as it was issued; what you pasted has quotes around it/,
+      ],
+      [
+        'white space in the key that was entered',
+        { header: right, key: ` ${key} ` },
+        /^The signature is right for the key as it was issued; what you pasted has white space/,
+      ],
+      [
+        'quotes in the key that was entered, and another body',
+        { header: sign('{}'), key: `"${key}"` },
+        /does not match[\s\S]*as you pasted it has quotes around it/,
+      ],
+      [
+        'the client secret entered and used',
+        { header: sign(body, 'base64', secret), key: secret },
+        /^The signature was made with the wrong key[\s\S]*This is a client secret/,
       ],
       [
         'white space in the header',
@@ -241,6 +256,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
         if (bytes) assert.match(text, bytes, about);
         const isRight = expected.source.startsWith('^The signature is right');
         assert.equal(text.includes('The signature is right'), isRight, about);
+        assert.ok(!isRight || !text.includes('does not match'), about);
       }
       await assertAccessible(page, 'a finding');
       assert.deepEqual(complaints, []);

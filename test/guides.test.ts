@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
 import fs from 'node:fs/promises';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import manifest from '../package.json' with { type: 'json' };
 import { runCli } from '../src/cli/main.ts';
 import { readGuides } from '../src/docs/guides.ts';
@@ -17,7 +19,8 @@ import {
 
 // Every fenced block of the README and of the guides is run: commands in one shell per file, from
 // the top to the bottom, beside a clone as a reader has it; JavaScript as a module of that folder.
-// An answer that is shown below a command has to be of the shape that the command printed.
+// An answer that is shown below a command has to be of the shape that the command printed. What is
+// captioned as a file of examples/ is a quotation: these lines have to be in that file.
 
 const root = path.dirname(import.meta.dirname);
 
@@ -31,6 +34,7 @@ type Block = {
   follows: boolean;
 };
 
+const isQuotation = ({ caption }: Block) => caption.startsWith('examples/');
 const ownTerminal = 'in a terminal of its own';
 
 function blocksOf(text: string): Block[] {
@@ -107,6 +111,7 @@ function writeScript(blocks: Block[], outputs: string): string {
   const heredoc = (name: string, text: string) =>
     `cat > ${name} <<'END-OF-FILE'\n${text}\nEND-OF-FILE`;
   for (const [index, block] of blocks.entries()) {
+    if (isQuotation(block)) continue;
     const out = `${outputs}/${index}`;
     const isNamed = ['js', 'json'].includes(block.language) && block.caption !== '';
     script.push(`echo ${index} > ${outputs}/reached`);
@@ -201,14 +206,73 @@ for (const file of files) {
     for (const { language, line } of blocks) {
       assert.ok(runners.includes(language), `${file}, line ${line}: nothing runs "${language}"`);
     }
-    for (const { caption, language, line } of blocks) {
-      if (!['js', 'json'].includes(language) || caption === '') continue;
+    for (const block of blocks) {
+      const { caption, language, line } = block;
+      if (!['js', 'json'].includes(language) || caption === '' || isQuotation(block)) continue;
       const isRun = blocks.some((block) => block.language === 'sh' && block.text.includes(caption));
       assert.ok(isRun, `${file}, line ${line}: ${caption} is never used`);
     }
     await run(file, await setupFor(file), blocks);
   });
 }
+
+test('what the guides quote of the demo shop is in its files, line by line', async () => {
+  const quoting: string[] = [];
+  for (const file of files) {
+    const blocks = blocksOf(await fs.readFile(path.join(root, file), 'utf8'));
+    for (const { caption, text, line } of blocks.filter(isQuotation)) {
+      const source = await fs.readFile(path.join(root, caption), 'utf8');
+      assert.ok(`\n${source}`.includes(`\n${text}\n`), `${file}, line ${line}: not in ${caption}`);
+      quoting.push(file);
+    }
+  }
+  assert.deepEqual(quoting, ['docs/merchants/callbacks.md', 'docs/merchants/refunds.md']);
+});
+
+test('no checkout of a guide sends the browser to a host that is not there', async () => {
+  for (const file of files) {
+    for (const { language, text, line } of blocksOf(
+      await fs.readFile(path.join(root, file), 'utf8'),
+    )) {
+      if (!['sh', 'js'].includes(language)) continue;
+      for (const [, url = ''] of text.matchAll(/(?:success|cancel)_url\W+?(https?:[^'"\s]+)/g)) {
+        assert.equal(new URL(url).hostname, 'localhost', `${file}, line ${line}: ${url}`);
+      }
+    }
+  }
+});
+
+test('the receiver of the callbacks guide keeps what was paid, whatever another tab does', async () => {
+  const text = await fs.readFile(path.join(root, 'docs/merchants/callbacks.md'), 'utf8');
+  const [block] = blocksOf(text).filter((one) => one.text.includes('export const callbacks'));
+  assert.ok(block);
+  const sdk = pathToFileURL(path.join(root, 'sdk/dist/index.js')).href;
+  const file = path.join(folder.path, 'quoted-receiver.mjs');
+  const key = 'sig_sandbox_of-the-guide';
+  await fs.writeFile(
+    file,
+    block.text
+      .replace("'@tranche/merchant'", JSON.stringify(sdk))
+      .replace('process.env.SIGNING_KEY', JSON.stringify(key)),
+  );
+  const { callbacks, orders } = await import(file);
+  const tell = async (status: string) => {
+    const body = JSON.stringify({
+      status,
+      amount: 150_000,
+      currency: 'ZAR',
+      client_reference_id: 'order-1001',
+      number_of_payments: 3,
+    });
+    const signature = createHmac('sha512', key).update(body).digest('base64');
+    const request = { method: 'POST', body, headers: { 'x-signature': signature } };
+    const answer = await callbacks.fetch(new Request('http://localhost/callback', request));
+    return [answer.status, orders.get('order-1001').status];
+  };
+  assert.deepEqual(await tell('cancelled'), [200, 'cancelled']);
+  assert.deepEqual(await tell('successful'), [200, 'successful']);
+  assert.deepEqual(await tell('cancelled'), [200, 'successful']);
+});
 
 let isInstalled = false;
 

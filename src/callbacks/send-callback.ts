@@ -11,7 +11,8 @@ import { createResolve, type Resolve } from './resolve-name.ts';
 
 /**
  * What became of one exchange with a receiver. `reason` says why it does not count as delivered.
- * `timings` are milliseconds: of each phase that this exchange went through, and in total.
+ * `timings` are milliseconds: of each phase that this exchange went through, until the last piece of
+ * a body that went in pieces, and in total.
  */
 export type Exchange = {
   delivered: boolean;
@@ -23,7 +24,7 @@ export type Exchange = {
   body: Buffer | null;
   /** The answer was longer than what is read of it. */
   truncated: boolean;
-  timings: Partial<Record<Phase | 'first_byte' | 'total', number>>;
+  timings: Partial<Record<Phase | 'sent' | 'first_byte' | 'total', number>>;
 };
 
 type Phase = 'dns' | 'connect' | 'tls';
@@ -206,7 +207,11 @@ export function createCallbackSender(
     const { origin, pathname, search } = new URL(message.url);
     // The same bytes, in an object that only this exchange has.
     const body = message.dribble
-      ? Readable.from(inPieces(deps.clock, message.body, message.dribble))
+      ? Readable.from(
+          inPieces(deps.clock, message.body, message.dribble, () => {
+            exchange.timings.sent = elapsed();
+          }),
+        )
       : message.body.subarray();
     const headers = { ...message.headers, 'content-length': String(message.body.length) };
     const chunks: Buffer[] = [];
@@ -299,10 +304,12 @@ async function* inPieces(
   clock: Clock,
   body: Buffer,
   { pieces, pauseMilliseconds }: { pieces: number; pauseMilliseconds: number },
+  onLast: () => void,
 ): AsyncGenerator<Buffer> {
   const size = Math.ceil(body.length / pieces);
   for (let from = 0; from < body.length; from += size) {
     if (from > 0) await clock.sleep(pauseMilliseconds);
+    if (from + size >= body.length) onLast();
     yield body.subarray(from, from + size);
   }
 }

@@ -6,6 +6,8 @@ export type Inputs = { body: string; header: string; key: string; secret: string
 
 export type Diagnosis = {
   verdict: 'right' | 'wrong' | 'unknown';
+  /** What the pasted key has that the issued one has not. Nothing is wrong with the signature then. */
+  stray: string[];
   sentences: string[];
   /** What the header has to be. */
   expected: string;
@@ -28,7 +30,8 @@ export function compactJson(text: string): string {
 
 export async function diagnose(inputs: Inputs, environment: string): Promise<Diagnosis> {
   const sentences: string[] = [];
-  const key = cleanKey(inputs.key, environment, sentences);
+  const { key, stray, faults } = cleanKey(inputs.key, environment);
+  sentences.push(...faults);
   const isJson = isValidJson(inputs.body);
   if (!isJson) {
     sentences.push('The body is not JSON: paste it whole, exactly as it was sent or received.');
@@ -41,6 +44,7 @@ export async function diagnose(inputs: Inputs, environment: string): Promise<Dia
   const found: Diagnosis = {
     verdict: 'unknown',
     sentences,
+    stray,
     expected,
     given,
     texts: null,
@@ -49,7 +53,7 @@ export async function diagnose(inputs: Inputs, environment: string): Promise<Dia
     bodyBytes: rawBody.length,
   };
   if (given === expected) {
-    found.verdict = sentences.length === 0 ? 'right' : 'wrong';
+    found.verdict = faults.length === 0 ? 'right' : 'wrong';
     if (compact !== inputs.body) {
       sentences.push(
         'The body has white space between its tokens, and the signature is right for the body without it. In a request that is accepted. If this is a callback, your server has changed the body before you looked at it: verify the raw bytes.',
@@ -58,6 +62,9 @@ export async function diagnose(inputs: Inputs, environment: string): Promise<Dia
     }
     return found;
   }
+  sentences.unshift(
+    ...stray.map((what) => `The key as you pasted it has ${what} around it, not part of it.`),
+  );
   const digest = readSignature(given);
   if (typeof digest === 'string')
     return { ...found, verdict: 'wrong', sentences: [...sentences, digest] };
@@ -82,29 +89,34 @@ export async function diagnose(inputs: Inputs, environment: string): Promise<Dia
 }
 
 /** What is wrong with the key as it was pasted can be seen without computing anything. */
-function cleanKey(pasted: string, environment: string, sentences: string[]): string {
+function cleanKey(
+  pasted: string,
+  environment: string,
+): { key: string; stray: string[]; faults: string[] } {
+  const stray: string[] = [];
+  const faults: string[] = [];
   let key = pasted.replace(/[\r\n]+$/, '');
   if (/^(["']).*\1$/.test(key.trim())) {
-    sentences.push('The key has quotes around it: they are not part of it.');
+    stray.push('quotes');
     key = key.trim().slice(1, -1);
   }
   if (key !== key.trim()) {
-    sentences.push('The key has white space around it: it is not part of it.');
+    stray.push('white space');
     key = key.trim();
   }
   const other = environment === 'sandbox' ? 'production' : 'sandbox';
   if (key.startsWith('cs_')) {
-    sentences.push(
+    faults.push(
       'This is a client secret, which says who is calling. Signatures are made with the signing key, which begins with sig_.',
     );
   } else if (key.startsWith(`sig_${other}_`)) {
-    sentences.push(
+    faults.push(
       `This is the signing key of the ${other} environment, and you are in the ${environment}: each has its own.`,
     );
   } else if (key !== '' && !key.startsWith('sig_')) {
-    sentences.push('The key does not begin with sig_: use it whole, as it was printed.');
+    faults.push('The key does not begin with sig_: use it whole, as it was printed.');
   }
-  return key;
+  return { key, stray, faults };
 }
 
 function isValidJson(text: string): boolean {

@@ -41,13 +41,25 @@ async function update(): Promise<void> {
 }
 
 function describe(found: Diagnosis): Node[] {
-  const { verdict, sentences, given, expected, texts, keys } = found;
+  const { verdict, sentences, stray, given, expected, texts, keys } = found;
   const nodes: Node[] = [];
   if (verdict === 'right') {
-    nodes.push(verdictLine('right', 'The signature is right.'));
+    nodes.push(
+      verdictLine(
+        'right',
+        stray.length === 0
+          ? 'The signature is right.'
+          : `The signature is right for the key as it was issued; what you pasted has ${stray.join(' and ')} around it.`,
+      ),
+    );
+    if (stray.length > 0) {
+      nodes.push(
+        paragraph('If the key in your server’s settings has them too, take them away there.'),
+      );
+    }
     nodes.push(
       ...sentences.map((one) => paragraph(one)),
-      ...(sentences.length === 0
+      ...(sentences.length + stray.length === 0
         ? [
             paragraph(
               'If your server refuses it all the same, it does not look at these bytes: a framework has parsed the body before you, or the key there is another one.',
@@ -57,7 +69,15 @@ function describe(found: Diagnosis): Node[] {
         : []),
     );
   } else if (verdict === 'wrong') {
-    nodes.push(verdictLine('wrong', 'The signature does not match.'));
+    const isOfThisKey = given === expected;
+    nodes.push(
+      verdictLine(
+        'wrong',
+        isOfThisKey
+          ? 'The signature was made with the wrong key.'
+          : 'The signature does not match.',
+      ),
+    );
     const list = element('ul', { class: 'mistakes' });
     list.append(...sentences.map((one) => element('li', {}, one)));
     nodes.push(list);
