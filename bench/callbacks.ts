@@ -26,6 +26,8 @@ const payload = JSON.stringify({
 const shopUrls = Array.from({ length: merchants }, (_, at) => `https://shop-${at}.example/`);
 
 export type CallbacksResult = {
+  /** Deliveries to bare requests, of the two in the same round: the machine is shared. */
+  ratio: number;
   /** Per second. */
   bare: number;
   bareCpu: number;
@@ -78,6 +80,7 @@ export async function benchCallbacks(
       databaseCpu.push(((cpuSecondsOf(server.pid) - databaseBefore) / count) * 1000);
     }
     return {
+      ratio: median(delivered.map((perSecond, round) => perSecond / (bare[round] ?? 0))),
       bare: median(bare),
       bareCpu: median(bareCpu),
       delivered: median(delivered),

@@ -76,15 +76,16 @@ export function attemptCommits(deps: CommitDeps): AttemptCommits {
 }
 
 async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAttempt | null)[]> {
-  return await transaction(deps, async ({ db, client, commit }, maybeCommitted) => {
+  return await transaction(deps, async (tx, maybeCommitted) => {
+    const { db, client, commit } = tx;
     const now = deps.clock.now();
     const integrations = new Set(group.map(({ callback }) => callback.integration_id));
     const merchants = new Set(group.map(({ callback }) => callback.merchant_id));
     // Keys and clocks are read with every group and never remembered: a key that was revoked or
     // taken into use a moment ago is the one that counts.
     const [keys, clocks, written] = await Promise.all([
-      findCallbackKeys(deps, db, integrations, timestamp(now)),
-      listClocks(db, [...merchants]),
+      findCallbackKeys(deps, tx, integrations, timestamp(now)),
+      listClocks(client, [...merchants]),
       maybeCommitted ? listWritten(db, group) : [],
     ]);
     const timeOf = merchantTimes(now);
@@ -127,8 +128,6 @@ function attemptRow({ callback, headers, ...attempt }: OpenAttempt) {
     merchant_id: callback.merchant_id,
     callback_id: callback.id,
     lease: callback.lease,
-    number: callback.attempts + 1,
-    run: callback.run,
     request_headers: headers ?? {},
   };
 }
@@ -144,7 +143,8 @@ function writeHeaders(
 }
 
 async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<boolean[]> {
-  return await transaction(deps, async ({ db, client }) => {
+  return await transaction(deps, async (tx) => {
+    const { db, client } = tx;
     const now = deps.clock.now();
     const timeOf = merchantTimes(now);
     const [closed, putDown] = await Promise.all([
@@ -155,13 +155,14 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<boolean
       movePutDown(
         client,
         group.map((one) => settled(one, now, timeOf(one.attempt.clock_ahead_ms))),
+        1,
       ),
     ]);
     // What an earlier run of this transaction wrote is not counted again.
     const fresh = group.filter(({ attempt }) => closed.has(attempt.id));
     await noteDestinations(
       deps,
-      db,
+      tx,
       fresh.map(({ attempt: { callback }, exchange: { reason } }) => ({ callback, reason })),
     );
     for (const { attempt, exchange } of group) {
@@ -197,8 +198,6 @@ function settled({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNo
     merchant_id: callback.merchant_id,
     id: callback.id,
     lease: callback.lease,
-    attempts: callback.attempts + 1,
-    run_attempts: callback.run_attempts + 1,
     due_at: null,
     delivered_at: null,
     redirect_url: null,
@@ -228,7 +227,7 @@ const isLast = (callback: Callback) => callback.run_attempts + 1 >= mostRunAttem
 export async function exhaustUnknown(deps: CommitDeps, callback: Callback): Promise<void> {
   await transaction(deps, async ({ db, client }) => {
     const ended = { ...callback, status: 'exhausted' as const, due_at: null };
-    const putDown = await movePutDown(client, [ended]);
+    const putDown = await movePutDown(client, [ended], 0);
     if (putDown.has(callback.id)) await tellExhausted(deps, db, callback, null);
   });
 }

@@ -188,15 +188,7 @@ export async function insertCallbackAttempts(
   client: pg.ClientBase,
   attempts: (Pick<
     CallbackAttempt,
-    | 'merchant_id'
-    | 'id'
-    | 'callback_id'
-    | 'number'
-    | 'run'
-    | 'trigger'
-    | 'operator'
-    | 'started_at'
-    | 'request_headers'
+    'merchant_id' | 'id' | 'callback_id' | 'trigger' | 'operator' | 'started_at' | 'request_headers'
   > & { lease: string | null })[],
 ): Promise<string[]> {
   const column = columnsOf(attempts);
@@ -205,12 +197,11 @@ export async function insertCallbackAttempts(
     text: `
       insert into callback_attempts (merchant_id, id, callback_id, number, run, trigger, operator,
         started_at, request_headers, outcome)
-      select i.merchant_id, i.id, i.callback_id, i.number, i.run, i.trigger, i.operator,
+      select i.merchant_id, i.id, i.callback_id, c.attempts + 1, c.run, i.trigger, i.operator,
         i.started_at, i.request_headers, 'unknown'
-      from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::int[], $5::int[], $6::text[], $7::text[],
-        $8::timestamptz[], $9::jsonb[], $10::uuid[])
-        as i (merchant_id, id, callback_id, number, run, trigger, operator, started_at,
-          request_headers, lease)
+      from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::timestamptz[],
+        $7::jsonb[], $8::uuid[])
+        as i (merchant_id, id, callback_id, trigger, operator, started_at, request_headers, lease)
       join callbacks c on c.merchant_id = i.merchant_id and c.id = i.callback_id
       where c.id = any($3) and c.lease = i.lease
       on conflict (merchant_id, callback_id, number) do nothing
@@ -219,8 +210,6 @@ export async function insertCallbackAttempts(
       column('merchant_id'),
       column('id'),
       column('callback_id'),
-      column('number'),
-      column('run'),
       column('trigger'),
       column('operator'),
       column('started_at'),
@@ -305,38 +294,30 @@ export async function moveAttemptsFinished(
 }
 
 /**
- * Puts callbacks down with what became of them; what is null of a delivery stays as it was. Under
- * their leases only: whoever lost one has nothing to say any more. Returns the ids of those that
- * still were in hand.
+ * Puts callbacks down with what became of them after another attempt of each, or none; what is null
+ * of a delivery stays as it was. Under their leases only: whoever lost one has nothing to say any
+ * more. Returns the ids of those that still were in hand.
  */
 export async function movePutDown(
   client: pg.ClientBase,
   callbacks: Pick<
     Callback,
-    | 'merchant_id'
-    | 'id'
-    | 'lease'
-    | 'status'
-    | 'attempts'
-    | 'run_attempts'
-    | 'due_at'
-    | 'delivered_at'
-    | 'redirect_url'
+    'merchant_id' | 'id' | 'lease' | 'status' | 'due_at' | 'delivered_at' | 'redirect_url'
   >[],
+  made: 0 | 1,
 ): Promise<Set<string>> {
   const column = columnsOf(callbacks);
   const { rows } = await client.query({
     name: 'callbacks-put-down',
     text: `
       update callbacks as c
-      set status = i.status, attempts = i.attempts, run_attempts = i.run_attempts,
+      set status = i.status, attempts = c.attempts + $8, run_attempts = c.run_attempts + $8,
         due_at = i.due_at, lease = null, leased_until = null,
         delivered_at = coalesce(i.delivered_at, c.delivered_at),
         redirect_url = coalesce(i.redirect_url, c.redirect_url)
-      from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::int[], $6::int[],
-        $7::timestamptz[], $8::timestamptz[], $9::text[])
-        as i (merchant_id, id, lease, status, attempts, run_attempts, due_at, delivered_at,
-          redirect_url)
+      from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[],
+        $6::timestamptz[], $7::text[])
+        as i (merchant_id, id, lease, status, due_at, delivered_at, redirect_url)
       where c.id = any($2) and c.merchant_id = i.merchant_id and c.id = i.id and c.lease = i.lease
       returning c.id`,
     values: [
@@ -344,11 +325,10 @@ export async function movePutDown(
       column('id'),
       column('lease'),
       column('status'),
-      column('attempts'),
-      column('run_attempts'),
       column('due_at'),
       column('delivered_at'),
       column('redirect_url'),
+      made,
     ],
   });
   return new Set(rows.map(({ id }) => id));

@@ -13,7 +13,8 @@ const mostSlowAtOnce = 32;
 const slowMilliseconds = 2_000;
 
 /** How often we look who has something due: with many that are due it is not cheap. */
-const lookMilliseconds = 500;
+const lookMilliseconds = 1_000;
+const pauseMilliseconds = 250;
 const mostDestinations = { ofOne: mostOfOne, inAll: 1_000 };
 const mostClaimsAtOnce = 32;
 
@@ -22,7 +23,7 @@ const mostClaimsAtOnce = 32;
  * often. They have to leave in time for a whole exchange under their lease.
  */
 const quickMilliseconds = 200;
-const mostInHand = 8 * handful;
+const mostInHand = 16 * handful;
 const handMilliseconds = 10_000;
 const handLeaseSeconds = handMilliseconds / 1000 + leaseSeconds;
 
@@ -189,7 +190,7 @@ export async function deliverDueCallbacks(
   async function pause(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
     onLanding = resolve;
-    sleeping ??= deps.clock.sleep(lookMilliseconds, ended.signal).then(() => {
+    sleeping ??= deps.clock.sleep(pauseMilliseconds, ended.signal).then(() => {
       sleeping = null;
     });
     await Promise.race([promise, sleeping]);

@@ -1,4 +1,4 @@
-import { sql } from 'kysely';
+import type pg from 'pg';
 import type { Handle } from '../database/database.ts';
 
 type Destination = { merchant_id: string; host: string };
@@ -22,14 +22,22 @@ export async function advanceFailures(
 }
 
 /** Nothing is written for a receiver that has been well all along. */
-export async function clearFailures(db: Handle, destinations: Destination[]): Promise<void> {
-  const merchant_ids = destinations.map(({ merchant_id }) => merchant_id);
-  const hosts = destinations.map(({ host }) => host);
-  await sql`
-    update destinations as d
-    set failures = 0, alerted = false
-    from unnest(${merchant_ids}::uuid[], ${hosts}::text[]) as i (merchant_id, host)
-    where d.merchant_id = i.merchant_id and d.host = i.host and d.failures > 0`.execute(db);
+export async function clearFailures(
+  client: pg.ClientBase,
+  destinations: Destination[],
+): Promise<void> {
+  await client.query({
+    name: 'destinations-clear',
+    text: `
+      update destinations as d
+      set failures = 0, alerted = false
+      from unnest($1::uuid[], $2::text[]) as i (merchant_id, host)
+      where d.merchant_id = i.merchant_id and d.host = i.host and d.failures > 0`,
+    values: [
+      destinations.map(({ merchant_id }) => merchant_id),
+      destinations.map(({ host }) => host),
+    ],
+  });
 }
 
 export async function moveAlerted(db: Handle, { merchant_id, host }: Destination): Promise<void> {

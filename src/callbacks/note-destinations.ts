@@ -1,4 +1,5 @@
 import type { Handle } from '../database/database.ts';
+import type { Transaction } from '../database/transaction.ts';
 import { raiseAlert } from '../operators/raise-alert.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
@@ -20,7 +21,7 @@ type Standing = { last: Delivered; worked: boolean; failures: number };
  */
 export async function noteDestinations(
   deps: { clock: Clock; random: Random; log: Logger },
-  db: Handle,
+  { db, client }: Pick<Transaction, 'db' | 'client'>,
   deliveries: Delivered[],
 ): Promise<void> {
   const standings = new Map<string, Standing>();
@@ -41,7 +42,7 @@ export async function noteDestinations(
   const working = sorted.filter(([, { worked }]) => worked);
   if (working.length > 0) {
     await clearFailures(
-      db,
+      client,
       working.map(([, { last }]) => last.callback),
     );
   }

@@ -370,8 +370,8 @@ async function readDetails(connection: Connection, id: string): Promise<Details>
         `There is no integration ${id}. \`tranche integrations list\` shows those that there are.`,
       );
     }
-    const secrets = await listInForce(db, 'client_secrets', [id], now);
-    const keys = await listInForce(db, 'signing_keys', [id], now);
+    const secrets = await listInForce(db, 'client_secrets', id, now);
+    const keys = await listInForce(db, 'signing_keys', id, now);
     const legacy = await findLegacyCredential(db, id);
     return {
       ...integration,

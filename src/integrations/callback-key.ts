@@ -1,8 +1,9 @@
 import type { Handle } from '../database/database.ts';
+import type { Transaction } from '../database/transaction.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Sealing } from '../shared/sealing.ts';
 import { sealingContext } from './callers.ts';
-import { listInForce } from './credential.sql.ts';
+import { listInForce, listSigningKeysInForce } from './credential.sql.ts';
 import type { SigningKey } from './integration.ts';
 
 /**
@@ -12,11 +13,11 @@ import type { SigningKey } from './integration.ts';
  */
 export async function findCallbackKeys(
   deps: { sealing: Sealing },
-  db: Handle,
+  tx: Pick<Transaction, 'db' | 'client'>,
   integration_ids: Set<string>,
   now: Timestamp,
 ): Promise<Map<string, string>> {
-  const inForce = await listInForce(db, 'signing_keys', [...integration_ids], now);
+  const inForce = await listSigningKeysInForce(tx, [...integration_ids], now);
   const byIntegration = Map.groupBy(inForce, ({ integration_id }) => integration_id);
   return new Map(
     [...byIntegration].flatMap(([integration_id, keys]) => {
@@ -33,7 +34,7 @@ export async function openSigningKeys(
   integration_id: string,
   now: Timestamp,
 ): Promise<SigningKey[]> {
-  const inForce = await listInForce(db, 'signing_keys', [integration_id], now);
+  const inForce = await listInForce(db, 'signing_keys', integration_id, now);
   return inForce.map((one) => ({
     id: one.id,
     key: deps.sealing.open(one.sealed_key, sealingContext(one)),

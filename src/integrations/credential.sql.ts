@@ -1,5 +1,7 @@
 import { type Selectable, sql } from 'kysely';
+import type pg from 'pg';
 import type { Handle } from '../database/database.ts';
+import { runPrepared } from '../database/prepared.ts';
 import type { Tables } from '../database/tables.ts';
 import type { Timestamp } from '../shared/clock.ts';
 
@@ -27,23 +29,40 @@ export type CredentialTable = 'client_secrets' | 'signing_keys';
 export const isInForce = (then: Timestamp) =>
   sql<boolean>`(expires_at is null or expires_at > ${then}::timestamptz)`;
 
-/** The credentials of integrations in force at a time, newest first. */
+/** The credentials of an integration in force at a time, newest first. */
 export async function listInForce<Table extends CredentialTable>(
   db: Handle,
   table: Table,
-  integration_ids: string[],
+  integration_id: string,
   now: Timestamp,
 ): Promise<Selectable<Tables[Table]>[]> {
-  const rows = await db
-    .selectFrom(table as 'signing_keys')
-    .selectAll()
-    .where('integration_id', 'in', integration_ids)
-    .where(isInForce(now))
-    .orderBy('created_at', 'desc')
-    .$if(table === 'signing_keys', (query) => query.orderBy('id', 'desc'))
-    .execute();
-  return rows as Selectable<Tables[Table]>[];
+  const query = selectInForce(db, table as 'signing_keys', [integration_id], now);
+  const order = table === 'signing_keys' ? query.orderBy('id', 'desc') : query;
+  return (await order.execute()) as Selectable<Tables[Table]>[];
 }
+
+/** The same of several integrations, when it is asked all the time. */
+export async function listSigningKeysInForce(
+  { db, client }: { db: Handle; client: pg.ClientBase },
+  integration_ids: string[],
+  now: Timestamp,
+): Promise<StoredSigningKey[]> {
+  const query = selectInForce(db, 'signing_keys', integration_ids, now).orderBy('id', 'desc');
+  return await runPrepared(client, 'signing-keys-in-force', query.compile());
+}
+
+const selectInForce = (
+  db: Handle,
+  table: 'signing_keys',
+  integration_ids: string[],
+  now: Timestamp,
+) =>
+  db
+    .selectFrom(table)
+    .selectAll()
+    .where(sql<boolean>`integration_id = any(${integration_ids}::uuid[])`)
+    .where(isInForce(now))
+    .orderBy('created_at', 'desc');
 
 /** Gives everything in force an end, never a later one than it had. */
 export async function moveExpiry(

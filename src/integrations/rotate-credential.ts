@@ -43,7 +43,7 @@ export async function rotateCredential(
     const lock = isSecret ? lockLiveIntegration : lockIntegration;
     const { id } = await lock(db, wanted.id);
     const table = isSecret ? 'client_secrets' : 'signing_keys';
-    const inForce = await listInForce(db, table, [id], now);
+    const inForce = await listInForce(db, table, id, now);
     const ending = inForce.find(({ expires_at }) => expires_at !== null);
     if (ending && overlapSeconds > 0) {
       throw new OperatorError(

@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import type { Handle } from '../database/database.ts';
 import type { Merchant, Rule } from './merchant.ts';
 
@@ -39,12 +40,15 @@ export async function listMerchants(db: Handle, ids?: string[]): Promise<Merchan
 }
 
 /** How far merchants' clocks are ahead. */
-export async function listClocks(db: Handle, ids: string[]): Promise<Map<string, number>> {
-  const rows = await db
-    .selectFrom('merchants')
-    .select(['id', 'clock_ahead_ms'])
-    .where('id', 'in', ids)
-    .execute();
+export async function listClocks(
+  client: pg.ClientBase,
+  ids: string[],
+): Promise<Map<string, number>> {
+  const { rows } = await client.query<{ id: string; clock_ahead_ms: number }>({
+    name: 'merchants-clocks',
+    text: 'select id, clock_ahead_ms from merchants where id = any($1)',
+    values: [ids],
+  });
   return new Map(rows.map(({ id, clock_ahead_ms }) => [id, clock_ahead_ms]));
 }
 
