@@ -231,6 +231,10 @@ export async function incarnate(
     cut: disconnect,
   };
   app.setValidatorCompiler(() => () => true);
+  app.addHook('onRequest', async (request, reply) => {
+    // What is injected has no socket. Whoever closes it all the same leaves the caller unanswered.
+    Object.assign(request.raw.socket, { destroy: () => reply.raw.destroy() });
+  });
   app.register((api) => options.serve(api, self.deps));
   // Made ready by its first request: most of them live for work, and die before that.
   return self;

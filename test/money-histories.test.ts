@@ -19,7 +19,8 @@ import { approveRefund, declineRefund, retryRefund } from '../src/refunds/review
 import { timestamp } from '../src/shared/clock.ts';
 import type { Fault } from '../test-gateway/faults.ts';
 import { createStage, type Incarnation, incarnate } from './incarnation.ts';
-import { type Paying, type Shopper, startPaying, visa } from './payments.ts';
+import { cards } from './money.ts';
+import { challengeCard, type Paying, type Shopper, startPaying, visa } from './payments.ts';
 import { isReplay, playSeeds, type Story } from './seeds.ts';
 import { type Account, createAccount, send } from './service.ts';
 
@@ -45,21 +46,26 @@ const serve = async (api: FastifyInstance, deps: Deps) => {
   await refundRoutes(api, deps);
 };
 
-const challengedLater = '4000002760003184';
+/** The fate of a commit is unknown: the service closes the connection without an answer (D38). */
+function isClosed(error: Error & { code?: string }): null {
+  if (error.code !== 'LIGHT_ECONNRESET') throw error;
+  return null;
+}
+
 const brokeAfterChallenge = '4000008260003178';
-const cards = [
+const purses = [
   visa,
   visa,
   visa,
-  '4000002500003155',
-  '4000000000777005', // later payments: insufficient funds
-  '4000000000777104', // later payments: lost card
-  challengedLater,
+  challengeCard,
   brokeAfterChallenge,
-  '4000000000007726', // refunds are pending for an hour
-  '4000000000007726',
-  '4000000000005126', // refunds fail after three days
-  '4000000000005126',
+  cards.laterInsufficientFunds,
+  cards.laterLost,
+  cards.laterNeedsShopper,
+  cards.refundPending,
+  cards.refundPending,
+  cards.refundFails,
+  cards.refundFails,
 ];
 
 /** What is asked of the gateway, and how it is asked after when that fails. */
@@ -86,7 +92,6 @@ test('after a year of faults, kills, refunds and declines the books agree with t
   t.after(() => {
     for (const process of processes) process.kill();
   });
-  const begun = performance.now();
   const count = await playSeeds(t, 500, async (story) => {
     try {
       await play(story, processes);
@@ -95,7 +100,6 @@ test('after a year of faults, kills, refunds and declines the books agree with t
       await paying.clearFaults();
     }
   });
-  t.diagnostic(`${Math.round(performance.now() - begun)} ms`);
   const { differences } = await checkLedger(paying.service.deps);
   assert.deepEqual(differences, []);
   if (isReplay()) return;
@@ -138,31 +142,17 @@ async function play(story: Story, processes: Incarnation[]): Promise<void> {
   const passUntil = (time: Temporal.Instant) => pass(time.since(now(), { largestUnit: 'hours' }));
 
   const shoppers: Shopper[] = [];
-  for (
-    let left = chance.weigh([
-      [4, 1],
-      [4, 2],
-      [2, 3],
-      [1, 4],
-    ] as const);
-    left > 0;
-    left -= 1
-  ) {
+  for (let left = chance.pick([1, 1, 1, 2, 2, 2, 3, 3, 4]); left > 0; left -= 1) {
     shoppers.push(await shop());
     if (chance.isLucky(0.5)) await pass(Temporal.Duration.from({ hours: chance.between(0, 12) }));
   }
   const ids = shoppers.map(({ id }) => id).sort();
 
   async function shop(): Promise<Shopper> {
-    const term = chance.weigh([
-      [3, 1],
-      [5, 3],
-      [2, 6],
-      [1, 12],
-    ] as const);
+    const term = chance.pick([1, 1, 1, 3, 3, 3, 3, 3, 6, 6, 12]);
     const amount = chance.between(term > 3 ? 100_000 : 10_000, term > 3 ? 300_000 : 99_999);
     const shopper = await paying.shopper({ amount }, account);
-    const card = chance.pick(cards);
+    const card = chance.pick(purses);
     note('paid', `${amount} in ${term} with ${card}`);
     const page = await shopper.pay(term, { card });
     if (page.challenge_url) {
@@ -213,8 +203,9 @@ async function play(story: Story, processes: Incarnation[]): Promise<void> {
       body: one.body,
       headers: { 'idempotency-key': one.key },
     });
-    const answer = process.died ? await Promise.race([sent, process.died]) : await sent;
-    // Safe to ask again, says the spec of a 500.
+    const heard = sent.catch(isClosed);
+    const answer = await (process.died ? Promise.race([heard, process.died]) : heard);
+    // Safe to ask again, says the spec of a 500; no answer at all says nothing, but the key is kept.
     if (answer === null || answer.status === 500) return note('unanswered', one.key);
     unanswered.delete(one);
     if (answer.status === 200) one.id = answer.body.data.id;
