@@ -51,8 +51,10 @@ test('every guide begins with its title and what it is about, and every link lea
 });
 
 test('a body is made compact in the browser as it is in the service', () => {
+  // The service refuses a member of this name, whatever surrounds it.
+  const values = fc.jsonValue().filter((value) => !JSON.stringify(value).includes('"__proto__":'));
   fc.assert(
-    fc.property(fc.jsonValue(), fc.constantFrom(0, 1, 2, '\t'), (value, indent) => {
+    fc.property(values, fc.constantFrom(0, 1, 2, '\t'), (value, indent) => {
       const text = JSON.stringify({ value }, null, indent);
       const { compact } = readJson(Buffer.from(text));
       assert.equal(compactJson(text), compact.toString());
