@@ -1,10 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { collectMerchantInstalments } from '../src/instalments/collect-instalments.ts';
+import {
+  collectDueInstalments,
+  collectMerchantInstalments,
+} from '../src/instalments/collect-instalments.ts';
 import { retryInstalment } from '../src/instalments/retry-instalment.ts';
 import { answerChallenge } from './gateway.ts';
 import { accountsOf, alertsOf, assertBalanced, atGateway, cards, planOf } from './money.ts';
 import { type Paying, type Shopper, startPaying } from './payments.ts';
+import { type Account, createAccount } from './service.ts';
 
 // Captures and collections on the merchant's clock, against the real test gateway. The time moves
 // on from test to test, never back.
@@ -237,6 +241,36 @@ describe('whatever the gateway does, a payment is taken once', () => {
     }
   });
 
+  test('a request that was sent a moment ago is not taken for lost, however far the merchant’s clock has come', async () => {
+    const account = await createAccount(paying.service);
+    const shopper = await paying.shopper({ amount: 100_000 }, account);
+    await shopper.pay(3);
+    await paying.pass({ days: 2 });
+    const { pool } = paying.service.deps.database;
+    const ahead = (days: number) =>
+      pool.query('update merchants set clock_ahead_ms = $2 where id = $1', [
+        account.merchant.id,
+        days * 86_400_000,
+      ]);
+    const path = '/v1/payment_intents';
+    await paying.gateway.fault({ fault: 'drop_before', method: 'POST', path, times: 1_000 });
+    await ahead(31);
+    await paying.work();
+    await paying.clearFaults();
+    // The merchant's clock has passed the gateway's memory; the real one has not moved.
+    await ahead(33);
+    await paying.work();
+    const tries = async () =>
+      (await shopper.rows('collections')).filter(({ instalment }) => instalment === 2);
+    assert.deepEqual(
+      (await tries()).map(({ status }) => status),
+      ['open'],
+    );
+    await paying.pass({ minutes: 25 });
+    assert.deepEqual((await tries()).map(({ status }) => status).sort(), ['collected', 'lost']);
+    await assertBalanced(paying, shopper);
+  });
+
   test('several workers at once ask for each payment once', async () => {
     const shoppers = await Promise.all(Array.from({ length: 12 }, () => bought(3)));
     const { deps } = paying.service;
@@ -253,4 +287,47 @@ describe('whatever the gateway does, a payment is taken once', () => {
     }
     await assertBalanced(paying, shoppers[0] as Shopper);
   });
+});
+
+test('money that does not move for long is told to the operator, once a day and merchant', async () => {
+  const account = await createAccount(paying.service);
+  const shopper = await paying.shopper({ amount: 100_000 }, account);
+  const other = await paying.shopper({ amount: 100_000 }, account);
+  await shopper.pay(3);
+  await other.pay(3);
+  const path = '/v1/payment_intents/:id/capture';
+  await paying.gateway.fault({ fault: 'error_before', method: 'POST', path, times: 1_000 });
+  await paying.pass({ days: 2 });
+  const { rows } = await paying.service.deps.database.pool.query(
+    "select kind from alerts where merchant_id = $1 and kind = 'gateway_trouble'",
+    [account.merchant.id],
+  );
+  assert.ok(rows.length === 1 || rows.length === 2, `${rows.length} alerts in two days`);
+  await paying.clearFaults();
+  await paying.pass({ hours: 1 });
+  assert.equal((await planOf(shopper))[0], '1 collected');
+  await assertBalanced(paying, shopper);
+});
+
+test('a merchant with many payments due does not keep the others waiting', async () => {
+  const [large, small] = [await createAccount(paying.service), await createAccount(paying.service)];
+  const buy = async (account: Account) => {
+    const shopper = await paying.shopper({ amount: 100_000 }, account);
+    await shopper.pay(3);
+    return shopper;
+  };
+  for (let count = 0; count < 70; count += 1) await buy(large);
+  const last = await buy(small);
+  await paying.pass({ days: 2 });
+  paying.clock.advance({ days: 31 });
+  await collectDueInstalments(paying.service.deps);
+  const { rows } = await paying.service.deps.database.pool.query(
+    `select checkout_id from collections where instalment = 2 and merchant_id = any ($1)
+     order by id`,
+    [[large.merchant.id, small.merchant.id]],
+  );
+  const place = rows.findIndex(({ checkout_id }) => checkout_id === last.id);
+  assert.ok(place >= 0 && place < 40, `it came ${place + 1} of ${rows.length}`);
+  await paying.work();
+  await assertBalanced(paying, last);
 });
