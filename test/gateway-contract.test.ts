@@ -640,15 +640,19 @@ describe('what the gateway refuses', () => {
     assert.equal((await gateway.authorise(payment)).outcome, 'authorised');
   });
 
-  test('a decline on demand', async () => {
-    const { charge } = await storeCard(local, '4242424242424242');
-    await local.fault({ fault: 'decline', decline_code: 'lost_card', key_contains: charge.key });
-    const answer = await gateway.charge(charge);
-    assert.deepEqual((answer as { decline: Decline }).decline, {
-      reason: 'lost_card',
-      may_retry: false,
+  for (const [decline_code, reason] of [
+    ['lost_card', 'lost_card'],
+    ['stop_payment_order', 'generic'],
+    ['revocation_of_authorization', 'generic'],
+  ] as const) {
+    test(`a decline on demand that forbids another try: ${decline_code}`, async () => {
+      const { charge } = await storeCard(local, '4242424242424242');
+      await local.fault({ fault: 'decline', decline_code, key_contains: charge.key });
+      const answer = await gateway.charge(charge);
+      const { decline } = answer as { decline: Decline };
+      assert.deepEqual(decline, { reason, may_retry: false });
     });
-  });
+  }
 
   test('an error says nothing of keys, cards or what was sent', async () => {
     const wrong = createStripeGateway({
