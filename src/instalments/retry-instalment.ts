@@ -27,11 +27,6 @@ export async function retryInstalment(
       `There is no payment ${id}. Its ID is the checkout's and its number: CHECKOUT_ID:2.`,
     );
   }
-  if ((await listStoredCards(db, key.merchant_id, [key.checkout_id])).length === 0) {
-    throw new OperatorError(
-      `No card is stored for payment ${id}: it was once-off, and only the shopper can pay it.`,
-    );
-  }
   const claimed = await operate(deps, operator, 'instalments retry', async (tx) => {
     await lockCheckout(tx, key.merchant_id, key.checkout_id);
     const { now: _, ...lease } = newLease(deps, leaseSeconds);
@@ -45,6 +40,11 @@ export async function retryInstalment(
         current?.status === 'overdue'
           ? 'A refund of this checkout is in progress. Look again when it has ended.'
           : `Payment ${id} is ${current?.status}: only an overdue one can be tried again.`,
+      );
+    }
+    if ((await listStoredCards(tx, key.merchant_id, [key.checkout_id])).length === 0) {
+      throw new OperatorError(
+        `No card is stored for payment ${id}: it was once-off, and only the shopper can pay it.`,
       );
     }
     return { subject_id: key.checkout_id, details: { instalment: number }, result: payment };
