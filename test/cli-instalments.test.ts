@@ -90,7 +90,9 @@ test('a payment that a refund took, or that is none, is not tried', async () => 
     body: { checkout_id: id, amount: 120_000 },
   });
   await paying.gateway.fault({ fault: 'error_before', path: '/v1/refunds' });
-  assert.equal((await tranche.json('refunds', 'approve', body.data.id)).status, 'pending');
+  const { stdout, stderr } = await tranche.run('refunds', 'approve', body.data.id, '--json');
+  assert.equal(JSON.parse(stdout).status, 'pending');
+  assert.match(stderr, /^tranche: the outcome of a refund is not known yet: .*status 500/);
   await tranche.refused(1, /is cancelled: only an overdue one/, 'instalments', 'retry', `${id}:2`);
   for (const what of [`${nobody}:2`, `${id}:4`, `${id}:0`, id, 'x', `${id}:2x`]) {
     await tranche.refused(1, /There is no payment/, 'instalments', 'retry', what);

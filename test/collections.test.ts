@@ -267,6 +267,7 @@ describe('whatever the gateway does, a payment is taken once', () => {
       ['open'],
     );
     await paying.pass({ minutes: 25 });
+    await paying.work();
     assert.deepEqual((await tries()).map(({ status }) => status).sort(), ['collected', 'lost']);
     await assertBalanced(paying, shopper);
   });

@@ -35,7 +35,7 @@ const silent = pino({ level: 'silent' });
 function outspoken(terminal: Terminal): Logger {
   const write = (line: string) => {
     const { msg, err } = JSON.parse(line);
-    if (err) terminal.stderr.write(`${msg}: ${err.message}\n`);
+    if (err) terminal.stderr.write(`tranche: ${msg}: ${err.message}\n`);
   };
   return pino({ level: 'warn' }, { write });
 }
