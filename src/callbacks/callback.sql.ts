@@ -334,23 +334,42 @@ export async function movePutDown(
   return new Set(rows.map(({ id }) => id));
 }
 
-/**
- * Counts an attempt that somebody began and never closed, if there is one, and puts the callback
- * down until the next one is due. Under its lease only.
- */
+/** When the attempt of a number began; null when there is none. */
+export async function findAttemptStart(
+  db: Handle,
+  callback: Key,
+  number: number,
+): Promise<Timestamp | null> {
+  const row = await db
+    .selectFrom('callback_attempts')
+    .select('started_at')
+    .where('merchant_id', '=', callback.merchant_id)
+    .where('callback_id', '=', callback.id)
+    .where('number', '=', number)
+    .executeTakeFirst();
+  return row?.started_at ?? null;
+}
+
+/** Counts an attempt that somebody died with, under the lease of who found it. */
 export async function moveUnknownCounted(
   db: Handle,
-  callback: Key & { lease: string | null },
-  retryMinutes: number,
+  callback: Pick<Callback, 'merchant_id' | 'id' | 'lease' | 'attempts' | 'run_attempts'>,
+  due_at: Timestamp,
 ): Promise<void> {
-  await sql`
-    update callbacks as c
-    set attempts = a.number, run_attempts = c.run_attempts + 1, lease = null, leased_until = null,
-      due_at = a.started_at + ${retryMinutes}::int * interval '1 minute'
-    from callback_attempts a
-    where c.merchant_id = ${callback.merchant_id} and c.id = ${callback.id}
-      and c.lease = ${callback.lease} and a.merchant_id = ${callback.merchant_id}
-      and a.callback_id = ${callback.id} and a.number = c.attempts + 1`.execute(db);
+  await db
+    .updateTable('callbacks')
+    .set({
+      attempts: callback.attempts + 1,
+      run_attempts: callback.run_attempts + 1,
+      lease: null,
+      leased_until: null,
+      due_at,
+    })
+    .where('merchant_id', '=', callback.merchant_id)
+    .where('id', '=', callback.id)
+    .where('lease', '=', callback.lease)
+    .where('attempts', '=', callback.attempts)
+    .execute();
 }
 
 /** Puts callbacks down that were not tried after all, under their leases only. */

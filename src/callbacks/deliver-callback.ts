@@ -6,14 +6,20 @@ import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
 import type { Sealing } from '../shared/sealing.ts';
 import { type AttemptCommits, exhaustUnknown } from './attempt-commits.ts';
-import { claimFirst, dueCallbacks, moveFirstDue, moveUnknownCounted } from './callback.sql.ts';
+import {
+  claimFirst,
+  dueCallbacks,
+  findAttemptStart,
+  moveFirstDue,
+  moveUnknownCounted,
+} from './callback.sql.ts';
 import {
   type Callback,
   type CallbackTrigger,
   deadlineSeconds,
   leaseSeconds,
   mostRunAttempts,
-  retryMinutes,
+  nextTry,
 } from './callback.ts';
 import { formBody, isForm } from './legacy-form.ts';
 import type { Exchange, SendCallback } from './send-callback.ts';
@@ -40,7 +46,12 @@ export async function deliverCallback(
   const attempt = await deps.openAttempt({ callback, id: deps.random.uuid(), trigger, operator });
   if (attempt === null) {
     // If it is in our hands after all, whoever had it before died with this attempt under way.
-    await moveUnknownCounted(deps.database.db, callback, retryMinutes);
+    const { db } = deps.database;
+    const began = await findAttemptStart(db, callback, callback.attempts + 1);
+    if (began !== null) {
+      const next = nextTry(Temporal.Instant.from(began));
+      await moveUnknownCounted(db, callback, timestamp(next));
+    }
     return null;
   }
   const { headers } = attempt;
