@@ -203,7 +203,7 @@ export async function insertCallbackAttempts(
         $7::jsonb[], $8::uuid[])
         as i (merchant_id, id, callback_id, trigger, operator, started_at, request_headers, lease)
       join callbacks c on c.merchant_id = i.merchant_id and c.id = i.callback_id
-      where c.id = any($3) and c.lease = i.lease
+      where c.lease = i.lease
       on conflict (merchant_id, callback_id, number) do nothing
       returning id`,
     values: [
@@ -273,8 +273,7 @@ export async function moveAttemptsFinished(
         $7::text[], $8::int[], $9::jsonb[], $10::bytea[], $11::jsonb[])
         as i (merchant_id, id, finished_at, outcome, reason, address, tls_version, response_status,
           response_headers, response_body, timings)
-      where a.id = any($2) and a.merchant_id = i.merchant_id and a.id = i.id
-        and a.finished_at is null
+      where a.merchant_id = i.merchant_id and a.id = i.id and a.finished_at is null
       returning a.id`,
     values: [
       column('merchant_id'),
@@ -318,7 +317,7 @@ export async function movePutDown(
       from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[],
         $6::timestamptz[], $7::text[])
         as i (merchant_id, id, lease, status, due_at, delivered_at, redirect_url)
-      where c.id = any($2) and c.merchant_id = i.merchant_id and c.id = i.id and c.lease = i.lease
+      where c.merchant_id = i.merchant_id and c.id = i.id and c.lease = i.lease
       returning c.id`,
     values: [
       column('merchant_id'),

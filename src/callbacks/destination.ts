@@ -34,11 +34,10 @@ export function isReachable(address: string, allowed: AllowedRange[]): boolean {
 }
 
 /**
- * What is wrong with a notify_url as text, or null (D6). A name may still resolve to an address
+ * What is wrong with a notify_url by itself, or null (D6). A name may still resolve to an address
  * that is not reachable: that is checked when the connection is made.
  */
-export function explainBadNotifyUrl(text: string, allowed: AllowedRange[]): string | null {
-  const url = new URL(text);
+export function explainBadNotifyUrl(url: URL, allowed: AllowedRange[]): string | null {
   if (url.username !== '' || url.password !== '') return 'must not carry a user name or password';
   const host = url.hostname
     .replace(/^\[|\]$/g, '')

@@ -200,11 +200,12 @@ export function createCallbackSender(
       truncated: false,
       timings: {},
     };
-    if (!URL.canParse(message.url) || explainBadNotifyUrl(message.url, deps.allowed) !== null) {
+    const url = URL.parse(message.url);
+    if (url === null || explainBadNotifyUrl(url, deps.allowed) !== null) {
       resolve({ ...exchange, reason: 'blocked_address', timings: { total: elapsed() } });
       return promise;
     }
-    const { origin, pathname, search } = new URL(message.url);
+    const { origin, pathname, search } = url;
     // The same bytes, in an object that only this exchange has.
     const body = message.dribble
       ? Readable.from(

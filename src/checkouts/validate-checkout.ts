@@ -51,7 +51,7 @@ function explainRules(
     errors.push({ path: 'checkout.currency', problem });
   }
   if (typeof notify_url === 'string' && isHttpUrl(notify_url)) {
-    const problem = explainBadNotifyUrl(notify_url, allowed);
+    const problem = explainBadNotifyUrl(new URL(notify_url), allowed);
     if (problem !== null) errors.push({ path: 'checkout.notify_url', problem });
   }
   return errors;

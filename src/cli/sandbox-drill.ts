@@ -71,7 +71,7 @@ paid, may change when it is cancelled before, and must not at any other time.
       if (deps.config.environment === 'production') {
         throw new OperatorError('The drill forges callbacks: it runs in a sandbox only.');
       }
-      const fault = explainBadNotifyUrl(notify_url, deps.config.callbackAllow);
+      const fault = explainBadNotifyUrl(new URL(notify_url), deps.config.callbackAllow);
       if (fault !== null) throw new OperatorError(`--notify-url ${fault}.`);
       const merchant = isUuid(merchant_id)
         ? await findMerchant(deps.database.db, merchant_id)
