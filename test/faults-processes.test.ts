@@ -164,6 +164,9 @@ describe('several processes on one port', () => {
       DATABASE_URL: await emptyDatabase(),
       MASTER_KEY: masterKey,
       PORT: String(port),
+      // Beside this one, where the others are by themselves, is somebody else's.
+      GATEWAY_PORT: '0',
+      METRICS_PORT: '0',
     });
     programs.push(program);
     assert.equal((await program.exited).code, 1);
