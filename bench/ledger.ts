@@ -148,13 +148,13 @@ async function fill(deps: Deps, total: number, progress: (text: string) => void)
       from plan`,
     collections: `
       insert into collections (merchant_id, id, checkout_id, instalment, number, kind, status,
-        amount, currency, payment_ref, decline_reason, may_retry, created_at, settled_at)
+        amount, currency, payment_ref, decline_reason, may_retry, created_at, asked_at, settled_at)
       select ${owner}, gen_random_uuid(), id, number, try,
         case number when 1 then 'capture' else 'charge' end,
         case when status = 'collected' then 'collected' else 'declined' end, amount, 'ZAR',
         'pi_' || n || '_' || number,
         case when status = 'overdue' then 'insufficient_funds' end,
-        case when status = 'overdue' then true end, at, at
+        case when status = 'overdue' then true end, at, at, at
       from plan
       cross join lateral generate_series(1, case when status = 'overdue' then 4 else 1 end) try
       cross join lateral (select collect_at + (array[0, 1, 3, 7])[try] * interval '1 day' as at) a
