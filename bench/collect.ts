@@ -77,7 +77,8 @@ export async function benchCollect(
       const some = Math.min(count, 2_000);
       const alone = await rate(some, () => chargeAll(deps, adapter, merchant, cards, some));
       const together = await rate(count, async () => {
-        const done = await collectDueInstalments(deps);
+        let done = 0;
+        for (let some = -1; some !== 0; done += some) some = await collectDueInstalments(deps);
         if (done !== count) throw new Error(`${done} of ${count} payments were collected`);
       });
       if (round === 0) {
@@ -216,9 +217,10 @@ async function insertDue(
        (due_on + time '08:00') at time zone '${zone}'
      from bought cross join lateral (select (day + interval '1 month')::date as due_on) d`,
     `insert into collections (merchant_id, id, checkout_id, instalment, number, kind, status,
-       amount, currency, payment_ref, created_at, settled_at)
+       amount, currency, payment_ref, created_at, asked_at, settled_at)
      select ${owner}, gen_random_uuid(), id, 1, 1, 'capture', 'collected', 75000, 'ZAR',
-       'pi_' || n, at + interval '2 days', at + interval '2 days'
+       'pi_' || n, at + interval '2 days', at + interval '2 days',
+       at + interval '2 days'
      from bought`,
     `insert into postings (merchant_id, id, checkout_id, kind, debit, credit, amount, currency, at)
      select ${owner}, gen_random_uuid(), id, kind, debit, credit, amount, 'ZAR', at

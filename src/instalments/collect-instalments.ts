@@ -36,11 +36,11 @@ export type CollectDeps = {
 
 const mostMerchants = 200;
 /** In hand at once: in one lane, whose calls to the gateway go out together. */
-const mostInLane = 16;
-/** While some lanes write down what they heard, others ask. */
-const lanes = 4;
+const mostInLane = 32;
+/** While one lane writes down what it heard, the other one asks. */
+const lanes = 2;
 /** Who else has something due by now is asked after so long, however much there still is. */
-const roundMilliseconds = 2_000;
+const roundMilliseconds = 10_000;
 
 /**
  * Takes the payments that are due: captures of holds and charges of stored cards (D23). Merchants
