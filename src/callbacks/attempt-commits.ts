@@ -54,8 +54,8 @@ type Ended = { attempt: OpenAttempt; exchange: Exchange };
 export type AttemptCommits = {
   /** Null when the callback is in other hands. */
   openAttempt: GroupCommit<Attempt, OpenAttempt | null>;
-  /** Says whether the callback still was in hand; the attempt is closed either way. */
-  recordAttempt: GroupCommit<Ended, boolean>;
+  /** Closes the attempt with what became of it, and puts the callback down if it is in hand. */
+  recordAttempt: GroupCommit<Ended, Exchange>;
 };
 
 type CommitDeps = {
@@ -76,17 +76,16 @@ export function attemptCommits(deps: CommitDeps): AttemptCommits {
 }
 
 async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAttempt | null)[]> {
-  return await transaction(deps, async (tx, maybeCommitted) => {
+  return await transaction(deps, async (tx) => {
     const { db, client, commit } = tx;
     const now = deps.clock.now();
     const integrations = new Set(group.map(({ callback }) => callback.integration_id));
     const merchants = new Set(group.map(({ callback }) => callback.merchant_id));
     // Keys and clocks are read with every group and never remembered: a key that was revoked or
     // taken into use a moment ago is the one that counts.
-    const [keys, clocks, written] = await Promise.all([
+    const [keys, clocks] = await Promise.all([
       findCallbackKeys(deps, tx, integrations, timestamp(now)),
       listClocks(client, [...merchants]),
-      maybeCommitted ? listWritten(db, group) : [],
     ]);
     const timeOf = merchantTimes(now);
     const open = group.map((attempt): OpenAttempt => {
@@ -100,11 +99,11 @@ async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAt
         started_at: timeOf(clock_ahead_ms),
       };
     });
-    const [inserted] = await Promise.all([
-      insertCallbackAttempts(client, open.map(attemptRow)),
-      commit(),
-    ]);
-    const ours = new Set([...inserted, ...written]);
+    const rows = open.map(attemptRow);
+    const [count] = await Promise.all([insertCallbackAttempts(client, rows), commit()]);
+    if (count === rows.length) return open;
+    // Some are in other hands, or an earlier run of this transaction has written them.
+    const ours = new Set(await listWritten(db, rows));
     return open.map((attempt) => (ours.has(attempt.id) ? attempt : null));
   });
 }
@@ -122,15 +121,21 @@ function merchantTimes(now: Temporal.Instant): (clock_ahead_ms: number) => Times
   };
 }
 
-function attemptRow({ callback, headers, ...attempt }: OpenAttempt) {
-  return {
-    ...attempt,
-    merchant_id: callback.merchant_id,
-    callback_id: callback.id,
-    lease: callback.lease,
-    request_headers: headers ?? {},
-  };
-}
+const keyOf = ({ callback, id }: Attempt) => ({
+  merchant_id: callback.merchant_id,
+  callback_id: callback.id,
+  number: callback.attempts + 1,
+  id,
+});
+
+const attemptRow = (attempt: OpenAttempt) => ({
+  ...keyOf(attempt),
+  lease: attempt.callback.lease,
+  trigger: attempt.trigger,
+  operator: attempt.operator,
+  started_at: attempt.started_at,
+  request_headers: attempt.headers ?? {},
+});
 
 function writeHeaders(
   { callback }: Attempt,
@@ -142,7 +147,7 @@ function writeHeaders(
   return key === undefined ? null : callbackHeaders({ ...callback, number, key, now });
 }
 
-async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<boolean[]> {
+async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchange[]> {
   return await transaction(deps, async (tx) => {
     const { db, client } = tx;
     const now = deps.clock.now();
@@ -155,30 +160,29 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<boolean
       movePutDown(
         client,
         group.map((one) => settled(one, now, timeOf(one.attempt.clock_ahead_ms))),
-        1,
       ),
     ]);
-    // What an earlier run of this transaction wrote is not counted again.
-    const fresh = group.filter(({ attempt }) => closed.has(attempt.id));
-    await noteDestinations(
-      deps,
-      tx,
-      fresh.map(({ attempt: { callback }, exchange: { reason } }) => ({ callback, reason })),
-    );
+    // Nobody else closes them, so there are none if an earlier run of this transaction did.
+    if (closed > 0) {
+      const deliveries = group.map(({ attempt, exchange }) => ({
+        callback: attempt.callback,
+        reason: exchange.reason,
+      }));
+      await noteDestinations(deps, tx, deliveries);
+    }
     for (const { attempt, exchange } of group) {
       const isExhausted = !exchange.delivered && isLast(attempt.callback);
       if (isExhausted && putDown.has(attempt.callback.id)) {
         await tellExhausted(deps, db, attempt.callback, exchange.reason);
       }
     }
-    return group.map(({ attempt }) => putDown.has(attempt.callback.id));
+    return group.map(({ exchange }) => exchange);
   });
 }
 
 function finished({ attempt, exchange }: Ended, finished_at: Timestamp) {
   return {
-    merchant_id: attempt.callback.merchant_id,
-    id: attempt.id,
+    ...keyOf(attempt),
     finished_at,
     outcome: exchange.delivered ? ('delivered' as const) : ('failed' as const),
     reason: exchange.reason,
@@ -201,6 +205,7 @@ function settled({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNo
     due_at: null,
     delivered_at: null,
     redirect_url: null,
+    made: 1 as const,
   };
   if (exchange.delivered) {
     // What was cut off is not what the receiver said, even where it reads like an answer.
@@ -226,8 +231,8 @@ const isLast = (callback: Callback) => callback.run_attempts + 1 >= mostRunAttem
 /** Gives up one whose last try nobody knows the result of: a crash took it along. */
 export async function exhaustUnknown(deps: CommitDeps, callback: Callback): Promise<void> {
   await transaction(deps, async ({ db, client }) => {
-    const ended = { ...callback, status: 'exhausted' as const, due_at: null };
-    const putDown = await movePutDown(client, [ended], 0);
+    const ended = { ...callback, status: 'exhausted' as const, due_at: null, made: 0 as const };
+    const putDown = await movePutDown(client, [ended]);
     if (putDown.has(callback.id)) await tellExhausted(deps, db, callback, null);
   });
 }

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type pg from 'pg';
 import type { Handle } from '../database/database.ts';
 import { type DueWork, dueRows, isFree, type Lease } from '../database/due-work.sql.ts';
+import { rowGroup } from '../database/row-group.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Callback, CallbackAttempt, CallbackStatus } from './callback.ts';
 
@@ -93,7 +94,6 @@ export async function listCallbackAttempts(db: Handle, key: Key): Promise<Callba
 /** Callbacks to deliver, to anybody or to one host. */
 export const dueCallbacks = (host?: string): DueWork<'callbacks'> => ({
   table: 'callbacks',
-  key: ['id'],
   due: 'due_at',
   ...(host !== undefined && { where: sql`host = ${host}` }),
 });
@@ -180,117 +180,122 @@ export async function moveRetriggered(
   return rows[0] ?? null;
 }
 
+/** What names an attempt, of all attempts. */
+type AttemptKey = Pick<CallbackAttempt, 'merchant_id' | 'callback_id' | 'number' | 'id'>;
+
+const begun = rowGroup({
+  merchant_id: 'uuid',
+  callback_id: 'uuid',
+  number: 'int',
+  id: 'uuid',
+  lease: 'uuid',
+  trigger: 'text',
+  operator: 'text',
+  started_at: 'timestamptz',
+  request_headers: 'jsonb',
+});
+
 /**
  * Writes attempts, each if its callback still is in hand and nobody has begun that very attempt.
- * Returns the ids of those that were written.
+ * Returns how many were written.
  */
 export async function insertCallbackAttempts(
   client: pg.ClientBase,
-  attempts: (Pick<
-    CallbackAttempt,
-    'merchant_id' | 'id' | 'callback_id' | 'trigger' | 'operator' | 'started_at' | 'request_headers'
-  > & { lease: string | null })[],
-): Promise<string[]> {
-  const column = columnsOf(attempts);
-  const { rows } = await client.query({
+  attempts: (AttemptKey &
+    Pick<CallbackAttempt, 'trigger' | 'operator' | 'started_at' | 'request_headers'> & {
+      lease: string | null;
+    })[],
+): Promise<number> {
+  const { rowCount } = await client.query({
     name: 'callback-attempts-insert',
     text: `
-      insert into callback_attempts (merchant_id, id, callback_id, number, run, trigger, operator,
+      insert into callback_attempts (merchant_id, callback_id, number, id, run, trigger, operator,
         started_at, request_headers, outcome)
-      select i.merchant_id, i.id, i.callback_id, c.attempts + 1, c.run, i.trigger, i.operator,
+      select i.merchant_id, i.callback_id, i.number, i.id, c.run, i.trigger, i.operator,
         i.started_at, i.request_headers, 'unknown'
-      from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::text[], $6::timestamptz[],
-        $7::jsonb[], $8::uuid[])
-        as i (merchant_id, id, callback_id, trigger, operator, started_at, request_headers, lease)
+      from ${begun.from}
       join callbacks c on c.merchant_id = i.merchant_id and c.id = i.callback_id
       where c.lease = i.lease
-      on conflict (merchant_id, callback_id, number) do nothing
-      returning id`,
-    values: [
-      column('merchant_id'),
-      column('id'),
-      column('callback_id'),
-      column('trigger'),
-      column('operator'),
-      column('started_at'),
-      attempts.map(({ request_headers }) => JSON.stringify(request_headers)),
-      column('lease'),
-    ],
+      on conflict (merchant_id, callback_id, number) do nothing`,
+    values: begun.values(attempts),
   });
-  return rows.map(({ id }) => id);
+  return rowCount ?? 0;
 }
 
 /** Which of these attempts were written, for whoever does not know. */
 export async function listWritten(
   db: Handle,
-  attempts: { callback: Key; id: string }[],
+  attempts: Pick<AttemptKey, 'merchant_id' | 'callback_id' | 'id'>[],
 ): Promise<string[]> {
+  const column = columnsOf(attempts);
   const rows = await db
     .selectFrom('callback_attempts')
     .select('id')
-    .where(
-      'merchant_id',
-      'in',
-      attempts.map(({ callback }) => callback.merchant_id),
-    )
-    .where(
-      'id',
-      'in',
-      attempts.map(({ id }) => id),
-    )
+    .where('merchant_id', 'in', column('merchant_id'))
+    .where('callback_id', 'in', column('callback_id'))
+    .where('id', 'in', column('id'))
     .execute();
   return rows.map(({ id }) => id);
 }
 
-/** Closes attempts, each once. Returns the ids of those that were open. */
+const ended = rowGroup({
+  merchant_id: 'uuid',
+  callback_id: 'uuid',
+  number: 'int',
+  id: 'uuid',
+  finished_at: 'timestamptz',
+  outcome: 'text',
+  reason: 'text',
+  address: 'text',
+  tls_version: 'text',
+  response_status: 'int',
+  response_headers: 'jsonb',
+  response_body: 'bytea',
+  timings: 'jsonb',
+});
+
+/** Closes attempts, each once. Returns how many were open. */
 export async function moveAttemptsFinished(
   client: pg.ClientBase,
-  attempts: Pick<
-    CallbackAttempt,
-    | 'merchant_id'
-    | 'id'
-    | 'finished_at'
-    | 'outcome'
-    | 'reason'
-    | 'address'
-    | 'tls_version'
-    | 'response_status'
-    | 'response_headers'
-    | 'response_body'
-    | 'timings'
-  >[],
-): Promise<Set<string>> {
-  const column = columnsOf(attempts);
-  const json = (value: object | null) => value && JSON.stringify(value);
-  const { rows } = await client.query({
+  attempts: (AttemptKey &
+    Pick<
+      CallbackAttempt,
+      | 'finished_at'
+      | 'outcome'
+      | 'reason'
+      | 'address'
+      | 'tls_version'
+      | 'response_status'
+      | 'response_headers'
+      | 'response_body'
+      | 'timings'
+    >)[],
+): Promise<number> {
+  const { rowCount } = await client.query({
     name: 'callback-attempts-finish',
     text: `
       update callback_attempts as a
       set finished_at = i.finished_at, outcome = i.outcome, reason = i.reason, address = i.address,
         tls_version = i.tls_version, response_status = i.response_status,
         response_headers = i.response_headers, response_body = i.response_body, timings = i.timings
-      from unnest($1::uuid[], $2::uuid[], $3::timestamptz[], $4::text[], $5::text[], $6::text[],
-        $7::text[], $8::int[], $9::jsonb[], $10::bytea[], $11::jsonb[])
-        as i (merchant_id, id, finished_at, outcome, reason, address, tls_version, response_status,
-          response_headers, response_body, timings)
-      where a.merchant_id = i.merchant_id and a.id = i.id and a.finished_at is null
-      returning a.id`,
-    values: [
-      column('merchant_id'),
-      column('id'),
-      column('finished_at'),
-      column('outcome'),
-      column('reason'),
-      column('address'),
-      column('tls_version'),
-      column('response_status'),
-      attempts.map(({ response_headers }) => json(response_headers)),
-      column('response_body'),
-      attempts.map(({ timings }) => json(timings)),
-    ],
+      from ${ended.from}
+      where a.merchant_id = i.merchant_id and a.callback_id = i.callback_id
+        and a.number = i.number and a.id = i.id and a.finished_at is null`,
+    values: ended.values(attempts),
   });
-  return new Set(rows.map(({ id }) => id));
+  return rowCount ?? 0;
 }
+
+const putDown = rowGroup({
+  merchant_id: 'uuid',
+  id: 'uuid',
+  lease: 'uuid',
+  status: 'text',
+  due_at: 'timestamptz',
+  delivered_at: 'timestamptz',
+  redirect_url: 'text',
+  made: 'int',
+});
 
 /**
  * Puts callbacks down with what became of them after another attempt of each, or none; what is null
@@ -299,36 +304,23 @@ export async function moveAttemptsFinished(
  */
 export async function movePutDown(
   client: pg.ClientBase,
-  callbacks: Pick<
+  callbacks: (Pick<
     Callback,
     'merchant_id' | 'id' | 'lease' | 'status' | 'due_at' | 'delivered_at' | 'redirect_url'
-  >[],
-  made: 0 | 1,
+  > & { made: 0 | 1 })[],
 ): Promise<Set<string>> {
-  const column = columnsOf(callbacks);
   const { rows } = await client.query({
     name: 'callbacks-put-down',
     text: `
       update callbacks as c
-      set status = i.status, attempts = c.attempts + $8, run_attempts = c.run_attempts + $8,
-        due_at = i.due_at, lease = null, leased_until = null,
-        delivered_at = coalesce(i.delivered_at, c.delivered_at),
+      set status = i.status, attempts = c.attempts + i.made,
+        run_attempts = c.run_attempts + i.made, due_at = i.due_at, lease = null,
+        leased_until = null, delivered_at = coalesce(i.delivered_at, c.delivered_at),
         redirect_url = coalesce(i.redirect_url, c.redirect_url)
-      from unnest($1::uuid[], $2::uuid[], $3::uuid[], $4::text[], $5::timestamptz[],
-        $6::timestamptz[], $7::text[])
-        as i (merchant_id, id, lease, status, due_at, delivered_at, redirect_url)
+      from ${putDown.from}
       where c.merchant_id = i.merchant_id and c.id = i.id and c.lease = i.lease
       returning c.id`,
-    values: [
-      column('merchant_id'),
-      column('id'),
-      column('lease'),
-      column('status'),
-      column('due_at'),
-      column('delivered_at'),
-      column('redirect_url'),
-      made,
-    ],
+    values: putDown.values(callbacks),
   });
   return new Set(rows.map(({ id }) => id));
 }

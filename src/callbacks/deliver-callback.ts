@@ -60,8 +60,7 @@ export async function deliverCallback(
     headers && body
       ? await deps.sendCallback({ url: callback.notify_url, headers, body })
       : { ...nothing, reason: headers ? 'no_transaction_verify' : 'no_signing_key' };
-  await deps.recordAttempt({ attempt, exchange });
-  return exchange;
+  return await deps.recordAttempt({ attempt, exchange });
 }
 
 const nothing: Exchange = {

@@ -1,5 +1,5 @@
 import { listMerchants } from '../merchants/merchant.sql.ts';
-import { timestamp } from '../shared/clock.ts';
+import { secondsAfter, type Timestamp, timestamp } from '../shared/clock.ts';
 import { type DueDestination, listDueDestinations, moveReleased } from './callback.sql.ts';
 import { type Callback, leaseSeconds } from './callback.ts';
 import { claimCallbacks, type DeliveryDeps, deliverClaimed, handful } from './deliver-callback.ts';
@@ -16,22 +16,27 @@ const slowMilliseconds = 2_000;
 const lookMilliseconds = 1_000;
 const pauseMilliseconds = 250;
 const mostDestinations = { ofOne: mostOfOne, inAll: 1_000 };
-const mostClaimsAtOnce = 32;
+/** Few, so that whoever opens or records an attempt need not wait for a connection. */
+const mostClaimsAtOnce = 4;
 
 /**
  * A receiver that answers quickly gets more than it takes at once, so that we need not claim as
- * often. They have to leave in time for a whole exchange under their lease.
+ * often, and the next ones before it has run out. They have to leave in time for a whole exchange
+ * under their lease.
  */
 const quickMilliseconds = 200;
 const mostInHand = 16 * handful;
-const handMilliseconds = 10_000;
-const handLeaseSeconds = handMilliseconds / 1000 + leaseSeconds;
+const fewInHand = mostInHand / 2;
+const handLeaseSeconds = 10 + leaseSeconds;
 
 /** Failures that cost somebody's time, as opposed to an answer that says no. */
 const slowReasons = new Set(['timeout', 'dns', 'connect', 'tls']);
 
-/** Somebody with something due: how many more, and what we have in hand, taken at what time. */
-type Destination = DueDestination & { inHand: Callback[]; takenAt: number };
+/**
+ * Somebody with something due: how many more, what we have in hand of it, and for how many places
+ * a claim is under way (null: for none; a claim that only fills the hand needs no place).
+ */
+type Destination = DueDestination & { inHand: Callback[]; claiming: number | null };
 
 /** A delivery under way, and since when its receiver keeps us waiting. */
 type Flight = { callback: Callback; sentAt: number | null; landing: Promise<void> };
@@ -47,6 +52,7 @@ export async function deliverDueCallbacks(
   stopping?: AbortSignal,
 ): Promise<number> {
   const flights = new Set<Flight>();
+  const claims = new Set<Promise<void>>();
   const slowHosts = new Set<string>();
   const quickHosts = new Set<string>();
   const lastTurn = new Map<string, number>();
@@ -56,8 +62,10 @@ export async function deliverDueCallbacks(
   let lookedAt = Number.NEGATIVE_INFINITY;
   let delivered = 0;
   let turn = 0;
-  let onLanding = () => {};
+  let wake = () => {};
   let sleeping: Promise<void> | null = null;
+  const failures: unknown[] = [];
+  let isOver = false;
   const ended = new AbortController();
 
   async function look(): Promise<void> {
@@ -65,22 +73,26 @@ export async function deliverDueCallbacks(
     const now = timestamp(deps.clock.now());
     const found = await listDueDestinations(deps.database.db, now, mostDestinations);
     const known = new Map(due.map((one) => [nameOf(one), one]));
-    const fresh = found.map(
-      (one): Destination => ({ inHand: [], takenAt: 0, ...known.get(nameOf(one)), ...one }),
-    );
-    for (const one of fresh) known.delete(nameOf(one));
-    const left = [...known.values()].filter(({ inHand }) => inHand.length > 0);
-    for (const one of left) one.count = 0;
-    due = [...fresh, ...left];
+    for (const one of due) one.count = 0;
+    for (const one of found) {
+      const destination = known.get(nameOf(one)) ?? { ...one, inHand: [], claiming: null };
+      known.set(nameOf(one), Object.assign(destination, one));
+    }
+    due = [...known.values()].filter(isWaiting);
     // Every merchant in its turn; those that never had one come first.
     const lastOf = ({ merchant_id }: Destination) => lastTurn.get(merchant_id) ?? 0;
     due.sort((one, other) => lastOf(one) - lastOf(other));
   }
 
   /** Puts down what we shall not begin, for whoever comes next. */
-  async function release(destinations: Destination[]): Promise<void> {
-    const callbacks = destinations.flatMap(({ inHand }) => inHand.splice(0));
+  async function release(callbacks: Callback[]): Promise<void> {
     if (callbacks.length > 0) await moveReleased(deps.database.db, callbacks);
+  }
+
+  /** Takes out of a hand what has been there for so long that its lease may end too soon. */
+  function tooLate({ inHand }: Destination, leastLease: Timestamp): Callback[] {
+    const inTime = inHand.findIndex(({ leased_until }) => (leased_until ?? '') >= leastLease);
+    return inHand.splice(0, inTime < 0 ? inHand.length : inTime);
   }
 
   /** Whom to serve next, and with how many, within all bounds. */
@@ -99,16 +111,19 @@ export async function deliverDueCallbacks(
       count(slow.has(host) ? 'all slow' : 'all swift', by);
     };
     for (const { callback } of flights) add(callback, 1);
+    for (const one of due) add(one, one.claiming ?? 0);
     const left = (name: string, most: number) => most - (counts.get(name) ?? 0);
 
     const chosen: ReturnType<typeof choose> = [];
     for (const destination of due) {
-      const { merchant_id, host } = destination;
+      if (left('all swift', mostAtOnce) <= 0 && left('all slow', mostSlowAtOnce) <= 0) break;
+      const { merchant_id, host, inHand } = destination;
+      const there = inHand.length + (destination.claiming === null ? destination.count : 0);
       const take = slow.has(host)
-        ? Math.min(left(host, 1), left('all slow', mostSlowAtOnce))
+        ? Math.min(there, left(host, 1), left('all slow', mostSlowAtOnce))
         : Math.min(
             handful,
-            destination.count + destination.inHand.length,
+            there,
             left(host, mostOfOne),
             left(merchant_id, mostOfOne),
             left('all swift', mostAtOnce),
@@ -116,50 +131,60 @@ export async function deliverDueCallbacks(
       if (take <= 0) continue;
       add(destination, take);
       chosen.push({ destination, take });
-      if (chosen.length === mostClaimsAtOnce) break;
     }
     return chosen;
   }
 
-  async function claim(destinations: Destination[]): Promise<void> {
-    if (destinations.length === 0) return;
-    const ids = new Set(destinations.map(({ merchant_id }) => merchant_id));
-    const found = await listMerchants(deps.database.db, [...ids]);
-    const merchants = new Map(found.map((merchant) => [merchant.id, merchant]));
-    await Promise.all(
-      destinations.map(async (one) => {
-        const merchant = merchants.get(one.merchant_id);
-        const most = quickHosts.has(one.host) ? mostInHand : handful;
-        if (one.inHand.length === 0) one.takenAt = deps.clock.monotonic();
-        const callbacks = merchant
-          ? await claimCallbacks(deps, merchant, most, one.host, handLeaseSeconds)
-          : [];
-        one.inHand.push(...callbacks);
-        // Others were quicker with the rest, or there is none.
-        one.count = callbacks.length < most ? 0 : Math.max(one.count - most, 0);
-      }),
-    );
+  /** Takes some in hand; as many as there are places for leave at once. */
+  async function claim(destination: Destination): Promise<void> {
+    const { merchant_id, host } = destination;
+    const most = quickHosts.has(host) ? mostInHand : handful;
+    const [merchant] = await listMerchants(deps.database.db, [merchant_id]);
+    const callbacks = merchant
+      ? await claimCallbacks(deps, merchant, most, host, handLeaseSeconds)
+      : [];
+    destination.inHand.push(...callbacks);
+    // Others were quicker with the rest, or there is none.
+    destination.count = callbacks.length < most ? 0 : Math.max(destination.count - most, 0);
+    if (!isOver) serveFromHand(destination, destination.claiming ?? 0);
+  }
+
+  function beginClaim(destination: Destination, places: number): void {
+    destination.claiming = places;
+    const claiming = claim(destination)
+      .catch((error) => void failures.push(error))
+      .finally(() => {
+        destination.claiming = null;
+        claims.delete(claiming);
+        wake();
+      });
+    claims.add(claiming);
+  }
+
+  function serveFromHand({ merchant_id, inHand }: Destination, take: number): number {
+    const callbacks = inHand.splice(0, take);
+    for (const callback of callbacks) launch(callback);
+    if (callbacks.length > 0) lastTurn.set(merchant_id, ++turn);
+    return callbacks.length;
   }
 
   /** One turn for everybody that there is room for; says whether anybody had one. */
   async function serve(): Promise<boolean> {
-    const tooLate = deps.clock.monotonic() - handMilliseconds;
-    await release(due.filter(({ takenAt }) => takenAt < tooLate));
-    const chosen = choose();
-    const lacking = chosen.filter(({ destination, take }) => destination.inHand.length < take);
-    await claim(lacking.map(({ destination }) => destination).filter(({ count }) => count > 0));
+    const leastLease = timestamp(secondsAfter(deps.clock.now(), leaseSeconds));
+    await release(due.flatMap((one) => tooLate(one, leastLease)));
+    const hadTurn = new Set<Destination>();
     let hasServed = false;
-    for (const { destination, take } of chosen) {
-      lastTurn.set(destination.merchant_id, ++turn);
-      for (const callback of destination.inHand.splice(0, take)) {
-        launch(callback);
-        hasServed = true;
-      }
+    for (const { destination, take } of choose()) {
+      const taken = serveFromHand(destination, take);
+      const { host, inHand, count, claiming } = destination;
+      const isLacking = taken < take || (quickHosts.has(host) && inHand.length < fewInHand);
+      const isClaimed =
+        isLacking && count > 0 && claiming === null && claims.size < mostClaimsAtOnce;
+      if (isClaimed) beginClaim(destination, take - taken);
+      if (taken > 0 || isClaimed) hadTurn.add(destination);
+      if (taken > 0) hasServed = true;
     }
-    const served = new Set(chosen.map(({ destination }) => destination));
-    due = [...due.filter((one) => !served.has(one)), ...served].filter(
-      ({ count, inHand }) => count > 0 || inHand.length > 0,
-    );
+    due = [...due.filter((one) => !hadTurn.has(one)), ...hadTurn].filter(isWaiting);
     return hasServed;
   }
 
@@ -174,7 +199,7 @@ export async function deliverDueCallbacks(
       flights.delete(flight);
       delivered += 1;
       if (exchange) judge(callback.host, exchange);
-      onLanding();
+      wake();
     });
     const flight: Flight = { callback, sentAt: null, landing };
     flights.add(flight);
@@ -186,10 +211,10 @@ export async function deliverDueCallbacks(
     quickHosts[total < quickMilliseconds && !isSlow ? 'add' : 'delete'](host);
   }
 
-  /** Until a delivery has ended, but not for long. */
+  /** Until a delivery or a claim has ended, but not for long. */
   async function pause(): Promise<void> {
     const { promise, resolve } = Promise.withResolvers<void>();
-    onLanding = resolve;
+    wake = resolve;
     sleeping ??= deps.clock.sleep(pauseMilliseconds, ended.signal).then(() => {
       sleeping = null;
     });
@@ -198,8 +223,9 @@ export async function deliverDueCallbacks(
 
   try {
     while (!stopping?.aborted) {
+      if (failures.length > 0) throw failures[0];
       // One that ends meanwhile may have kept us from claiming others.
-      const isIdle = flights.size === 0;
+      const isIdle = flights.size === 0 && claims.size === 0;
       if (isIdle || deps.clock.monotonic() - lookedAt >= lookMilliseconds) await look();
       if (await serve()) continue;
       if (isIdle && due.length === 0) break;
@@ -207,9 +233,14 @@ export async function deliverDueCallbacks(
     }
   } finally {
     // What is under way is recorded, what is not begun is left to others.
-    await release(due).catch(() => {});
+    isOver = true;
+    await Promise.all(claims);
+    await release(due.flatMap(({ inHand }) => inHand)).catch(() => {});
     await Promise.all([...flights].map(({ landing }) => landing));
     ended.abort();
   }
   return delivered;
 }
+
+const isWaiting = ({ count, inHand, claiming }: Destination) =>
+  count > 0 || inHand.length > 0 || claiming !== null;

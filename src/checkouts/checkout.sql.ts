@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { Handle } from '../database/database.ts';
+import { rowGroup } from '../database/row-group.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import { type Checkout, type CheckoutStatus, paymentUrlMinutes } from './checkout.ts';
 
@@ -34,6 +35,24 @@ export async function advanceCheckoutTotals(
   });
 }
 
+const created = rowGroup({
+  merchant_id: 'uuid',
+  id: 'uuid',
+  behind: 'int',
+  integration_id: 'uuid',
+  amount: 'bigint',
+  currency: 'text',
+  client_reference_id: 'text',
+  notify_url: 'text',
+  success_url: 'text',
+  cancel_url: 'text',
+  customer: 'jsonb',
+  line_items: 'jsonb',
+  terms: 'text',
+  signed: 'bool',
+  sealed_verify: 'bytea',
+});
+
 /**
  * Inserts into the room made by `advanceCheckoutTotals` in the same transaction. `behind` is how
  * many checkouts of the same merchant follow in this group: the last one's number is the total.
@@ -43,8 +62,6 @@ export async function insertCheckouts(
   client: pg.ClientBase,
   checkouts: (NewCheckout & { behind: number })[],
 ): Promise<void> {
-  const column = <K extends keyof NewCheckout | 'behind'>(name: K) =>
-    checkouts.map((checkout) => checkout[name]);
   await client.query({
     name: 'checkouts-insert',
     text: `
@@ -52,34 +69,15 @@ export async function insertCheckouts(
         client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms,
         signed, sealed_verify, created_at, expires_at)
       select i.merchant_id, i.id, l.total - i.behind, i.integration_id, 'received', i.amount,
-        i.currency, i.client_reference_id, i.notify_url, i.success_url, i.cancel_url,
-        i.customer::jsonb, i.line_items::jsonb, i.terms::int[], i.signed, i.sealed_verify,
-        l.last_created_at, l.last_created_at + $16::int * interval '1 minute'
-      from unnest($1::uuid[], $2::uuid[], $3::int[], $4::uuid[], $5::bigint[], $6::text[],
-        $7::text[], $8::text[], $9::text[], $10::text[], $11::text[], $12::text[], $13::text[],
-        $14::bool[], $15::bytea[])
-        as i (merchant_id, id, behind, integration_id, amount, currency, client_reference_id,
-          notify_url, success_url, cancel_url, customer, line_items, terms, signed, sealed_verify)
+        i.currency, i.client_reference_id, i.notify_url, i.success_url, i.cancel_url, i.customer,
+        i.line_items, i.terms::int[], i.signed, i.sealed_verify, l.last_created_at,
+        l.last_created_at + interval '${paymentUrlMinutes} minutes'
+      from ${created.from}
       join list_totals l on l.merchant_id = i.merchant_id and l.list = 'checkouts'
         and l.merchant_id = any($1)`,
-    values: [
-      column('merchant_id'),
-      column('id'),
-      column('behind'),
-      column('integration_id'),
-      column('amount'),
-      column('currency'),
-      column('client_reference_id'),
-      column('notify_url'),
-      column('success_url'),
-      column('cancel_url'),
-      checkouts.map(({ customer }) => JSON.stringify(customer)),
-      checkouts.map(({ line_items }) => JSON.stringify(line_items)),
-      checkouts.map(({ terms }) => `{${terms.join(',')}}`),
-      column('signed'),
-      column('sealed_verify'),
-      paymentUrlMinutes,
-    ],
+    values: created.values(
+      checkouts.map((checkout) => ({ ...checkout, terms: `{${checkout.terms.join(',')}}` })),
+    ),
   });
 }
 

@@ -24,8 +24,6 @@ type Column<Table extends LeasedTable> = keyof Tables[Table] & string;
 /** Which rows fall due. For the first question to be cheap `due` needs an index of its own. */
 export type DueWork<Table extends LeasedTable> = {
   table: Table;
-  /** What names a row among its merchant's. */
-  key: Column<Table>[];
   /** When a row falls due; null: never by itself. */
   due: Column<Table>;
   /** What else must be true of a row, in columns of the table. */
@@ -91,15 +89,13 @@ export async function claimDue<Table extends LeasedTable>(
   { lease, now, leased_until, merchantNow }: Lease & { merchantNow: Timestamp },
   most: number,
 ): Promise<Selectable<Tables[Table]>[]> {
-  const key = work.key.map((column) => sql.ref(column));
-  const isChosen = work.key.map(
-    (column) => sql`${sql.ref(`claimed.${column}`)} = ${sql.ref(`chosen.${column}`)}`,
-  );
-  // Chosen before anything is changed: as a subquery it may be run again for every row, and then
-  // it finds others, more than it may.
+  // Chosen once, before anything is changed, and found again without an index: nobody can move
+  // what is locked.
   const { rows } = await sql<Selectable<Tables[Table]>>`
-    with chosen as materialized (
-      select ${sql.join(key)}
+    update ${sql.table(work.table)}
+    set lease = ${lease}, leased_until = ${leased_until}
+    where merchant_id = ${merchant_id} and ctid = any(array(
+      select ctid
       from ${sql.table(work.table)}
       where merchant_id = ${merchant_id}
         and ${sql.ref(work.due)} <= ${merchantNow}::timestamptz
@@ -108,12 +104,8 @@ export async function claimDue<Table extends LeasedTable>(
       order by ${sql.ref(work.due)}
       limit ${most}
       for update skip locked
-    )
-    update ${sql.table(work.table)} as claimed
-    set lease = ${lease}, leased_until = ${leased_until}
-    from chosen
-    where claimed.merchant_id = ${merchant_id} and ${sql.join(isChosen, sql` and `)}
-    returning claimed.*`.execute(db);
+    ))
+    returning *`.execute(db);
   return rows;
 }
 

@@ -87,6 +87,10 @@ class CommitInterrupted extends Error {}
 /** A statement failed before: the server answers COMMIT with ROLLBACK. */
 class RolledBack extends Error {}
 
+// Prepared, so that they travel in one piece with the statements around them.
+const beginning = { name: 'begin', text: 'begin' };
+const ending = { name: 'commit', text: 'commit' };
+
 export type Transaction = {
   /** For typed statements. */
   db: Handle;
@@ -112,14 +116,14 @@ export function transaction<T>(
     const client = await deps.database.pool.connect();
     let committing: Promise<void> | undefined;
     const commit = () => {
-      committing ??= client.query('commit').then(({ command }) => {
+      committing ??= client.query(ending).then(({ command }) => {
         if (command !== 'COMMIT') throw new RolledBack('the transaction was rolled back');
       });
       return committing;
     };
     try {
       // Sent together with the body's first statement; if it fails so does that.
-      client.query('begin').catch(() => {});
+      client.query(beginning).catch(() => {});
       const result = await body({ db: handleOver(client), client, commit }, maybeCommitted);
       await commit();
       client.release();

@@ -91,7 +91,6 @@ export async function listInstalmentsByStatus(
 
 export const dueInstalments: DueWork<'instalments'> = {
   table: 'instalments',
-  key: ['checkout_id', 'number'],
   due: 'due_at',
   where: sql`not paused`,
 };

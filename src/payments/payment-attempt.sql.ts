@@ -101,7 +101,6 @@ export async function moveInFlightToVoiding(
 /** Attempts that have to be looked at. */
 export const dueAttempts: DueWork<'payment_attempts'> = {
   table: 'payment_attempts',
-  key: ['id'],
   due: 'due_at',
 };
 

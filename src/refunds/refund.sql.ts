@@ -86,7 +86,6 @@ export async function listRefundsByStatus(
 
 export const dueRefunds: DueWork<'refund_requests'> = {
   table: 'refund_requests',
-  key: ['id'],
   due: 'due_at',
 };
 
