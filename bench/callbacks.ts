@@ -13,8 +13,8 @@ import { median } from './create.ts';
 import { type Account, createAccount, startDatabase } from './service.ts';
 
 /** As many merchants, each with a receiver, as one process serves at once. */
-const merchants = 16;
-const concurrency = 256;
+const merchants = 32;
+const concurrency = 512;
 const payload = JSON.stringify({
   status: 'successful',
   amount: 150_000,
@@ -240,7 +240,7 @@ async function insertCallbacks(
       await client.query(
         `insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
            status, created_at, due_at, delivered_at, attempts, run_attempts)
-         select $1, gen_random_uuid(), gen_random_uuid(), $2, $3, $4, $5::text, $6::timestamptz,
+         select $1, uuidv7(), uuidv7(), $2, $3, $4, $5::text, $6::timestamptz,
            case when $5 = 'pending' then $6::timestamptz end,
            case when $5 = 'delivered' then $6::timestamptz end,
            case when $5 = 'delivered' then 1 else 0 end, case when $5 = 'delivered' then 1 else 0 end

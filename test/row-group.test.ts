@@ -21,8 +21,22 @@ const group = rowGroup({
   bool: 'bool',
   at: 'timestamptz',
   bytes: 'bytea',
-  json: 'jsonb',
+  json: 'json',
+  jsonb: 'jsonb',
 });
+
+const nothing = {
+  place: 1,
+  uuid: null,
+  text: null,
+  int: null,
+  bigint: null,
+  bool: null,
+  at: null,
+  bytes: null,
+  json: null,
+  jsonb: null,
+};
 
 /** What a database can keep: no U+0000, no half of a surrogate pair. */
 const texts = fc.string({ unit: 'binary' }).map((text) => text.replaceAll('\0', '').toWellFormed());
@@ -35,6 +49,10 @@ const times = fc
   })
   .map((date) => date.toISOString());
 
+const objects = fc
+  .dictionary(texts, fc.oneof(texts, fc.integer(), fc.boolean()), { noNullPrototype: true })
+  .filter((object) => !Object.hasOwn(object, '__proto__'));
+
 const rows = fc.array(
   fc.record({
     uuid: fc.option(fc.uuid()),
@@ -44,10 +62,19 @@ const rows = fc.array(
     bool: fc.option(fc.boolean()),
     at: fc.option(times),
     bytes: fc.option(fc.uint8Array().map((bytes) => Buffer.from(bytes))),
-    json: fc.option(fc.dictionary(texts, fc.oneof(texts, fc.integer(), fc.boolean()))),
+    json: fc.option(objects),
+    jsonb: fc.option(objects),
   }),
   { minLength: 1, maxLength: 20 },
 );
+
+test('JSON that is kept as it was sent stays in its order', async () => {
+  const { rows: kept } = await database.pool.query(
+    `select i.json::text from ${group.from}`,
+    group.values([{ ...nothing, json: { zebra: 1, ape: 2 } }]),
+  );
+  assert.deepEqual(kept, [{ json: '{"zebra":1,"ape":2}' }]);
+});
 
 test('a group of rows arrives as it was sent, whatever is in it', async () => {
   await fc.assert(
@@ -58,12 +85,7 @@ test('a group of rows arrives as it was sent, whatever is in it', async () => {
         text: `select i.* from ${group.from} order by place`,
         values: group.values(numbered),
       });
-      // Objects of a dictionary have no prototype, those of an answer have one.
-      const plain = (value: unknown) => JSON.parse(JSON.stringify(value));
-      assert.deepEqual(
-        arrived.map(({ json, ...row }) => ({ ...row, json: plain(json) })),
-        numbered.map(({ json, ...row }) => ({ ...row, json: plain(json) })),
-      );
+      assert.deepEqual(arrived, numbered);
     }),
     { numRuns: 200 },
   );
@@ -81,8 +103,6 @@ for (const [column, value] of [
   ['at', 'yesterday'],
 ] as const) {
   test(`${value} is no ${column}, and is not sent`, () => {
-    const one = { place: 1, uuid: null, text: null, int: null, bigint: null, bool: null } as const;
-    const row = { ...one, at: null, bytes: null, json: null, [column]: value };
-    assert.throws(() => group.values([row]), RangeError);
+    assert.throws(() => group.values([{ ...nothing, [column]: value }]), RangeError);
   });
 }

@@ -37,6 +37,7 @@ const kinds: Record<string, string> = {
   bigint: 'number',
   boolean: 'boolean',
   bytea: 'Buffer',
+  json: 'JSONColumnType',
   jsonb: 'JSONColumnType',
   'integer[]': 'number[]',
   date: 'string',

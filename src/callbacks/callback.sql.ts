@@ -192,7 +192,7 @@ const begun = rowGroup({
   trigger: 'text',
   operator: 'text',
   started_at: 'timestamptz',
-  request_headers: 'jsonb',
+  request_headers: 'json',
 });
 
 /**
@@ -249,9 +249,9 @@ const ended = rowGroup({
   address: 'text',
   tls_version: 'text',
   response_status: 'int',
-  response_headers: 'jsonb',
+  response_headers: 'json',
   response_body: 'bytea',
-  timings: 'jsonb',
+  timings: 'json',
 });
 
 /** Closes attempts, each once. Returns how many were open. */

@@ -12,7 +12,8 @@ type Values = {
   bool: boolean;
   timestamptz: Timestamp;
   bytea: Buffer;
-  /** Anything that JSON can say. */
+  /** Anything that JSON can say, and kept in the order in which it was said. */
+  json: unknown;
   jsonb: unknown;
 };
 type ColumnType = keyof Values;
@@ -57,6 +58,7 @@ const wires: Record<ColumnType, Wire> = {
   bigint: { oid: 20, bytes: 8, write: writeInt64 },
   int: { oid: 23, bytes: 4, write: writeInt32 },
   text: { oid: 25, content: (value: string) => value },
+  json: { oid: 114, content: (value: unknown) => JSON.stringify(value) },
   timestamptz: { oid: 1184, bytes: 8, write: writeTimestamp },
   uuid: { oid: 2950, bytes: 16, write: writeUuid },
   jsonb: { oid: 3802, prefix: '\u0001', content: (value: unknown) => JSON.stringify(value) },
