@@ -25,8 +25,8 @@ jsTypes.setTypeParser(int8, Number);
 jsTypes.setTypeParser(date, (text) => text);
 // The session's zone is UTC, so `2026-11-15 08:00:00.5+00` only needs respelling.
 jsTypes.setTypeParser(timestamptz, (text) => {
-  const [seconds, fraction = ''] = text.slice(0, -3).split('.');
-  return `${seconds?.replace(' ', 'T')}.${fraction.padEnd(3, '0')}Z`;
+  const fraction = text.slice(20, -3).padEnd(3, '0');
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction}Z`;
 });
 
 /**
