@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
-import { AxeBuilder } from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
+import { axeFindings } from './axe.ts';
 import { noBrowser } from './browser.ts';
 import { challengeCard, visa } from './payments.ts';
 import {
@@ -271,9 +271,7 @@ async function ready(page: Page): Promise<void> {
 }
 
 async function assertAccessible(page: Page, when: string): Promise<void> {
-  const { violations } = await new AxeBuilder({ page }).analyze();
-  const findings = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
-  assert.deepEqual(findings, [], when);
+  assert.deepEqual(await axeFindings(page), [], when);
   const excess = await page.evaluate(
     'document.documentElement.scrollWidth - document.documentElement.clientWidth',
   );
