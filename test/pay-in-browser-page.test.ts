@@ -140,14 +140,14 @@ describe('the hosted page, served by the real server', { skip: noBrowser, concur
       async (visit) => {
         const { page, success_url } = visit;
         await ready(page);
-        assert.equal(await page.evaluate('window.shifted'), 0, 'while loading');
+        assert.deepEqual(await page.evaluate('window.shifted'), [], 'while loading');
         await term(page, 3).check();
         await typeCard(page, visa);
         const hold = await visit.hold();
         await payButton(page).click();
         await hold.reached();
         await page.getByRole('button', { name: 'Asking your bank…' }).waitFor();
-        assert.equal(await page.evaluate('window.shifted'), 0, 'while paying');
+        assert.deepEqual(await page.evaluate('window.shifted'), [], 'while paying');
         await hold.release();
         await landed(visit, page, success_url);
       },
