@@ -141,6 +141,10 @@ describe('the hosted page, served by the real server', { skip: noBrowser, concur
         const { page, success_url } = visit;
         await ready(page);
         assert.deepEqual(await page.evaluate('window.shifted'), [], 'while loading');
+        const animated = await page.evaluate(`[...document.querySelectorAll('*')]
+          .filter((element) => getComputedStyle(element).animationName !== 'none')
+          .map(({ className }) => className)`);
+        assert.deepEqual(animated, [], 'what is there from the start does not slide in');
         await term(page, 3).check();
         await typeCard(page, visa);
         const hold = await visit.hold();
