@@ -72,8 +72,9 @@ function runTests(url: string): Promise<number> {
     [
       '--test',
       '--test-reporter=spec',
-      // Tests wait for the database as much as they compute, so every core gets a file.
-      `--test-concurrency=${Math.max(2, os.availableParallelism())}`,
+      // Tests wait as much as they compute: for the database, a browser, a deadline. So every core
+      // gets a file, and one more is there to go on while the others wait.
+      `--test-concurrency=${Math.max(2, os.availableParallelism()) + 1}`,
       `--test-timeout=${minutes * 60_000}`,
       ...options,
       ...files,

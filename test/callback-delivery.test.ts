@@ -831,6 +831,8 @@ describe('a crash leaves a trace and loses nothing', () => {
   /** A process that sends and is never heard of again. */
   const dying = (sent: () => void) => ({
     ...service.deps,
+    // The dead keep to no deadline, and so keep nobody waiting for it either.
+    clock: { ...service.deps.clock, sleep: () => new Promise<never>(() => {}) },
     sendCallback: () => {
       sent();
       return new Promise<never>(() => {});

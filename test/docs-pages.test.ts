@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { createHmac } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { AxeBuilder } from '@axe-core/playwright';
 import fc from 'fast-check';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { readGuides } from '../src/docs/guides.ts';
 import { readJson } from '../src/http/json.ts';
 import { compactJson } from '../web/docs/diagnose.ts';
+import { axeFindings } from './axe.ts';
 import { launchBrowser, noBrowser } from './browser.ts';
 import { until } from './sandbox-process.ts';
 import { runs, type Service, startService } from './service.ts';
@@ -87,10 +87,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
   }
 
   async function assertAccessible(page: Page, what: string): Promise<void> {
-    // There are no frames to look into, and without them it takes half the time.
-    const { violations } = await new AxeBuilder({ page }).setLegacyMode(true).analyze();
-    const findings = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
-    assert.deepEqual(findings, [], what);
+    assert.deepEqual(await axeFindings(page), [], what);
   }
 
   const looks = [
@@ -99,8 +96,9 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
   ] as const;
 
   test('every page passes axe, on a phone by day or on a desktop by night, and fits into 320 px', async () => {
+    const page = await context.newPage();
     for (const [index, path] of pages.entries()) {
-      const page = await open(path);
+      await page.goto(origin + path);
       // They have the same frame and the same parts: in turns is enough, unless there is time.
       const isLong = process.env.TRANCHE_TEST_LONG !== undefined;
       const isRepetition = path === '/docs/intermediary';
@@ -115,8 +113,8 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
         'document.documentElement.scrollWidth - document.documentElement.clientWidth',
       );
       assert.equal(excess, 0, `${path} is wider than 320 px`);
-      await page.close();
     }
+    await page.close();
     assert.deepEqual(complaints, []);
   });
 

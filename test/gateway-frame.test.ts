@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
-import { AxeBuilder } from '@axe-core/playwright';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { axeFindings } from './axe.ts';
 import { launchBrowser, noBrowser } from './browser.ts';
 import { type GatewayUnderTest, newPayment, publishableKey, startGateway } from './gateway.ts';
 
@@ -86,7 +86,7 @@ describe('the card frame', { skip: noBrowser }, () => {
     const answer = await gateway.gateway.authorise(payment);
     assert.equal(answer.outcome, 'challenge');
     await page.goto((answer as { url: string }).url);
-    assert.deepEqual((await new AxeBuilder({ page }).analyze()).violations, []);
+    assert.deepEqual(await axeFindings(page), []);
     await page.getByRole('button', { name: 'Approve', exact: true }).click();
     await page.waitForURL(`${origin}/return?*`);
     const held = await gateway.gateway.payment(payment.merchant, answer.payment_ref ?? '');
@@ -161,7 +161,7 @@ describe('the card frame', { skip: noBrowser }, () => {
       const { page, context } = await open({ colorScheme });
       const card = await ready(page);
       await card.token();
-      assert.deepEqual((await new AxeBuilder({ page }).analyze()).violations, []);
+      assert.deepEqual(await axeFindings(page), []);
       await context.close();
     });
   }

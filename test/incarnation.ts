@@ -5,7 +5,7 @@ import type { Gateway } from '../src/gateway/gateway.ts';
 import { handleErrors } from '../src/http/errors.ts';
 import { createDeps, type Deps } from '../src/main.ts';
 import type { Clock } from '../src/shared/clock.ts';
-import { gatewayEnv } from './payments.ts';
+import { gatewayEnv, type Paying, startPaying } from './payments.ts';
 import { log, testConfig } from './service.ts';
 
 // A stage on which several processes of the service act, one step at a time: a statement or a call
@@ -155,7 +155,19 @@ export async function incarnate(
 ): Promise<Incarnation> {
   const config = testConfig(options.databaseUrl, gatewayEnv({ url: options.gatewayUrl }));
   config.gateway.timeoutMs = options.gatewayTimeoutMs;
-  const deps = await createDeps(config, log, { clock: options.clock, maxConnections: 6 });
+  const end = new AbortController();
+  const clock: Clock = {
+    ...options.clock,
+    // What a process waits for ends with it: a deadline of the dead would keep us all waiting.
+    sleep: (milliseconds, signal) =>
+      mortal(() =>
+        options.clock.sleep(
+          milliseconds,
+          AbortSignal.any(signal ? [signal, end.signal] : [end.signal]),
+        ),
+      ),
+  };
+  const deps = await createDeps(config, log, { clock, maxConnections: 6 });
   const clients = new Set<pg.PoolClient>();
   let alive = true;
   let die: (nothing: null) => void = () => {};
@@ -224,6 +236,7 @@ export async function incarnate(
     died,
     kill() {
       alive = false;
+      end.abort();
       stage.forget(self);
       disconnect();
       die(null);
@@ -238,4 +251,21 @@ export async function incarnate(
   app.register((api) => options.serve(api, self.deps));
   // Made ready by its first request: most of them live for work, and die before that.
   return self;
+}
+
+/** A service with its gateway, a stage for its processes, and those that were on it. */
+export type Scene = { paying: Paying; stage: Stage; processes: Incarnation[] };
+
+export async function startScene(): Promise<Scene & { close(): Promise<void> }> {
+  const paying = await startPaying();
+  const processes: Incarnation[] = [];
+  return {
+    paying,
+    stage: createStage(() => paying.service.deps.database.pool),
+    processes,
+    async close() {
+      for (const process of processes) process.kill();
+      await paying.close();
+    },
+  };
 }

@@ -18,9 +18,9 @@ import type { RefundRequest } from '../src/refunds/refund.ts';
 import { approveRefund, declineRefund, retryRefund } from '../src/refunds/review-refund.ts';
 import { timestamp } from '../src/shared/clock.ts';
 import type { Fault } from '../test-gateway/faults.ts';
-import { createStage, type Incarnation, incarnate } from './incarnation.ts';
+import { type Incarnation, incarnate, type Scene, startScene } from './incarnation.ts';
 import { cards } from './money.ts';
-import { challengeCard, type Paying, type Shopper, startPaying, visa } from './payments.ts';
+import { challengeCard, type Paying, type Shopper, visa } from './payments.ts';
 import { isReplay, playSeeds, type Story } from './seeds.ts';
 import { type Account, createAccount, send } from './service.ts';
 
@@ -33,13 +33,11 @@ import { type Account, createAccount, send } from './service.ts';
 const gatewayTimeoutMs = 120;
 const zone = 'Africa/Johannesburg';
 
-let paying: Paying;
+let scenes: Awaited<ReturnType<typeof startScene>>[] = [];
 before(async () => {
-  paying = await startPaying();
+  scenes = [await startScene(), await startScene()];
 });
-after(() => paying.close());
-
-const stage = createStage(() => paying.service.deps.database.pool);
+after(() => Promise.all(scenes.map((scene) => scene.close())));
 
 const serve = async (api: FastifyInstance, deps: Deps) => {
   useMerchantApi(api, deps);
@@ -88,20 +86,18 @@ const refusals = [
 ];
 
 test('after a year of faults, kills, refunds and declines the books agree with the gateway to the cent, and nothing moved twice', async (t) => {
-  const processes: Incarnation[] = [];
-  t.after(() => {
-    for (const process of processes) process.kill();
-  });
-  const count = await playSeeds(t, 500, async (story) => {
+  const count = await playSeeds(t, 500, scenes, async (story, scene) => {
     try {
-      await play(story, processes);
+      await play(story, scene);
     } finally {
-      stage.free(true);
-      await paying.clearFaults();
+      scene.stage.free(true);
+      await scene.paying.clearFaults();
     }
   });
-  const { differences } = await checkLedger(paying.service.deps);
-  assert.deepEqual(differences, []);
+  for (const { paying } of scenes) {
+    const { differences } = await checkLedger(paying.service.deps);
+    assert.deepEqual(differences, []);
+  }
   if (isReplay()) return;
   const seldom = ['lapsed', 'lost', 'returned', 'put_back'];
   const always = ['kill', 'cut', 'struck', 'refund complete', 'refund failed', 'payment overdue'];
@@ -110,7 +106,7 @@ test('after a year of faults, kills, refunds and declines the books agree with t
   }
 });
 
-async function play(story: Story, processes: Incarnation[]): Promise<void> {
+async function play(story: Story, { paying, stage, processes }: Scene): Promise<void> {
   const { chance, note } = story;
   const { service, gateway, clock } = paying;
   const { database } = service.deps;
@@ -578,12 +574,12 @@ async function play(story: Story, processes: Incarnation[]): Promise<void> {
   }
 
   assert.deepEqual(await findViolations(database, timestamp(clock.now())), []);
-  for (const shopper of shoppers) await assertAgreed(shopper, note);
-  await assertTold(account, asked, note);
+  for (const shopper of shoppers) await assertAgreed(paying, shopper, note);
+  await assertTold(paying, account, asked, note);
 }
 
 /** The gateway's books of a checkout and ours say the same, to the cent, and everything once. */
-async function assertAgreed(shopper: Shopper, note: Story['note']): Promise<void> {
+async function assertAgreed(paying: Paying, shopper: Shopper, note: Story['note']): Promise<void> {
   const instalments: Instalment[] = await shopper.rows('instalments');
   const collections = await shopper.rows('collections');
   const parts = await shopper.rows('refund_parts');
@@ -663,11 +659,11 @@ async function assertAgreed(shopper: Shopper, note: Story['note']): Promise<void
 
 /** What the merchant was answered is there, and nothing else; it reads what we know. */
 async function assertTold(
+  { service }: Paying,
   account: Account,
   asked: { id?: string; body: { checkout_id: string; amount: number } }[],
   note: Story['note'],
 ): Promise<void> {
-  const { service } = paying;
   const { rows } = await service.deps.database.pool.query<RefundRequest>(
     'select * from refund_requests where merchant_id = $1',
     [account.merchant.id],

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
-import { AxeBuilder } from '@axe-core/playwright';
 import type { Page } from 'playwright-core';
+import { axeFindings } from './axe.ts';
 import { noBrowser } from './browser.ts';
 import { challengeCard, visa } from './payments.ts';
 import {
@@ -140,14 +140,18 @@ describe('the hosted page, served by the real server', { skip: noBrowser, concur
       async (visit) => {
         const { page, success_url } = visit;
         await ready(page);
-        assert.equal(await page.evaluate('window.shifted'), 0, 'while loading');
+        assert.deepEqual(await page.evaluate('window.shifted'), [], 'while loading');
+        const animated = await page.evaluate(`[...document.querySelectorAll('*')]
+          .filter((element) => getComputedStyle(element).animationName !== 'none')
+          .map(({ className }) => className)`);
+        assert.deepEqual(animated, [], 'what is there from the start does not slide in');
         await term(page, 3).check();
         await typeCard(page, visa);
         const hold = await visit.hold();
         await payButton(page).click();
         await hold.reached();
         await page.getByRole('button', { name: 'Asking your bank…' }).waitFor();
-        assert.equal(await page.evaluate('window.shifted'), 0, 'while paying');
+        assert.deepEqual(await page.evaluate('window.shifted'), [], 'while paying');
         await hold.release();
         await landed(visit, page, success_url);
       },
@@ -271,9 +275,7 @@ async function ready(page: Page): Promise<void> {
 }
 
 async function assertAccessible(page: Page, when: string): Promise<void> {
-  const { violations } = await new AxeBuilder({ page }).analyze();
-  const findings = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
-  assert.deepEqual(findings, [], when);
+  assert.deepEqual(await axeFindings(page), [], when);
   const excess = await page.evaluate(
     'document.documentElement.scrollWidth - document.documentElement.clientWidth',
   );

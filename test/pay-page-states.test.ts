@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, type TestContext, test } from 'node:test';
-import { AxeBuilder } from '@axe-core/playwright';
-import type { Browser, BrowserContext, Page } from 'playwright-core';
+import type { Browser, Page } from 'playwright-core';
 import { startCardEntry, startGallery } from '../web/pay/gallery.ts';
+import { axeFindings } from './axe.ts';
 import { launchBrowser, noBrowser } from './browser.ts';
 
 describe('the hosted page in a browser', { skip: noBrowser }, () => {
@@ -29,21 +29,19 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
 
   test('every state passes axe, on a phone by day and on a desktop by night, and fits into 320 px', async (t) => {
     const scene = await openContext(t);
+    const page = await scene.context.newPage();
     for (const name of Object.keys(gallery.states)) {
-      const page = await reach(scene.context, name);
+      await reach(page, name);
       for (const { width, colorScheme } of looks) {
         await page.setViewportSize({ width, height: 844 });
         await page.emulateMedia({ colorScheme });
-        const { violations } = await new AxeBuilder({ page }).analyze();
-        const findings = violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
-        assert.deepEqual(findings, [], `${name} at ${width} px, ${colorScheme}`);
+        assert.deepEqual(await axeFindings(page), [], `${name} at ${width} px, ${colorScheme}`);
       }
       await page.setViewportSize({ width: 320, height: 640 });
       const excess = await page.evaluate(
         'document.documentElement.scrollWidth - document.documentElement.clientWidth',
       );
       assert.equal(excess, 0, `${name} is wider than 320 px`);
-      await page.close();
     }
     assert.deepEqual(scene.complaints, []);
   });
@@ -116,7 +114,8 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
 
   test('after a lost connection paying is not offered until the server says that it is open', async (t) => {
     const scene = await openContext(t);
-    const page = await reach(scene.context, 'lost');
+    const page = await scene.context.newPage();
+    await reach(page, 'lost');
     await page.getByText('The connection was lost.').waitFor();
     const asked = watch(page, '/pay');
     await page.waitForRequest(/lost\/state/);
@@ -124,7 +123,8 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     assert.equal(await page.getByRole('button', { name: /^Pay/ }).count(), 0);
     assert.equal(asked.length, 0);
 
-    const other = await reach(scene.context, 'lost-then-open');
+    const other = await scene.context.newPage();
+    await reach(other, 'lost-then-open');
     await other.getByText('Your payment did not go through.').waitFor();
     await ready(other);
     const number = cardFrame(other).getByLabel('Card number');
@@ -138,14 +138,16 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
   ]) {
     test(`the browser goes where the server says: ${state}`, async (t) => {
       const scene = await openContext(t);
-      const page = await reach(scene.context, state, { toTheEnd: true });
+      const page = await scene.context.newPage();
+      await reach(page, state, { toTheEnd: true });
       await page.waitForURL(`${gallery.url}/shop?${query}`);
     });
   }
 
   test('whoever opens a paid order stays, and finds the way back', async (t) => {
     const scene = await openContext(t);
-    const page = await reach(scene.context, 'already-paid');
+    const page = await scene.context.newPage();
+    await reach(page, 'already-paid');
     await page.getByRole('heading', { name: 'This order is already paid' }).waitFor();
     const link = page.getByRole('link', { name: 'Return to Karoo Coffee Roasters' });
     assert.equal(await link.getAttribute('href'), `${gallery.url}/shop?paid`);
@@ -169,7 +171,8 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
 
   test('a wrong card is pointed out in its field, and nobody is asked to pay', async (t) => {
     const scene = await openContext(t);
-    const page = await reach(scene.context, 'open');
+    const page = await scene.context.newPage();
+    await reach(page, 'open');
     const asked = watch(page, '/pay');
     await page.getByRole('button', { name: /^Pay/ }).click();
     await cardFrame(page).getByText('Enter the card number.').waitFor();
@@ -195,11 +198,11 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
   }
 
   /** Opens a state of the gallery and does what it takes to see it. */
-  async function reach(context: BrowserContext, name: string, { toTheEnd = false } = {}) {
+  async function reach(page: Page, name: string, { toTheEnd = false } = {}): Promise<void> {
     const state = gallery.states[name];
     assert.ok(state);
-    const page = await context.newPage();
     // The ends take a browser along, but here they are to be looked at: it stays where it is.
+    await page.unrouteAll();
     if (!toTheEnd) {
       await page.route(`${gallery.url}/shop?**`, (route) => route.fulfill({ status: 204 }));
     }
@@ -222,7 +225,6 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
       }
     }
     if (state.sees && !toTheEnd) await page.getByText(state.sees).first().waitFor();
-    return page;
   }
 
   function lastAsked(path: string): unknown {

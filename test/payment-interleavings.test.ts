@@ -7,8 +7,8 @@ import { paymentRoutes } from '../src/payments/payment.routes.ts';
 import { recoverAttempts } from '../src/payments/recover-attempts.ts';
 import { timestamp } from '../src/shared/clock.ts';
 import { answerChallenge } from './gateway.ts';
-import { createStage, type Incarnation, incarnate } from './incarnation.ts';
-import { challengeCard, type Paying, startPaying, visa } from './payments.ts';
+import { type Incarnation, incarnate, type Scene, startScene } from './incarnation.ts';
+import { challengeCard, visa } from './payments.ts';
 import { isReplay, playSeeds, type Story } from './seeds.ts';
 import { createAccount } from './service.ts';
 
@@ -18,13 +18,11 @@ import { createAccount } from './service.ts';
 
 const gatewayTimeoutMs = 120;
 
-let paying: Paying;
+let scenes: Awaited<ReturnType<typeof startScene>>[] = [];
 before(async () => {
-  paying = await startPaying();
+  scenes = [await startScene(), await startScene()];
 });
-after(() => paying.close());
-
-const stage = createStage(() => paying.service.deps.database.pool);
+after(() => Promise.all(scenes.map((scene) => scene.close())));
 
 const cards = [
   visa,
@@ -66,16 +64,12 @@ const moves: Temporal.DurationLike[] = [
 const ends = ['successful', 'cancelled', 'invalid_payload'];
 
 test('whatever happens in whichever order, a checkout has one outcome at most and the gateway holds what it says', async (t) => {
-  const processes: Incarnation[] = [];
-  t.after(() => {
-    for (const process of processes) process.kill();
-  });
-  const count = await playSeeds(t, 500, async (story) => {
+  const count = await playSeeds(t, 500, scenes, async (story, scene) => {
     try {
-      await play(story, processes);
+      await play(story, scene);
     } finally {
-      stage.free(true);
-      await paying.clearFaults();
+      scene.stage.free(true);
+      await scene.paying.clearFaults();
     }
   });
   if (isReplay()) return;
@@ -84,7 +78,7 @@ test('whatever happens in whichever order, a checkout has one outcome at most an
   }
 });
 
-async function play({ chance, note }: Story, processes: Incarnation[]): Promise<void> {
+async function play({ chance, note }: Story, { paying, stage, processes }: Scene): Promise<void> {
   const { next: random, pick } = chance;
   const { service, gateway, clock } = paying;
   const account = await createAccount(service);

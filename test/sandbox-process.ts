@@ -63,8 +63,10 @@ export type Program = {
 
 /** `tranche …` with nothing of our own environment but what a program needs to run. */
 export function launch(args: string[], env: NodeJS.ProcessEnv): Program {
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [entry, ...args], {
-    env: { PATH: process.env.PATH, HOME: process.env.HOME, TMPDIR: os.tmpdir(), ...env },
+    // Hundreds are started in a run of the tests, and to compile is most of what a short one does.
+    env: { PATH, HOME, NODE_COMPILE_CACHE, TMPDIR: os.tmpdir(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
   let stdout = '';

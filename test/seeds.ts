@@ -22,30 +22,41 @@ export type Story = {
 };
 
 /**
- * Plays so many seeds, one after the other, and says how often what happened. With TRANCHE_SEED
- * only that one, of which everything is told.
+ * Plays so many seeds and says how often what happened. Each scene has one story at a time; while
+ * one waits for its database or its gateway, another goes on. With TRANCHE_SEED only that one, of
+ * which everything is told.
  */
-export async function playSeeds(
+export async function playSeeds<Scene>(
   t: TestContext,
   long: number,
-  play: (story: Story) => Promise<void>,
+  scenes: Scene[],
+  play: (story: Story, scene: Scene) => Promise<void>,
 ): Promise<Record<string, number>> {
   const only = Number(process.env.TRANCHE_SEED ?? 0);
   const seeds = only ? [only] : Array.from({ length: runs(long) }, (_, index) => index + 1);
   const count: Record<string, number> = {};
-  for (const seed of seeds) {
+  let failure: Error | null = null;
+  const playOne = async (seed: number, scene: Scene): Promise<void> => {
     const told: string[] = [];
     const note = (kind: string, text = '') => {
       told.push(`${kind} ${text}`);
       count[kind] = (count[kind] ?? 0) + 1;
     };
     try {
-      await play({ seed, chance: chanceOf(seed), note });
+      await play({ seed, chance: chanceOf(seed), note }, scene);
     } catch (error) {
       const end = (only ? told : told.slice(-80)).join('\n');
-      throw new Error(`TRANCHE_SEED=${seed} shows it again:\n${end}`, { cause: error });
+      failure ??= new Error(`TRANCHE_SEED=${seed} shows it again:\n${end}`, { cause: error });
     }
-  }
+  };
+  await Promise.all(
+    scenes.map(async (scene) => {
+      for (let seed = seeds.shift(); seed && !failure; seed = seeds.shift()) {
+        await playOne(seed, scene);
+      }
+    }),
+  );
+  if (failure) throw failure;
   t.diagnostic(JSON.stringify(count));
   return count;
 }

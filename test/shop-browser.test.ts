@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { AxeBuilder } from '@axe-core/playwright';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { startDemoShop } from '../src/demo-shop.ts';
 import { systemClock } from '../src/shared/clock.ts';
+import { axeFindings } from './axe.ts';
 import { launchBrowser, noBrowser } from './browser.ts';
 import { commandLine } from './cli.ts';
 import { challengeCard, visa } from './payments.ts';
@@ -67,12 +67,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
       await page.setViewportSize({ width, height: 844 });
       await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
       const where = `${page.url()} at ${width} px, ${colorScheme}`;
-      const { violations } = await new AxeBuilder({ page }).analyze();
-      assert.deepEqual(
-        violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`),
-        [],
-        where,
-      );
+      assert.deepEqual(await axeFindings(page), [], where);
       const excess = await page.evaluate(
         'document.documentElement.scrollWidth - document.documentElement.clientWidth',
       );

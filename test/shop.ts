@@ -244,14 +244,22 @@ export function visitTest(
   });
 }
 
-/** What breaks the page's policy is said aloud, and what moves by itself is added up. */
+/** What breaks the page's policy is said aloud, and what moves by itself is kept: what, and where. */
 const watchScript = `
   addEventListener('securitypolicyviolation', (event) => {
     console.error('policy: ' + event.violatedDirective + ' ' + event.blockedURI);
   });
-  window.shifted = 0;
+  window.shifted = [];
+  const place = ({ x, y, width, height }) => [x, y, width, height].join(' ');
   new PerformanceObserver((list) => {
-    for (const entry of list.getEntries()) if (!entry.hadRecentInput) window.shifted += entry.value;
+    for (const { hadRecentInput, value, startTime, sources } of list.getEntries()) {
+      if (hadRecentInput) continue;
+      const moved = sources.map(({ node, previousRect, currentRect }) => {
+        const what = (node?.outerHTML ?? node?.data ?? 'something that is gone').slice(0, 120);
+        return what + ' from ' + place(previousRect) + ' to ' + place(currentRect);
+      });
+      window.shifted.push(value + ' after ' + Math.round(startTime) + ' ms: ' + moved.join(', '));
+    }
   }).observe({ type: 'layout-shift', buffered: true });
 `;
 

@@ -166,6 +166,7 @@ function Term({
 }) {
   const term = plan.number_of_payments;
   const price = planPrice(plan, page);
+  const [wasChosenHere, setChosenHere] = useState(false);
   return (
     <div class={chosen ? 'term chosen' : 'term'}>
       <label>
@@ -174,14 +175,17 @@ function Term({
           name="term"
           value={term}
           checked={chosen}
-          onChange={() => choose(term)}
+          onChange={() => {
+            setChosenHere(true);
+            choose(term);
+          }}
         />
         <span class="term-words">
           <span class="term-count">{paymentCount(term)}</span>{' '}
           <span class={price.length > 24 ? 'term-price long' : 'term-price'}>{price}</span>
         </span>
       </label>
-      {chosen && <Timeline key={term} plan={plan} page={page} />}
+      {chosen && <Timeline key={term} plan={plan} page={page} opens={wasChosenHere} />}
     </div>
   );
 }
@@ -189,14 +193,14 @@ function Term({
 const paymentsAtMost = 12;
 const paymentsAtFirst = 6;
 
-/** One dot per payment: today, then each date. */
-function Timeline({ plan, page }: { plan: Plan; page: PayPage }) {
+/** One dot per payment: today, then each date. It opens for who chose it, not as the page loads. */
+function Timeline({ plan, page, opens }: { plan: Plan; page: PayPage; opens: boolean }) {
   const [all, setAll] = useState(plan.payments.length <= paymentsAtMost);
   const shown = all
     ? plan.payments
     : [...plan.payments.slice(0, paymentsAtFirst), ...plan.payments.slice(-1)];
   return (
-    <div class="timeline">
+    <div class={opens ? 'timeline opens' : 'timeline'}>
       <ol>
         {shown.map((payment, index) => (
           <li key={payment.number} class={!all && index === paymentsAtFirst ? 'after-gap' : ''}>
