@@ -13,8 +13,8 @@ import { median } from './create.ts';
 import { type Account, createAccount, startDatabase } from './service.ts';
 
 /** As many merchants, each with a receiver, as one process serves at once. */
-const merchants = 32;
-const concurrency = 512;
+const merchants = 64;
+const concurrency = 1024;
 const payload = JSON.stringify({
   status: 'successful',
   amount: 150_000,

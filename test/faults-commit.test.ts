@@ -30,7 +30,7 @@ async function openLine(databaseUrl: string) {
   const line = { next: null as Fault | null, staysAway: false, isCut: false, broken: 0 };
   const open = new Set<net.Socket>();
   /** Where COMMIT begins: a Bind, its length, no portal's name, the prepared statement's. */
-  const findCommit = (chunk: Buffer) => chunk.toString('latin1').search(/B[^]{4}\0commit\0/);
+  const findCommit = (chunk: Buffer) => chunk.toString('latin1').search(/B.{4}\0commit\0/s);
 
   const server = net.createServer((client) => {
     if (line.isCut) return void client.destroy();

@@ -12,6 +12,7 @@ import {
   insertCallbackAttempts,
   listWritten,
   moveAttemptsFinished,
+  moveExhausted,
   movePutDown,
 } from './callback.sql.ts';
 import {
@@ -66,7 +67,7 @@ type CommitDeps = {
   sealing: Sealing;
 };
 
-const mostInOneCommit = 200;
+const mostInOneCommit = 400;
 
 export function attemptCommits(deps: CommitDeps): AttemptCommits {
   return {
@@ -152,14 +153,18 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchang
     const { db, client } = tx;
     const now = deps.clock.now();
     const timeOf = merchantTimes(now);
-    const [closed, putDown] = await Promise.all([
+    const isGivenUp = ({ attempt, exchange }: Ended) =>
+      !exchange.delivered && isLast(attempt.callback);
+    const [closed] = await Promise.all([
       moveAttemptsFinished(
         client,
         group.map((one) => finished(one, timeOf(one.attempt.clock_ahead_ms))),
       ),
       movePutDown(
         client,
-        group.map((one) => settled(one, now, timeOf(one.attempt.clock_ahead_ms))),
+        group
+          .filter((one) => !isGivenUp(one))
+          .map((one) => settled(one, now, timeOf(one.attempt.clock_ahead_ms))),
       ),
     ]);
     // Nobody else closes them, so there are none if an earlier run of this transaction did.
@@ -170,11 +175,8 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchang
       }));
       await noteDestinations(deps, tx, deliveries);
     }
-    for (const { attempt, exchange } of group) {
-      const isExhausted = !exchange.delivered && isLast(attempt.callback);
-      if (isExhausted && putDown.has(attempt.callback.id)) {
-        await tellExhausted(deps, db, attempt.callback, exchange.reason);
-      }
+    for (const { attempt, exchange } of group.filter(isGivenUp)) {
+      await giveUp(deps, db, attempt.callback, { made: 1, reason: exchange.reason });
     }
     return group.map(({ exchange }) => exchange);
   });
@@ -195,7 +197,7 @@ function finished({ attempt, exchange }: Ended, finished_at: Timestamp) {
   };
 }
 
-/** What becomes of the callback: told, to be tried again, or given up. */
+/** What becomes of a callback that is not given up: told, or to be tried again. */
 function settled({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNow: Timestamp) {
   const { callback, trigger } = attempt;
   const counted = {
@@ -205,7 +207,6 @@ function settled({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNo
     due_at: null,
     delivered_at: null,
     redirect_url: null,
-    made: 1 as const,
   };
   if (exchange.delivered) {
     // What was cut off is not what the receiver said, even where it reads like an answer.
@@ -218,7 +219,6 @@ function settled({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNo
         answer && readRedirectUrl(answer, isForm(callback) ? 'redirect' : 'redirect_url'),
     };
   }
-  if (isLast(callback)) return { ...counted, status: 'exhausted' as const };
   const { 'retry-after': retryAfter } = exchange.headers ?? {};
   const wait = readRetryAfter(exchange.status, retryAfter, now);
   const asked = wait === null ? null : secondsAfter(Temporal.Instant.from(merchantNow), wait);
@@ -230,24 +230,27 @@ const isLast = (callback: Callback) => callback.run_attempts + 1 >= mostRunAttem
 
 /** Gives up one whose last try nobody knows the result of: a crash took it along. */
 export async function exhaustUnknown(deps: CommitDeps, callback: Callback): Promise<void> {
-  await transaction(deps, async ({ db, client }) => {
-    const ended = { ...callback, status: 'exhausted' as const, due_at: null, made: 0 as const };
-    const putDown = await movePutDown(client, [ended]);
-    if (putDown.has(callback.id)) await tellExhausted(deps, db, callback, null);
+  await transaction(deps, async ({ db }) => {
+    await giveUp(deps, db, callback, { made: 0, reason: null });
   });
 }
 
-/** No more tries by ourselves: the operator is told, once. */
-async function tellExhausted(
+/** No more tries by ourselves after so many more: the operator is told, once. */
+async function giveUp(
   deps: CommitDeps,
   db: Handle,
   callback: Callback,
-  reason: string | null,
+  last: { made: 0 | 1; reason: string | null },
 ): Promise<void> {
+  const wasInHand = await moveExhausted(db, callback, {
+    attempts: callback.attempts + last.made,
+    run_attempts: callback.run_attempts + last.made,
+  });
+  if (!wasInHand) return;
   await raiseAlert(deps, db, {
     kind: 'callback_exhausted',
     merchant_id: callback.merchant_id,
     integration_id: callback.integration_id,
-    detail: `Callback ${callback.id} of checkout ${callback.checkout_id} was not delivered in ${mostRunAttempts} attempts (last: ${reason ?? 'unknown'}). Re-trigger it with: tranche callbacks retry ${callback.id}`,
+    detail: `Callback ${callback.id} of checkout ${callback.checkout_id} was not delivered in ${mostRunAttempts} attempts (last: ${last.reason ?? 'unknown'}). Re-trigger it with: tranche callbacks retry ${callback.id}`,
   });
 }

@@ -294,35 +294,47 @@ const putDown = rowGroup({
   due_at: 'timestamptz',
   delivered_at: 'timestamptz',
   redirect_url: 'text',
-  made: 'int',
 });
 
 /**
- * Puts callbacks down with what became of them after another attempt of each, or none; what is null
- * of a delivery stays as it was. Under their leases only: whoever lost one has nothing to say any
- * more. Returns the ids of those that still were in hand.
+ * Puts callbacks down with what became of them after another attempt of each; what is null of a
+ * delivery stays as it was. Under their leases only: whoever lost one has nothing to say any more.
  */
 export async function movePutDown(
   client: pg.ClientBase,
-  callbacks: (Pick<
+  callbacks: Pick<
     Callback,
     'merchant_id' | 'id' | 'lease' | 'status' | 'due_at' | 'delivered_at' | 'redirect_url'
-  > & { made: 0 | 1 })[],
-): Promise<Set<string>> {
-  const { rows } = await client.query({
+  >[],
+): Promise<void> {
+  await client.query({
     name: 'callbacks-put-down',
     text: `
       update callbacks as c
-      set status = i.status, attempts = c.attempts + i.made,
-        run_attempts = c.run_attempts + i.made, due_at = i.due_at, lease = null,
-        leased_until = null, delivered_at = coalesce(i.delivered_at, c.delivered_at),
+      set status = i.status, attempts = c.attempts + 1, run_attempts = c.run_attempts + 1,
+        due_at = i.due_at, lease = null, leased_until = null,
+        delivered_at = coalesce(i.delivered_at, c.delivered_at),
         redirect_url = coalesce(i.redirect_url, c.redirect_url)
       from ${putDown.from}
-      where c.merchant_id = i.merchant_id and c.id = i.id and c.lease = i.lease
-      returning c.id`,
+      where c.merchant_id = i.merchant_id and c.id = i.id and c.lease = i.lease`,
     values: putDown.values(callbacks),
   });
-  return new Set(rows.map(({ id }) => id));
+}
+
+/** Gives one up under its lease, after so many attempts. Says whether it still was in hand. */
+export async function moveExhausted(
+  db: Handle,
+  callback: Pick<Callback, 'merchant_id' | 'id' | 'lease'>,
+  made: { attempts: number; run_attempts: number },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('callbacks')
+    .set({ ...made, status: 'exhausted', due_at: null, lease: null, leased_until: null })
+    .where('merchant_id', '=', callback.merchant_id)
+    .where('id', '=', callback.id)
+    .where('lease', '=', callback.lease)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
 }
 
 /** When the attempt of a number began; null when there is none. */

@@ -6,7 +6,7 @@ import { claimCallbacks, type DeliveryDeps, deliverClaimed, handful } from './de
 import type { Exchange, SendCallback } from './send-callback.ts';
 
 /** What one process has under way at once: in all, of one merchant, to one host. */
-const mostAtOnce = 512;
+const mostAtOnce = 1_024;
 const mostOfOne = 2 * handful;
 /** Destinations that hang have their own places, so that they never take everybody's. */
 const mostSlowAtOnce = 32;
