@@ -8,7 +8,7 @@ import { findViolations } from '../src/invariants.ts';
 import { systemClock } from '../src/shared/clock.ts';
 import { createEmptyDatabase, log } from './service.ts';
 
-// A database that was in use before the books were kept is brought up with its rows.
+// A database that an earlier version was using is brought up with its rows.
 
 let database: Database;
 let drop: () => Promise<void>;
@@ -44,7 +44,7 @@ async function migrateTo(version: number): Promise<void> {
 
 const id = (digit: number) => `'0000000${digit}-0000-7000-8000-000000000000'`;
 
-test('payments and refund requests from before the books were kept get their due times and their postings', async () => {
+test('payments and refund requests from before the books were kept get their due times and their postings, and attempts at callbacks stay', async () => {
   await migrateTo(3);
   const checkout = (number: number, status: string, term: number) => `
     insert into checkouts values (${id(1)}, ${id(number)}, ${number}, ${id(2)}, '${status}', 100001,
@@ -64,7 +64,15 @@ test('payments and refund requests from before the books were kept get their due
       (${id(1)}, ${id(3)}, 2, 33333, 'ZAR', '2026-12-01', 'scheduled'),
       (${id(1)}, ${id(3)}, 3, 33333, 'ZAR', '2027-01-01', 'scheduled');
     insert into refund_requests values (${id(1)}, ${id(6)}, 1, ${id(3)}, ${id(2)}, 'requested', 500,
-      'ZAR', true, '2026-11-02T09:00:00Z')`);
+      'ZAR', true, '2026-11-02T09:00:00Z');
+    insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload, status,
+      created_at, attempts, run_attempts)
+      values (${id(1)}, ${id(7)}, ${id(3)}, ${id(2)}, 'https://n.example', '{}', 'delivered',
+        '2026-11-01T21:59:00Z', 1, 1);
+    insert into callback_attempts (merchant_id, id, callback_id, number, run, trigger, started_at,
+      finished_at, outcome, request_headers, response_headers, timings)
+      values (${id(1)}, ${id(8)}, ${id(7)}, 1, 1, 'first', '2026-11-01T21:59:00Z',
+        '2026-11-01T21:59:01Z', 'delivered', '{"x-callback-attempt": "1"}', null, '{"total": 12}')`);
   await migrate(database, { clock: systemClock, log });
   const { rows } = await database.pool.query(
     'select number, payment_ref, due_at from instalments order by number',
@@ -77,6 +85,17 @@ test('payments and refund requests from before the books were kept get their due
   const refunds = await database.pool.query('select approved_at, due_at from refund_requests');
   const asked = '2026-11-02T09:00:00.000Z';
   assert.deepEqual(refunds.rows, [{ approved_at: asked, due_at: asked }]);
+  const attempts = await database.pool.query(
+    'select number, request_headers, response_headers, timings from callback_attempts',
+  );
+  assert.deepEqual(attempts.rows, [
+    {
+      number: 1,
+      request_headers: { 'x-callback-attempt': '1' },
+      response_headers: null,
+      timings: { total: 12 },
+    },
+  ]);
   const money = ['M1', 'M2', 'M5', 'M6', 'M7', 'M8'];
   assert.deepEqual(await findViolations(database, '2026-11-01T00:00:00Z', money), []);
 });
