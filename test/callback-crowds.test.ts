@@ -192,3 +192,21 @@ test('so many are under way at once and no more, however many destinations there
   t.diagnostic(`${most} at once`);
   assert.ok(most <= 1_024, `${most} at once`);
 });
+
+test('what somebody else has locked is left for later, and nobody asks for it again and again', async (t) => {
+  const receiver = await startReceiver();
+  const client = await service.deps.database.pool.connect();
+  t.after(async () => {
+    client.release();
+    await receiver.close();
+  });
+  const account = await createAccount(service);
+  await queueCallbacks(service, account, fill(receiver.url, 1));
+  clock.advance({ seconds: 15 });
+  await client.query('begin');
+  const lock = 'select from callbacks where merchant_id = $1 for update';
+  await client.query(lock, [account.merchant.id]);
+  assert.equal(await deliverDueCallbacks(service.deps), 0);
+  await client.query('rollback');
+  assert.equal(await deliverDueCallbacks(service.deps), 1);
+});

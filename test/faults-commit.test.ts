@@ -29,8 +29,8 @@ async function openLine(databaseUrl: string) {
   const target = new URL(databaseUrl);
   const line = { next: null as Fault | null, staysAway: false, isCut: false, broken: 0 };
   const open = new Set<net.Socket>();
-  /** Where COMMIT begins: a Bind, its length, no portal's name, the prepared statement's. */
-  const findCommit = (chunk: Buffer) => chunk.toString('latin1').search(/B.{4}\0commit\0/s);
+  // A simple query: its length and its text.
+  const commit = Buffer.from('Q\0\0\0\x0bcommit\0', 'latin1');
 
   const server = net.createServer((client) => {
     if (line.isCut) return void client.destroy();
@@ -50,7 +50,7 @@ async function openLine(databaseUrl: string) {
     });
     client.on('data', (data) => {
       const chunk = data as Buffer;
-      const at = findCommit(chunk);
+      const at = chunk.indexOf(commit);
       if (line.next === null || at < 0) return void database.write(chunk);
       fault = line.next;
       line.next = null;

@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
+import { insertCallbackAttempts } from '../src/callbacks/callback.sql.ts';
+import { insertCheckouts } from '../src/checkouts/checkout.sql.ts';
 import { openDatabase } from '../src/database/database.ts';
 import { rowGroup } from '../src/database/row-group.ts';
 import { serverUrl } from './database-server.ts';
@@ -106,3 +108,14 @@ for (const [column, value] of [
     assert.throws(() => group.values([{ ...nothing, [column]: value }]), RangeError);
   });
 }
+
+test('a row that cannot be written is refused before the COMMIT that would follow it is sent', async () => {
+  const client = await database.pool.connect();
+  const row = { merchant_id: 'not-a-uuid', terms: [] } as never;
+  try {
+    assert.throws(() => insertCheckouts(client, [row]), RangeError);
+    assert.throws(() => insertCallbackAttempts(client, [row]), RangeError);
+  } finally {
+    client.release();
+  }
+});

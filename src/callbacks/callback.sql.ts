@@ -199,14 +199,14 @@ const begun = rowGroup({
  * Writes attempts, each if its callback still is in hand and nobody has begun that very attempt.
  * Returns how many were written.
  */
-export async function insertCallbackAttempts(
+export function insertCallbackAttempts(
   client: pg.ClientBase,
   attempts: (AttemptKey &
     Pick<CallbackAttempt, 'trigger' | 'operator' | 'started_at' | 'request_headers'> & {
       lease: string | null;
     })[],
 ): Promise<number> {
-  const { rowCount } = await client.query({
+  const written = client.query({
     name: 'callback-attempts-insert',
     text: `
       insert into callback_attempts (merchant_id, callback_id, number, id, run, trigger, operator,
@@ -219,7 +219,7 @@ export async function insertCallbackAttempts(
       on conflict (merchant_id, callback_id, number) do nothing`,
     values: begun.values(attempts),
   });
-  return rowCount ?? 0;
+  return written.then(({ rowCount }) => rowCount ?? 0);
 }
 
 /** Which of these attempts were written, for whoever does not know. */

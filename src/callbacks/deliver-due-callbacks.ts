@@ -1,5 +1,5 @@
 import { listMerchants } from '../merchants/merchant.sql.ts';
-import { secondsAfter, type Timestamp, timestamp } from '../shared/clock.ts';
+import { secondsAfter, timestamp } from '../shared/clock.ts';
 import { type DueDestination, listDueDestinations, moveReleased } from './callback.sql.ts';
 import { type Callback, leaseSeconds } from './callback.ts';
 import { claimCallbacks, type DeliveryDeps, deliverClaimed, handful } from './deliver-callback.ts';
@@ -66,10 +66,13 @@ export async function deliverDueCallbacks(
   let sleeping: Promise<void> | null = null;
   const failures: unknown[] = [];
   let isOver = false;
+  /** Whether a delivery has begun or ended since we looked. */
+  let hasMoved = true;
   const ended = new AbortController();
 
   async function look(): Promise<void> {
     lookedAt = deps.clock.monotonic();
+    hasMoved = false;
     const now = timestamp(deps.clock.now());
     const found = await listDueDestinations(deps.database.db, now, mostDestinations);
     const known = new Map(due.map((one) => [nameOf(one), one]));
@@ -90,7 +93,9 @@ export async function deliverDueCallbacks(
   }
 
   /** Takes out of a hand what has been there for so long that its lease may end too soon. */
-  function tooLate({ inHand }: Destination, leastLease: Timestamp): Callback[] {
+  function tooLate({ inHand }: Destination): Callback[] {
+    if (inHand.length === 0) return [];
+    const leastLease = timestamp(secondsAfter(deps.clock.now(), leaseSeconds));
     const inTime = inHand.findIndex(({ leased_until }) => (leased_until ?? '') >= leastLease);
     return inHand.splice(0, inTime < 0 ? inHand.length : inTime);
   }
@@ -146,7 +151,9 @@ export async function deliverDueCallbacks(
     destination.inHand.push(...callbacks);
     // Others were quicker with the rest, or there is none.
     destination.count = callbacks.length < most ? 0 : Math.max(destination.count - most, 0);
-    if (!isOver) serveFromHand(destination, destination.claiming ?? 0);
+    // It may have had to wait for the database.
+    await release(tooLate(destination));
+    if (!isOver && !stopping?.aborted) serveFromHand(destination, destination.claiming ?? 0);
   }
 
   function beginClaim(destination: Destination, places: number): void {
@@ -170,8 +177,7 @@ export async function deliverDueCallbacks(
 
   /** One turn for everybody that there is room for; says whether anybody had one. */
   async function serve(): Promise<boolean> {
-    const leastLease = timestamp(secondsAfter(deps.clock.now(), leaseSeconds));
-    await release(due.flatMap((one) => tooLate(one, leastLease)));
+    await release(due.flatMap(tooLate));
     const hadTurn = new Set<Destination>();
     let hasServed = false;
     for (const { destination, take } of choose()) {
@@ -197,12 +203,14 @@ export async function deliverDueCallbacks(
     };
     const landing = deliverClaimed({ ...deps, sendCallback }, callback).then((exchange) => {
       flights.delete(flight);
+      hasMoved = true;
       delivered += 1;
       if (exchange) judge(callback.host, exchange);
       wake();
     });
     const flight: Flight = { callback, sentAt: null, landing };
     flights.add(flight);
+    hasMoved = true;
   }
 
   function judge(host: string, { reason, timings: { total = 0 } }: Exchange): void {
@@ -226,10 +234,11 @@ export async function deliverDueCallbacks(
       if (failures.length > 0) throw failures[0];
       // One that ends meanwhile may have kept us from claiming others.
       const isIdle = flights.size === 0 && claims.size === 0;
+      // What was due by the last look is in other hands, and they may keep it for long.
+      if (isIdle && !hasMoved && !due.some(isWaiting)) break;
       if (isIdle || deps.clock.monotonic() - lookedAt >= lookMilliseconds) await look();
       if (await serve()) continue;
-      if (isIdle && due.length === 0) break;
-      await pause();
+      if (due.length > 0 || flights.size > 0) await pause();
     }
   } finally {
     // What is under way is recorded, what is not begun is left to others.

@@ -58,11 +58,11 @@ const created = rowGroup({
  * many checkouts of the same merchant follow in this group: the last one's number is the total.
  * The merchants are named once more for Citus: it asks their nodes and no other.
  */
-export async function insertCheckouts(
+export function insertCheckouts(
   client: pg.ClientBase,
   checkouts: (NewCheckout & { behind: number })[],
-): Promise<void> {
-  await client.query({
+): Promise<unknown> {
+  return client.query({
     name: 'checkouts-insert',
     text: `
       insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,

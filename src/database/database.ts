@@ -60,6 +60,11 @@ class GatheringSocket extends Socket {
 
   /** The end of the turn decides. */
   override uncork(): void {}
+
+  override write(...message: [Uint8Array | string, ...unknown[]]): boolean {
+    this.cork();
+    return super.write(...(message as Parameters<Socket['write']>));
+  }
 }
 
 export function openDatabase(

@@ -89,8 +89,8 @@ export async function claimDue<Table extends LeasedTable>(
   { lease, now, leased_until, merchantNow }: Lease & { merchantNow: Timestamp },
   most: number,
 ): Promise<Selectable<Tables[Table]>[]> {
-  // Chosen once, before anything is changed, and found again without an index: nobody can move
-  // what is locked.
+  // Chosen once, before anything is changed, and found again without an index. A row that changed
+  // between our snapshot and our lock is at another place, and is left for the next claim.
   const { rows } = await sql<Selectable<Tables[Table]>>`
     update ${sql.table(work.table)}
     set lease = ${lease}, leased_until = ${leased_until}

@@ -25,7 +25,10 @@ type Row<Columns extends Record<string, ColumnType>> = {
 export type RowGroup<Columns extends Record<string, ColumnType>> = {
   /** What the rows are called in the statement, for its FROM: `i`, with the columns' names. */
   from: string;
-  /** The statement's first parameters. */
+  /**
+   * The statement's first parameters. Throws for a value that its type cannot hold: at once, and so
+   * before a COMMIT that would follow in the same pipeline.
+   */
   values(rows: Row<Columns>[]): Buffer[];
 };
 
@@ -41,7 +44,7 @@ export function rowGroup<const Columns extends Record<string, ColumnType>>(
         const type = columns[name] as ColumnType;
         return binaryArray(
           type,
-          rows.map((row) => row[name]),
+          rows.map((row) => row[name] ?? null),
         );
       }),
   };
@@ -136,7 +139,7 @@ function writeInt64(view: DataView, at: number, value: number): void {
 const millenniumMilliseconds = Temporal.Instant.from('2000-01-01T00:00:00Z').epochMilliseconds;
 
 /** Most rows of a group have the same. */
-let lastTime = { text: '', microseconds: 0n };
+let lastTime: { text: Timestamp | null; microseconds: bigint } = { text: null, microseconds: 0n };
 
 function writeTimestamp(view: DataView, at: number, value: Timestamp): void {
   if (lastTime.text !== value) {

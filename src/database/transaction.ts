@@ -87,10 +87,6 @@ class CommitInterrupted extends Error {}
 /** A statement failed before: the server answers COMMIT with ROLLBACK. */
 class RolledBack extends Error {}
 
-// Prepared, so that they travel in one piece with the statements around them.
-const beginning = { name: 'begin', text: 'begin' };
-const ending = { name: 'commit', text: 'commit' };
-
 export type Transaction = {
   /** For typed statements. */
   db: Handle;
@@ -116,14 +112,14 @@ export function transaction<T>(
     const client = await deps.database.pool.connect();
     let committing: Promise<void> | undefined;
     const commit = () => {
-      committing ??= client.query(ending).then(({ command }) => {
+      committing ??= client.query('commit').then(({ command }) => {
         if (command !== 'COMMIT') throw new RolledBack('the transaction was rolled back');
       });
       return committing;
     };
     try {
       // Sent together with the body's first statement; if it fails so does that.
-      client.query(beginning).catch(() => {});
+      client.query('begin').catch(() => {});
       const result = await body({ db: handleOver(client), client, commit }, maybeCommitted);
       await commit();
       client.release();
