@@ -227,7 +227,7 @@ export async function listWritten(
   db: Handle,
   attempts: Pick<AttemptKey, 'merchant_id' | 'callback_id' | 'id'>[],
 ): Promise<string[]> {
-  const column = columnsOf(attempts);
+  const column = (name: keyof (typeof attempts)[number]) => attempts.map((one) => one[name]);
   const rows = await db
     .selectFrom('callback_attempts')
     .select('id')
@@ -375,22 +375,20 @@ export async function moveUnknownCounted(
     .execute();
 }
 
+const released = rowGroup({ merchant_id: 'uuid', id: 'uuid', lease: 'uuid' });
+
 /** Puts callbacks down that were not tried after all, under their leases only. */
 export async function moveReleased(
-  db: Handle,
+  pool: pg.Pool,
   callbacks: (Key & { lease: string | null })[],
 ): Promise<void> {
-  const column = columnsOf(callbacks);
-  await sql`
-    update callbacks as c
-    set lease = null, leased_until = null
-    from unnest(${column('merchant_id')}::uuid[], ${column('id')}::uuid[],
-      ${column('lease')}::uuid[]) as i (merchant_id, id, lease)
-    where c.id = any(${column('id')}) and c.merchant_id = i.merchant_id and c.id = i.id
-      and c.lease = i.lease`.execute(db);
+  await pool.query({
+    name: 'callbacks-release',
+    text: `
+      update callbacks as c
+      set lease = null, leased_until = null
+      from ${released.from}
+      where c.merchant_id = i.merchant_id and c.id = i.id and c.lease = i.lease`,
+    values: released.values(callbacks),
+  });
 }
-
-const columnsOf =
-  <Row extends object>(rows: Row[]) =>
-  <Name extends keyof Row>(name: Name) =>
-    rows.map((row) => row[name]);

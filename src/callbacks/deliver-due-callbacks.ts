@@ -1,4 +1,4 @@
-import { listMerchants } from '../merchants/merchant.sql.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
 import { secondsAfter, timestamp } from '../shared/clock.ts';
 import { type DueDestination, listDueDestinations, moveReleased } from './callback.sql.ts';
 import { type Callback, leaseSeconds } from './callback.ts';
@@ -89,7 +89,7 @@ export async function deliverDueCallbacks(
 
   /** Puts down what we shall not begin, for whoever comes next. */
   async function release(callbacks: Callback[]): Promise<void> {
-    if (callbacks.length > 0) await moveReleased(deps.database.db, callbacks);
+    if (callbacks.length > 0) await moveReleased(deps.database.pool, callbacks);
   }
 
   /** Takes out of a hand what has been there for so long that its lease may end too soon. */
@@ -144,7 +144,7 @@ export async function deliverDueCallbacks(
   async function claim(destination: Destination): Promise<void> {
     const { merchant_id, host } = destination;
     const most = quickHosts.has(host) ? mostInHand : handful;
-    const [merchant] = await listMerchants(deps.database.db, [merchant_id]);
+    const merchant = await findMerchant(deps.database.db, merchant_id);
     const callbacks = merchant
       ? await claimCallbacks(deps, merchant, most, host, handLeaseSeconds)
       : [];

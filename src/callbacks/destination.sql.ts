@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { Handle } from '../database/database.ts';
+import { rowGroup } from '../database/row-group.ts';
 
 type Destination = { merchant_id: string; host: string };
 
@@ -21,6 +22,8 @@ export async function advanceFailures(
     .executeTakeFirstOrThrow();
 }
 
+const working = rowGroup({ merchant_id: 'uuid', host: 'text' });
+
 /** Nothing is written for a receiver that has been well all along. */
 export async function clearFailures(
   client: pg.ClientBase,
@@ -31,12 +34,9 @@ export async function clearFailures(
     text: `
       update destinations as d
       set failures = 0, alerted = false
-      from unnest($1::uuid[], $2::text[]) as i (merchant_id, host)
+      from ${working.from}
       where d.merchant_id = i.merchant_id and d.host = i.host and d.failures > 0`,
-    values: [
-      destinations.map(({ merchant_id }) => merchant_id),
-      destinations.map(({ host }) => host),
-    ],
+    values: working.values(destinations),
   });
 }
 

@@ -1,5 +1,6 @@
 import type { Database, Handle } from '../database/database.ts';
 import { groupCommit } from '../database/group-commit.ts';
+import { rowGroup } from '../database/row-group.ts';
 import { persist } from '../database/transaction.ts';
 import type { Clock, Timestamp } from '../shared/clock.ts';
 import { secondsAfter, timestamp } from '../shared/clock.ts';
@@ -19,6 +20,8 @@ export function postgresRateLimitStore(deps: { database: Database; clock: Clock 
   return { hit: (key, windowSeconds) => hit({ key, windowSeconds }), close: hit.settled };
 }
 
+const counted = rowGroup({ key: 'text', count: 'int', resets_at: 'timestamptz' });
+
 async function count(
   deps: { database: Database; clock: Clock },
   hits: { key: string; windowSeconds: number }[],
@@ -37,28 +40,32 @@ async function count(
       name: 'rate-limits-hit',
       text: `
         insert into rate_limits as r (key, count, resets_at)
-        select * from unnest($1::text[], $2::int[], $3::timestamptz[])
+        select i.* from ${counted.from}
         on conflict (key) do update set
           count = case when r.resets_at <= $4 then excluded.count else r.count + excluded.count end,
           resets_at = case when r.resets_at <= $4 then excluded.resets_at else r.resets_at end
         returning key, count, resets_at`,
       values: [
-        keys.map(([key]) => key),
-        keys.map(([, { hits }]) => hits),
-        keys.map(([, { windowSeconds }]) => timestamp(secondsAfter(now, windowSeconds))),
+        ...counted.values(
+          keys.map(([key, ours]) => ({
+            key,
+            count: ours.hits,
+            resets_at: timestamp(secondsAfter(now, ours.windowSeconds)),
+          })),
+        ),
         timestamp(now),
       ],
     }),
   );
   const results = new Map(rows.map((row) => [row.key, row]));
-  const counted = new Map<string, number>();
+  const placed = new Map<string, number>();
   return hits.map(({ key }) => {
     const row = results.get(key);
     const ours = byKey.get(key);
     if (!row || !ours) throw new Error('a rate limit was not counted');
     // The row's count is after all of this group's hits; each hit gets its own place in it.
-    const place = (counted.get(key) ?? 0) + 1;
-    counted.set(key, place);
+    const place = (placed.get(key) ?? 0) + 1;
+    placed.set(key, place);
     return {
       count: row.count - ours.hits + place,
       resetsInMilliseconds:

@@ -29,10 +29,8 @@ export async function findMerchant(db: Handle, id: string): Promise<Merchant | n
   return row ? toMerchant(row) : null;
 }
 
-/** All, or those of the ids. */
-export async function listMerchants(db: Handle, ids?: string[]): Promise<Merchant[]> {
+export async function listMerchants(db: Handle): Promise<Merchant[]> {
   const rows = await selectMerchants(db)
-    .$if(ids !== undefined, (query) => query.where('merchants.id', 'in', ids as string[]))
     .orderBy('merchants.created_at')
     .orderBy('merchants.id')
     .execute();
