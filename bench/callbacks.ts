@@ -4,11 +4,11 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Agent, request } from 'undici';
 import { listDueDestinations } from '../src/callbacks/callback.sql.ts';
-import { claimCallbacks, handful } from '../src/callbacks/deliver-callback.ts';
-import { deliverDueCallbacks } from '../src/callbacks/deliver-due-callbacks.ts';
-import { sign } from '../src/http/signature.ts';
+import { claimCallbacks, handful } from '../src/callbacks/delivery/deliver-callback.ts';
+import { deliverDueCallbacks } from '../src/callbacks/delivery/deliver-due-callbacks.ts';
 import type { Deps } from '../src/main.ts';
 import { timestamp } from '../src/shared/clock.ts';
+import { sign } from '../src/signing/signature.ts';
 import { median } from './create.ts';
 import { type Account, createAccount, startDatabase } from './service.ts';
 

@@ -2,15 +2,15 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { checkLedger } from '../src/audit.ts';
+import { checkLedger } from '../src/audit/audit-books.ts';
 import { testGatewayAt } from '../src/config.ts';
 import type { Gateway } from '../src/gateway/gateway.ts';
 import { timeFor } from '../src/gateway/patience.ts';
 import { createStripeGateway } from '../src/gateway/stripe.ts';
-import { startTestGatewayProcess } from '../src/gateway/test-gateway-process.ts';
 import { collectDueInstalments } from '../src/instalments/collect-instalments.ts';
 import type { Deps } from '../src/main.ts';
 import type { Merchant } from '../src/merchants/merchant.ts';
+import { startTestGatewayProcess } from '../src/sandbox/test-gateway-process.ts';
 import { median } from './create.ts';
 import { type Account, createAccount, startDatabase } from './service.ts';
 

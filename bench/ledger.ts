@@ -1,5 +1,5 @@
 import type pg from 'pg';
-import { checkLedger } from '../src/audit.ts';
+import { checkLedger } from '../src/audit/audit-books.ts';
 import { movements } from '../src/ledger/posting.ts';
 import type { Deps } from '../src/main.ts';
 import { createAccount, startDatabase } from './service.ts';

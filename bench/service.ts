@@ -6,9 +6,9 @@ import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
 import { readConfig } from '../src/config.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/database/embedded.ts';
 import { claimInstallation } from '../src/database/installation.ts';
 import { migrate } from '../src/database/migrate.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded-postgres/server.ts';
 import { endpointLimits } from '../src/http/rate-limits.ts';
 import {
   createIntegration,

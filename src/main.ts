@@ -1,6 +1,9 @@
 import { type AppDeps, buildApp } from './app.ts';
-import { attemptCommits } from './callbacks/attempt-commits.ts';
-import { type CallbackSenderOptions, createCallbackSender } from './callbacks/send-callback.ts';
+import { attemptCommits } from './callbacks/delivery/attempt-commits.ts';
+import {
+  type CallbackSenderOptions,
+  createCallbackSender,
+} from './callbacks/delivery/send-callback.ts';
 import { checkoutCommits } from './checkouts/create-checkout.ts';
 import type { Config, Role } from './config.ts';
 import { type Database, openDatabase } from './database/database.ts';

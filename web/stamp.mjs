@@ -16,7 +16,7 @@ const stampFile = path.join(distFolder, 'stamp');
 const elsewhere = [
   'package-lock.json',
   'src/docs/mark.svg',
-  'src/http/signature-mistakes.ts',
+  'src/signing/signature-mistakes.ts',
   'src/payments/pay-page.ts',
   'src/shared/money.ts',
 ];

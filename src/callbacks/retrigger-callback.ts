@@ -6,7 +6,7 @@ import { timestamp } from '../shared/clock.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { findCallback, findCallbackMerchant, moveRetriggered } from './callback.sql.ts';
 import { type Callback, leaseSeconds } from './callback.ts';
-import { type DeliveryDeps, deliverCallback } from './deliver-callback.ts';
+import { type DeliveryDeps, deliverCallback } from './delivery/deliver-callback.ts';
 
 /** An operator's re-trigger: one delivery at once, then a new run of retries (D24). */
 export async function retriggerCallback(

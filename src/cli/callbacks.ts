@@ -5,7 +5,7 @@ import {
   listCallbacks,
 } from '../callbacks/callback.sql.ts';
 import { type Callback, type CallbackAttempt, callbackStatuses } from '../callbacks/callback.ts';
-import type { DeliveryDeps } from '../callbacks/deliver-callback.ts';
+import type { DeliveryDeps } from '../callbacks/delivery/deliver-callback.ts';
 import { retriggerCallback } from '../callbacks/retrigger-callback.ts';
 import { OperatorError } from '../operators/operate.ts';
 import { isUuid } from '../shared/uuid.ts';

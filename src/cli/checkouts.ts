@@ -1,8 +1,8 @@
-import { type CheckoutHistory, readCheckoutHistory, timelineOf } from '../checkout-history.ts';
 import { balancesOf } from '../ledger/posting.ts';
 import { OperatorError } from '../operators/operate.ts';
 import { showMoney } from '../shared/money.ts';
 import { presentAttempt, presentCallback } from './callbacks.ts';
+import { type CheckoutHistory, readCheckoutHistory, timelineOf } from './checkout-history.ts';
 import { type CommandGroup, command } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { presentInstalment } from './instalments.ts';

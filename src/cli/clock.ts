@@ -1,8 +1,8 @@
-import { advanceClock, type ClockDeps, findNextEvent } from '../advance-clock.ts';
 import { readConfig } from '../config.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { merchantNow } from '../merchants/merchant.ts';
 import { OperatorError } from '../operators/operate.ts';
+import { advanceClock, type ClockDeps, findNextEvent } from '../sandbox/advance-clock.ts';
 import { timestamp } from '../shared/clock.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { type CommandGroup, command, required, UsageError } from './command.ts';

@@ -1,17 +1,8 @@
 import { findCheckoutCallback, listCallbackAttempts } from '../callbacks/callback.sql.ts';
 import { callbackPayload } from '../callbacks/callback.ts';
-import { callbackHeaders } from '../callbacks/callback-headers.ts';
-import type { DeliveryDeps } from '../callbacks/deliver-callback.ts';
+import { callbackHeaders } from '../callbacks/delivery/callback-headers.ts';
+import type { DeliveryDeps } from '../callbacks/delivery/deliver-callback.ts';
 import { explainBadNotifyUrl } from '../callbacks/destination.ts';
-import {
-  type DrillAnswer,
-  type DrillCheck,
-  type DrillName,
-  drillChecks,
-  isAccepted,
-  judge,
-  toAnswer,
-} from '../callbacks/drill.ts';
 import { findCheckout, findNewestCheckout } from '../checkouts/checkout.sql.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
 import { checkoutCommits, createCheckout } from '../checkouts/create-checkout.ts';
@@ -21,6 +12,15 @@ import { type Integration, newSigningKey, type SigningKey } from '../integration
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { OperatorError } from '../operators/operate.ts';
+import {
+  type DrillAnswer,
+  type DrillCheck,
+  type DrillName,
+  drillChecks,
+  isAccepted,
+  judge,
+  toAnswer,
+} from '../sandbox/drill.ts';
 import { timestamp } from '../shared/clock.ts';
 import { showMoney } from '../shared/money.ts';
 import { isUuid } from '../shared/uuid.ts';

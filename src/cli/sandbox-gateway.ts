@@ -1,7 +1,7 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import type { DeliveryDeps } from '../callbacks/deliver-callback.ts';
+import type { DeliveryDeps } from '../callbacks/delivery/deliver-callback.ts';
 import { type Config, testGatewayAt } from '../config.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { IntegrationDeps } from '../integrations/create-integration.ts';
@@ -57,8 +57,8 @@ export async function withDelivery<T>(
   work: (deps: Connection & IntegrationDeps & DeliveryDeps) => Promise<T>,
 ): Promise<T> {
   return await withSealing(context, async (connection) => {
-    const { createCallbackSender } = await import('../callbacks/send-callback.ts');
-    const { attemptCommits } = await import('../callbacks/attempt-commits.ts');
+    const { createCallbackSender } = await import('../callbacks/delivery/send-callback.ts');
+    const { attemptCommits } = await import('../callbacks/delivery/attempt-commits.ts');
     const { clock, config } = connection;
     const sender = createCallbackSender({ clock, allowed: config.callbackAllow });
     try {

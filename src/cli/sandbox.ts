@@ -2,10 +2,10 @@ import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../database/database.ts';
-import { type Demo, ensureDemo } from '../demo.ts';
-import { startDemoShop } from '../demo-shop.ts';
-import { openLog } from '../log.ts';
 import type { ReadyConfig } from '../main.ts';
+import { openLog } from '../running/log.ts';
+import { type Demo, ensureDemo } from '../sandbox/demo-merchant.ts';
+import { startDemoShop } from '../sandbox/demo-shop.ts';
 import { systemClock } from '../shared/clock.ts';
 import { writePrivately } from '../shared/files.ts';
 import type { Logger } from '../shared/logger.ts';
@@ -35,7 +35,7 @@ DATA_DIR/sandbox.json for as long as it runs. Ctrl-C stops it; the data stays.
     const log = openLog(config.logLevel, await startLogFile(config.dataDir));
     const stopped = untilStopped();
     // The whole service is behind this; the other commands do not wait for it to load.
-    const { startService } = await import('../supervisor.ts');
+    const { startService } = await import('../running/supervisor.ts');
 
     terminal.progress('Starting PostgreSQL and the service …');
     const running = await startService(config, {

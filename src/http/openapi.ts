@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import type { FastifyInstance } from 'fastify';
 import type { TSchema } from 'typebox';
+import { sign } from '../signing/signature.ts';
 import { Errors, RateLimitedBody } from './errors.schema.ts';
 import {
   type ApiError,
@@ -12,7 +13,6 @@ import {
   unprocessable,
 } from './errors.ts';
 import { type Endpoint, endpointLimits } from './rate-limits.ts';
-import { sign } from './signature.ts';
 
 export type Audience = 'merchants' | 'intermediaries';
 

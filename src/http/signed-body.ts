@@ -6,10 +6,10 @@ import { raiseAlert } from '../operators/raise-alert.ts';
 import type { Clock, Timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
+import { explainMismatch, sign, verifySignature } from '../signing/signature.ts';
 import { type ApiError, badRequest } from './errors.ts';
 import type { JsonObject } from './json.ts';
 import type { RateLimits } from './rate-limits.ts';
-import { explainMismatch, sign, verifySignature } from './signature.ts';
 
 export const mustSign = () =>
   badRequest(

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type DeliveryDeps, deliverFirst } from '../callbacks/deliver-callback.ts';
+import { type DeliveryDeps, deliverFirst } from '../callbacks/delivery/deliver-callback.ts';
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import { cancelCheckout } from '../checkouts/end-checkout.ts';
 import { transaction } from '../database/transaction.ts';

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
-import { type DeliveryDeps, deliverFirst, leaveFirst } from '../callbacks/deliver-callback.ts';
+import {
+  type DeliveryDeps,
+  deliverFirst,
+  leaveFirst,
+} from '../callbacks/delivery/deliver-callback.ts';
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
 import { transaction } from '../database/transaction.ts';

@@ -1,4 +1,4 @@
-import { type Guess, guesses, readSignature } from '../../src/http/signature-mistakes.ts';
+import { type Guess, guesses, readSignature } from '../../src/signing/signature-mistakes.ts';
 
 // What the doctor finds, without the page. The rules about mistakes are the service's own.
 

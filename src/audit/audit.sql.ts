@@ -1,0 +1,47 @@
+import { sql } from 'kysely';
+import type { Handle } from '../database/database.ts';
+import type { Timestamp } from '../shared/clock.ts';
+
+/** Takes the audit in hand: where it stands. Null when another worker has it. */
+export async function claimAudit(
+  db: Handle,
+  now: Timestamp,
+  leased_until: Timestamp,
+): Promise<string | null> {
+  const row = await db
+    .updateTable('audit')
+    .set({ leased_until })
+    .where((where) =>
+      where.or([where('leased_until', 'is', null), where('leased_until', '<=', now)]),
+    )
+    .returning('after')
+    .executeTakeFirst();
+  return row?.after ?? null;
+}
+
+export async function moveAudit(db: Handle, after: string): Promise<void> {
+  await db.updateTable('audit').set({ after, leased_until: null }).execute();
+}
+
+/** The first and the last of so many checkouts after one, in the order of their ids. */
+export async function findSlice(
+  db: Handle,
+  after: string,
+  most: number,
+): Promise<{ first: string; last: string; count: number } | null> {
+  // There is no min(uuid) before PostgreSQL 18.
+  const { rows } = await sql<{ first: string; last: string; count: number }>`
+    select (array_agg(id order by id))[1] as first, (array_agg(id order by id desc))[1] as last,
+      count(*)::integer as count
+    from (select id from checkouts where id > ${after} order by id limit ${most}) s
+    having count(*) > 0`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** How many checkouts there are, without counting them. */
+export async function sumCheckouts(db: Handle): Promise<number> {
+  const { rows } = await sql<{ sum: number }>`
+    select coalesce(sum(total), 0)::bigint as sum from list_totals
+    where list = 'checkouts'`.execute(db);
+  return rows[0]?.sum ?? 0;
+}

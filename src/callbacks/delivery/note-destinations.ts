@@ -1,0 +1,69 @@
+import type { Handle } from '../../database/database.ts';
+import type { Transaction } from '../../database/transaction.ts';
+import { raiseAlert } from '../../operators/raise-alert.ts';
+import type { Clock } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { Random } from '../../shared/random.ts';
+import type { Callback } from '../callback.ts';
+import { advanceFailures, clearFailures, moveAlerted } from './destination.sql.ts';
+
+/** So many failures in a row, over all callbacks to one host, are no accident any more. */
+const failuresBeforeAlert = 5;
+
+export type Delivered = { callback: Callback; reason: string | null };
+
+type Standing = { last: Delivered; worked: boolean; failures: number };
+
+/**
+ * Notes how deliveries to merchants' receivers went, in the transaction that records them. One
+ * that keeps failing is told to the operator once, before any callback is given up; one that works
+ * again starts anew.
+ */
+export async function noteDestinations(
+  deps: { clock: Clock; random: Random; log: Logger },
+  { db, client }: Pick<Transaction, 'db' | 'client'>,
+  deliveries: Delivered[],
+): Promise<void> {
+  const standings = new Map<string, Standing>();
+  for (const one of deliveries) {
+    // What was not the receiver's fault says nothing of it.
+    if (one.reason === 'no_signing_key' || one.reason === 'interrupted') continue;
+    const destination = `${one.callback.merchant_id} ${one.callback.host}`;
+    const { worked = false, failures = 0 } = standings.get(destination) ?? {};
+    standings.set(
+      destination,
+      one.reason === null
+        ? { last: one, worked: true, failures: 0 }
+        : { last: one, worked, failures: failures + 1 },
+    );
+  }
+  // In one order for everybody, so that two who note the same ones never wait for each other.
+  const sorted = [...standings].sort(([one], [other]) => (one < other ? -1 : 1));
+  const working = sorted.filter(([, { worked }]) => worked);
+  if (working.length > 0) {
+    await clearFailures(
+      client,
+      working.map(([, { last }]) => last.callback),
+    );
+  }
+  for (const [, { last, failures }] of sorted) {
+    if (failures > 0) await noteFailures(deps, db, last, failures);
+  }
+}
+
+async function noteFailures(
+  deps: { clock: Clock; random: Random; log: Logger },
+  db: Handle,
+  { callback, reason }: Delivered,
+  count: number,
+): Promise<void> {
+  const { failures, alerted } = await advanceFailures(db, callback, count);
+  if (failures < failuresBeforeAlert || alerted) return;
+  await moveAlerted(db, callback);
+  await raiseAlert(deps, db, {
+    kind: 'destination_failing',
+    merchant_id: callback.merchant_id,
+    integration_id: callback.integration_id,
+    detail: `Callbacks to ${callback.host} have failed ${failures} times in a row (last: ${reason}).`,
+  });
+}

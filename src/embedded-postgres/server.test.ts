@@ -1,0 +1,371 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import fs from 'node:fs/promises';
+import net from 'node:net';
+import os from 'node:os';
+import path from 'node:path';
+import { performance } from 'node:perf_hooks';
+import readline from 'node:readline';
+import { afterEach, beforeEach, describe, test } from 'node:test';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import {
+  type EmbeddedPostgres,
+  EmbeddedPostgresError,
+  type EmbeddedPostgresOptions,
+  startEmbeddedPostgres,
+} from './server.ts';
+
+const isRoot = process.getuid?.() === 0;
+const isLinux = process.platform === 'linux';
+const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+
+describe('the embedded PostgreSQL', () => {
+  let folder: string;
+  let dataDir: string;
+  let servers: EmbeddedPostgres[];
+  let children: ChildProcess[];
+
+  beforeEach(async () => {
+    folder = await fs.mkdtemp(path.join(os.tmpdir(), 'tranche-embedded-'));
+    await fs.chmod(folder, 0o711);
+    dataDir = path.join(folder, 'data');
+    servers = [];
+    children = [];
+  });
+
+  afterEach(async () => {
+    for (const child of children) await kill(child);
+    for (const server of servers) await server.stop();
+    // What a killed starter left behind goes away with one more start and stop.
+    const home = await fs.realpath(path.join(dataDir, 'postgres')).catch(() => null);
+    if (home !== null) {
+      const left = await fs.stat(path.join(home, 'data/postmaster.pid')).catch(() => null);
+      if (left !== null) await (await startEmbeddedPostgres({ dataDir, log: quiet })).stop();
+      await fs.rm(home, { recursive: true, force: true });
+    }
+    await fs.rm(folder, { recursive: true, force: true });
+  });
+
+  async function start(options: Partial<EmbeddedPostgresOptions> = {}) {
+    const server = await startEmbeddedPostgres({ dataDir, log: quiet, ...options });
+    servers.push(server);
+    return server;
+  }
+
+  /** A process of its own that starts the server and then does nothing. */
+  async function startElsewhere(account: { uid: number; gid: number } | null = null) {
+    const program = `
+      const { startEmbeddedPostgres } = await import(${JSON.stringify(import.meta.resolve('./server.ts'))});
+      const log = { info() {}, warn() {}, error() {} };
+      const server = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)}, log });
+      process.stdin.resume().on('end', () => server.stop());
+      console.log(JSON.stringify({ url: server.url, pid: server.pid }));
+    `;
+    const child = spawn(process.execPath, ['--input-type=module', '-e', program], {
+      cwd: folder,
+      stdio: ['pipe', 'pipe', 'inherit'],
+      ...account,
+    });
+    children.push(child);
+    for await (const line of readline.createInterface(child.stdout)) {
+      return { child, ...(JSON.parse(line) as { url: string; pid: number }) };
+    }
+    throw new Error('The other process could not start the server.');
+  }
+
+  test('keeps its data and its address from one start to the next', async () => {
+    const first = await start();
+    await remember(first.url, 'kept');
+    await first.stop();
+    const second = await start();
+    assert.equal(second.url, first.url);
+    assert.deepEqual(await recall(second.url), ['kept']);
+  });
+
+  test('refuses a second start on the same folder, names the holder and harms nothing', async () => {
+    const holder = await startElsewhere();
+    await remember(holder.url, 'unharmed');
+    await assert.rejects(start(), (error) => {
+      assert(error instanceof EmbeddedPostgresError);
+      assert.equal(error.code, 'data_dir_in_use');
+      assert.equal(error.holderPid, holder.child.pid);
+      assert.match(error.message, new RegExp(`in use by process ${holder.child.pid}\\b.*DATA_DIR`));
+      return true;
+    });
+    assert.deepEqual(await recall(holder.url), ['unharmed']);
+  });
+
+  test('refuses a second start also within one process', async () => {
+    const server = await start();
+    await assert.rejects(start(), { code: 'data_dir_in_use', holderPid: process.pid });
+    assert.deepEqual(await recall(server.url), []);
+  });
+
+  test('two starts at the same moment: one serves, the other is refused', async () => {
+    const outcomes = await Promise.allSettled([start(), start()]);
+    const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
+    assert.deepEqual(
+      refused.map((outcome) => outcome.reason.code),
+      ['data_dir_in_use'],
+    );
+    const [server] = servers;
+    assert(server);
+    assert.deepEqual(await recall(server.url), []);
+  });
+
+  const crashes: {
+    name: string;
+    onlyLinux?: boolean;
+    crash: (other: { child: ChildProcess; pid: number }) => Promise<unknown>;
+  }[] = [
+    { name: 'its starter was killed', crash: ({ child }) => kill(child) },
+    {
+      name: 'its starter and its watcher were killed, and it runs on as an orphan',
+      onlyLinux: true,
+      crash: async ({ child, pid }) => {
+        process.kill(await findWatcher(pid), 'SIGKILL');
+        await kill(child);
+        assert(isAlive(pid));
+      },
+    },
+    {
+      name: 'its starter and its postmaster were killed',
+      crash: async ({ child, pid }) => {
+        child.kill('SIGSTOP');
+        process.kill(pid, 'SIGKILL');
+        await kill(child);
+      },
+    },
+    {
+      name: 'the noted process id belongs to a stranger by now',
+      crash: async ({ child, pid }) => {
+        child.kill('SIGSTOP');
+        process.kill(pid, 'SIGKILL');
+        await kill(child);
+        const stranger = spawn(process.execPath, ['-e', 'process.stdin.resume()']);
+        children.push(stranger);
+        const file = path.join(dataDir, 'postgres/data/postmaster.pid');
+        const text = await fs.readFile(file, 'utf8');
+        await fs.writeFile(file, text.replace(/^\d+/, String(stranger.pid)));
+      },
+    },
+  ];
+  for (const { name, onlyLinux, crash } of crashes) {
+    test(`starts again with everything committed when ${name}`, {
+      skip: onlyLinux && !isLinux,
+    }, async () => {
+      const other = await startElsewhere();
+      await remember(other.url, 'committed');
+      await crash(other);
+      const server = await start();
+      assert.equal(server.url, other.url);
+      assert.deepEqual(await recall(server.url), ['committed']);
+      assert(!isAlive(other.pid));
+    });
+  }
+
+  test('goes away when its starter is killed', { skip: process.platform === 'win32' }, async () => {
+    const other = await startElsewhere();
+    await kill(other.child);
+    await eventually(() => !isAlive(other.pid));
+  });
+
+  test('comes back by itself with everything committed when it is killed', async () => {
+    const restarted = Promise.withResolvers<{ attempts: number }>();
+    const server = await start({ onRestart: restarted.resolve });
+    await remember(server.url, 'committed');
+    const killed = server.pid;
+    // A client in the middle of a statement keeps a child of the killed server busy for a while.
+    const busy = await connect(server.url);
+    const statement = busy.query('select pg_sleep(60)').catch(() => {});
+    process.kill(killed, 'SIGKILL');
+    await restarted.promise;
+    assert.notEqual(server.pid, killed);
+    assert.deepEqual(await recall(server.url), ['committed']);
+    await statement;
+    await busy.end().catch(() => {});
+  });
+
+  test('comes back again and again, and can be stopped at any moment of it', async () => {
+    let restarts = 0;
+    const server = await start({
+      onRestart: () => {
+        restarts += 1;
+      },
+    });
+    await remember(server.url, 'committed');
+    for (let round = 1; round <= 3; round += 1) {
+      process.kill(server.pid, 'SIGKILL');
+      await eventually(() => restarts === round);
+    }
+    const last = server.pid;
+    process.kill(last, 'SIGKILL');
+    await eventually(() => !isAlive(last));
+    await server.stop();
+    assert(!isAlive(server.pid));
+    assert.deepEqual(await recall((await start()).url), ['committed']);
+  });
+
+  test('stops within five seconds although clients are in transactions', async () => {
+    const server = await start();
+    const client = await connect(server.url);
+    await client.query('begin');
+    await client.query('create table unfinished ()');
+    const begun = performance.now();
+    await Promise.all([server.stop(), server.stop()]);
+    assert(performance.now() - begun < 5_000);
+    assert(!isAlive(server.pid));
+    await client.end().catch(() => {});
+  });
+
+  test('starts although an earlier first start was killed half-way', async () => {
+    await fs.mkdir(path.join(dataDir, 'postgres/data.new/base'), { recursive: true });
+    await fs.writeFile(path.join(dataDir, 'postgres/data.new/PG_VERSION'), '18\n');
+    const server = await start();
+    assert.deepEqual(await recall(server.url), []);
+  });
+
+  test('moves to another port when its own was taken meanwhile', async () => {
+    const first = await start();
+    await first.stop();
+    const squatter = net.createServer().listen(Number(new URL(first.url).port), '127.0.0.1');
+    await once(squatter, 'listening');
+    try {
+      const second = await start();
+      assert.notEqual(second.url, first.url);
+      assert.deepEqual(await recall(second.url), []);
+    } finally {
+      squatter.close();
+    }
+  });
+
+  test('writes neither statements nor values nor its password to its log', async () => {
+    const server = await start();
+    const client = await connect(server.url);
+    await client.query('create table checked (secret text check (length(secret) < 3))');
+    await assert.rejects(client.query('insert into checked values ($1)', ['cs_sandbox_bound']));
+    await assert.rejects(client.query("insert into checked values ('cs_sandbox_literal')"));
+    await assert.rejects(client.query("select 'cs_sandbox_cast'::integer"));
+    await client.end();
+    await server.stop();
+    const log = await fs.readFile(path.join(dataDir, 'postgres.log'), 'utf8');
+    assert.match(log, /ready to accept connections/);
+    assert.doesNotMatch(log, /cs_sandbox|insert into/);
+    assert(!log.includes(new URL(server.url).password));
+  });
+
+  test('lets nobody in without the password, which only the owner can read', async () => {
+    const server = await start();
+    const wrong = new URL(server.url);
+    wrong.password = 'wrong';
+    await assert.rejects(connect(wrong.href), { code: '28P01' });
+    for (const file of ['postgres.password', 'postgres.log', 'lock']) {
+      const { mode } = await fs.stat(path.join(dataDir, file));
+      assert.equal(mode & 0o077, 0, file);
+    }
+  });
+
+  test('says what to do when the folder cannot be used', async () => {
+    await fs.writeFile(dataDir, 'not a folder');
+    await assert.rejects(start(), { code: 'data_dir_unusable', message: /cannot be used/ });
+    await fs.rm(dataDir);
+  });
+
+  test('runs for an ordinary user', { skip: !isRoot }, async (context) => {
+    const account = { uid: 65534, gid: 65534 };
+    const visible = spawnSync(process.execPath, ['--version'], { cwd: folder, ...account });
+    if (visible.status !== 0) return context.skip('this checkout is closed to other users');
+    await fs.mkdir(dataDir);
+    await fs.chown(dataDir, account.uid, account.gid);
+    const other = await startElsewhere(account);
+    await remember(other.url, 'theirs');
+    assert.equal((await fs.stat(path.join(dataDir, 'postgres/data'))).uid, account.uid);
+    other.child.stdin?.end();
+    await once(other.child, 'exit');
+    // Root may start it later, and it stays that user's.
+    const server = await start();
+    assert.deepEqual(await recall(server.url), ['theirs']);
+  });
+
+  test('runs for root below a private folder, and deleting the data folder is a fresh start', {
+    skip: !isRoot,
+  }, async () => {
+    await fs.chmod(folder, 0o700);
+    const first = await start();
+    await remember(first.url, 'elsewhere');
+    await first.stop();
+    const again = await start();
+    assert.deepEqual(await recall(again.url), ['elsewhere']);
+    await again.stop();
+    const home = await fs.realpath(path.join(dataDir, 'postgres'));
+    assert(!home.startsWith(folder));
+    await fs.rm(dataDir, { recursive: true });
+    try {
+      const fresh = await start();
+      assert.deepEqual(await recall(fresh.url), []);
+    } finally {
+      await fs.rm(home, { recursive: true });
+    }
+  });
+});
+
+async function connect(url: string): Promise<pg.Client> {
+  const client = new pg.Client({ connectionString: url });
+  client.on('error', () => {});
+  await client.connect();
+  return client;
+}
+
+async function remember(url: string, word: string): Promise<void> {
+  const client = await connect(url);
+  await client.query('create table if not exists words (word text)');
+  await client.query('insert into words values ($1)', [word]);
+  await client.end();
+}
+
+async function recall(url: string): Promise<string[]> {
+  const client = await connect(url);
+  await client.query('create table if not exists words (word text)');
+  const { rows } = await client.query<{ word: string }>('select word from words');
+  await client.end();
+  return rows.map((row) => row.word);
+}
+
+async function kill(child: ChildProcess): Promise<void> {
+  if (child.exitCode !== null || child.signalCode !== null) return;
+  const exit = once(child, 'exit');
+  child.kill('SIGKILL');
+  await exit;
+}
+
+/** The process that waits for the end of the starter of the server with this id. */
+async function findWatcher(serverPid: number): Promise<number> {
+  for (const entry of await fs.readdir('/proc')) {
+    const text = await fs.readFile(`/proc/${entry}/cmdline`, 'utf8').catch(() => '');
+    const args = text.split('\0');
+    if (args.includes('tranche-watch') && args.includes(String(serverPid))) return Number(entry);
+  }
+  throw new Error(`Nobody watches over process ${serverPid}.`);
+}
+
+async function eventually(condition: () => boolean): Promise<void> {
+  const deadline = performance.now() + 15_000;
+  while (!condition()) {
+    assert(performance.now() < deadline, `not within 15 seconds: ${condition}`);
+    await sleep(5);
+  }
+}
+
+/** A process that ended but that nobody has collected yet counts as gone. */
+function isAlive(pid: number): boolean {
+  try {
+    process.kill(pid, 0);
+    if (!isLinux) return true;
+    return !/\) Z /.test(readFileSync(`/proc/${pid}/stat`, 'utf8'));
+  } catch {
+    return false;
+  }
+}

@@ -1,0 +1,97 @@
+import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
+import { join } from 'node:path';
+import { type Config, readMasterKey } from '../config.ts';
+import type { Handle } from '../database/database.ts';
+import { findNewestSealedKey } from '../integrations/credential.sql.ts';
+import { systemRandom } from '../shared/random.ts';
+import { createSealing } from '../shared/sealing.ts';
+
+/** Something about the master key that only the operator can put right. */
+class MasterKeyError extends Error {}
+
+type Where = Pick<Config, 'masterKeys' | 'environment' | 'dataDir'>;
+
+const fileIn = (dataDir: string) => join(dataDir, 'master.key');
+
+/**
+ * The master keys that the service runs with, the current one first. A sandbox that has none makes
+ * one and keeps it in its data folder; production never does (D34).
+ */
+export async function loadMasterKeys(config: Where): Promise<Buffer[]> {
+  if (config.masterKeys.length > 0 || config.environment === 'production') {
+    return await findMasterKeys(config);
+  }
+  return [await ensureMasterKey(config.dataDir)];
+}
+
+/**
+ * The same for a command that runs beside the service: it never makes a key, because what it would
+ * seal the service could not open.
+ */
+export async function findMasterKeys(config: Where): Promise<Buffer[]> {
+  if (config.masterKeys.length > 0) return config.masterKeys;
+  const found =
+    config.environment === 'production' ? null : await readMasterKeyFile(config.dataDir);
+  if (found === null) {
+    throw new MasterKeyError(
+      `There is no master key: MASTER_KEY is not set, and ${fileIn(config.dataDir)} does not exist. ` +
+        'Set MASTER_KEY to the one that the service runs with.',
+    );
+  }
+  return [found];
+}
+
+/** The data folder's master key, made when there is none. Two processes at once get the same. */
+export async function ensureMasterKey(dataDir: string): Promise<Buffer> {
+  const found = await readMasterKeyFile(dataDir);
+  if (found !== null) return found;
+  await mkdir(dataDir, { recursive: true });
+  // Written whole under another name first. Unlike a rename, a link never replaces what is there,
+  // so whoever comes second reads the first one's key.
+  const draft = `${fileIn(dataDir)}.${systemRandom.bytes(6).toString('hex')}`;
+  const handle = await open(draft, 'wx', 0o600);
+  try {
+    await handle.writeFile(`${systemRandom.bytes(32).toString('base64')}\n`);
+    await handle.sync();
+    await link(draft, fileIn(dataDir));
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'EEXIST') throw error;
+  } finally {
+    await handle.close();
+    await rm(draft, { force: true });
+  }
+  const made = await readMasterKeyFile(dataDir);
+  if (made === null) throw new MasterKeyError(`${fileIn(dataDir)} vanished while it was made.`);
+  return made;
+}
+
+async function readMasterKeyFile(dataDir: string): Promise<Buffer | null> {
+  const file = fileIn(dataDir);
+  try {
+    const key = readMasterKey((await readFile(file, 'utf8')).trim());
+    // A new one in its place would make every signing key unreadable without a word.
+    if (!key) throw new MasterKeyError(`${file} is damaged: restore it from a backup.`);
+    return key;
+  } catch (error) {
+    const { code } = error as NodeJS.ErrnoException;
+    if (code === 'ENOENT' || code === 'ENOTDIR') return null;
+    if (code === 'EACCES') {
+      throw new MasterKeyError(`${file} may only be read by its owner: run this as that user.`);
+    }
+    throw error;
+  }
+}
+
+/**
+ * Refuses a master key that does not open what this database holds: with it the service would
+ * answer every signed request with a 500, and a command would seal keys that nobody can open.
+ */
+export async function checkMasterKeys(db: Handle, masterKeys: Buffer[]): Promise<void> {
+  const newest = await findNewestSealedKey(db);
+  if (newest === null || createSealing(masterKeys, systemRandom).isKnown(newest)) return;
+  throw new MasterKeyError(
+    'The signing keys in this database are sealed under another master key. Set MASTER_KEY to ' +
+      'that one; or, to change to a new one, set MASTER_KEY to the new one and ' +
+      'MASTER_KEY_PREVIOUS to that one, and then run `tranche keys reencrypt`.',
+  );
+}

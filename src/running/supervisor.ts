@@ -1,0 +1,247 @@
+import cluster, { type Worker } from 'node:cluster';
+import { createServer } from 'node:http';
+import { AggregatorRegistry } from 'prom-client';
+import { type Config, type Role, testGatewayAt } from '../config.ts';
+import { openDatabase } from '../database/database.ts';
+import { claimInstallation, refuseOtherEnvironment } from '../database/installation.ts';
+import { migrate } from '../database/migrate.ts';
+import { startEmbeddedPostgres } from '../embedded-postgres/server.ts';
+import type { StripeSettings } from '../gateway/settings.ts';
+import { type ReadyConfig, startProcess } from '../main.ts';
+import { startTestGatewayProcess } from '../sandbox/test-gateway-process.ts';
+import { type Clock, systemClock, timestamp } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
+import { systemRandom } from '../shared/random.ts';
+import { checkMasterKeys, loadMasterKeys } from './master-key.ts';
+
+export type Running = {
+  config: ReadyConfig;
+  metricsUrl: string;
+  stop(): Promise<void>;
+};
+
+/**
+ * The service with everything under it: a database, its migrations, as many processes as asked
+ * for. What was started is stopped in the opposite order, also when a later step fails.
+ */
+export async function startService(
+  config: Config,
+  options: {
+    role: Role;
+    processes: number;
+    log: Logger;
+    /** Called once nobody else can be using the data folder. */
+    whenOwned?: () => Promise<void>;
+  },
+): Promise<Running> {
+  const { role, processes, log, whenOwned } = options;
+  const started: (() => Promise<void>)[] = [];
+  const stop = async () => {
+    for (let end = started.pop(); end; end = started.pop()) {
+      // What does not end in order must not keep the rest, the database above all, from ending.
+      await end().catch((error) => log.error({ err: error }, 'something did not stop in order'));
+    }
+  };
+  const startGateway = async (): Promise<StripeSettings> => {
+    const gateway = await startTestGatewayProcess(
+      { clock: systemClock, random: systemRandom, log },
+      {
+        dataDir: config.dataDir,
+        port: config.gatewayPort,
+        pageOrigin: new URL(config.baseUrl).origin,
+      },
+    );
+    started.push(gateway.stop);
+    return {
+      environment: config.environment,
+      secretKey: gateway.secret_key,
+      publicKey: gateway.publishable_key,
+      ...testGatewayAt(gateway.url),
+    };
+  };
+  try {
+    let { databaseUrl } = config;
+    if (databaseUrl === null) {
+      const server = await startEmbeddedPostgres({
+        dataDir: config.dataDir,
+        log,
+        ...(whenOwned && { whenLocked: whenOwned }),
+      });
+      started.push(() => server.stop());
+      databaseUrl = server.url;
+    } else {
+      await whenOwned?.();
+    }
+    const ready: ReadyConfig = {
+      ...config,
+      databaseUrl,
+      masterKeys: await loadMasterKeys(config),
+      gateway: config.gateway ?? (await startGateway()),
+      rateLimitStore: chooseRateLimitStore(config, processes),
+    };
+    await prepareDatabase(ready, log);
+
+    if (processes === 1) {
+      const process = await startProcess(ready, role, log);
+      started.push(() => process.stop());
+      const metrics = await serveMetrics(config, () => process.deps.metrics.registry.metrics());
+      started.push(metrics.close);
+      return { config: ready, metricsUrl: metrics.url, stop };
+    }
+    const workers = await startProcesses(ready, role, processes, log);
+    started.push(workers.stop);
+    const registry = new AggregatorRegistry();
+    const metrics = await serveMetrics(config, () => registry.clusterMetrics());
+    started.push(metrics.close);
+    return { config: ready, metricsUrl: metrics.url, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/** One process may count in its own memory; several must share (D16). */
+function chooseRateLimitStore(config: Config, processes: number): ReadyConfig['rateLimitStore'] {
+  if (config.rateLimitStore === 'memory' && processes > 1) {
+    throw new Error('RATE_LIMIT_STORE is memory: that works with a single process only.');
+  }
+  if (config.rateLimitStore) return config.rateLimitStore;
+  if (config.redisUrl !== null) return 'redis';
+  return config.databaseUrl === null && processes === 1 ? 'memory' : 'postgres';
+}
+
+async function prepareDatabase(config: ReadyConfig, log: Logger): Promise<void> {
+  // A node that migrates, and one that waits for it, take as long as it takes.
+  const queryTimeoutMilliseconds = 24 * 3_600_000;
+  const database = openDatabase(config.databaseUrl, {
+    log,
+    maxConnections: 2,
+    queryTimeoutMilliseconds,
+  });
+  try {
+    await refuseOtherEnvironment(database.db, config.environment);
+    await migrate(database, { clock: systemClock, log });
+    const now = timestamp(systemClock.now());
+    await claimInstallation(database.db, config.environment, now);
+    await checkMasterKeys(database.db, config.masterKeys);
+  } finally {
+    await database.close();
+  }
+}
+
+const processFile = new URL('./process.ts', import.meta.url).pathname;
+
+/** What a process says to its supervisor once it serves, and instead when it cannot. */
+export const readyMessage = 'ready';
+export type FailedMessage = { failed: { message: string; code?: string; port?: number } };
+/** What a supervisor says to end a process in order. */
+export const stopMessage = 'stop';
+
+async function startProcesses(
+  config: ReadyConfig,
+  role: Role,
+  count: number,
+  log: Logger,
+  clock: Clock = systemClock,
+): Promise<{ stop(): Promise<void> }> {
+  cluster.setupPrimary({ exec: processFile, args: [role] });
+  const [masterKey, previousKey] = config.masterKeys.map((key) => key.toString('base64'));
+  const env = {
+    HOST: config.host,
+    PORT: String(config.port),
+    BASE_URL: config.baseUrl,
+    DATABASE_URL: config.databaseUrl,
+    RATE_LIMIT_STORE: config.rateLimitStore,
+    MASTER_KEY: masterKey,
+    ...(previousKey !== undefined && { MASTER_KEY_PREVIOUS: previousKey }),
+    STRIPE_SECRET_KEY: config.gateway.secretKey,
+    STRIPE_PUBLISHABLE_KEY: config.gateway.publicKey,
+    ...(config.gateway.apiUrl !== undefined && { TEST_GATEWAY_URL: config.gateway.apiUrl }),
+  };
+  let stopping = false;
+  const live = new Set<Worker>();
+
+  const start = (pause: number): Promise<void> => {
+    const worker = cluster.fork(env);
+    live.add(worker);
+    return new Promise((resolve, reject) => {
+      let served = false;
+      worker.on('message', (message: typeof readyMessage | Partial<FailedMessage>) => {
+        if (message === readyMessage) {
+          served = true;
+          resolve();
+        } else if (message.failed) {
+          const { message: text, ...about } = message.failed;
+          reject(Object.assign(new Error(text), about));
+        }
+      });
+      // A message to a process that was just killed: its end is heard of separately.
+      worker.on('error', (error) => log.warn({ err: error }, 'a process cannot be reached'));
+      worker.on('exit', (code, signal) => {
+        live.delete(worker);
+        if (!served) reject(new Error(`A process ended before it served (${signal ?? code}).`));
+        if (stopping || (!served && pause === 0)) return;
+        log.error({ process: worker.process.pid, code, signal }, 'a process died and is replaced');
+        const next = served ? 100 : Math.min(pause * 2, 5_000);
+        void clock.sleep(next).then(() => (stopping ? undefined : start(next).catch(() => {})));
+      });
+    });
+  };
+
+  const stop = async () => {
+    stopping = true;
+    const ended = [...live].map(
+      (worker) =>
+        new Promise<void>((resolve) => {
+          worker.on('exit', () => resolve());
+          if (worker.isConnected()) worker.send(stopMessage);
+        }),
+    );
+    const patience = new AbortController();
+    const cutOff = clock.sleep(4_000, patience.signal).then(() => {
+      if (patience.signal.aborted) return;
+      for (const worker of live) worker.process.kill('SIGKILL');
+    });
+    await Promise.all(ended);
+    patience.abort();
+    await cutOff;
+  };
+
+  try {
+    await Promise.all(Array.from({ length: count }, () => start(0)));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { stop };
+}
+
+/** Metrics have a port of their own, on loopback unless told otherwise: they are nobody's but ours. */
+async function serveMetrics(
+  config: Config,
+  read: () => Promise<string>,
+): Promise<{ url: string; close(): Promise<void> }> {
+  const server = createServer((request, response) => {
+    if (request.url !== '/metrics') {
+      response.writeHead(404).end();
+      return;
+    }
+    read().then(
+      (text) => response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(text),
+      () => response.writeHead(500).end(),
+    );
+  });
+  const { host, port } = config.metrics;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, host, resolve);
+  });
+  const address = server.address();
+  const actualPort = typeof address === 'object' && address ? address.port : port;
+  return {
+    url: `http://${host}:${actualPort}/metrics`,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,98 @@
+import { findNextDue } from '../database/due-work.sql.ts';
+import { transaction } from '../database/transaction.ts';
+import { rememberedMilliseconds } from '../integrations/callers.ts';
+import type { Environment } from '../integrations/integration.ts';
+import { findMerchant, lockMerchant, moveClock } from '../merchants/merchant.sql.ts';
+import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
+import { type Timestamp, timestamp } from '../shared/clock.ts';
+import { isUuid } from '../shared/uuid.ts';
+import { merchantWork, type WorkerDeps } from '../worker.ts';
+
+export type ClockDeps = WorkerDeps & OperatorDeps & { environment: Environment };
+
+/** A worker that died with due work in hand is waited for: longer than any lease. */
+const pauseMilliseconds = 50;
+const mostPauses = 2_400;
+
+/**
+ * Moves a sandbox merchant's clock, through everything that falls due on the way: each thing at
+ * its own due time, in order, and done before the clock goes on (D36).
+ */
+export async function advanceClock(
+  deps: ClockDeps,
+  operator: string,
+  merchant_id: string,
+  wanted: { by: Temporal.Duration } | 'next event',
+  progress: (now: Timestamp) => void = () => {},
+): Promise<{ merchant_id: string; now: Timestamp; next_event_at: Timestamp | null }> {
+  if (deps.environment === 'production') {
+    throw new OperatorError('Clocks are moved in a sandbox only: production has the real time.');
+  }
+  let merchant = await mustFind(deps, merchant_id);
+  const next = await findNextEvent(deps, merchant_id);
+  if (wanted === 'next event' && next === null) {
+    throw new OperatorError('Nothing is waiting for this merchant: there is no next event.');
+  }
+  const target =
+    wanted === 'next event'
+      ? Temporal.Instant.from(next as Timestamp)
+      : merchantNow(deps.clock, merchant).add(wanted.by);
+  await operate(deps, operator, 'clock advance', async () => ({
+    subject_id: merchant_id,
+    details: { to: timestamp(target) },
+    result: null,
+  }));
+
+  for (let pauses = 0; ; ) {
+    const due = await findNextEvent(deps, merchant_id);
+    const isOnTheWay = due !== null && Temporal.Instant.compare(due, target) <= 0;
+    merchant = await setClock(deps, merchant_id, isOnTheWay ? due : timestamp(target));
+    progress(timestamp(merchantNow(deps.clock, merchant)));
+    if (!isOnTheWay) break;
+    const counts = await Promise.all(merchantWork.map((work) => work.runFor(deps, merchant)));
+    const isInOtherHands = counts.every((count) => count === 0);
+    pauses = isInOtherHands ? pauses + 1 : 0;
+    if (pauses > mostPauses) {
+      throw new OperatorError(
+        `What was due at ${due} is in the hands of a worker that does not end. The clock stands there.`,
+      );
+    }
+    if (isInOtherHands) await deps.clock.sleep(pauseMilliseconds);
+  }
+  // Requests that remember the merchant from before are over by then: whoever called this may
+  // rely on the new time at once.
+  await deps.clock.sleep(rememberedMilliseconds);
+  return {
+    merchant_id,
+    now: timestamp(merchantNow(deps.clock, merchant)),
+    next_event_at: await findNextEvent(deps, merchant_id),
+  };
+}
+
+/** When something of a merchant's falls due next. */
+export async function findNextEvent(
+  deps: Pick<ClockDeps, 'database'>,
+  merchant_id: string,
+): Promise<Timestamp | null> {
+  const dues = await Promise.all(
+    merchantWork.map((work) => findNextDue(deps.database.db, work.due, merchant_id)),
+  );
+  return dues.filter((due) => due !== null).sort()[0] ?? null;
+}
+
+async function mustFind(deps: ClockDeps, merchant_id: string): Promise<Merchant> {
+  const merchant = isUuid(merchant_id) ? await findMerchant(deps.database.db, merchant_id) : null;
+  if (!merchant) throw new OperatorError(`There is no merchant ${merchant_id}.`);
+  return merchant;
+}
+
+/** Only ever forward, whoever moves it at the same time. */
+async function setClock(deps: ClockDeps, merchant_id: string, to: Timestamp): Promise<Merchant> {
+  return await transaction(deps, async ({ db }) => {
+    const merchant = await lockMerchant(db, merchant_id);
+    const ahead = Temporal.Instant.from(to).epochMilliseconds - deps.clock.now().epochMilliseconds;
+    await moveClock(db, merchant_id, Math.max(ahead, merchant?.clock_ahead_ms ?? 0));
+    return (await findMerchant(db, merchant_id)) as Merchant;
+  });
+}

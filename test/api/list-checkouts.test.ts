@@ -1,0 +1,249 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { assertRefused, frozenClock, inParallel } from '../support/expectations.ts';
+import {
+  type Account,
+  createAccount,
+  createCheckout,
+  movableClock,
+  type Service,
+  send,
+  startService,
+} from '../support/service.ts';
+
+const clock = frozenClock();
+let service: Service;
+before(async () => {
+  service = await startService({ clock });
+});
+after(() => service.close());
+
+const list = (caller: Account, query = '') =>
+  send(service, caller, 'GET', `/api/checkouts${query && `?${query}`}`);
+const address = (number: number, items: number) =>
+  `http://localhost:3000/api/checkouts?page%5Bnumber%5D=${number}&page%5Bitems%5D=${items}`;
+const ids = (answer: { body: { data: { id: string }[] } }) => answer.body.data.map(({ id }) => id);
+
+async function createMany(caller: Account, count: number): Promise<string[]> {
+  const created: string[] = [];
+  for (let index = 0; index < count; index++) {
+    created.push(await createCheckout(service, caller, { client_reference_id: `order-${index}` }));
+  }
+  return created;
+}
+
+test('an empty list is one empty page', async () => {
+  const answer = await list(await createAccount(service));
+  assert.equal(answer.status, 200);
+  assert.deepEqual(answer.body, {
+    data: [],
+    links: { first: address(1, 10), last: address(1, 10), prev: null, next: null },
+  });
+  assert.deepEqual(Object.keys(answer.body.links), ['first', 'last', 'prev', 'next']);
+});
+
+test('an item is exactly what reading that checkout answers', async () => {
+  const caller = await createAccount(service);
+  const [id] = await createMany(caller, 1);
+  const one = await send(service, caller, 'GET', `/api/checkouts/${id}`);
+  assert.deepEqual((await list(caller)).body, {
+    data: [one.body.data],
+    links: { first: address(1, 10), last: address(1, 10), prev: null, next: null },
+  });
+});
+
+describe('pages', () => {
+  let caller: Account;
+  /** Newest first. The clock stands still: all were created in the same millisecond. */
+  let newest: string[];
+  before(async () => {
+    caller = await createAccount(service);
+    newest = (await createMany(caller, 23)).reverse();
+  });
+
+  test('ten on a page by default, the newest first', async () => {
+    const answer = await list(caller);
+    assert.deepEqual(ids(answer), newest.slice(0, 10));
+    assert.deepEqual(answer.body.links, {
+      first: address(1, 10),
+      last: address(3, 10),
+      prev: null,
+      next: address(2, 10),
+    });
+  });
+
+  for (const [query, from, to, number, items, last] of [
+    ['page[number]=2', 10, 20, 2, 10, 3],
+    ['page[number]=3', 20, 23, 3, 10, 3],
+    ['page%5Bnumber%5D=2&page%5Bitems%5D=5', 5, 10, 2, 5, 5],
+    ['page[items]=1&page[number]=23', 22, 23, 23, 1, 23],
+    ['page[items]=23', 0, 23, 1, 23, 1],
+    ['page[items]=22&page[number]=2', 22, 23, 2, 22, 2],
+    ['page[items]=100', 0, 23, 1, 100, 1],
+    ['page[items]=101', 0, 23, 1, 100, 1],
+    ['page[items]=99999999999999999999', 0, 23, 1, 100, 1],
+    ['page[number]=02', 10, 20, 2, 10, 3],
+    ['page[number]=2&sort=amount&page[x]=y', 10, 20, 2, 10, 3],
+  ] as const) {
+    test(`${query}: rows ${from} to ${to}, links of ${items} items`, async () => {
+      const answer = await list(caller, query);
+      assert.equal(answer.status, 200);
+      assert.deepEqual(ids(answer), newest.slice(from, to));
+      assert.deepEqual(answer.body.links, {
+        first: address(1, items),
+        last: address(last, items),
+        prev: number > 1 ? address(number - 1, items) : null,
+        next: number < last ? address(number + 1, items) : null,
+      });
+    });
+  }
+
+  for (const number of [
+    '4',
+    '5',
+    '1000',
+    '999999999999999',
+    '99999999999999999999',
+    '9'.repeat(400),
+  ]) {
+    test(`page ${number.slice(0, 30)} is past the end: empty, and prev is the last page`, async () => {
+      const answer = await list(caller, `page[number]=${number}`);
+      assert.equal(answer.status, 200);
+      assert.deepEqual(answer.body, {
+        data: [],
+        links: { first: address(1, 10), last: address(3, 10), prev: address(3, 10), next: null },
+      });
+    });
+  }
+
+  for (const name of ['page[number]', 'page[items]']) {
+    for (const value of [
+      '0',
+      '00',
+      '-1',
+      'abc',
+      '',
+      '1.5',
+      '1e2',
+      '0x10',
+      '%20',
+      '1%20',
+      '%2B1',
+      '١',
+      '1,2',
+      '%00',
+      'null',
+    ]) {
+      test(`${name}=${value} is a 400`, async () => {
+        assertRefused(
+          await list(caller, `${name}=${value}`),
+          400,
+          `The query parameter ${name} must be an integer of at least 1.`,
+        );
+      });
+    }
+    test(`${name} twice is a 400`, async () => {
+      assertRefused(
+        await list(caller, `${name}=1&${name}=1`),
+        400,
+        `The query parameter ${name} must be an integer of at least 1.`,
+      );
+    });
+  }
+
+  test('the same page twice has the same rows in the same order', async () => {
+    for (const query of ['', 'page[number]=2&page[items]=7']) {
+      assert.deepEqual((await list(caller, query)).body, (await list(caller, query)).body);
+    }
+  });
+
+  for (const items of [1, 4, 10, 23, 100]) {
+    test(`following next from the first page visits every row once, by ${items}`, async () => {
+      const seen: string[] = [];
+      let next: string | null = address(1, items);
+      while (next !== null) {
+        const { pathname, search } = new URL(next);
+        const answer = await send(service, caller, 'GET', pathname + search);
+        seen.push(...ids(answer));
+        next = answer.body.links.next;
+      }
+      assert.deepEqual(seen, newest);
+    });
+  }
+
+  test("a merchant's list holds nothing of another merchant's, and counts none of it", async () => {
+    const other = await createAccount(service);
+    const [own] = await createMany(other, 1);
+    const answer = await list(other);
+    assert.deepEqual(ids(answer), [own]);
+    assert.equal(answer.body.links.next, null);
+    // What an intermediary would name is no parameter of a plain merchant's.
+    const filtered = await list(other, `filter[merchant_id]=${caller.merchant.id}`);
+    assert.deepEqual(ids(filtered), [own]);
+  });
+});
+
+test('a walk while rows are created misses none that existed when it began', async () => {
+  // Pages count from the newest row, so a new one pushes others onto the next page: a row may be
+  // met twice, and the new ones may not be met, but none is passed over.
+  const caller = await createAccount(service);
+  const existing = await createMany(caller, 30);
+  const seen: string[] = [];
+  let next: string | null = address(1, 7);
+  while (next !== null) {
+    const { pathname, search } = new URL(next);
+    const answer = await send(service, caller, 'GET', pathname + search);
+    seen.push(...ids(answer));
+    next = answer.body.links.next;
+    if (seen.length < 80) await createMany(caller, 3);
+  }
+  assert.deepEqual(
+    existing.filter((id) => !seen.includes(id)),
+    [],
+  );
+});
+
+test('created_at never ascends down the list, with creators whose clocks disagree', async () => {
+  const early = await startService({
+    clock: movableClock('2026-11-15T07:59:58Z'),
+    databaseUrl: service.databaseUrl,
+  });
+  const late = await startService({
+    clock: movableClock('2026-11-15T08:00:02.5Z'),
+    databaseUrl: service.databaseUrl,
+  });
+  try {
+    const caller = await createAccount(service);
+    const acknowledged: string[] = [];
+    await inParallel(12, async (worker) => {
+      for (let index = 0; index < 8; index++) {
+        const one = [service, early, late][(worker + index) % 3] as Service;
+        acknowledged.push(await createCheckout(one, caller));
+      }
+    });
+    const { data } = (await list(caller, 'page[items]=100')).body as {
+      data: { id: string; attributes: { created_at: string } }[];
+    };
+    assert.deepEqual(new Set(data.map(({ id }) => id)), new Set(acknowledged));
+    const times = data.map(({ attributes }) => attributes.created_at);
+    assert.deepEqual(times, times.toSorted().reverse());
+  } finally {
+    await Promise.all([early.close(), late.close()]);
+  }
+});
+
+test('links begin with the configured base address', async () => {
+  const other = await startService({ env: { BASE_URL: 'https://pay.example/tranche' } });
+  try {
+    const caller = await createAccount(other);
+    for (const resource of ['checkouts', 'refunds']) {
+      const { body } = await send(other, caller, 'GET', `/api/${resource}?page[items]=3`);
+      assert.equal(
+        body.links.first,
+        `https://pay.example/tranche/api/${resource}?page%5Bnumber%5D=1&page%5Bitems%5D=3`,
+      );
+    }
+  } finally {
+    await other.close();
+  }
+});

@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { createServer } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { redisRateLimitStore } from '../../src/http/rate-limits.redis.ts';
+import { createRateLimits } from '../../src/http/rate-limits.ts';
+import { createAccount, log, send, startService } from '../support/service.ts';
+
+const isInstalled = spawnSync('redis-server', ['--version']).status === 0;
+
+async function freePort(): Promise<number> {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const address = server.address();
+  server.close();
+  return typeof address === 'object' && address ? address.port : 0;
+}
+
+describe('counts in Redis', { skip: !isInstalled && 'redis-server is not installed' }, () => {
+  let redis: ChildProcess;
+  let url: string;
+
+  before(async () => {
+    const port = await freePort();
+    url = `redis://127.0.0.1:${port}`;
+    redis = spawn('redis-server', ['--port', String(port), '--save', '', '--bind', '127.0.0.1']);
+    for await (const line of redis.stdout ?? []) {
+      if (String(line).includes('Ready to accept connections')) break;
+    }
+  });
+  after(async () => {
+    redis.kill();
+    await once(redis, 'exit');
+  });
+
+  test('a window holds exactly as many as its limit, over two processes and under concurrency', async () => {
+    const stores = await Promise.all([
+      redisRateLimitStore(url, log),
+      redisRateLimitStore(url, log),
+    ]);
+    const hits = await Promise.all(
+      Array.from({ length: 200 }, (_, index) => stores[index % 2]?.hit('window', 60)),
+    );
+    const counts = hits.map((hit) => hit?.count ?? 0).sort((a, b) => a - b);
+    assert.deepEqual(
+      counts,
+      Array.from({ length: 200 }, (_, index) => index + 1),
+    );
+    for (const hit of hits) assert.ok(hit && hit.resetsInMilliseconds <= 60_000);
+    for (const store of stores) await store.close?.();
+  });
+
+  test('a window ends by itself and begins anew with the next hit', async () => {
+    const store = await redisRateLimitStore(url, log);
+    assert.equal((await store.hit('short', 0.05)).count, 1);
+    let again = await store.hit('short', 0.05);
+    while (again.count > 1) again = await store.hit('short', 0.05);
+    assert.equal(again.count, 1);
+    await store.close?.();
+  });
+
+  test('the API answers 429 by it', async () => {
+    const service = await startService({ env: { REDIS_URL: url }, rateLimitStore: 'redis' });
+    try {
+      const account = await createAccount(service, { limits: 'spec' });
+      const statuses = [];
+      for (let round = 0; round < 6; round += 1) {
+        statuses.push((await send(service, account, 'GET', '/api/config')).status);
+      }
+      assert.deepEqual(statuses, [200, 200, 200, 200, 200, 429]);
+    } finally {
+      await service.close();
+    }
+  });
+
+  test('a Redis that is away refuses requests rather than letting them pass uncounted', async () => {
+    const store = await redisRateLimitStore(`redis://127.0.0.1:${await freePort()}`, log);
+    const limits = createRateLimits(store);
+    await assert.rejects(limits.failedAuthentication('192.0.2.1'));
+    await store.close?.();
+  });
+});

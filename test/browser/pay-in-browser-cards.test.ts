@@ -1,0 +1,257 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { testCards } from '../../test-gateway/cards.ts';
+import { noBrowser } from '../support/browser.ts';
+import {
+  answerBank,
+  cancelButton,
+  cardField,
+  heading,
+  landed,
+  pay,
+  payButton,
+  type Shop,
+  startShop,
+  term,
+  typeCard,
+  type Visit,
+  type VisitOptions,
+  visitTest,
+} from '../support/shop.ts';
+
+const typed = new Set<string>();
+
+function cardNumber(name: string): string {
+  typed.add(name);
+  return testCards.find((card) => card.name === name)?.number as string;
+}
+
+const visa = cardNumber('visa');
+
+describe('every test card, typed into the card frame', { skip: noBrowser }, () => {
+  let shop: Shop;
+  before(async () => {
+    shop = await startShop();
+  });
+  after(async () => {
+    await shop?.close();
+  });
+
+  const scenario = (
+    title: string,
+    options: VisitOptions,
+    run: (visit: Visit) => Promise<void>,
+  ): void => visitTest(title, () => shop, options, run);
+
+  describe('is approved and brings the browser to success_url', { concurrency: 4 }, () => {
+    for (const name of [
+      'visa',
+      'mastercard',
+      'amex',
+      'refund_pending',
+      'refund_fails',
+      'later_insufficient_funds',
+      'later_lost',
+    ]) {
+      scenario(name, { ends: 'successful' }, async (visit) => {
+        const { page, shopper, success_url } = visit;
+        await term(page, 3).check();
+        await typeCard(page, cardNumber(name), true);
+        await payButton(page).click();
+        await heading(page, 'Payment approved').waitFor();
+        await landed(visit, page, success_url);
+        const [card] = await shopper.rows('stored_cards');
+        assert.equal(card.last4, cardNumber(name).slice(-4));
+      });
+    }
+  });
+
+  const unnamed = 'Your bank declined this card.';
+  const declines: [name: string, happened: string, next: string][] = [
+    ['declined', unnamed, 'Try again or use another card.'],
+    ['lost', unnamed, 'Use another card.'],
+    [
+      'insufficient_funds',
+      'Your bank declined this card: not enough funds.',
+      'Try again or use another card.',
+    ],
+    ['stolen', unnamed, 'Use another card.'],
+    [
+      'velocity',
+      'Your bank declined this card: it has reached its limit for now.',
+      'Try again later or use another card.',
+    ],
+    ['charges_fail', unnamed, 'Try again or use another card.'],
+    ['expired', 'Your bank declined this card: it has expired.', 'Use another card.'],
+    [
+      'cvc',
+      'Your bank declined this card: the security code is not right.',
+      'Check the code or use another card.',
+    ],
+    ['challenge_lookup_error', unnamed, 'Try again or use another card.'],
+    [
+      'processing_error',
+      'Your bank could not handle the payment just now.',
+      'Try again in a moment or use another card.',
+    ],
+  ];
+  // One after the other, as somebody goes through a wallet. No two neighbours say the same.
+  scenario(
+    'is declined in plain words; then another card pays, and nothing but the card is typed again',
+    { ends: 'successful' },
+    async (visit) => {
+      const { page, shopper, success_url } = visit;
+      await term(page, 3).check();
+      for (const [name, happened, next] of declines) {
+        await typeCard(page, cardNumber(name));
+        await page.getByRole('button', { name: 'Pay R 500,00 now' }).click();
+        const words = `${happened} Nothing was charged. ${next}`;
+        await page.getByRole('alert').filter({ hasText: words }).waitFor();
+        assert.equal(await shopper.callback(), null);
+        assert.equal(await term(page, 3).isChecked(), true);
+      }
+      await typeCard(page, visa);
+      await page.getByRole('button', { name: 'Pay R 500,00 now' }).click();
+      await landed(visit, page, success_url);
+      const attempts = await shopper.attempts();
+      assert.deepEqual(
+        attempts.map(({ status, number_of_payments }) => `${status} ${number_of_payments}`),
+        [...declines.map(() => 'declined 3'), 'authorised 3'],
+      );
+    },
+  );
+
+  describe('is asked about by its bank', { concurrency: 4 }, () => {
+    for (const name of ['challenge_once', 'challenge_always', 'challenge']) {
+      scenario(`approved: ${name} lands at success_url`, { ends: 'successful' }, async (visit) => {
+        const { page, success_url } = visit;
+        await pay(page, cardNumber(name), 3);
+        await answerBank(page, 'Approve');
+        await heading(page, 'Payment approved').waitFor();
+        await landed(visit, page, success_url);
+      });
+    }
+
+    scenario(
+      'declined, by the shopper or the bank: the term stays, and another card pays',
+      { ends: 'successful' },
+      async (visit) => {
+        const { page, success_url } = visit;
+        await term(page, 6).check();
+        for (const [name, answer, happened] of [
+          ['challenge_once', 'Decline', 'Your bank could not confirm that it was you.'],
+          ['challenge_declined', 'Approve', 'Your bank declined this card.'],
+          [
+            'challenge_insufficient_funds',
+            'Approve',
+            'Your bank declined this card: not enough funds.',
+          ],
+        ] as const) {
+          await typeCard(page, cardNumber(name));
+          await payButton(page).click();
+          await answerBank(page, answer);
+          const words = await page.getByRole('alert').textContent();
+          assert.equal(words, `${happened} Nothing was charged. Try again or use another card.`);
+          assert.equal(await term(page, 6).isChecked(), true);
+        }
+        await typeCard(page, visa);
+        await page.getByRole('button', { name: 'Pay R 250,00 now' }).click();
+        await landed(visit, page, success_url);
+      },
+    );
+
+    scenario('closed: may be continued, to the same end', { ends: 'successful' }, async (visit) => {
+      const { page, shopper, success_url } = visit;
+      await pay(page, cardNumber('challenge'), 3);
+      await answerBank(page, 'Close');
+      await heading(page, 'Your bank wants to hear from you').waitFor();
+      await page.getByText('Nothing is charged until you do.').waitFor();
+      assert.equal(await payButton(page).count(), 0);
+      await page.getByRole('button', { name: 'Continue at your bank' }).click();
+      await answerBank(page, 'Approve');
+      await landed(visit, page, success_url);
+      assert.equal((await shopper.attempts()).length, 1);
+    });
+
+    scenario(
+      'closed: another card pays, and what the first one began is let go',
+      { ends: 'successful' },
+      async (visit) => {
+        const { page, shopper, success_url } = visit;
+        await pay(page, cardNumber('challenge'), 3);
+        await answerBank(page, 'Close');
+        await page.getByRole('button', { name: 'Use another card' }).click();
+        assert.equal(await term(page, 3).isChecked(), true);
+        await typeCard(page, visa);
+        await payButton(page).click();
+        await landed(visit, page, success_url);
+        const [first, second, ...others] = await shopper.attempts();
+        assert.ok(first?.status === 'voiding' || first?.status === 'voided');
+        assert.deepEqual([second?.status, others.length], ['authorised', 0]);
+      },
+    );
+
+    scenario('closed: may be cancelled', { ends: 'cancelled' }, async (visit) => {
+      const { page, cancel_url } = visit;
+      await pay(page, cardNumber('challenge'), 3);
+      await answerBank(page, 'Close');
+      await heading(page, 'Your bank wants to hear from you').waitFor();
+      await cancelButton(page).click();
+      await landed(visit, page, cancel_url);
+    });
+  });
+
+  describe('is not taken when it is none', { concurrency: 4 }, () => {
+    for (const [number, words] of [
+      ['4242424242424241', 'This card number is not right.'],
+      ['424242424242', 'The card number is not complete.'],
+      ['', 'Enter the card number.'],
+    ] as const) {
+      scenario(`"${number}": ${words}`, { ends: 'received' }, async ({ page, shopper }) => {
+        await pay(page, number);
+        await cardField(page, 'Card number').and(page.locator(':focus')).waitFor();
+        const frame = page.frameLocator('iframe[title="Card details"]');
+        await frame.getByText(words).waitFor();
+        await payButton(page).waitFor();
+        assert.deepEqual(await shopper.attempts(), []);
+      });
+    }
+
+    scenario(
+      'a real number in the sandbox: nothing is charged, and it is said why',
+      { ends: 'received', tolerates: /402/ },
+      async ({ page, shopper }) => {
+        await pay(page, '4111111111111111');
+        const words = await page.getByRole('alert').textContent();
+        assert.equal(words, 'Only test cards work here. Nothing was charged.');
+        assert.deepEqual(await shopper.attempts(), []);
+      },
+    );
+  });
+
+  test('no card is missing above', () => {
+    assert.deepEqual([...typed].sort(), testCards.map(({ name }) => name).sort());
+  });
+
+  test('no card number came to our server, into its database or its log', async () => {
+    const { rows } = await shop.paying.service.deps.database.pool.query<{ name: string }>(
+      "select quote_ident(tablename) as name from pg_tables where schemaname = 'public'",
+    );
+    let stored = '';
+    for (const { name } of rows) {
+      const found = await shop.paying.service.deps.database.pool.query<{ row: string }>(
+        `select t::text as row from ${name} t`,
+      );
+      stored += found.rows.map(({ row }) => row).join('\n');
+    }
+    const received = shop.received();
+    assert.match(received, /POST \/pay\/[^ ]+\/pay .*"card_token":"ctoken_/s);
+    assert.match(stored, /ctoken|pi_/);
+    for (const { number } of testCards) {
+      const digits = new RegExp([...number].join('[ +-]?(%20)?'));
+      for (const [where, text] of Object.entries({ received, stored, logged: shop.logged() })) {
+        assert.doesNotMatch(text, digits, `${number} was ${where}`);
+      }
+    }
+  });
+});

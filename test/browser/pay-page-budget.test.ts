@@ -1,0 +1,66 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { gzipSync } from 'node:zlib';
+import { loadPayHtml } from '../../src/payments/pay-html.ts';
+import { galleryStates } from '../../web/pay/gallery.ts';
+
+const budgetBytes = 40 * 1024;
+const entry = {
+  scriptUrl: 'https://gateway.example/v1/card.js',
+  publicKey: 'pk_test',
+  scriptOrigins: ['https://gateway.example'],
+  frameOrigins: ['https://frames.gateway.example'],
+  connectOrigins: ['https://api.gateway.example'],
+};
+const states = galleryStates(entry, 'https://shop.example/');
+const { render, assets } = await loadPayHtml();
+
+for (const [name, { page }] of Object.entries(states)) {
+  test(`all that the first view of "${name}" takes from us is at most 40 kB compressed`, (t) => {
+    const { html } = render(page, { token: 'token', nonce: 'nonce' });
+    const used = assets.filter((asset) => html.includes(`/pay/assets/${asset.name}`));
+    const document = gzipSync(html).length;
+    const bytes = used.reduce((sum, asset) => sum + asset.gzip.length, document);
+    t.diagnostic(`${bytes} bytes, ${document} of them the document with its styles`);
+    assert.ok(bytes <= budgetBytes, `${bytes} bytes`);
+  });
+}
+
+test('the page names no origin but the gateway', () => {
+  const { html, csp } = render(states.open?.page ?? null, { token: 'token', nonce: 'nonce' });
+  const hosts = [...`${html} ${csp}`.matchAll(/\bhttps?:\/\/([^/\s"'\\;]+)/g)].map(
+    ([, host]) => host,
+  );
+  // The name of SVG's namespace is in the icon; nobody fetches it.
+  const others = new Set(hosts.filter((host) => host !== 'www.w3.org'));
+  assert.deepEqual([...others].sort(), [
+    'api.gateway.example',
+    'frames.gateway.example',
+    'gateway.example',
+  ]);
+});
+
+test('scripts run only with the nonce of this answer or from the gateway, and ours only unchanged', () => {
+  const { html, csp } = render(states.open?.page ?? null, { token: 'token', nonce: 'n0nce' });
+  assert.match(csp, /script-src 'nonce-n0nce' https:\/\/gateway\.example;/);
+  assert.match(csp, /default-src 'none'/);
+  assert.match(csp, /frame-ancestors 'none'/);
+  assert.match(csp, /base-uri 'none'/);
+  assert.doesNotMatch(csp, /unsafe/);
+  const scripts = html.match(/<script(?! type="application\/json")[^>]*>/g) ?? [];
+  assert.equal(scripts.length, 1);
+  assert.match(scripts[0] ?? '', /integrity="sha384-[A-Za-z0-9+/=]{64}" nonce="n0nce"/);
+});
+
+test("a merchant's text cannot become markup, neither in the page nor in its data", () => {
+  const page = states.open?.page;
+  assert.ok(page);
+  const name = '</script><script>alert(1)</script><!--" onload="x';
+  const { html } = render(
+    { ...page, merchant_name: name, line_items: [{ name, amount: 1, quantity: 1 }] },
+    { token: 'token', nonce: 'nonce' },
+  );
+  assert.equal(html.includes('<script>'), false);
+  assert.equal(html.match(/<\/script>/g)?.length, 2);
+  assert.equal(html.includes('<!--"'), false);
+});

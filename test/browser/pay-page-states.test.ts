@@ -1,0 +1,256 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, type TestContext, test } from 'node:test';
+import type { Browser, Page } from 'playwright-core';
+import { startCardEntry, startGallery } from '../../web/pay/gallery.ts';
+import { axeFindings } from '../support/axe.ts';
+import { launchBrowser, noBrowser } from '../support/browser.ts';
+
+describe('the hosted page in a browser', { skip: noBrowser }, () => {
+  let browser: Browser;
+  let cards: Awaited<ReturnType<typeof startCardEntry>>;
+  let gallery: Awaited<ReturnType<typeof startGallery>>;
+
+  before(async () => {
+    cards = await startCardEntry();
+    gallery = await startGallery(cards.cardEntry);
+    cards.pageOrigins.push(gallery.url);
+    browser = await launchBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    await gallery?.stop();
+    await cards?.stop();
+  });
+
+  const looks = [
+    { width: 390, colorScheme: 'light' },
+    { width: 1280, colorScheme: 'dark' },
+  ] as const;
+
+  test('every state passes axe, on a phone by day and on a desktop by night, and fits into 320 px', async (t) => {
+    const scene = await openContext(t);
+    const page = await scene.context.newPage();
+    for (const name of Object.keys(gallery.states)) {
+      await reach(page, name);
+      for (const { width, colorScheme } of looks) {
+        await page.setViewportSize({ width, height: 844 });
+        await page.emulateMedia({ colorScheme });
+        assert.deepEqual(await axeFindings(page), [], `${name} at ${width} px, ${colorScheme}`);
+      }
+      await page.setViewportSize({ width: 320, height: 640 });
+      const excess = await page.evaluate(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      );
+      assert.equal(excess, 0, `${name} is wider than 320 px`);
+    }
+    assert.deepEqual(scene.complaints, []);
+  });
+
+  test('nothing moves while the page loads, and nothing is fetched but from us and the gateway', async (t) => {
+    const scene = await openContext(t, { viewport: { width: 390, height: 2000 } });
+    const page = await scene.context.newPage();
+    const origins = new Set<string>();
+    page.on('request', (request) => origins.add(new URL(request.url()).origin));
+    await page.goto(`${gallery.url}/pay/open`);
+    await ready(page);
+    const shift = await page.evaluate(`new Promise((resolve) => {
+      new PerformanceObserver((list) => resolve(list.getEntries().reduce((sum, entry) => sum + entry.value, 0)))
+        .observe({ type: 'layout-shift', buffered: true });
+      setTimeout(() => resolve(0), 300);
+    })`);
+    assert.equal(shift, 0);
+    origins.delete('null');
+    assert.deepEqual(
+      [...origins].sort(),
+      [gallery.url, new URL(cards.cardEntry.scriptUrl).origin].sort(),
+    );
+  });
+
+  test('what is sent is the chosen term, the consent as shown, and a token instead of the card', async (t) => {
+    const scene = await openContext(t);
+    const page = await scene.context.newPage();
+    await page.goto(`${gallery.url}/pay/declined`);
+    await ready(page);
+    await page.getByRole('radio', { name: /^6 payments/ }).check();
+    await typeCard(page);
+    await page.getByText('The payments add up to R 1 500,00.').waitFor();
+    await page.getByRole('button', { name: 'Pay R 250,00 now' }).click();
+    await page.getByText('Your bank declined this card: not enough funds.').waitFor();
+    const body = lastAsked('/pay/declined/pay') as {
+      number_of_payments: number;
+      card_token: string;
+      consent: unknown;
+    };
+    assert.equal(body.number_of_payments, 6);
+    assert.match(body.card_token, /^ctoken_/);
+    const plan = gallery.states.declined?.page?.plans.find((each) => each.number_of_payments === 6);
+    assert.deepEqual(body.consent, { version: 'gallery', payments: plan?.payments });
+    assert.equal(JSON.stringify(gallery.asked).includes('4242'), false);
+
+    // Nothing has to be chosen or typed again, and whoever cannot see it hears what happened.
+    assert.equal(await page.getByRole('radio', { name: /^6 payments/ }).isChecked(), true);
+    assert.equal(
+      await cardFrame(page).getByLabel('Card number').inputValue(),
+      '4242 4242 4242 4242',
+    );
+    assert.equal(await page.evaluate('document.activeElement.getAttribute("role")'), 'alert');
+    await page.getByText('Nothing was charged. Try again or use another card.').waitFor();
+  });
+
+  test('a double click, and Enter on top of it, asks once', async (t) => {
+    const scene = await openContext(t);
+    const page = await scene.context.newPage();
+    const asked = watch(page, '/pay');
+    await page.goto(`${gallery.url}/pay/paying-here`);
+    await ready(page);
+    await typeCard(page);
+    await page.getByRole('button', { name: /^Pay/ }).dblclick();
+    const busy = page.getByRole('button', { name: 'Asking your bank…' });
+    await busy.waitFor();
+    await page.keyboard.press('Enter');
+    await busy.click({ force: true });
+    assert.equal(asked.length, 1);
+  });
+
+  test('after a lost connection paying is not offered until the server says that it is open', async (t) => {
+    const scene = await openContext(t);
+    const page = await scene.context.newPage();
+    await reach(page, 'lost');
+    await page.getByText('The connection was lost.').waitFor();
+    const asked = watch(page, '/pay');
+    await page.waitForRequest(/lost\/state/);
+    await page.waitForRequest(/lost\/state/);
+    assert.equal(await page.getByRole('button', { name: /^Pay/ }).count(), 0);
+    assert.equal(asked.length, 0);
+
+    const other = await scene.context.newPage();
+    await reach(other, 'lost-then-open');
+    await other.getByText('Your payment did not go through.').waitFor();
+    await ready(other);
+    const number = cardFrame(other).getByLabel('Card number');
+    assert.equal(await number.inputValue(), '4242 4242 4242 4242');
+  });
+
+  for (const { state, query } of [
+    { state: 'approved', query: 'paid' },
+    { state: 'cancelled', query: 'cancelled' },
+    { state: 'sent-to-bank', query: 'bank' },
+  ]) {
+    test(`the browser goes where the server says: ${state}`, async (t) => {
+      const scene = await openContext(t);
+      const page = await scene.context.newPage();
+      await reach(page, state, { toTheEnd: true });
+      await page.waitForURL(`${gallery.url}/shop?${query}`);
+    });
+  }
+
+  test('whoever opens a paid order stays, and finds the way back', async (t) => {
+    const scene = await openContext(t);
+    const page = await scene.context.newPage();
+    await reach(page, 'already-paid');
+    await page.getByRole('heading', { name: 'This order is already paid' }).waitFor();
+    const link = page.getByRole('link', { name: 'Return to Karoo Coffee Roasters' });
+    assert.equal(await link.getAttribute('href'), `${gallery.url}/shop?paid`);
+  });
+
+  test('a card form that does not load says so, and is loaded again on request', async (t) => {
+    const scene = await openContext(t);
+    const page = await scene.context.newPage();
+    const script = cards.cardEntry.scriptUrl;
+    await page.route(script, (route) => route.abort());
+    await page.goto(`${gallery.url}/pay/open`);
+    await page.getByText('The card form did not load.').waitFor();
+    assert.equal(
+      await page.getByRole('button', { name: /^Pay/ }).getAttribute('aria-disabled'),
+      'true',
+    );
+    await page.unroute(script);
+    await page.getByRole('button', { name: 'Load it again' }).click();
+    await ready(page);
+  });
+
+  test('a wrong card is pointed out in its field, and nobody is asked to pay', async (t) => {
+    const scene = await openContext(t);
+    const page = await scene.context.newPage();
+    await reach(page, 'open');
+    const asked = watch(page, '/pay');
+    await page.getByRole('button', { name: /^Pay/ }).click();
+    await cardFrame(page).getByText('Enter the card number.').waitFor();
+    await ready(page);
+    assert.equal(asked.length, 0);
+  });
+
+  async function openContext(t: TestContext, options: object = {}) {
+    const context = await browser.newContext({
+      viewport: { width: 390, height: 844 },
+      reducedMotion: 'reduce',
+      ...options,
+    });
+    t.after(() => context.close());
+    context.setDefaultTimeout(15_000);
+    const complaints: string[] = [];
+    context.on('weberror', (error) => complaints.push(error.error().message));
+    context.on('console', (message) => {
+      if (/Content Security Policy|integrity/i.test(message.text()))
+        complaints.push(message.text());
+    });
+    return { context, complaints };
+  }
+
+  /** Opens a state of the gallery and does what it takes to see it. */
+  async function reach(page: Page, name: string, { toTheEnd = false } = {}): Promise<void> {
+    const state = gallery.states[name];
+    assert.ok(state);
+    // The ends take a browser along, but here they are to be looked at: it stays where it is.
+    await page.unrouteAll();
+    if (!toTheEnd) {
+      await page.route(`${gallery.url}/shop?**`, (route) => route.fulfill({ status: 204 }));
+    }
+    await page.goto(`${gallery.url}/pay/${name}`);
+    if (state.page?.status === 'open' && name !== 'card-form-missing') await ready(page);
+    switch (state.act) {
+      case 'pay':
+        await typeCard(page);
+        await page.getByRole('button', { name: /^Pay/ }).click();
+        break;
+      case 'cancel':
+        await page.getByRole('button', { name: /^Cancel/ }).click();
+        break;
+      case 'open-test-cards':
+        await page.getByText('Test cards').click();
+        break;
+      case 'show-order': {
+        const toggle = page.getByRole('button', { name: 'Show the order' });
+        if (await toggle.isVisible()) await toggle.click();
+      }
+    }
+    if (state.sees && !toTheEnd) await page.getByText(state.sees).first().waitFor();
+  }
+
+  function lastAsked(path: string): unknown {
+    return gallery.asked.findLast((each) => each.path === path)?.body;
+  }
+});
+
+/** What the page posts from now on. A browser may repeat one by itself; that is not the page. */
+function watch(page: Page, ending: string): string[] {
+  const asked: string[] = [];
+  page.on('request', (request) => {
+    if (request.method() === 'POST' && request.url().endsWith(ending)) asked.push(request.url());
+  });
+  return asked;
+}
+
+async function ready(page: Page): Promise<void> {
+  await page.locator('button[type=submit][aria-disabled=false]').waitFor();
+}
+
+function cardFrame(page: Page) {
+  return page.frameLocator('iframe[title="Card details"]');
+}
+
+async function typeCard(page: Page): Promise<void> {
+  await cardFrame(page).getByLabel('Card number').fill('4242424242424242');
+  await cardFrame(page).getByLabel('Expiry').fill('12/40');
+  await cardFrame(page).getByLabel('Security code').fill('123');
+}

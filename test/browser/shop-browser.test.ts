@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { startDemoShop } from '../../src/sandbox/demo-shop.ts';
+import { systemClock } from '../../src/shared/clock.ts';
+import { axeFindings } from '../support/axe.ts';
+import { launchBrowser, noBrowser } from '../support/browser.ts';
+import { commandLine } from '../support/cli.ts';
+import { challengeCard, visa } from '../support/payments.ts';
+import { kill, type Sandbox, startSandbox, temporaryFolder } from '../support/sandbox-process.ts';
+import { log } from '../support/service.ts';
+import { answerBank, cancelButton, heading, pay, payButton } from '../support/shop.ts';
+
+// What `npm start` gives: a sandbox with its shop, and somebody who buys in it.
+
+describe('a shopper in the demo shop', { skip: noBrowser }, () => {
+  let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+  let sandbox: Sandbox;
+  let browser: Browser;
+  let shopUrl: string;
+
+  before(async () => {
+    folder = await temporaryFolder();
+    sandbox = await startSandbox(path.join(folder.path, 'data'));
+    shopUrl = sandbox.file.shop_url ?? '';
+    browser = await launchBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+    if (sandbox) await kill(sandbox);
+    await folder?.remove();
+  });
+
+  /** A new visitor; at the end nothing was complained about and nothing loaded from elsewhere. */
+  async function visit(
+    scenario: (page: Page, context: BrowserContext) => Promise<void>,
+    tolerates?: RegExp,
+  ): Promise<void> {
+    const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
+    context.setDefaultTimeout(30_000);
+    const complaints: string[] = [];
+    const origins = new Set<string>();
+    context.on('weberror', (error) => complaints.push(error.error().message));
+    context.on('console', (message) => {
+      const isKnown = tolerates?.test(message.text());
+      if (message.type() === 'error' && !isKnown) complaints.push(message.text());
+    });
+    context.on('request', (request) => origins.add(new URL(request.url()).hostname));
+    try {
+      await scenario(await context.newPage(), context);
+    } finally {
+      await context.close();
+    }
+    assert.deepEqual(complaints, []);
+    assert.deepEqual([...origins], ['localhost']);
+  }
+
+  /** Nothing that a tool for accessibility can find, and no page that is wider than the window. */
+  async function inspect(page: Page): Promise<void> {
+    const before = page.viewportSize();
+    const looks = [
+      [320, 'light'],
+      [1280, 'dark'],
+    ] as const;
+    for (const [width, colorScheme] of looks) {
+      await page.setViewportSize({ width, height: 844 });
+      await page.emulateMedia({ colorScheme, reducedMotion: 'reduce' });
+      const where = `${page.url()} at ${width} px, ${colorScheme}`;
+      assert.deepEqual(await axeFindings(page), [], where);
+      const excess = await page.evaluate(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      );
+      assert.equal(excess, 0, where);
+    }
+    if (before) await page.setViewportSize(before);
+  }
+
+  /** From the shelves to the payment page, and the address of the order. */
+  async function checkOut(page: Page, from = shopUrl): Promise<string> {
+    await page.goto(`${from}/products/blanket`);
+    await page.getByRole('button', { name: 'Add to cart' }).click();
+    await page.getByLabel('First name').fill('Thandi');
+    await page.getByLabel('E-mail address').fill('thandi@example.com');
+    await page.getByRole('button', { name: 'Check out' }).click();
+    await payButton(page).waitFor();
+    const { pathname } = await latestOrder(page, from);
+    return `${from}${pathname}`;
+  }
+
+  async function latestOrder(page: Page, from: string): Promise<URL> {
+    const tab = await page.context().newPage();
+    await tab.goto(`${from}/orders`);
+    const href = await tab.locator('.orders a').first().getAttribute('href');
+    await tab.close();
+    return new URL(href ?? '', from);
+  }
+
+  const seen = (page: Page, text: string) => page.getByText(text, { exact: true }).waitFor();
+
+  test('buys in three payments past the bank, sees the order turn paid, and is refunded', async () => {
+    await visit(async (page, context) => {
+      await page.goto(shopUrl);
+      await inspect(page);
+      await page.getByRole('link', { name: 'Mohair blanket' }).click();
+      await heading(page, 'Mohair blanket').waitFor();
+      await seen(page, '12 payments');
+      await inspect(page);
+      await page.getByRole('button', { name: 'Add to cart' }).click();
+      await page.getByRole('button', { name: 'One Mohair blanket more' }).click();
+      await page.getByRole('button', { name: 'One Mohair blanket less' }).click();
+      await inspect(page);
+
+      const orderUrl = await checkOutFromCart(page);
+      const watching = await context.newPage();
+      await watching.goto(orderUrl);
+      await heading(watching, 'Waiting for your payment').waitFor();
+      await inspect(watching);
+
+      await pay(page, challengeCard, 3);
+      await answerBank(page, 'Approve');
+      await page.waitForURL(orderUrl);
+      await heading(page, 'Thank you').waitFor();
+      await seen(page, 'Signed callback verified: paid');
+      // The other tab was not touched.
+      await heading(watching, 'Thank you').waitFor();
+      await inspect(watching);
+      await page.getByText('3 monthly payments').waitFor();
+      await page.getByRole('link', { name: 'Cart', exact: true }).waitFor();
+
+      await page.getByRole('button', { name: /^Refund R/ }).click();
+      await heading(page, 'Refund under way').waitFor();
+      await inspect(page);
+      await heading(watching, 'Refund under way').waitFor();
+      const command = (await page.locator('code').first().textContent()) ?? '';
+      await approveRefund(watching, command);
+
+      await page.goto(`${shopUrl}/orders`);
+      await inspect(page);
+    });
+  });
+
+  async function checkOutFromCart(page: Page): Promise<string> {
+    await page.getByLabel('E-mail address').fill('thandi@example.com');
+    await page.getByRole('button', { name: 'Check out' }).click();
+    await payButton(page).waitFor();
+    return (await latestOrder(page, shopUrl)).href;
+  }
+
+  /** What the page says that the operator should type. */
+  async function approveRefund(watching: Page, command: string): Promise<void> {
+    const tranche = commandLine({ DATA_DIR: sandbox.dataDir, MASTER_KEY: '' });
+    const [, ...args] = command.split(' ');
+    assert.match(command, /^bin\/tranche refunds approve [0-9a-f-]{36}$/);
+    const { code, stderr } = await tranche.run(...args);
+    assert.equal(code, 0, stderr);
+    await heading(watching, 'Refunded').waitFor();
+    await inspect(watching);
+  }
+
+  test('cancels, and finds the order cancelled and the cart as it was', async () => {
+    await visit(async (page) => {
+      const orderUrl = await checkOut(page);
+      await cancelButton(page).click();
+      await page.waitForURL(orderUrl);
+      await heading(page, 'Not paid').waitFor();
+      await seen(page, 'Signed callback verified: cancelled');
+      await inspect(page);
+      await page.getByRole('link', { name: 'Back to the cart' }).click();
+      await page.getByText('Mohair blanket').waitFor();
+      await page.goto(`${shopUrl}/nothing`);
+      await inspect(page);
+    }, /404/);
+  });
+
+  test('pays while the shop is down, and the shop finds out when it is back', async () => {
+    const { base_url, merchant, integration } = sandbox.file;
+    const start = (shopPort: number) =>
+      startDemoShop(
+        { clock: systemClock, log },
+        { baseUrl: base_url, dataDir: folder.path, shopPort },
+        { merchant, integration } as Parameters<typeof startDemoShop>[2],
+      );
+    let shop = await start(0);
+    assert.ok(shop);
+    const { url } = shop;
+    try {
+      await visit(async (page) => {
+        const orderUrl = await checkOut(page, url);
+        await shop?.stop();
+        const sentThere = page.waitForRequest(orderUrl);
+        await pay(page, visa, 1);
+        await sentThere;
+        shop = await start(Number(new URL(url).port));
+        await page.goto(orderUrl);
+        await heading(page, 'Thank you').waitFor();
+        await seen(page, 'Learned by asking: paid');
+      }, /ERR_CONNECTION_REFUSED/);
+    } finally {
+      await shop?.stop();
+    }
+  });
+});

@@ -1,0 +1,210 @@
+import assert from 'node:assert/strict';
+import net from 'node:net';
+import { after, afterEach, before, test } from 'node:test';
+import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
+import { claimDueAlerts } from '../../src/operators/alert.sql.ts';
+import { postAlerts } from '../../src/operators/post-alerts.ts';
+import { raiseAlert } from '../../src/operators/raise-alert.ts';
+import { timestamp } from '../../src/shared/clock.ts';
+import { startWorker } from '../../src/worker.ts';
+import { queueCallbacks } from '../support/callbacks.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { until } from '../support/sandbox-process.ts';
+import {
+  checkoutBody,
+  createAccount,
+  movableClock,
+  type Service,
+  send,
+  startService,
+} from '../support/service.ts';
+
+// The operator's own address hears of every alert.
+
+const clock = movableClock();
+let receiver: Receiver;
+let service: Service;
+before(async () => {
+  receiver = await startReceiver();
+  service = await startService({ clock, env: { ALERT_WEBHOOK_URL: `${receiver.url}/alerts` } });
+});
+after(async () => {
+  await service.close();
+  await receiver.close();
+});
+afterEach(async () => {
+  await service.deps.database.pool.query('delete from alerts');
+  receiver.received.length = 0;
+  receiver.answer = () => ({});
+});
+
+const raise = (kind = 'test') =>
+  raiseAlert(service.deps, service.deps.database.db, { kind, detail: 'Look: "ümlaut".' });
+
+const read = async () =>
+  (await service.deps.database.pool.query('select * from alerts order by at, id')).rows;
+
+const posted = () => receiver.received.map(({ raw }) => JSON.parse(raw.toString()));
+
+test('an alert is posted once, as JSON, with all that it says', async () => {
+  await raise();
+  const [{ id, at }] = await read();
+  assert.equal(await postAlerts(service.deps), 1);
+  assert.equal(await postAlerts(service.deps), 0);
+  assert.equal(receiver.received.length, 1);
+  const [{ path, headers }] = receiver.received as [(typeof receiver.received)[0]];
+  assert.deepEqual(
+    [path, headers['content-type'], headers['user-agent']],
+    ['/alerts', 'application/json', 'Tranche-Alert/1'],
+  );
+  assert.deepEqual(posted(), [
+    { id, at, kind: 'test', integration_id: null, merchant_id: null, detail: 'Look: "ümlaut".' },
+  ]);
+  const [row] = await read();
+  assert.deepEqual([row.posted_at, row.due_at, row.tries], [timestamp(clock.now()), null, 0]);
+});
+
+for (const [how, answer] of [
+  ['refuses it', () => ({ status: 500 })],
+  ['sends it elsewhere', () => ({ status: 302, headers: { location: '/other' } })],
+  ['hangs up', () => 'close'],
+] as [string, Receiver['answer']][]) {
+  test(`while the address ${how} an alert is posted again, after a pause that grows`, async () => {
+    receiver.answer = answer;
+    await raise();
+    for (const [index, seconds] of [10, 20, 40, 80].entries()) {
+      assert.equal(await postAlerts(service.deps), 1);
+      assert.equal(receiver.received.length, index + 1);
+      clock.advance({ milliseconds: seconds * 1000 - 1 });
+      assert.equal(await postAlerts(service.deps), 0, `not before ${seconds} seconds`);
+      clock.advance({ milliseconds: 1 });
+    }
+    receiver.answer = () => ({});
+    assert.equal(await postAlerts(service.deps), 1);
+    clock.advance({ hours: 24 });
+    assert.equal(await postAlerts(service.deps), 0);
+    assert.equal(new Set(posted().map(({ id }) => id)).size, 1);
+    assert.deepEqual((await read())[0].tries, 4);
+  });
+}
+
+test('an address where nobody listens is tried thirty times, at most an hour apart; the row stays', async () => {
+  const closed = net.createServer();
+  await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
+  const { port } = closed.address() as net.AddressInfo;
+  await new Promise((resolve) => closed.close(resolve));
+  const deps = { ...service.deps, alertWebhookUrl: `http://127.0.0.1:${port}/` };
+  await raise();
+  let count = 0;
+  for (let hours = 0; hours < 40; hours += 1) {
+    while ((await postAlerts(deps)) > 0) count += 1;
+    clock.advance({ hours: 1 });
+  }
+  assert.equal(count, 30);
+  const [row] = await read();
+  assert.deepEqual([row.posted_at, row.due_at, row.tries], [null, null, 30]);
+});
+
+test('one that hangs keeps no other from being posted', async () => {
+  const hung = Promise.withResolvers<void>();
+  receiver.answer = (_received, count) => {
+    if (count > 1) return {};
+    hung.resolve();
+    return 'hang';
+  };
+  for (let count = 0; count < 3; count += 1) await raise();
+  const posting = postAlerts(service.deps);
+  await until('the others', async () => (await read()).filter((row) => row.posted_at).length === 2);
+  await hung.promise;
+  const { received } = receiver;
+  await receiver.close();
+  await posting;
+  assert.equal(received.length, 3);
+  assert.deepEqual((await read()).map(({ tries }) => tries).sort(), [0, 0, 1]);
+  receiver = await startReceiver();
+  service.deps.alertWebhookUrl = `${receiver.url}/alerts`;
+});
+
+test('one that a process died with is posted by the next process, a minute later', async () => {
+  await raise();
+  const now = clock.now();
+  const claimed = await claimDueAlerts(
+    service.deps.database.db,
+    timestamp(now),
+    timestamp(now.add({ seconds: 60 })),
+    20,
+  );
+  assert.equal(claimed.length, 1);
+  const next = await startService({
+    clock,
+    databaseUrl: service.databaseUrl,
+    env: { ALERT_WEBHOOK_URL: `${receiver.url}/next` },
+  });
+  try {
+    assert.equal(await postAlerts(next.deps), 0);
+    clock.advance({ seconds: 60 });
+    const worker = startWorker(next.deps);
+    await until('the post', () => receiver.at('/next').length === 1);
+    await worker.stop();
+    assert.equal((await read())[0].posted_at, timestamp(clock.now()));
+  } finally {
+    await next.close();
+  }
+});
+
+test('two processes post each alert once', async () => {
+  const other = await startService({
+    clock,
+    databaseUrl: service.databaseUrl,
+    env: { ALERT_WEBHOOK_URL: `${receiver.url}/alerts` },
+  });
+  try {
+    for (let count = 0; count < 50; count += 1) await raise();
+    const post = async ({ deps }: Service) => {
+      while ((await postAlerts(deps)) > 0);
+    };
+    await Promise.all([post(service), post(other)]);
+    assert.equal(receiver.received.length, 50);
+    assert.equal(new Set(posted().map(({ id }) => id)).size, 50);
+  } finally {
+    await other.close();
+  }
+});
+
+test('without an address nothing is posted, and nothing is lost', async () => {
+  await raise();
+  assert.equal(await postAlerts({ ...service.deps, alertWebhookUrl: null }), 0);
+  assert.equal(await postAlerts(service.deps), 1);
+});
+
+test('who keeps sending wrong signatures is told of at that address (D13)', async () => {
+  const account = await createAccount(service);
+  for (let count = 1; count <= 30; count += 1) {
+    const wrong = { 'x-signature': Buffer.alloc(64).toString('base64') };
+    const answer = await send(service, account, 'POST', '/api/checkouts', {
+      body: checkoutBody(),
+      headers: wrong,
+    });
+    assert.equal(answer.status, 400);
+  }
+  await postAlerts(service.deps);
+  assert.deepEqual(
+    posted().map(({ kind, integration_id }) => [kind, integration_id]),
+    [['signature_mismatches', account.id]],
+  );
+  assert.match(posted()[0].detail, /wrong signatures/);
+});
+
+test('a destination that keeps failing, and what was given up for it, are told of at that address', async () => {
+  const account = await createAccount(service);
+  receiver.answer = ({ path }) => (path === '/alerts' ? {} : { status: 500 });
+  await queueCallbacks(service, account, [`${receiver.url}/shop`]);
+  for (let attempt = 1; attempt <= 19; attempt += 1) {
+    clock.advance({ minutes: 10 });
+    await deliverDueCallbacks(service.deps);
+    await postAlerts(service.deps);
+    const kinds = receiver.at('/alerts').map(({ raw }) => JSON.parse(raw.toString()).kind);
+    const warned = attempt >= 5 ? ['destination_failing'] : [];
+    assert.deepEqual(kinds, attempt === 19 ? [...warned, 'callback_exhausted'] : warned);
+  }
+});

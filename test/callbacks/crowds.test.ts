@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { findViolations } from '../../src/audit/invariants.ts';
+import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
+import { timestamp } from '../../src/shared/clock.ts';
+import { queueCallbacks } from '../support/callbacks.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { kill, launch, until } from '../support/sandbox-process.ts';
+import { createAccount, movableClock, type Service, startService } from '../support/service.ts';
+
+// Many callbacks that are due at once.
+
+const clock = movableClock(new Date().toISOString());
+let service: Service;
+before(async () => {
+  service = await startService({ clock });
+});
+after(async () => {
+  try {
+    const violations = await findViolations(service.deps.database, timestamp(clock.now()));
+    assert.deepEqual(violations, []);
+  } finally {
+    await service.close();
+  }
+});
+
+/** 5,000 and 10,000 in `npm run test:long`. */
+const isLong = process.env.TRANCHE_TEST_LONG !== undefined;
+const fill = (url: string, count: number) => Array.from({ length: count }, (_, n) => `${url}/${n}`);
+
+async function countByStatus(merchant_ids: string[]): Promise<Record<string, number>> {
+  const { rows } = await service.deps.database.pool.query(
+    `select status || ' after ' || attempts as what, count(*) from callbacks
+     where merchant_id = any($1) group by 1 order by 1`,
+    [merchant_ids],
+  );
+  return Object.fromEntries(rows.map(({ what, count }) => [what, count]));
+}
+
+test('three worker processes deliver what is due, each callback exactly once', async (t) => {
+  const count = isLong ? 5_000 : 1_500;
+  const crowd = await startReceiver();
+  const accounts = await Promise.all(Array.from({ length: 10 }, () => createAccount(service)));
+  for (const [index, account] of accounts.entries()) {
+    await queueCallbacks(service, account, fill(`${crowd.url}/${index}`, count / accounts.length));
+  }
+  // The workers have the real time: what the test's clock made due in the future is not.
+  await service.deps.database.pool.query('update callbacks set due_at = created_at');
+  const env = {
+    DATABASE_URL: service.databaseUrl,
+    MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+  };
+  const settings = {
+    STRIPE_SECRET_KEY: 'sk_test_of_tests',
+    STRIPE_PUBLISHABLE_KEY: 'pk_test_of_tests',
+  };
+  const workers = [1, 2, 3].map(() =>
+    launch(['serve', '--role', 'worker'], { PORT: '0', ...env, ...settings }),
+  );
+  t.after(async () => {
+    for (const worker of workers) await kill(worker);
+    await crowd.close();
+  });
+  const merchant_ids = accounts.map(({ merchant }) => merchant.id);
+  const expected = { 'delivered after 1': count };
+  await until(
+    'all to be delivered',
+    async () => (await countByStatus(merchant_ids))['delivered after 1'] === count,
+    120,
+  );
+  assert.deepEqual(await countByStatus(merchant_ids), expected);
+  assert.equal(crowd.received.length, count);
+  assert.equal(new Set(crowd.received.map(({ path }) => path)).size, count);
+  const { rows } = await service.deps.database.pool.query(
+    'select count(*) as attempts, count(distinct callback_id) as callbacks from callback_attempts',
+  );
+  assert.deepEqual(rows, [{ attempts: count, callbacks: count }]);
+});
+
+test('thousands that are due at once: everybody in turn, and a dead or slow destination slows only itself', async (t) => {
+  const total = isLong ? 10_000 : 2_000;
+  const [dead, slow, alive] = [
+    await startReceiver(() => 'hang'),
+    await startReceiver(async () => {
+      await new Promise((resolve) => setTimeout(resolve, 3_000));
+      return {};
+    }),
+    await startReceiver(),
+  ];
+  t.after(async () => {
+    for (const receiver of [dead, slow, alive]) await receiver.close();
+  });
+  const [silent, tardy, busy] = [
+    await createAccount(service),
+    await createAccount(service),
+    await createAccount(service),
+  ];
+  const small = await Promise.all(Array.from({ length: 10 }, () => createAccount(service)));
+  await queueCallbacks(service, silent, fill(`${dead.url}/dead`, total / 10));
+  await queueCallbacks(service, tardy, fill(`${slow.url}/slow`, total / 10));
+  await queueCallbacks(service, busy, fill(`${alive.url}/busy`, total / 2));
+  // One platform receives for many merchants: they share its host, and what it takes at once.
+  for (const [index, account] of small.entries()) {
+    await queueCallbacks(service, account, fill(`${alive.url}/small-${index}`, total / 50));
+  }
+  // Dead and slow as well, beside something that works: that does not wait for it.
+  await queueCallbacks(service, silent, fill(`${alive.url}/silent`, total / 10));
+  clock.advance({ seconds: 15 });
+
+  const stopping = new AbortController();
+  const begun = performance.now();
+  const working = deliverDueCallbacks(service.deps, stopping.signal);
+  const expected = total * 0.8;
+  await until('what can be delivered', () => alive.received.length === expected, 60);
+  const seconds = (performance.now() - begun) / 1000;
+  const [hanging, waiting] = [dead.received.length, slow.received.length];
+  t.diagnostic(`${expected} in ${seconds.toFixed(1)} s; ${hanging} dead, ${waiting} slow beside`);
+  stopping.abort();
+  // Whoever hangs is let go, so that the test need not wait for the deadline.
+  await dead.close();
+  await working;
+
+  const places = new Map<string, number>();
+  for (const [index, { path }] of alive.received.entries()) {
+    places.set(path.split('/')[1] ?? '', index);
+  }
+  assert.equal(places.size, small.length + 2);
+  // With a turn for everybody they are done when the busy one has had as many as each of them.
+  for (const index of small.keys()) {
+    const last = places.get(`small-${index}`) ?? 0;
+    assert.ok(last < expected * 0.6, `the last of small-${index} came as number ${last}`);
+  }
+  assert.ok(hanging <= 17 + seconds / 2, `${hanging} at the dead host at once`);
+  assert.ok(waiting <= 17 + seconds, `${waiting} at the slow host`);
+  assert.equal(new Set(alive.received.map(({ path }) => path)).size, expected, 'none came twice');
+});
+
+test('a host that hangs gets one delivery at a time after it was found out', async (t) => {
+  const impatient = await startService({
+    clock,
+    databaseUrl: service.databaseUrl,
+    callbackSender: { deadlineMilliseconds: 300 },
+  });
+  let now = 0;
+  const counts: number[] = [];
+  const dead = await startReceiver(async () => {
+    now += 1;
+    counts.push(now);
+    setTimeout(() => {
+      now -= 1;
+    }, 250);
+    return 'hang' as const;
+  });
+  t.after(async () => {
+    await impatient.close();
+    await dead.close();
+  });
+  const account = await createAccount(service);
+  await queueCallbacks(service, account, fill(dead.url, 22));
+  clock.advance({ seconds: 15 });
+  await deliverDueCallbacks(impatient.deps);
+  assert.deepEqual(await countByStatus([account.merchant.id]), { 'pending after 1': 22 });
+  assert.ok(Math.max(...counts) <= 16);
+  assert.ok(Math.max(...counts.slice(-4)) <= 2, counts.join());
+});
+
+test('so many are under way at once and no more, however many destinations there are', async (t) => {
+  let now = 0;
+  let most = 0;
+  const receivers = await Promise.all(
+    Array.from({ length: 70 }, () =>
+      startReceiver(async () => {
+        now += 1;
+        most = Math.max(most, now);
+        await new Promise((resolve) => setTimeout(resolve, 700));
+        now -= 1;
+        return {};
+      }),
+    ),
+  );
+  t.after(async () => {
+    for (const receiver of receivers) await receiver.close();
+  });
+  const accounts = await Promise.all(receivers.map(() => createAccount(service)));
+  for (const [index, account] of accounts.entries()) {
+    await queueCallbacks(service, account, fill(receivers[index]?.url ?? '', 20));
+  }
+  clock.advance({ seconds: 15 });
+  await deliverDueCallbacks(service.deps);
+  const merchant_ids = accounts.map(({ merchant }) => merchant.id);
+  assert.deepEqual(await countByStatus(merchant_ids), { 'delivered after 1': 1_400 });
+  t.diagnostic(`${most} at once`);
+  assert.ok(most <= 1_024, `${most} at once`);
+});
+
+test('what somebody else has locked is left for later, and nobody asks for it again and again', async (t) => {
+  const receiver = await startReceiver();
+  const client = await service.deps.database.pool.connect();
+  t.after(async () => {
+    client.release();
+    await receiver.close();
+  });
+  const account = await createAccount(service);
+  await queueCallbacks(service, account, fill(receiver.url, 1));
+  clock.advance({ seconds: 15 });
+  await client.query('begin');
+  const lock = 'select from callbacks where merchant_id = $1 for update';
+  await client.query(lock, [account.merchant.id]);
+  assert.equal(await deliverDueCallbacks(service.deps), 0);
+  await client.query('rollback');
+  assert.equal(await deliverDueCallbacks(service.deps), 1);
+});

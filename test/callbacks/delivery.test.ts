@@ -1,0 +1,970 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import net from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { moveRetriggered } from '../../src/callbacks/callback.sql.ts';
+import { type CallbackAttempt, leaseSeconds } from '../../src/callbacks/callback.ts';
+import { claimCallbacks, deliverFirst } from '../../src/callbacks/delivery/deliver-callback.ts';
+import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
+import { retriggerCallback } from '../../src/callbacks/retrigger-callback.ts';
+import { newLease } from '../../src/database/due-work.sql.ts';
+import { revokeIntegration } from '../../src/integrations/revoke-integration.ts';
+import { rotateCredential } from '../../src/integrations/rotate-credential.ts';
+import { OperatorError } from '../../src/operators/operate.ts';
+import type { Clock } from '../../src/shared/clock.ts';
+import { startWorker } from '../../src/worker.ts';
+import { alertsOf, queueCallbacks, readCallback } from '../support/callbacks.ts';
+import { commandLine, type Tranche } from '../support/cli.ts';
+import { assertSound, gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
+import {
+  type Answering,
+  isSigned,
+  isSignedStandardly,
+  type Received,
+  type Receiver,
+  type Reply,
+} from '../support/receiver.ts';
+import { until } from '../support/sandbox-process.ts';
+import {
+  type Account,
+  createAccount,
+  createCheckout,
+  runs,
+  type Service,
+  send,
+} from '../support/service.ts';
+
+// The clock moves only when a test moves it; the deadline is short, so that tests can wait for it.
+const deadlineMilliseconds = 600;
+
+let paying: Paying;
+let service: Service;
+let receiver: Receiver;
+let tranche: Tranche;
+before(async () => {
+  paying = await startPaying({ callbackSender: { deadlineMilliseconds } });
+  ({ service, receiver } = paying);
+  const env = { DATABASE_URL: service.databaseUrl, ...gatewayEnv(paying.gateway) };
+  tranche = commandLine(env, { clock: paying.clock });
+  receiver.answer = (received, count) =>
+    answers.get(received.path)?.(received, count) ?? { status: 200 };
+});
+after(async () => {
+  try {
+    await deliverDueCallbacks(service.deps);
+    await assertSound(paying);
+  } finally {
+    await paying.close();
+  }
+});
+
+const answers = new Map<string, Answering>();
+
+/** An address of its own at the receiver, and how it answers there. */
+function place(answer: Answering): { url: string; path: string; received(): Received[] } {
+  const path = `/${randomUUID()}`;
+  answers.set(path, answer);
+  return { url: receiver.url + path, path, received: () => receiver.at(path) };
+}
+
+const refuse: Answering = () => ({ status: 500 });
+const at = (attempt: CallbackAttempt | undefined) =>
+  Temporal.Instant.from(attempt?.started_at ?? '');
+const minutesBetween = (one: CallbackAttempt | undefined, other: CallbackAttempt | undefined) =>
+  at(one).until(at(other)).total('minutes');
+
+/** A checkout that its shopper cancelled, and what the shopper saw then. */
+async function cancelled(notify_url: string, account?: Account) {
+  const shopper = await paying.shopper({ notify_url }, account);
+  const page = await shopper.cancel();
+  return { shopper, page, id: shopper.id, read: () => readCallback(service, shopper.id) };
+}
+
+describe('the first delivery is made while the shopper waits', () => {
+  test('a payment is told, and the shopper goes where the receiver says', async () => {
+    const redirect_url = 'https://shop.example/orders/1?a=b#c';
+    const { url, received } = place(() => ({ body: JSON.stringify({ redirect_url }) }));
+    const shopper = await paying.shopper({ notify_url: url });
+    const page = await shopper.pay(3);
+    assert.deepEqual([page.status, page.return_url], ['successful', redirect_url]);
+    assert.equal(
+      received()[0]?.raw.toString(),
+      '{"status":"successful","amount":150000,"currency":"ZAR","client_reference_id":"order-1001","number_of_payments":3}',
+    );
+    const callback = await readCallback(service, shopper.id);
+    assert.deepEqual([callback.status, callback.attempts, callback.due_at], ['delivered', 1, null]);
+    assert.equal(callback.tried[0]?.trigger, 'first');
+    // A reload, or another tab, is steered to the same place.
+    assert.equal((await shopper.state()).return_url, redirect_url);
+  });
+
+  test('nobody is sent away before the receiver has answered', async () => {
+    const held = Promise.withResolvers<Reply>();
+    const { url, received } = place(() => held.promise);
+    const shopper = await paying.shopper({ notify_url: url });
+    const cancelling = shopper.cancel();
+    await until('the receiver to be told', () => received().length === 1);
+    const meanwhile = await shopper.state();
+    assert.deepEqual([meanwhile.status, meanwhile.return_url], ['paying', null]);
+    // Two tabs, one delivery.
+    assert.equal((await shopper.cancel()).status, 'paying');
+    held.resolve({ body: '{"redirect_url":"https://shop.example/held"}' });
+    const page = await cancelling;
+    assert.deepEqual([page.status, page.return_url], ['cancelled', 'https://shop.example/held']);
+    assert.equal(received().length, 1);
+  });
+
+  test('nobody waits for longer than the deadline, whatever hangs', async () => {
+    const [id = ''] = await queueCallbacks(service, paying.account, [place(() => ({})).url]);
+    const waits: number[] = [];
+    const clock: Clock = {
+      ...paying.clock,
+      sleep: async (milliseconds) => void waits.push(milliseconds),
+    };
+    const recordAttempt = Object.assign(() => new Promise<never>(() => {}), {
+      settled: async () => {},
+    });
+    const hanging = { ...service.deps, clock, recordAttempt };
+    await deliverFirst(hanging, paying.account.merchant, id);
+    await until('its attempt', async () => (await readCallback(service, id)).tried.length === 1);
+    assert.deepEqual(waits, [10_000]);
+    // A page that asks is told to wait no longer either, and goes the usual way.
+    const shopper = paying.open(id);
+    assert.deepEqual((await shopper.state()).status, 'paying');
+    paying.clock.advance({ seconds: 10 });
+    const { status, return_url } = await shopper.state();
+    assert.deepEqual([status, return_url], ['cancelled', 'https://shop.example/cart']);
+    paying.clock.advance({ minutes: 10 });
+    await deliverDueCallbacks(service.deps);
+  });
+
+  const longest = `https://shop.example/${'x'.repeat(2048 - 'https://shop.example/'.length)}`;
+  for (const [kind, redirect_url] of [
+    ['https', 'https://shop.example/thanks'],
+    ['http', 'http://shop.example/thanks'],
+    ['with a port, a query and a fragment', 'https://shop.example:8443/a?b=c#d'],
+    ['2,048 characters', longest],
+    ['an upper-case scheme', 'HTTPS://shop.example/'],
+    ['another script', 'https://shop.example/dankie/日本'],
+  ] as const) {
+    test(`redirect_url is honoured: ${kind}`, async () => {
+      const { url } = place(() => ({ status: 201, body: JSON.stringify({ redirect_url }) }));
+      assert.equal((await cancelled(url)).page.return_url, redirect_url);
+    });
+  }
+
+  const body = (redirect_url: unknown) => JSON.stringify({ redirect_url });
+  const good = body('https://shop.example/no');
+  for (const [kind, reply] of [
+    ['empty', { body: body('') }],
+    ['missing', { body: '{}' }],
+    ['no body', {}],
+    ['relative', { body: body('/thanks') }],
+    ['without a scheme', { body: body('shop.example/thanks') }],
+    ['without a host', { body: body('https:///thanks') }],
+    ['scheme-relative', { body: body('//shop.example/') }],
+    ['javascript:', { body: body('javascript:alert(1)') }],
+    ['data:', { body: body('data:text/html,hi') }],
+    ['ftp:', { body: body('ftp://shop.example/') }],
+    ['a space before', { body: body(' https://shop.example/') }],
+    ['a line break in it', { body: body('https://shop.example/\r\nset-cookie: a=b') }],
+    ['not a URL', { body: body('https://[::1') }],
+    ['2,049 characters', { body: body(`${longest}x`) }],
+    ['a number', { body: body(5) }],
+    ['null', { body: body(null) }],
+    ['a list', { body: body(['https://shop.example/']) }],
+    ['an object', { body: body({ url: 'https://shop.example/' }) }],
+    ['another name', { body: '{"redirect":"https://shop.example/"}' }],
+    ['one level down', { body: `{"data":${good}}` }],
+    ['a list around it', { body: `[${good}]` }],
+    ['invalid JSON', { body: `${good}}` }],
+    ['a form', { body: 'redirect_url=https://shop.example/no' }],
+    ['JSON null', { body: 'null' }],
+    ['invalid UTF-8', { body: Buffer.from([0xff, 0xfe, 0x7b]) }],
+    ['compressed', { headers: { 'content-encoding': 'gzip' }, body: Buffer.alloc(100, 0x1f) }],
+    ['an answer that is cut off', { body: good + ' '.repeat(65_536) }],
+  ] as [string, Reply][]) {
+    test(`redirect_url is ignored: ${kind}`, async () => {
+      const { url } = place(() => reply);
+      const { page, read } = await cancelled(url);
+      assert.deepEqual([page.status, page.return_url], ['cancelled', 'https://shop.example/cart']);
+      assert.equal((await read()).status, 'delivered');
+    });
+  }
+
+  for (const status of [301, 302, 400, 404, 500]) {
+    test(`redirect_url of a ${status} is ignored`, async () => {
+      const { url } = place(() => ({ status, headers: { location: url }, body: good }));
+      const { page, read } = await cancelled(url);
+      assert.equal(page.return_url, 'https://shop.example/cart');
+      const callback = await read();
+      assert.deepEqual([callback.status, callback.redirect_url], ['pending', null]);
+      assert.equal(callback.tried[0]?.reason, `http_${status}`);
+    });
+  }
+
+  test('a retry cannot steer anybody, nor can an operator', async () => {
+    const { url } = place((_, count) => (count === 1 ? { status: 503 } : { body: good }));
+    const { shopper, page, read } = await cancelled(url);
+    assert.equal(page.return_url, 'https://shop.example/cart');
+    paying.clock.advance({ minutes: 10 });
+    await deliverDueCallbacks(service.deps);
+    assert.equal((await read()).status, 'delivered');
+    assert.equal((await shopper.state()).return_url, 'https://shop.example/cart');
+    await retriggerCallback(service.deps, 'nomsa', (await read()).id);
+    assert.equal((await shopper.state()).return_url, 'https://shop.example/cart');
+    assert.equal((await read()).redirect_url, null);
+  });
+
+  const closed = net.createServer();
+  for (const [how, url, reason] of [
+    ['is down', async () => `http://127.0.0.1:${await freePort()}/`, 'connect'],
+    ['is nowhere', async () => 'https://nowhere.example/', 'dns'],
+    ['says nothing', async () => place(() => 'hang').url, 'timeout'],
+    ['hangs up', async () => place(() => 'close').url, 'connection_closed'],
+    ['answers too late', async () => place(late).url, 'timeout'],
+    ['refuses', async () => place(refuse).url, 'http_500'],
+  ] as const) {
+    test(`a receiver that ${how} holds nobody up: the shopper goes the usual way`, async () => {
+      const notify_url = await url();
+      const shopper = await paying.shopper({ notify_url });
+      const begun = performance.now();
+      const page = await shopper.pay(1);
+      assert.ok(performance.now() - begun < deadlineMilliseconds + 1_500);
+      assert.deepEqual([page.status, page.return_url], ['successful', 'https://shop.example/paid']);
+      const { status, tried, attempts } = await readCallback(service, shopper.id);
+      assert.deepEqual([status, attempts, tried[0]?.reason], ['pending', 1, reason]);
+    });
+  }
+
+  async function late(): Promise<Reply> {
+    await new Promise((resolve) => setTimeout(resolve, deadlineMilliseconds + 300));
+    return {};
+  }
+
+  async function freePort(): Promise<number> {
+    await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
+    const { port } = closed.address() as net.AddressInfo;
+    await new Promise((resolve) => closed.close(resolve));
+    return port;
+  }
+});
+
+describe('what failed is tried again on the schedule', () => {
+  test('19 attempts, 10 minutes apart, on the clock of the merchant; then the operator is told, once', async () => {
+    const account = await createAccount(service);
+    const other = await createAccount(service);
+    const { url, received } = place(refuse);
+    const { id, read } = await cancelled(url, account);
+    const elsewhere = await cancelled(url, other);
+    const begun = (await read()).tried[0]?.started_at;
+    const how = ['--merchant', account.merchant.id, '--by'];
+    for (const [by, attempts] of [
+      ['9m', 1],
+      ['59s', 1],
+      ['1s', 2],
+      ['599s', 2],
+      ['1s', 3],
+      ['150m', 18],
+      ['599s', 18],
+      ['1s', 19],
+      ['24h', 19],
+    ] as const) {
+      const { now } = await tranche.json('clock', 'advance', ...how, by);
+      const { tried, status } = await read();
+      assert.equal(tried.length, attempts, now);
+      assert.equal(status, attempts === 19 ? 'exhausted' : 'pending');
+    }
+    const { tried, due_at, run_attempts } = await read();
+    assert.deepEqual([due_at, run_attempts, received().length], [null, 19, 19 + 1]);
+    for (const [index, attempt] of tried.entries()) {
+      const due = Temporal.Instant.from(begun ?? '').add({ minutes: 10 * index });
+      assert.equal(attempt.started_at, due.toString({ fractionalSecondDigits: 3 }));
+      assert.equal(attempt.trigger, index === 0 ? 'first' : 'retry');
+      assert.equal(attempt.number, index + 1);
+      assert.deepEqual([attempt.outcome, attempt.reason], ['failed', 'http_500']);
+    }
+    const alerts = await alertsOf(service, account.merchant.id);
+    assert.equal(alerts.length, 1);
+    const callback = await read();
+    assert.match(alerts[0]?.detail ?? '', new RegExp(`${callback.id}.*${id}.*http_500`));
+    assert.equal((await elsewhere.read()).attempts, 1, "another merchant's clock stood still");
+    assert.equal((await alertsOf(service, other.merchant.id)).length, 0);
+  });
+
+  test('a worker keeps to the same schedule', async () => {
+    const { url, received } = place((_, count) => ({ status: count < 4 ? 500 : 204 }));
+    const { read } = await cancelled(url);
+    const worker = startWorker(service.deps);
+    try {
+      for (const count of [2, 3, 4]) {
+        paying.clock.advance({ minutes: 9, seconds: 59, milliseconds: 999 });
+        // Two rounds of the worker go by.
+        const idle = await cancelled(place(() => ({})).url);
+        await until('the other one', async () => (await idle.read()).status === 'delivered');
+        assert.equal(received().length, count - 1);
+        paying.clock.advance({ milliseconds: 1 });
+        await until(`attempt ${count}`, async () => received().length === count);
+        await until('its record', async () => (await read()).tried.at(-1)?.finished_at);
+      }
+    } finally {
+      await worker.stop();
+    }
+    const callback = await read();
+    assert.deepEqual([callback.status, callback.attempts], ['delivered', 4]);
+    for (const index of [1, 2, 3]) {
+      assert.equal(minutesBetween(callback.tried[index - 1], callback.tried[index]), 10);
+    }
+  });
+
+  test('an outage of ours does not make them bunch up', async () => {
+    const { url, received } = place(refuse);
+    const { read } = await cancelled(url);
+    paying.clock.advance({ hours: 2, minutes: 5 });
+    await deliverDueCallbacks(service.deps);
+    assert.equal(received().length, 2);
+    const { tried, due_at } = await read();
+    assert.equal(minutesBetween(tried[0], tried[1]), 125);
+    assert.equal(
+      at(tried[1])
+        .until(Temporal.Instant.from(due_at ?? ''))
+        .total('minutes'),
+      10,
+    );
+  });
+
+  const inMinutes = (minutes: number) => () => {
+    const then = paying.clock.now().add({ seconds: minutes * 60 });
+    return new Date(then.epochMilliseconds).toUTCString();
+  };
+  for (const [status, said, header, minutes] of [
+    [429, 'nothing', () => '', 10],
+    [429, '5 seconds: never earlier', () => '5', 10],
+    [429, '0', () => '0', 10],
+    [429, '600 seconds', () => '600', 10],
+    [429, '660 seconds', () => '660', 11],
+    [503, '1800 seconds', () => '1800', 30],
+    [429, 'an hour', () => '3600', 60],
+    [429, 'a day: at most an hour', () => '86400', 60],
+    [429, 'for ever: at most an hour', () => '99999999999999999999', 60],
+    [429, 'a date in half an hour', inMinutes(30), 30],
+    [503, 'a date in 5 minutes', inMinutes(5), 10],
+    [503, 'a date in the past', inMinutes(-5), 10],
+    [503, 'a date in a week', inMinutes(7 * 24 * 60), 60],
+    [429, 'a negative number', () => '-60', 10],
+    [429, 'a fraction', () => '1800.5', 10],
+    [429, 'another spelling of a date', () => '2099-01-01T00:00:00Z', 10],
+    [429, 'words', () => 'in 2099', 10],
+    [500, '1800 seconds, which only a 429 or 503 may', () => '1800', 10],
+    [404, '1800 seconds, which only a 429 or 503 may', () => '1800', 10],
+  ] as const) {
+    test(`${status} with Retry-After, ${said}: next in ${minutes} minutes`, async () => {
+      const { url } = place((_, count) =>
+        count === 1 ? { status, headers: { 'retry-after': header() } } : {},
+      );
+      const { read } = await cancelled(url);
+      const { tried, due_at } = await read();
+      assert.equal(
+        at(tried[0])
+          .until(Temporal.Instant.from(due_at ?? ''))
+          .total('minutes'),
+        minutes,
+      );
+    });
+  }
+
+  test('Retry-After as a date is real time, whatever time the merchant has', async () => {
+    const account = await createAccount(service);
+    await tranche.json('clock', 'advance', '--merchant', account.merchant.id, '--by', '90d');
+    const { url } = place(() => ({ status: 503, headers: { 'retry-after': inMinutes(30)() } }));
+    const { tried, due_at } = await (await cancelled(url, account)).read();
+    assert.equal(
+      at(tried[0])
+        .until(Temporal.Instant.from(due_at ?? ''))
+        .total('minutes'),
+      30,
+    );
+  });
+
+  test('patience uses up no try: 19 attempts all the same, an hour apart', async () => {
+    const account = await createAccount(service);
+    const { url, received } = place(() => ({ status: 429, headers: { 'retry-after': '7200' } }));
+    const { read } = await cancelled(url, account);
+    const { id } = account.merchant;
+    await tranche.json('clock', 'advance', '--merchant', id, '--by', '48h');
+    const { tried, status } = await read();
+    assert.deepEqual([status, tried.length, received().length], ['exhausted', 19, 19]);
+    for (let index = 1; index < 19; index += 1) {
+      assert.equal(minutesBetween(tried[index - 1], tried[index]), 60);
+    }
+  });
+
+  test('a 2xx at the last try counts, and nobody is alarmed', async () => {
+    const account = await createAccount(service);
+    const { url, received } = place((_, count) => ({ status: count < 19 ? 500 : 204 }));
+    const { read } = await cancelled(url, account);
+    await tranche.json('clock', 'advance', '--merchant', account.merchant.id, '--by', '2d');
+    const { status, attempts, tried, delivered_at } = await read();
+    assert.deepEqual([status, attempts, received().length], ['delivered', 19, 19]);
+    assert.equal(delivered_at, tried.at(-1)?.finished_at);
+    assert.deepEqual(await alertsOf(service, account.merchant.id), []);
+    assert.equal((await alertsOf(service, account.merchant.id, 'destination_failing')).length, 1);
+  });
+
+  test('a 2xx after the deadline is too late: the receiver hears it again', async () => {
+    const { url, received } = place(async (_, count) => {
+      if (count > 1) return {};
+      await new Promise((resolve) => setTimeout(resolve, deadlineMilliseconds + 200));
+      return {};
+    });
+    const { read } = await cancelled(url);
+    assert.deepEqual((await read()).tried[0]?.reason, 'timeout');
+    paying.clock.advance({ minutes: 10 });
+    await deliverDueCallbacks(service.deps);
+    assert.deepEqual([(await read()).status, received().length], ['delivered', 2]);
+    const [one, two] = received();
+    assert.ok(
+      one && two && one.raw.equals(two.raw),
+      'the same bytes, so that it can be told apart',
+    );
+  });
+
+  test('what was delivered is delivered no more', async () => {
+    const { url, received } = place(() => ({ status: 202 }));
+    const { read } = await cancelled(url);
+    paying.clock.advance({ hours: 5 });
+    await deliverDueCallbacks(service.deps);
+    assert.deepEqual([(await read()).attempts, received().length], [1, 1]);
+  });
+});
+
+describe('an operator delivers again', () => {
+  async function exhausted(answer: Answering) {
+    const account = await createAccount(service);
+    const at = place(answer);
+    const { read } = await cancelled(at.url, account);
+    const { id } = account.merchant;
+    await tranche.json('clock', 'advance', '--merchant', id, '--by', '4h');
+    assert.equal((await read()).status, 'exhausted');
+    return { ...at, account, read, id: (await read()).id };
+  }
+
+  test('one at once, which ends it when it succeeds', async () => {
+    const { id, read, received } = await exhausted((_, count) => ({
+      status: count < 20 ? 500 : 200,
+    }));
+    const callback = await retriggerCallback(service.deps, 'nomsa', id);
+    assert.equal(callback.status, 'delivered');
+    const { tried, attempts } = await read();
+    assert.deepEqual([attempts, received().length], [20, 20]);
+    const { trigger, operator, outcome, number, run } = tried.at(-1) as CallbackAttempt;
+    assert.deepEqual(
+      { trigger, operator, outcome, number, run },
+      { trigger: 'operator', operator: 'nomsa', outcome: 'delivered', number: 20, run: 2 },
+    );
+    const { rows } = await service.deps.database.pool.query(
+      'select operator, action from operator_actions where subject_id = $1',
+      [id],
+    );
+    assert.deepEqual(rows, [{ operator: 'nomsa', action: 'callbacks retry' }]);
+  });
+
+  test('and then a run of 18 more, after which it is alerted of once more', async () => {
+    const { id, read, received, account } = await exhausted(refuse);
+    assert.equal((await retriggerCallback(service.deps, 'nomsa', id)).status, 'pending');
+    const how = ['--merchant', account.merchant.id, '--by'];
+    await tranche.json('clock', 'advance', ...how, '599s');
+    assert.equal(received().length, 20);
+    await tranche.json('clock', 'advance', ...how, '1s');
+    assert.equal(received().length, 21);
+    await tranche.json('clock', 'advance', ...how, '4h');
+    const { status, tried } = await read();
+    assert.deepEqual([status, received().length], ['exhausted', 38]);
+    assert.deepEqual(
+      tried.slice(19).map(({ trigger }) => trigger),
+      ['operator', ...Array(18).fill('retry')],
+    );
+    for (let index = 20; index < 38; index += 1) {
+      assert.equal(minutesBetween(tried[index - 1], tried[index]), 10);
+    }
+    assert.equal((await alertsOf(service, account.merchant.id)).length, 2);
+  });
+
+  test('one that is waiting for its retry: the retry is put off', async () => {
+    const { url, received } = place(refuse);
+    const { read } = await cancelled(url);
+    paying.clock.advance({ minutes: 7 });
+    await retriggerCallback(service.deps, 'nomsa', (await read()).id);
+    assert.equal(received().length, 2);
+    paying.clock.advance({ minutes: 9 });
+    await deliverDueCallbacks(service.deps);
+    assert.equal(received().length, 2);
+    paying.clock.advance({ minutes: 1 });
+    await deliverDueCallbacks(service.deps);
+    assert.equal(received().length, 3);
+  });
+
+  test('also one that was delivered: somebody may have lost it', async () => {
+    const { url, received } = place(() => ({}));
+    const { read } = await cancelled(url);
+    const callback = await retriggerCallback(service.deps, 'nomsa', (await read()).id);
+    assert.deepEqual([callback.status, received().length], ['delivered', 2]);
+  });
+
+  test('never while it is being delivered', async () => {
+    const held = Promise.withResolvers<Reply>();
+    const { url, received } = place(() => held.promise);
+    const shopper = await paying.shopper({ notify_url: url });
+    const cancelling = shopper.cancel();
+    await until('the receiver to be told', () => received().length === 1);
+    const { id } = await readCallback(service, shopper.id);
+    await assert.rejects(retriggerCallback(service.deps, 'nomsa', id), OperatorError);
+    held.resolve({});
+    await cancelling;
+    assert.equal(received().length, 1);
+  });
+
+  test('at the very moment when a retry is due: one of the two, never both at once', async () => {
+    let now = 0;
+    let most = 0;
+    const { url, received } = place(async (_, count) => {
+      now += 1;
+      most = Math.max(most, now);
+      await new Promise((resolve) => setTimeout(resolve, 5));
+      now -= 1;
+      return { status: count === 1 ? 500 : 200 };
+    });
+    for (let round = 0; round < runs(100); round += 1) {
+      const before = received().length;
+      const { read } = await cancelled(url);
+      const { id, status } = await read();
+      if (status === 'pending') paying.clock.advance({ minutes: 10 });
+      const outcomes = await Promise.allSettled([
+        deliverDueCallbacks(service.deps),
+        retriggerCallback(service.deps, 'one', id),
+        retriggerCallback(service.deps, 'two', id),
+      ]);
+      assert.equal(most, 1);
+      const told = received().length - before - 1;
+      const ours = outcomes.slice(1).filter((one) => one.status === 'fulfilled').length;
+      assert.ok(told >= Math.max(1, ours) && told <= 3, `${told} deliveries`);
+      for (const outcome of outcomes) {
+        if (outcome.status === 'rejected') assert.ok(outcome.reason instanceof OperatorError);
+      }
+      assert.equal((await read()).status, 'delivered');
+    }
+  });
+
+  test('a process that dies right after it was asked to leaves it due', async () => {
+    const { url, received } = place((_, count) => ({ status: count === 1 ? 500 : 200 }));
+    const { read } = await cancelled(url);
+    const { id, merchant_id } = await read();
+    const claim = {
+      ...newLease(service.deps, leaseSeconds),
+      due_at: paying.clock.now().toString(),
+    };
+    assert.ok(await moveRetriggered(service.deps.database.db, { merchant_id, id }, claim));
+    await deliverDueCallbacks(service.deps);
+    assert.equal(received().length, 1, 'as long as somebody may be at it');
+    paying.clock.advance({ seconds: 15 });
+    await deliverDueCallbacks(service.deps);
+    assert.deepEqual([(await read()).status, received().length], ['delivered', 2]);
+  });
+});
+
+describe('what is sent can be believed', () => {
+  test('the signature holds over the raw bytes, whatever is in them, and the extras are what they say', async () => {
+    const { url, received } = place((_, count) => ({ status: count < 3 ? 500 : 200 }));
+    const reference = 'é/日本 "\\\u2028 <script>&\u00a0\ud83d\ude00';
+    const shopper = await paying.shopper({ notify_url: url, client_reference_id: reference });
+    await shopper.pay(3);
+    for (let retry = 0; retry < 2; retry += 1) {
+      paying.clock.advance({ minutes: 10 });
+      await deliverDueCallbacks(service.deps);
+    }
+    const { id, payload, tried } = await readCallback(service, shopper.id);
+    const { signing_key } = paying.account;
+    assert.equal(received().length, 3);
+    for (const [index, one] of received().entries()) {
+      assert.ok(isSigned(one, signing_key), 'X-Signature');
+      assert.ok(isSignedStandardly(one, signing_key), 'Standard Webhooks');
+      assert.ok(!isSigned(one, `${signing_key}x`) && !isSignedStandardly(one, `${signing_key}x`));
+      assert.ok(
+        !isSigned({ ...one, raw: Buffer.concat([one.raw, Buffer.from(' ')]) }, signing_key),
+      );
+      assert.match(String(one.headers['x-signature']), /^[A-Za-z0-9+/]{86}==$/);
+      assert.ok(one.raw.equals(payload));
+      const { headers } = one;
+      assert.deepEqual(
+        {
+          type: headers['content-type'],
+          length: headers['content-length'],
+          agent: headers['user-agent'],
+          id: headers['x-callback-id'],
+          attempt: headers['x-callback-attempt'],
+          webhook: headers['webhook-id'],
+          time: headers['webhook-timestamp'],
+        },
+        {
+          type: 'application/json',
+          length: String(payload.length),
+          agent: 'Tranche-Callback/1',
+          id,
+          attempt: String(index + 1),
+          webhook: id,
+          time: String(Math.floor(at(tried[index]).epochMilliseconds / 1000)),
+        },
+      );
+      assert.equal(headers.authorization, undefined);
+    }
+    assert.deepEqual(JSON.parse(payload.toString()), {
+      status: 'successful',
+      amount: 150_000,
+      currency: 'ZAR',
+      client_reference_id: reference,
+      number_of_payments: 3,
+    });
+    assert.equal(payload.toString(), JSON.stringify(JSON.parse(payload.toString())));
+    assert.deepEqual(Object.keys(JSON.parse(payload.toString())), [
+      'status',
+      'amount',
+      'currency',
+      'client_reference_id',
+      'number_of_payments',
+    ]);
+  });
+
+  /** A callback that is told anew, and the key that it was signed with. */
+  async function signer(account: Account, keys: Record<string, string>): Promise<string> {
+    const { url, received } = place(() => ({}));
+    const { shopper } = await cancelledUnsigned(account, url);
+    assert.equal((await readCallback(service, shopper)).status, 'delivered');
+    const [one] = received();
+    assert.ok(one);
+    const names = Object.entries(keys).filter(([, key]) => isSigned(one, key));
+    assert.equal(names.length, 1);
+    return names[0]?.[0] as string;
+  }
+
+  /** Its checkout was created before the keys changed, and nothing was signed since. */
+  const prepared = new Map<string, string[]>();
+  async function prepare(account: Account, signed: boolean): Promise<void> {
+    const ids: string[] = [];
+    for (let count = 0; count < 6; count += 1) {
+      const body = {
+        checkout: {
+          amount: 150_000,
+          currency: 'ZAR',
+          client_reference_id: `order-${count}`,
+          notify_url: place(() => ({})).url,
+          success_url: 'https://shop.example/paid',
+          cancel_url: 'https://shop.example/cart',
+          customer: { email: 'thandi@example.com' },
+        },
+      };
+      const answer = await send(service, account, 'POST', '/api/checkouts', { body, signed });
+      assert.equal(answer.status, 200);
+      ids.push(answer.body.data.id);
+    }
+    prepared.set(account.id, ids);
+  }
+  async function cancelledUnsigned(account: Account, url: string): Promise<{ shopper: string }> {
+    const id = prepared.get(account.id)?.pop();
+    assert.ok(id);
+    await service.deps.database.pool.query('update checkouts set notify_url = $1 where id = $2', [
+      url,
+      id,
+    ]);
+    const page = await paying.open(id, account).cancel();
+    assert.equal(page.status, 'cancelled');
+    return { shopper: id };
+  }
+
+  const rotate = (account: Account, overlapSeconds = 86_400) =>
+    rotateCredential(service.deps, 'nomsa', {
+      id: account.id,
+      credential: 'signing_key',
+      overlapSeconds,
+    });
+
+  test('during a rotation with the old key until the integration signs with the new one', async () => {
+    const account = await createAccount(service);
+    await prepare(account, true);
+    const { value } = await rotate(account);
+    const keys = { old: account.signing_key, new: value };
+    assert.equal(await signer(account, keys), 'old');
+    await createCheckout(service, account);
+    assert.equal(await signer(account, keys), 'old', 'who signs with the old key has no other yet');
+    // Requests remember the keys for a moment.
+    paying.clock.advance({ seconds: 5 });
+    const refused = await send(
+      service,
+      { ...account, signing_key: value },
+      'POST',
+      '/api/checkouts',
+      {
+        body: { checkout: {} },
+      },
+    );
+    assert.equal(refused.status, 422);
+    assert.equal(await signer(account, keys), 'old', 'what was refused shows nothing');
+    await createCheckout(service, { ...account, signing_key: value });
+    assert.equal(await signer(account, keys), 'new');
+  });
+
+  test('during a rotation with the old key also when the integration never signed at all', async () => {
+    const account = await createAccount(service);
+    await prepare(account, false);
+    const { value } = await rotate(account);
+    const keys = { old: account.signing_key, new: value };
+    assert.equal(await signer(account, keys), 'old');
+  });
+
+  test('after the overlap with the new key', async () => {
+    const account = await createAccount(service);
+    await prepare(account, true);
+    const { value } = await rotate(account, 60);
+    const keys = { old: account.signing_key, new: value };
+    assert.equal(await signer(account, keys), 'old');
+    paying.clock.advance({ seconds: 61 });
+    assert.equal(await signer(account, keys), 'new');
+  });
+
+  test('a compromised key signs nothing any more, not even a retry', async () => {
+    const account = await createAccount(service);
+    const { url, received } = place((_, count) => ({ status: count === 1 ? 500 : 200 }));
+    const { read } = await cancelled(url, account);
+    const { value } = await rotate(account, 0);
+    paying.clock.advance({ minutes: 10 });
+    await deliverDueCallbacks(service.deps);
+    const [first, second] = received();
+    assert.ok(first && second);
+    assert.ok(isSigned(first, account.signing_key) && !isSigned(first, value));
+    assert.ok(isSigned(second, value) && !isSigned(second, account.signing_key));
+    assert.ok(first.raw.equals(second.raw));
+    assert.equal((await read()).status, 'delivered');
+  });
+
+  test('a revoked integration still signs what it began', async () => {
+    const account = await createAccount(service);
+    const { url, received } = place(() => ({}));
+    const shopper = await paying.shopper({ notify_url: url }, account);
+    await revokeIntegration(service.deps, 'nomsa', account.id);
+    assert.equal((await shopper.cancel()).status, 'cancelled');
+    const [one] = received();
+    assert.ok(one && isSigned(one, account.signing_key));
+  });
+});
+
+describe('every attempt is kept', () => {
+  test('what was sent, to whom, what came back, and how long it took', async () => {
+    const { url } = place(() => ({
+      status: 418,
+      headers: { 'content-type': 'text/plain', 'x-shop': 'yes' },
+      body: 'short and stout',
+    }));
+    const { read } = await cancelled(url);
+    const { tried } = await read();
+    const attempt = tried[0] as CallbackAttempt;
+    assert.deepEqual(
+      [attempt.outcome, attempt.reason, attempt.response_status, attempt.address],
+      ['failed', 'http_418', 418, '127.0.0.1'],
+    );
+    assert.deepEqual(
+      [attempt.tls_version, attempt.trigger, attempt.operator],
+      [null, 'first', null],
+    );
+    assert.ok(attempt.finished_at && attempt.finished_at >= attempt.started_at);
+    assert.equal(attempt.response_body?.toString(), 'short and stout');
+    assert.equal(attempt.response_headers?.['x-shop'], 'yes');
+    for (const phase of ['first_byte', 'total']) {
+      assert.ok((attempt.timings?.[phase] ?? -1) >= 0, phase);
+    }
+    assert.deepEqual(Object.keys(attempt.request_headers).sort(), [
+      'content-type',
+      'user-agent',
+      'webhook-id',
+      'webhook-signature',
+      'webhook-timestamp',
+      'x-callback-attempt',
+      'x-callback-id',
+      'x-signature',
+    ]);
+    const kept = JSON.stringify(tried);
+    const { signing_key, client_secret } = paying.account;
+    for (const secret of [signing_key, client_secret]) assert.ok(!kept.includes(secret));
+  });
+
+  test('before the receiver hears anything, and closed once it has answered', async () => {
+    let id = '';
+    const { promise, resolve } = Promise.withResolvers<CallbackAttempt[]>();
+    const { url } = place(async () => {
+      resolve((await readCallback(service, id)).tried);
+      return {};
+    });
+    const shopper = await paying.shopper({ notify_url: url });
+    id = shopper.id;
+    await shopper.cancel();
+    const during = await promise;
+    assert.deepEqual(
+      during.map(({ outcome, finished_at }) => [outcome, finished_at]),
+      [['unknown', null]],
+    );
+    const [after] = (await readCallback(service, id)).tried;
+    assert.deepEqual([after?.id, after?.outcome], [during[0]?.id, 'delivered']);
+    assert.deepEqual(after?.request_headers, during[0]?.request_headers);
+  });
+
+  test('of a long answer the first 64 KiB, of a strange one every byte', async () => {
+    const long = await cancelled(place(() => ({ body: 'x'.repeat(70_000) })).url);
+    assert.equal((await long.read()).tried[0]?.response_body?.length, 65_536);
+    const bytes = Buffer.from([0, 1, 2, 0xff, 0xfe, 0xed, 0xa0, 0x80]);
+    const headers = { 'x-odd': 'caf\u00e9 \u00ff', __proto__x: 'p' };
+    const strange = await cancelled(place(() => ({ body: bytes, headers })).url);
+    const [attempt] = (await strange.read()).tried;
+    assert.ok(attempt?.response_body?.equals(bytes));
+    assert.equal(attempt?.outcome, 'delivered');
+  });
+});
+
+describe('a crash leaves a trace and loses nothing', () => {
+  /** A process that sends and is never heard of again. */
+  const dying = (sent: () => void) => ({
+    ...service.deps,
+    // The dead keep to no deadline, and so keep nobody waiting for it either.
+    clock: { ...service.deps.clock, sleep: () => new Promise<never>(() => {}) },
+    sendCallback: () => {
+      sent();
+      return new Promise<never>(() => {});
+    },
+  });
+
+  test('between sending and recording: unknown for ever, delivered again 10 minutes later', async () => {
+    const { url, received } = place(() => ({}));
+    const [id = ''] = await queueCallbacks(service, paying.account, [url]);
+    const sent = Promise.withResolvers<void>();
+    void deliverFirst(dying(sent.resolve), paying.account.merchant, id);
+    await sent.promise;
+    for (const [seconds, count] of [
+      [0, 0],
+      [16, 0],
+      [583, 0],
+      [1, 1],
+    ] as const) {
+      paying.clock.advance({ seconds });
+      await deliverDueCallbacks(service.deps);
+      assert.equal(received().length, count);
+    }
+    const { tried, status } = await readCallback(service, id);
+    assert.equal(status, 'delivered');
+    assert.deepEqual(
+      tried.map(({ outcome, finished_at, trigger }) => [outcome, finished_at === null, trigger]),
+      [
+        ['unknown', true, 'first'],
+        ['delivered', false, 'retry'],
+      ],
+    );
+  });
+
+  test('between sending and recording, and then an operator asks: delivered at once, as the second attempt', async () => {
+    const { url, received } = place(() => ({}));
+    const [id = ''] = await queueCallbacks(service, paying.account, [url]);
+    const sent = Promise.withResolvers<void>();
+    void deliverFirst(dying(sent.resolve), paying.account.merchant, id);
+    await sent.promise;
+    const callback = await readCallback(service, id);
+    await assert.rejects(retriggerCallback(service.deps, 'nomsa', callback.id), OperatorError);
+    paying.clock.advance({ seconds: 15 });
+    await retriggerCallback(service.deps, 'nomsa', callback.id);
+    const { tried, status, attempts } = await readCallback(service, id);
+    assert.deepEqual([status, attempts, received().length], ['delivered', 2, 1]);
+    assert.deepEqual(
+      tried.map(({ outcome, trigger, run }) => [outcome, trigger, run]),
+      [
+        ['unknown', 'first', 1],
+        ['delivered', 'operator', 2],
+      ],
+    );
+  });
+
+  test('between claiming and sending: somebody else delivers as soon as the lease has ended', async () => {
+    const { url, received } = place(() => ({}));
+    const [id = ''] = await queueCallbacks(service, paying.account, [url]);
+    paying.clock.advance({ seconds: 15 });
+    const { merchant } = paying.account;
+    assert.equal((await claimCallbacks(service.deps, merchant, 8)).length, 1);
+    paying.clock.advance({ milliseconds: 14_999 });
+    await deliverDueCallbacks(service.deps);
+    assert.equal(received().length, 0);
+    paying.clock.advance({ milliseconds: 1 });
+    await deliverDueCallbacks(service.deps);
+    const { tried } = await readCallback(service, id);
+    assert.deepEqual([received().length, tried.length], [1, 1]);
+  });
+
+  test('before anything: the first delivery is made by whoever finds it', async () => {
+    const { url, received } = place(() => ({ body: '{"redirect_url":"https://shop.example/x"}' }));
+    const [id = ''] = await queueCallbacks(service, paying.account, [url]);
+    await deliverDueCallbacks(service.deps);
+    assert.equal(received().length, 0, 'whoever ended the checkout has a moment to do it');
+    paying.clock.advance({ seconds: 15 });
+    await deliverDueCallbacks(service.deps);
+    const { tried } = await readCallback(service, id);
+    assert.deepEqual([received().length, tried[0]?.trigger], [1, 'first']);
+  });
+
+  test('at the last try: no twentieth, and the operator is told', async () => {
+    const account = await createAccount(service);
+    const { url, received } = place(refuse);
+    const { id, read } = await cancelled(url, account);
+    const { merchant } = account;
+    for (let attempt = 2; attempt <= 18; attempt += 1) {
+      paying.clock.advance({ minutes: 10 });
+      await deliverDueCallbacks(service.deps);
+    }
+    assert.equal((await read()).attempts, 18);
+    paying.clock.advance({ minutes: 10 });
+    const sent = Promise.withResolvers<void>();
+    const dead = new AbortController();
+    void deliverDueCallbacks(dying(sent.resolve), dead.signal);
+    await sent.promise;
+    dead.abort();
+    assert.equal((await read()).status, 'pending');
+    paying.clock.advance({ minutes: 10 });
+    await deliverDueCallbacks(service.deps);
+    const { status, tried } = await read();
+    assert.deepEqual([status, tried.length, received().length], ['exhausted', 19, 18]);
+    assert.equal(tried.at(-1)?.outcome, 'unknown');
+    assert.equal((await alertsOf(service, merchant.id)).length, 1);
+    assert.ok(id);
+  });
+
+  test('who comes back from the dead after others took over changes nothing but its own attempt', async () => {
+    const { url, received } = place(() => ({}));
+    const [id = ''] = await queueCallbacks(service, paying.account, [url]);
+    const answer = Promise.withResolvers<Awaited<ReturnType<typeof service.deps.sendCallback>>>();
+    const slow = { ...service.deps, sendCallback: () => answer.promise };
+    const late = deliverFirst(slow, paying.account.merchant, id);
+    await until('its attempt', async () => (await readCallback(service, id)).tried.length === 1);
+    paying.clock.advance({ minutes: 10 });
+    await deliverDueCallbacks(service.deps);
+    answer.resolve({
+      delivered: false,
+      reason: 'timeout',
+      address: null,
+      tls_version: null,
+      status: null,
+      headers: null,
+      body: null,
+      truncated: false,
+      timings: {},
+    });
+    await late;
+    const { status, tried } = await readCallback(service, id);
+    assert.deepEqual([status, received().length], ['delivered', 1]);
+    assert.deepEqual(
+      tried.map(({ outcome }) => outcome),
+      ['failed', 'delivered'],
+    );
+  });
+});

@@ -1,0 +1,126 @@
+import assert from 'node:assert/strict';
+import dgram from 'node:dgram';
+import { readFile } from 'node:fs/promises';
+import { after, before, test } from 'node:test';
+import ipaddr from 'ipaddr.js';
+import { createResolve } from '../../src/callbacks/delivery/resolve-name.ts';
+import { createCallbackSender } from '../../src/callbacks/delivery/send-callback.ts';
+import { systemClock } from '../../src/shared/clock.ts';
+
+// Names of receivers, asked of a real name server over UDP.
+
+const types = { 1: 'A', 28: 'AAAA' } as const;
+type Answers = Record<string, { A?: string[]; AAAA?: string[] } | 'unknown' | 'broken' | 'silent'>;
+
+const answers: Answers = {
+  'four.example': { A: ['93.184.216.34', '93.184.216.35'] },
+  'six.example': { AAAA: ['2606:2800:220:1::1'] },
+  'both.example': { A: ['93.184.216.34'], AAAA: ['2606:2800:220:1::1'] },
+  'none.example': {},
+  'nowhere.example': 'unknown',
+  'broken.example': 'broken',
+  'silent.example': 'silent',
+  'trap.example': { A: ['93.184.216.34', '169.254.169.254'] },
+  'inside.example': { AAAA: ['::ffff:10.0.0.1'] },
+};
+const asked: string[] = [];
+const server = dgram.createSocket('udp4');
+let resolve: ReturnType<typeof createResolve>;
+before(async () => {
+  server.on('message', (query, from) => {
+    const reply = answer(query);
+    if (reply) server.send(reply, from.port, from.address);
+  });
+  await new Promise<void>((done) => server.bind(0, '127.0.0.1', done));
+  resolve = createResolve([`127.0.0.1:${server.address().port}`]);
+});
+after(() => server.close());
+
+/** What a name server says to one question, in the format of RFC 1035. */
+function answer(query: Buffer): Buffer | null {
+  const labels: string[] = [];
+  let at = 12;
+  for (let length = query[at] ?? 0; length > 0; length = query[at] ?? 0) {
+    labels.push(query.subarray(at + 1, at + 1 + length).toString());
+    at += length + 1;
+  }
+  const type = types[query.readUInt16BE(at + 1) as keyof typeof types];
+  const name = labels.join('.').toLowerCase();
+  asked.push(`${name} ${type}`);
+  const known = answers[name] ?? 'unknown';
+  if (known === 'silent') return null;
+  const addresses = typeof known === 'string' ? [] : (known[type] ?? []);
+  const code = known === 'unknown' ? 3 : known === 'broken' ? 2 : 0;
+  const head = Buffer.from(query.subarray(0, 12));
+  head.writeUInt16BE(0x8180 | code, 2);
+  head.writeUInt16BE(addresses.length, 6);
+  head.writeUInt16BE(0, 10);
+  const records = addresses.map((address) => {
+    const bytes = Buffer.from(ipaddr.parse(address).toByteArray());
+    const record = Buffer.from([0xc0, 12, 0, bytes.length === 4 ? 1 : 28, 0, 1, 0, 0, 0, 60, 0, 0]);
+    record.writeUInt16BE(bytes.length, 10);
+    return Buffer.concat([record, bytes]);
+  });
+  return Buffer.concat([head, query.subarray(12, at + 5), ...records]);
+}
+
+for (const [name, expected] of [
+  ['four.example', ['93.184.216.34', '93.184.216.35']],
+  ['FOUR.example.', ['93.184.216.34', '93.184.216.35']],
+  ['six.example', ['2606:2800:220:1::1']],
+  ['both.example', ['93.184.216.34', '2606:2800:220:1::1']],
+  ['localhost', ['127.0.0.1', '::1']],
+  ['api.localhost', ['127.0.0.1', '::1']],
+] as const) {
+  test(`${name} has all the addresses of both kinds that it has`, async () => {
+    const found = await resolve(name);
+    assert.deepEqual(
+      found.map(({ address }) => address),
+      expected,
+    );
+    for (const { address, family } of found) assert.equal(family, address.includes(':') ? 6 : 4);
+  });
+}
+
+test('what is always this machine is asked of nobody', () => {
+  assert.deepEqual(
+    asked.filter((question) => question.includes('localhost')),
+    [],
+  );
+});
+
+for (const name of ['none.example', 'nowhere.example', 'broken.example']) {
+  test(`${name} has none`, async () => {
+    await assert.rejects(resolve(name));
+  });
+}
+
+for (const [name, reason] of [
+  ['nowhere.example', 'dns'],
+  ['broken.example', 'dns'],
+  ['trap.example', 'blocked_address'],
+  ['inside.example', 'blocked_address'],
+  ['api.localhost', 'blocked_address'],
+] as const) {
+  test(`a callback to ${name} is not sent: ${reason}`, async () => {
+    const sender = createCallbackSender({ clock: systemClock, allowed: [], resolve });
+    const exchange = await sender.send({
+      url: `https://${name}/`,
+      headers: {},
+      body: Buffer.from('{}'),
+    });
+    await sender.close();
+    assert.deepEqual([exchange.reason, exchange.address], [reason, null]);
+  });
+}
+
+test('a name server that says nothing holds up neither files nor other names', async () => {
+  const hopeless = Promise.allSettled(Array.from({ length: 40 }, () => resolve('silent.example')));
+  const begun = performance.now();
+  await readFile(import.meta.filename);
+  assert.equal((await resolve('four.example')).length, 2);
+  assert.ok(performance.now() - begun < 1_500, 'while all of these were waiting');
+  const given = await hopeless;
+  assert.ok(given.every(({ status }) => status === 'rejected'));
+  assert.ok(performance.now() - begun < 5_000, 'before the time for a connection is over');
+});

@@ -1,0 +1,259 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
+import { queueCallbacks, readCallback } from '../support/callbacks.ts';
+import { commandLine, nobody, type Tranche } from '../support/cli.ts';
+import { type Receiver, type Reply, startReceiver } from '../support/receiver.ts';
+import { until } from '../support/sandbox-process.ts';
+import {
+  type Account,
+  createAccount,
+  movableClock,
+  type Service,
+  startService,
+} from '../support/service.ts';
+
+const clock = movableClock();
+let service: Service;
+let receiver: Receiver;
+let tranche: Tranche;
+let person: Tranche;
+let account: Account;
+let reply: Reply;
+before(async () => {
+  service = await startService({ clock });
+  receiver = await startReceiver(() => reply);
+  const env = { DATABASE_URL: service.databaseUrl };
+  tranche = commandLine(env, { clock });
+  person = commandLine(env, { clock, terminal: true });
+  account = await createAccount(service);
+});
+after(async () => {
+  await service.close();
+  await receiver.close();
+});
+
+/** Callbacks that were delivered, or refused every time. */
+async function told(count: number, status: 'delivered' | 'exhausted', owner = account) {
+  reply = { status: status === 'delivered' ? 200 : 500, body: 'so it is' };
+  const urls = Array.from({ length: count }, () => `${receiver.url}/callback`);
+  const ids = await queueCallbacks(service, owner, urls);
+  clock.advance({ seconds: 15 });
+  for (let attempt = 0; attempt < 19; attempt += 1) {
+    await deliverDueCallbacks(service.deps);
+    clock.advance({ minutes: 10 });
+  }
+  return await Promise.all(ids.map((id) => readCallback(service, id)));
+}
+
+const members = [
+  'id',
+  'merchant_id',
+  'checkout_id',
+  'status',
+  'notify_url',
+  'attempts',
+  'created_at',
+  'due_at',
+  'delivered_at',
+  'redirect_url',
+];
+
+describe('callbacks list', () => {
+  test('shows the newest first, by status and by merchant', async () => {
+    const owner = await createAccount(service);
+    const [lost] = await told(1, 'exhausted', owner);
+    const [good] = await told(1, 'delivered', owner);
+    assert.ok(lost && good);
+    const list = async (...how: string[]) => {
+      const { data } = await tranche.json(
+        'callbacks',
+        'list',
+        '--merchant',
+        owner.merchant.id,
+        ...how,
+      );
+      return data.map(({ id }: { id: string }) => id);
+    };
+    assert.deepEqual(await list(), [good.id, lost.id]);
+    assert.deepEqual(await list('--status', 'exhausted'), [lost.id]);
+    assert.deepEqual(await list('--status', 'delivered'), [good.id]);
+    assert.deepEqual(await list('--status', 'pending'), []);
+    const { data } = await tranche.json('callbacks', 'list', '--status', 'exhausted');
+    assert.deepEqual(Object.keys(data[0]), members);
+    assert.deepEqual([data[0].attempts, data[0].due_at], [19, null]);
+  });
+
+  test('is a table for people', async () => {
+    const owner = await createAccount(service);
+    const empty = await person.run('callbacks', 'list', '--merchant', owner.merchant.id);
+    assert.deepEqual([empty.code, empty.stdout], [0, 'There are none.\n']);
+    const [good] = await told(1, 'delivered', owner);
+    const { stdout } = await person.run('callbacks', 'list', '--merchant', owner.merchant.id);
+    assert.match(stdout, new RegExp(`${good?.id}.*delivered`));
+  });
+
+  test('refuses what it does not know', async () => {
+    await tranche.refused(2, /status/, 'callbacks', 'list', '--status', 'failed');
+    await tranche.refused(2, /must be an ID/, 'callbacks', 'list', '--merchant', 'bean-there');
+    await tranche.refused(2, /./, 'callbacks', 'list', 'everything');
+  });
+});
+
+describe('callbacks show', () => {
+  test('shows what was said, and every attempt with what came back', async () => {
+    const [lost] = await told(1, 'exhausted');
+    assert.ok(lost);
+    const shown = await tranche.json('callbacks', 'show', lost.id);
+    assert.deepEqual(Object.keys(shown), [...members, 'payload', 'history']);
+    assert.equal(shown.payload, lost.payload.toString());
+    assert.equal(shown.attempts, 19);
+    assert.equal(shown.history.length, 19);
+    const [first] = shown.history;
+    assert.deepEqual(
+      {
+        number: first.number,
+        trigger: first.trigger,
+        operator: first.operator,
+        outcome: first.outcome,
+        reason: first.reason,
+        status: first.response_status,
+        body: first.response_body,
+        address: first.address,
+      },
+      {
+        number: 1,
+        trigger: 'first',
+        operator: null,
+        outcome: 'failed',
+        reason: 'http_500',
+        status: 500,
+        body: 'so it is',
+        address: '127.0.0.1',
+      },
+    );
+    assert.equal(first.request_headers['x-callback-attempt'], '1');
+    const { stdout } = await person.run('callbacks', 'show', lost.id);
+    assert.match(stdout, /"status":"cancelled"/);
+    assert.equal(stdout.match(/http_500/g)?.length, 19);
+  });
+
+  test('shows one that nobody has tried to deliver yet', async () => {
+    const [id = ''] = await queueCallbacks(service, account, [`${receiver.url}/callback`]);
+    const callback = await readCallback(service, id);
+    const { stdout } = await person.run('callbacks', 'show', callback.id);
+    assert.match(stdout, /No attempt was made yet/);
+  });
+
+  test('refuses what is not there', async () => {
+    await tranche.refused(1, /There is no callback/, 'callbacks', 'show', nobody);
+    await tranche.refused(1, /There is no callback/, 'callbacks', 'show', 'x');
+    await tranche.refused(2, /./, 'callbacks', 'show');
+  });
+});
+
+describe('callbacks retry', () => {
+  test('delivers one at once, in the name of whoever asked', async () => {
+    const [lost] = await told(1, 'exhausted');
+    assert.ok(lost);
+    reply = { status: 204 };
+    const answer = await tranche.json('callbacks', 'retry', lost.id);
+    assert.deepEqual(Object.keys(answer), members);
+    assert.deepEqual([answer.status, answer.attempts], ['delivered', 20]);
+    const { tried } = await readCallback(service, lost.checkout_id);
+    assert.deepEqual([tried.at(-1)?.trigger, tried.at(-1)?.operator], ['operator', 'nomsa']);
+    const { stdout } = await person.run('callbacks', 'show', lost.id);
+    assert.match(stdout, /operator nomsa/);
+  });
+
+  test('says so when it was refused again, and retries begin anew', async () => {
+    const [lost] = await told(1, 'exhausted');
+    assert.ok(lost);
+    reply = { status: 500 };
+    const answer = await tranche.json('callbacks', 'retry', lost.id);
+    assert.equal(answer.status, 'pending');
+    assert.ok(answer.due_at !== null);
+    reply = { status: 200 };
+    clock.advance({ minutes: 10 });
+    await deliverDueCallbacks(service.deps);
+    assert.equal((await readCallback(service, lost.checkout_id)).status, 'delivered');
+  });
+
+  test('delivers all exhausted ones of a merchant and of nobody else; --dry-run only says which', async () => {
+    const [owner, other] = [await createAccount(service), await createAccount(service)];
+    const lost = await told(3, 'exhausted', owner);
+    await told(2, 'delivered', owner);
+    const [theirs] = await told(1, 'exhausted', other);
+    const how = ['--status', 'exhausted', '--merchant', owner.merchant.id];
+    reply = { status: 200 };
+    const before = receiver.received.length;
+    const dry = await tranche.json('callbacks', 'retry', ...how, '--dry-run');
+    const ids = (data: { id: string }[]) => data.map(({ id }) => id).sort();
+    assert.deepEqual(ids(dry.data), ids(lost));
+    assert.equal(receiver.received.length, before);
+    const wet = await tranche.json('callbacks', 'retry', ...how);
+    assert.deepEqual(ids(wet.data), ids(lost));
+    for (const { status } of wet.data) assert.equal(status, 'delivered');
+    assert.equal(receiver.received.length, before + 3);
+    assert.equal((await readCallback(service, theirs?.checkout_id ?? '')).status, 'exhausted');
+    assert.deepEqual(await tranche.json('callbacks', 'retry', ...how), { data: [] });
+    const { stdout } = await person.run('callbacks', 'retry', ...how);
+    assert.equal(stdout, 'There are none.\n');
+    const { rows } = await service.deps.database.pool.query(
+      `select operator, action, count(*) from operator_actions
+       where subject_id = any($1) group by 1, 2`,
+      [lost.map(({ id }) => id)],
+    );
+    assert.deepEqual(rows, [{ operator: 'nomsa', action: 'callbacks retry', count: 3 }]);
+  });
+
+  test('refuses one that is being delivered, and what it does not understand', async () => {
+    const [lost] = await told(1, 'exhausted');
+    assert.ok(lost);
+    const held = Promise.withResolvers<Reply>();
+    const before = receiver.received.length;
+    receiver.answer = () => held.promise;
+    const first = tranche.json('callbacks', 'retry', lost.id);
+    await until('the receiver to be told', () => receiver.received.length > before);
+    await tranche.refused(1, /being delivered right now/, 'callbacks', 'retry', lost.id);
+    held.resolve({});
+    assert.equal((await first).status, 'delivered');
+    receiver.answer = () => reply;
+    assert.equal(receiver.received.length, before + 1);
+
+    const { id } = account.merchant;
+    await tranche.refused(1, /There is no callback/, 'callbacks', 'retry', nobody);
+    await tranche.refused(1, /There is no callback/, 'callbacks', 'retry', 'x');
+    for (const wrong of [
+      [],
+      [lost.id, '--status', 'exhausted'],
+      [lost.id, '--dry-run'],
+      [lost.id, '--merchant', id],
+      ['--status', 'exhausted'],
+      ['--status', 'pending', '--merchant', id],
+      ['--status', 'exhausted', '--merchant', 'x'],
+      ['--merchant', id],
+    ]) {
+      await tranche.refused(2, /./, 'callbacks', 'retry', ...wrong);
+    }
+    assert.equal(receiver.received.length, before + 1);
+  });
+});
+
+test('alerts list shows what was given up, and the destination that kept failing, the newest first', async () => {
+  const owner = await createAccount(service);
+  const [lost] = await told(1, 'exhausted', owner);
+  const { data } = await tranche.json('alerts', 'list');
+  const ours = data.filter((one: { merchant_id: string }) => one.merchant_id === owner.merchant.id);
+  assert.deepEqual(
+    ours.map(({ kind }: { kind: string }) => kind),
+    ['callback_exhausted', 'destination_failing'],
+  );
+  assert.ok(ours[0].detail.includes(`tranche callbacks retry ${lost?.id}`));
+  for (const member of ['id', 'at', 'kind', 'integration_id', 'merchant_id', 'detail']) {
+    assert.ok(member in ours[0], member);
+  }
+  const { stdout } = await person.run('alerts', 'list');
+  assert.match(stdout, /callback_exhausted/);
+  await tranche.refused(2, /./, 'alerts', 'list', 'all');
+});

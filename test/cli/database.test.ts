@@ -1,0 +1,291 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { openDatabase } from '../../src/database/database.ts';
+import { distributeDatabase, distribution } from '../../src/database/distribute-database.ts';
+import { claimInstallation } from '../../src/database/installation.ts';
+import { listMigrations, migrate } from '../../src/database/migrate.ts';
+import { systemClock } from '../../src/shared/clock.ts';
+import { commandLine } from '../support/cli.ts';
+import { findNodes, onNode } from '../support/database-server.ts';
+import {
+  createEmptyCluster,
+  createEmptyDatabase,
+  createTestDatabase,
+  log,
+} from '../support/service.ts';
+
+const { hasCitus } = await findNodes();
+
+async function withEmptyDatabase(work: (url: string) => Promise<void>): Promise<void> {
+  const { url, drop } = await createEmptyDatabase();
+  try {
+    await work(url);
+  } finally {
+    await drop();
+  }
+}
+
+/** A migrated one, and no more than that: not distributed, also where there is Citus. */
+async function withPlainDatabase(work: (url: string) => Promise<void>): Promise<void> {
+  await withEmptyDatabase(async (url) => {
+    const database = openDatabase(url, { log, maxConnections: 1 });
+    await migrate(database, { clock: systemClock, log });
+    await database.close();
+    await work(url);
+  });
+}
+
+async function withMigratedDatabase(work: (url: string) => Promise<void>): Promise<void> {
+  const { url, drop } = await createTestDatabase();
+  try {
+    await work(url);
+  } finally {
+    await drop();
+  }
+}
+
+test('an empty database is migrated by command, and before that every other command says so', async () => {
+  await withEmptyDatabase(async (url) => {
+    const tranche = commandLine({ DATABASE_URL: url });
+    await tranche.refused(1, /Run `tranche database migrate`/, 'merchants', 'list');
+    await tranche.refused(1, /Run `tranche database migrate`/, 'database', 'distribute');
+    const migrated = await tranche.json('database', 'migrate');
+    assert.deepEqual(Object.keys(migrated), ['version', 'environment']);
+    assert.equal(migrated.environment, 'sandbox');
+    assert.deepEqual(await tranche.json('database', 'migrate'), migrated);
+    assert.deepEqual(await tranche.json('merchants', 'list'), { data: [] });
+  });
+});
+
+test('a database newer than the program is refused', async () => {
+  await withMigratedDatabase(async (url) => {
+    await onNode(url, (client) =>
+      client.query(
+        `insert into schema_migrations values (9999, '9999_future.sql', 'x', '2030-01-01Z')`,
+      ),
+    );
+    const tranche = commandLine({ DATABASE_URL: url });
+    await tranche.refused(1, /not at the version of this program/, 'merchants', 'list');
+    await tranche.refused(1, /newer than this program/, 'database', 'migrate');
+  });
+});
+
+test('a database belongs to the environment that first used it, and refuses the other', async () => {
+  await withMigratedDatabase(async (url) => {
+    const production = {
+      DATABASE_URL: url,
+      TRANCHE_ENV: 'production',
+      BASE_URL: 'https://pay.example',
+    };
+    await commandLine(production).json('merchants', 'list');
+    const wrong = /belongs to the production environment, and TRANCHE_ENV is sandbox/;
+    const sandbox = commandLine({ DATABASE_URL: url });
+    await sandbox.refused(1, wrong, 'merchants', 'list');
+    await sandbox.refused(1, wrong, 'database', 'migrate');
+    const rules = '[{"from_amount":100,"to_amount":200,"terms":[1]}]';
+    await sandbox.refused(1, wrong, 'merchants', 'create', '--name', 'A', '--rules', rules);
+
+    const tranche = commandLine(production);
+    const { id } = await tranche.json('merchants', 'create', '--name', 'A', '--rules', rules);
+    const issued = await tranche.json('integrations', 'create', '--merchant', id);
+    assert.match(issued.client_secret, /^cs_production_/);
+    assert.match(issued.signing_key, /^sig_production_/);
+    const shown = await tranche.json('integrations', 'show', issued.id);
+    assert.notEqual(shown.signing_required_at, null);
+  });
+});
+
+test('a database of the other environment is not even migrated', async () => {
+  await withEmptyDatabase(async (url) => {
+    await onNode(url, (client) =>
+      client.query(
+        `create table installation (environment text); insert into installation values ('production')`,
+      ),
+    );
+    await commandLine({ DATABASE_URL: url }).refused(
+      1,
+      /belongs to the production/,
+      'database',
+      'migrate',
+    );
+    const { rows } = await onNode(url, (client) =>
+      client.query(`select to_regclass('merchants') as name`),
+    );
+    assert.deepEqual(rows, [{ name: null }]);
+  });
+});
+
+test('of two environments that claim a database at once one gets it', async () => {
+  await withMigratedDatabase(async (url) => {
+    const database = openDatabase(url, { log, maxConnections: 6 });
+    try {
+      const now = '2026-11-15T08:00:00.000Z';
+      const outcomes = await Promise.allSettled(
+        (['sandbox', 'production', 'sandbox', 'production'] as const).map((environment) =>
+          claimInstallation(database.db, environment, now),
+        ),
+      );
+      const [first, second, third, fourth] = outcomes.map(({ status }) => status);
+      assert.deepEqual([first, second], [third, fourth]);
+      assert.notEqual(first, second);
+    } finally {
+      await database.close();
+    }
+  });
+});
+
+test('without the Citus extension distributing is refused and changes nothing', async () => {
+  await withPlainDatabase(async (url) => {
+    const tranche = commandLine({ DATABASE_URL: url });
+    await tranche.refused(
+      1,
+      /does not have the Citus extension.*create extension citus/,
+      'database',
+      'distribute',
+    );
+    await onNode(url, async (client) => {
+      const { rowCount } = await client.query('select from operator_actions');
+      assert.equal(rowCount, 0);
+    });
+  });
+});
+
+/** What Citus offers, as far as we ask for it; it notes what it is asked. */
+const standIn = `
+  insert into pg_extension values (99999, 'citus', 10, 'public'::regnamespace, false, 'stand-in');
+  create schema stand_in;
+  create table stand_in.calls (
+    position serial, name text, by text, beside text, foreign_keys bigint);
+  create table stand_in.pg_dist_partition (
+    logicalrelid regclass, partmethod "char", repmodel "char");
+  create function stand_in.note(name regclass, by text, beside text) returns void language sql as $$
+    insert into stand_in.calls (name, by, beside, foreign_keys)
+      select name::text, by, beside, count(*) from pg_constraint
+      where contype = 'f' and name in (conrelid, confrelid);
+    insert into stand_in.pg_dist_partition
+      values (name, case when by is null then 'n' else 'h' end, case when by is null then 't' else 's' end);
+  $$;
+  create function stand_in.create_reference_table(name regclass) returns void language sql as $$
+    select stand_in.note(name, null, null) $$;
+  create function stand_in.create_distributed_table(name regclass, by text, colocate_with text)
+    returns void language sql as $$ select stand_in.note(name, by, colocate_with) $$;
+  do $$ begin
+    execute format('alter database %I set search_path = public, stand_in', current_database());
+  end $$;`;
+
+const placed = distribution.filter((place) => !('stays' in place));
+
+test('tables are placed once, each as the list says, without foreign keys, which are back afterwards', async (t) => {
+  await withPlainDatabase(async (url) => {
+    const query = (text: string) => onNode(url, async (client) => (await client.query(text)).rows);
+    const isSuperuser = await query(
+      'select from pg_roles where rolname = current_user and rolsuper',
+    );
+    if (isSuperuser.length === 0) return t.skip('needs a superuser');
+    if (hasCitus) return t.skip('there is no need for a stand-in');
+    await query(standIn);
+    const foreignKeys = () =>
+      query(`select conrelid::regclass::text as name, conname, convalidated,
+               pg_get_constraintdef(oid) as definition
+             from pg_constraint where contype = 'f' order by 1, 2`);
+    const before = await foreignKeys();
+    assert.ok(before.length > 10);
+
+    const tranche = commandLine({ DATABASE_URL: url });
+    const tables = placed.map(({ table }) => table);
+    assert.deepEqual(await tranche.json('database', 'distribute'), { distributed: tables });
+    assert.deepEqual(await tranche.json('database', 'distribute'), { distributed: [] });
+
+    assert.deepEqual(
+      await query(
+        'select name, by, beside, foreign_keys::int from stand_in.calls order by position',
+      ),
+      placed.map((place) => ({
+        name: place.table,
+        by: place.by,
+        beside: place.by === null ? null : (place.beside ?? 'none'),
+        foreign_keys: 0,
+      })),
+    );
+    assert.deepEqual(await foreignKeys(), before);
+    assert.deepEqual(await query('select operator, action from operator_actions'), [
+      { operator: 'nomsa', action: 'database distribute' },
+    ]);
+  });
+});
+
+/** No database was distributed before it: from the next on every migration runs on Citus too. */
+const firstDistributable = 4;
+
+test('a cluster that was distributed at an earlier version takes the migrations since', async (t) => {
+  if (!hasCitus) return t.skip('needs Citus');
+  const { url, drop } = await createEmptyCluster();
+  const database = openDatabase(url, { log, maxConnections: 1 });
+  try {
+    const migrations = await listMigrations();
+    const earlier = migrations.filter(({ version }) => version <= firstDistributable);
+    await migrate(database, { clock: systemClock, log }, earlier);
+    await distributeDatabase(database);
+    await migrate(database, { clock: systemClock, log });
+    assert.deepEqual(await distributeDatabase(database), [], 'new tables took their places');
+    const { rows } = await database.pool.query(
+      `select table_name::text as name, nullif(distribution_column, '<none>') as by
+       from citus_tables order by 1`,
+    );
+    assert.deepEqual(
+      rows,
+      placed
+        .map(({ table, by }) => ({ name: table, by }))
+        .toSorted((a, b) => (a.name < b.name ? -1 : 1)),
+    );
+  } finally {
+    await database.close();
+    await drop();
+  }
+});
+
+test('every table of the schema has its place in a distributed database', async () => {
+  await withPlainDatabase(async (url) => {
+    const { rows } = await onNode(url, (client) =>
+      client.query(
+        `select table_name as name from information_schema.tables where table_schema = 'public'`,
+      ),
+    );
+    assert.deepEqual(
+      distribution.map(({ table }) => table).toSorted(),
+      rows.map(({ name }) => name).toSorted(),
+    );
+  });
+});
+
+test('what a distributed table needs holds for the schema: keys contain the column, references are possible', async () => {
+  await withPlainDatabase(async (url) => {
+    const { rows } = await onNode(url, (client) =>
+      client.query<{ name: string; kind: string; columns: string[]; referenced: string | null }>(
+        `select c.conrelid::regclass::text as name, c.contype as kind,
+           array(select attname::text from pg_attribute
+                 where attrelid = c.conrelid and attnum = any (c.conkey)) as columns,
+           nullif(c.confrelid, 0)::regclass::text as referenced
+         from pg_constraint c join pg_namespace n on n.oid = c.connamespace
+         where n.nspname = 'public' and c.contype in ('p', 'u', 'f')`,
+      ),
+    );
+    const order = distribution.map(({ table }) => table as string);
+    const placeOf = (name: string | null) => distribution.find(({ table }) => table === name);
+    for (const { name, kind, columns, referenced } of rows) {
+      const place = placeOf(name);
+      assert.ok(place, name);
+      if (kind !== 'f') {
+        assert.ok(place.by === null || columns.includes(place.by), `a key of ${name}`);
+        continue;
+      }
+      const target = placeOf(referenced);
+      assert.ok(target && referenced !== null);
+      assert.ok(order.indexOf(referenced) <= order.indexOf(name), `${name} before ${referenced}`);
+      if (target.by !== null) {
+        assert.equal(place.by, target.by, `${name} refers to ${referenced}`);
+        assert.ok(columns.includes(target.by), `${name} refers to ${referenced}`);
+      }
+    }
+  });
+});

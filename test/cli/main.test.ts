@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { mkdtemp, rm, symlink, writeFile } from 'node:fs/promises';
+import { tmpdir, userInfo } from 'node:os';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { promisify } from 'node:util';
+import { commandLine, masterKey, type Tranche } from '../support/cli.ts';
+import { createTestDatabase } from '../support/service.ts';
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let tranche: Tranche;
+let folder: string;
+before(async () => {
+  database = await createTestDatabase();
+  tranche = commandLine({ DATABASE_URL: database.url });
+  folder = await mkdtemp(path.join(tmpdir(), 'cli-'));
+});
+after(async () => {
+  await rm(folder, { recursive: true, force: true });
+  await database.drop();
+});
+
+const rules = '[{"from_amount":100,"to_amount":200,"terms":[1]}]';
+const groups: Record<string, string[]> = {
+  merchants: ['create', 'list', 'show', 'rules'],
+  integrations: [
+    'create',
+    'list',
+    'show',
+    'manage',
+    'require-signing',
+    'limit',
+    'rotate',
+    'revoke',
+  ],
+  checkouts: ['show'],
+  refunds: ['list', 'show', 'approve', 'decline', 'retry', 'preview'],
+  instalments: ['list', 'retry'],
+  ledger: ['check'],
+  callbacks: ['list', 'show', 'retry'],
+  alerts: ['list'],
+  audit: ['list'],
+  keys: ['reencrypt'],
+  database: ['migrate', 'distribute'],
+};
+const all = [
+  ['sandbox'],
+  ['serve'],
+  ...Object.entries(groups).flatMap(([group, names]) => names.map((name) => [group, name])),
+];
+
+function assertFits(page: string): void {
+  for (const line of page.split('\n')) assert.ok(line.length <= 80, line);
+}
+
+for (const words of all) {
+  const name = words.join(' ');
+  test(`--help of ${name} shows its usage and an example, without a database`, async () => {
+    const alone = commandLine({ DATA_DIR: path.join(folder, 'none') });
+    const { code, stdout, stderr } = await alone.run(...words, '--help');
+    assert.deepEqual([code, stderr], [0, '']);
+    assert.match(stdout, new RegExp(`^Usage: tranche ${name}`));
+    assert.match(stdout, new RegExp(`^ {2}.*tranche ${name}`, 'm'));
+    assertFits(stdout);
+    assert.equal((await alone.run('help', ...words)).stdout, stdout);
+    assert.equal((await alone.run(...words, '-h')).stdout, stdout);
+  });
+}
+
+test('the help at the top lists every command, and that of a group every one of its own', async () => {
+  for (const argv of [[], ['--help'], ['help'], ['-h']]) {
+    const { code, stdout } = await tranche.run(...argv);
+    assert.equal(code, 0);
+    for (const words of all) assert.match(stdout, new RegExp(`^ {2}${words.join(' ')} `, 'm'));
+    assertFits(stdout);
+  }
+  for (const [group, names] of Object.entries(groups)) {
+    const { code, stdout } = await tranche.run(group, '--help');
+    assert.equal(code, 0);
+    for (const name of names) assert.match(stdout, new RegExp(`^ {2}${group} ${name} `, 'm'));
+    assertFits(stdout);
+    const bare = await tranche.run(group);
+    assert.deepEqual(bare, { code: 2, stdout: '', stderr: stdout });
+  }
+});
+
+const mistakes: [argv: string[], message: RegExp][] = [
+  [['merchant', 'list'], /no command "merchant". Did you mean tranche merchants\?/],
+  [['merchants', 'lits'], /no command "merchants lits". Did you mean tranche merchants list\?/],
+  [['integrations', 'sign'], /no command "integrations sign". `tranche integrations --help` lists/],
+  [['integrations', 'require'], /Did you mean tranche integrations require-signing\?/],
+  [['xyzzy'], /no command "xyzzy". `tranche --help` lists them/],
+  [['help', 'xyzzy'], /no command "xyzzy"/],
+  [['--verbose', 'merchants', 'list'], /Options come after the command/],
+  [['merchants', 'list', '--jsn'], /has no option --jsn. Did you mean --json\?/],
+  [['merchants', 'list', '-x'], /has no option -x/],
+  [['merchants', 'list', '--__proto__'], /has no option --__proto__/],
+  [['merchants', 'list', '--json=yes'], /--json takes no value/],
+  [['merchants', 'list', 'surplus'], /"surplus" is one argument too many.\nUsage: tranche/],
+  [['merchants', 'show'], /ID is missing.\nUsage: tranche merchants show ID/],
+  [['merchants', 'show', ''], /ID is missing/],
+  [['merchants', 'show', 'a', 'b'], /"b" is one argument too many/],
+  [['merchants', 'create', '--name'], /--name needs a value/],
+  [['merchants', 'create', '--name', '--rules', rules], /--name needs a value/],
+  [['merchants', 'create', '--name', 'A', '--name', 'B'], /--name is given twice/],
+];
+for (const [argv, message] of mistakes) {
+  test(`a mistyped "${argv.join(' ')}" is answered with what was probably meant`, async () => {
+    await tranche.refused(2, message, ...argv);
+  });
+}
+
+test('--json may also stand before the command', async () => {
+  const { code, stdout } = await tranche.run('--json', 'merchants', 'list');
+  assert.equal(code, 0);
+  assert.ok(Array.isArray(JSON.parse(stdout).data));
+});
+
+test('without a database the commands say how to get one', async () => {
+  const dataDir = path.join(folder, 'nothing');
+  const message = `tranche: No running sandbox in ${dataDir}. Start one with npm start, or set DATABASE_URL.\n`;
+  const outcome = await commandLine({ DATA_DIR: dataDir }).run('merchants', 'list', '--json');
+  assert.deepEqual(outcome, { code: 1, stdout: '', stderr: message });
+});
+
+test('a sandbox that was killed and left its file behind is not running', async () => {
+  for (const content of ['{"database_url":"postgres://x:y@127.0.0.1:1/tranche"}', '{"data', '{}']) {
+    await writeFile(path.join(folder, 'sandbox.json'), content);
+    await commandLine({ DATA_DIR: folder }).refused(
+      1,
+      /No running sandbox in /,
+      'merchants',
+      'list',
+    );
+  }
+});
+
+test('the running sandbox is found by its data folder', async () => {
+  const file = path.join(folder, 'sandbox.json');
+  await writeFile(file, JSON.stringify({ base_url: '', database_url: database.url }));
+  assert.ok((await commandLine({ DATA_DIR: folder }).json('merchants', 'list')).data);
+});
+
+test('a database that does not answer is named without its password', async () => {
+  const url = 'postgres://me:hunter2@127.0.0.1:1/tranche';
+  const { code, stderr } = await commandLine({ DATABASE_URL: url }).run('merchants', 'list');
+  assert.equal(code, 1);
+  assert.match(stderr, /The database at 127\.0\.0\.1:1 does not answer .* Check DATABASE_URL/);
+  assert.doesNotMatch(stderr, /hunter2/);
+});
+
+test('all bad settings are listed at once', async () => {
+  const bad = commandLine({
+    DATABASE_URL: 'mysql://x',
+    TRANCHE_ENV: 'staging',
+    MASTER_KEY: 'short',
+  });
+  await bad.refused(1, /DATABASE_URL[\s\S]*MASTER_KEY/, 'merchants', 'list');
+});
+
+test('colour is for terminals that want it', async () => {
+  const colour = '\x1b[';
+  const env = { DATABASE_URL: database.url };
+  const help = (more: NodeJS.ProcessEnv, terminal: boolean) =>
+    commandLine({ ...env, ...more }, { terminal }).run('--help');
+  assert.ok((await help({}, true)).stdout.includes(colour));
+  assert.ok(!(await help({}, false)).stdout.includes(colour));
+  assert.ok(!(await help({ NO_COLOR: '1' }, true)).stdout.includes(colour));
+  assert.ok(!(await help({ TERM: 'dumb' }, true)).stdout.includes(colour));
+  await commandLine(env, { terminal: true }).json('merchants', 'list');
+});
+
+test('the program itself runs from any folder, through a link, and notes the system user', async () => {
+  const link = path.join(folder, 'tranche');
+  await symlink(path.resolve(import.meta.dirname, '../../bin/tranche'), link);
+  const { TRANCHE_OPERATOR: _, ...inherited } = process.env;
+  const env = { ...inherited, DATABASE_URL: database.url, MASTER_KEY: masterKey };
+  const run = (...argv: string[]) => promisify(execFile)(link, argv, { cwd: folder, env });
+  const { stdout, stderr } = await run(
+    'merchants',
+    'create',
+    '--name',
+    'Bin',
+    '--rules',
+    rules,
+    '--json',
+  );
+  assert.equal(stderr, '');
+  const { id } = JSON.parse(stdout);
+  const { data } = JSON.parse((await run('merchants', 'list', '--json')).stdout);
+  assert.ok(data.some((one: { id: string }) => one.id === id));
+  await assert.rejects(run('merchants', 'lits'), { code: 2, stdout: '' });
+  const { default: pg } = await import('pg');
+  const client = new pg.Client({ connectionString: database.url });
+  await client.connect();
+  const { rows } = await client.query(
+    'select operator from operator_actions where subject_id = $1',
+    [id],
+  );
+  await client.end();
+  assert.deepEqual(rows, [{ operator: userInfo().username }]);
+});

@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { commandLine, nobody, type Tranche, within } from '../support/cli.ts';
+import { createAccount, rules, type Service, send, startService } from '../support/service.ts';
+
+let service: Service;
+let tranche: Tranche;
+before(async () => {
+  service = await startService();
+  tranche = commandLine({ DATABASE_URL: service.databaseUrl });
+});
+after(() => service.close());
+
+const create = (...more: string[]) =>
+  tranche.json(
+    'merchants',
+    'create',
+    '--name',
+    'Bean There',
+    '--rules',
+    JSON.stringify(rules),
+    ...more,
+  );
+
+test('a merchant that an operator creates can be listed and shown', async () => {
+  const created = await create();
+  assert.deepEqual(
+    { ...created, id: '', created_at: '' },
+    { id: '', name: 'Bean There', territory: 'ZA', currency: 'ZAR', rules, created_at: '' },
+  );
+  assert.match(created.created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
+  assert.deepEqual(await tranche.json('merchants', 'show', created.id), created);
+  const { data } = await tranche.json('merchants', 'list');
+  assert.deepEqual(
+    data.find((one: { id: string }) => one.id === created.id),
+    created,
+  );
+});
+
+test('without --json the same is a page that fits 80 columns and shows amounts as people read them', async () => {
+  const { id } = await create();
+  await tranche.json(
+    'merchants',
+    'create',
+    '--name',
+    'N'.repeat(255),
+    '--rules',
+    JSON.stringify(rules),
+  );
+  const shown = await tranche.run('merchants', 'show', id);
+  assert.equal(shown.code, 0);
+  assert.match(shown.stdout, /^Name +Bean There$/m);
+  assert.match(shown.stdout, /R\s1\s000,00 to R\s20\s000,00 {2}once-off, 3, 6, 12 months$/m);
+  const listed = await tranche.run('merchants', 'list');
+  assert.match(
+    listed.stdout,
+    new RegExp(`^${id} {2}Bean There +R\\s100,00 to R\\s20\\s000,00$`, 'm'),
+  );
+  for (const line of listed.stdout.split('\n')) assert.ok(line.length <= 80, line);
+});
+
+test('changed rules are what the merchant reads within a second', async () => {
+  const account = await createAccount(service);
+  const read = async () => {
+    const { body } = await send(service, account, 'GET', '/api/config');
+    return body.data.attributes.rules;
+  };
+  assert.deepEqual(await read(), rules);
+  const changed = [{ from_amount: 500, to_amount: 900, terms: [2] }];
+  const json = JSON.stringify(changed);
+  const answer = await tranche.json('merchants', 'rules', account.merchant.id, '--rules', json);
+  assert.deepEqual(answer.rules, changed);
+  await within(1000, async () => JSON.stringify(await read()) === json);
+});
+
+test('what cannot be done is refused with a sentence', async () => {
+  const json = JSON.stringify(rules);
+  await tranche.refused(
+    1,
+    /There is no territory XX/,
+    'merchants',
+    'create',
+    '--name',
+    'A',
+    '--rules',
+    json,
+    '--territory',
+    'XX',
+  );
+  await tranche.refused(
+    1,
+    /1 to 255 characters/,
+    'merchants',
+    'create',
+    '--name',
+    'x'.repeat(256),
+    '--rules',
+    json,
+  );
+  await tranche.refused(1, /There is no merchant/, 'merchants', 'show', nobody);
+  await tranche.refused(1, /There is no merchant nonsense/, 'merchants', 'show', 'nonsense');
+  await tranche.refused(1, /There is no merchant/, 'merchants', 'rules', nobody, '--rules', json);
+  await tranche.refused(
+    1,
+    /There is no merchant/,
+    'merchants',
+    'rules',
+    'nonsense',
+    '--rules',
+    json,
+  );
+});
+
+test('what was mistyped is a usage error that names the option', async () => {
+  await tranche.refused(2, /--name is missing/, 'merchants', 'create', '--rules', '[]');
+  await tranche.refused(
+    2,
+    /--name is missing/,
+    'merchants',
+    'create',
+    '--name',
+    ' ',
+    '--rules',
+    '[]',
+  );
+  await tranche.refused(2, /--rules is missing/, 'merchants', 'create', '--name', 'A');
+  await tranche.refused(
+    2,
+    /--rules is not JSON/,
+    'merchants',
+    'create',
+    '--name',
+    'A',
+    '--rules',
+    '{from',
+  );
+  await tranche.refused(
+    2,
+    /ID is missing\.\nUsage: tranche merchants rules ID/,
+    'merchants',
+    'rules',
+  );
+});
+
+const band = (from_amount: unknown, to_amount: unknown, terms: unknown = [1]) => ({
+  from_amount,
+  to_amount,
+  terms,
+});
+const badRules: [about: string, rules: unknown, message: RegExp][] = [
+  ['no bands', [], /at least one band/],
+  ['no list', { from_amount: 1, to_amount: 2, terms: [1] }, /must be a list/],
+  ['null', null, /must be a list/],
+  ['a band that is no object', [5], /Band 1 must be an object/],
+  ['a band that is null', [null], /Band 1 must be an object/],
+  ['a band that is a list', [[1, 2, [1]]], /Band 1/],
+  ['overlapping bands', [band(1, 10), band(10, 20)], /Band 2 must begin above 10/],
+  ['a band inside another', [band(1, 100), band(20, 30)], /Band 2 must begin above 100/],
+  ['descending bands', [band(100, 200), band(1, 50)], /Band 2 must begin above 200/],
+  ['the same band twice', [band(1, 10), band(1, 10)], /Band 2 must begin above 10/],
+  ['a band that ends before it begins', [band(10, 9)], /to_amount is below from_amount/],
+  ['an amount of zero', [band(0, 10)], /from_amount must be a positive integer/],
+  ['a negative amount', [band(-5, 10)], /from_amount must be a positive integer/],
+  ['a fraction', [band(1.5, 10)], /from_amount must be a positive integer/],
+  ['a string', [band('1', 10)], /from_amount must be a positive integer/],
+  ['a missing amount', [{ from_amount: 1, terms: [1] }], /to_amount must be a positive integer/],
+  ['an amount beyond all reason', [band(1, 1e15)], /to_amount must be a positive integer/],
+  ['no terms', [band(1, 10, [])], /terms must be a list of at least one/],
+  ['missing terms', [{ from_amount: 1, to_amount: 2 }], /terms must be a list/],
+  ['terms that are no list', [band(1, 10, 3)], /terms must be a list/],
+  ['unsorted terms', [band(100, 200, [3, 1])], /distinct integers from 1 to 120, ascending/],
+  ['a term twice', [band(100, 200, [1, 3, 3])], /distinct integers/],
+  ['a term of zero', [band(100, 200, [0, 1])], /distinct integers/],
+  ['a negative term', [band(100, 200, [-1])], /distinct integers/],
+  ['a fraction of a month', [band(100, 200, [1.5])], /distinct integers/],
+  ['a term as a string', [band(100, 200, ['3'])], /distinct integers/],
+  ['a term of eleven years', [band(1000, 2000, [132])], /distinct integers/],
+  ['more payments than cents', [band(5, 200, [6])], /5 cents cannot be split into 6 payments/],
+  ['an unknown member', [{ ...band(1, 2), fee: 3 }], /unknown member fee/],
+];
+for (const [about, given, message] of badRules) {
+  test(`rules with ${about} are refused, and nothing is created or changed`, async () => {
+    const { id } = await create();
+    const { data: before } = await tranche.json('merchants', 'list');
+    const json = JSON.stringify(given);
+    await tranche.refused(1, message, 'merchants', 'create', '--name', 'A', '--rules', json);
+    await tranche.refused(1, message, 'merchants', 'rules', id, '--rules', json);
+    assert.deepEqual((await tranche.json('merchants', 'list')).data, before);
+  });
+}
+
+test('adjoining bands, one-cent bands and long terms are allowed', async () => {
+  const given = [band(120, 120, [1, 120]), band(121, 10_000_000_000_000, [1, 2, 3])];
+  const answer = await tranche.json(
+    'merchants',
+    'create',
+    '--name',
+    'A',
+    '--rules',
+    JSON.stringify(given),
+  );
+  assert.deepEqual(answer.rules, given);
+});

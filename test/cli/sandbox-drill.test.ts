@@ -1,0 +1,298 @@
+import assert from 'node:assert/strict';
+import { createHmac, timingSafeEqual } from 'node:crypto';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { drillChecks } from '../../src/sandbox/drill.ts';
+import { commandLine, nobody, type Tranche } from '../support/cli.ts';
+import {
+  type Answering,
+  type Received,
+  type Receiver,
+  startReceiver,
+} from '../support/receiver.ts';
+import {
+  kill,
+  liftLimits,
+  post,
+  type Sandbox,
+  startSandbox,
+  temporaryFolder,
+} from '../support/sandbox-process.ts';
+import { checkoutBody } from '../support/service.ts';
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let sandbox: Sandbox;
+let tranche: Tranche;
+/** One for each drill: they mostly wait, so they do it at the same time. */
+const receivers: Receiver[] = [];
+/** A rotation is under way, and the shop has both keys. */
+let keys: string[];
+before(async () => {
+  folder = await temporaryFolder();
+  sandbox = await startSandbox(path.join(folder.path, 'data'));
+  await liftLimits(sandbox.file.database_url, sandbox.file.integration.id);
+  tranche = commandLine({ DATA_DIR: sandbox.dataDir, MASTER_KEY: '' });
+  const { id, signing_key } = sandbox.file.integration;
+  const rotated = await tranche.json('integrations', 'rotate', id, '--credential', 'signing_key');
+  keys = [signing_key, rotated.signing_key];
+});
+after(async () => {
+  await Promise.all(receivers.map((one) => one.close()));
+  await kill(sandbox);
+  await folder.remove();
+});
+
+type Order = { reference: string; amount: number; status: string; fulfilled: number };
+
+let orders = 0;
+
+async function listen(answer: Answering): Promise<Receiver> {
+  const receiver = await startReceiver(answer);
+  receivers.push(receiver);
+  return receiver;
+}
+
+/** An order of the shop's, whose shopper is about to pay; the shop answers at a path of its own. */
+async function placeOrder(answerTo: (order: Order) => Answering) {
+  orders += 1;
+  const reference = `order-${orders}`;
+  const order: Order = { reference, amount: 150_000, status: 'pending', fulfilled: 0 };
+  const answering = answerTo(order);
+  const receiver = await listen((received, count) =>
+    received.path === `/orders/${reference}`
+      ? { body: JSON.stringify(order) }
+      : answering(received, count),
+  );
+  const notify_url = `${receiver.url}/callback`;
+  const { base_url, integration } = sandbox.file;
+  const body = checkoutBody({ client_reference_id: reference, notify_url, amount: order.amount });
+  const answer = await post(`${base_url}/api/checkouts`, integration, body);
+  assert.equal(answer.status, 200);
+  const orderUrl = `${receiver.url}/orders/{reference}`;
+  return { order, reference, notify_url, orderUrl, checkout_id: answer.body.data.id as string };
+}
+
+async function drill(notify_url: string, ...more: string[]) {
+  const { merchant } = sandbox.file;
+  const args = ['--merchant', merchant.id, '--notify-url', notify_url, ...more];
+  const { code, stdout, stderr } = await tranche.run('sandbox', 'drill', ...args, '--json');
+  assert.equal(stderr, '');
+  const report = JSON.parse(stdout);
+  const results = Object.fromEntries(
+    report.checks.map((one: { name: string; result: string }) => [one.name, one.result]),
+  );
+  return { code, report, results };
+}
+
+const all = (result: string) => Object.fromEntries(drillChecks.map(({ name }) => [name, result]));
+
+/** What a shop has to write, with nothing but what comes with Node. */
+const careful =
+  (order: Order, accepted = keys): Answering =>
+  ({ raw, headers }) => {
+    const given = Buffer.from(String(headers['x-signature'] ?? ''));
+    const isOurs = accepted.some((key) => {
+      const expected = Buffer.from(createHmac('sha512', key).update(raw).digest('base64'));
+      return given.length === expected.length && timingSafeEqual(given, expected);
+    });
+    if (!isOurs) return { status: 401 };
+    const { status, amount, client_reference_id } = JSON.parse(raw.toString());
+    if (client_reference_id !== order.reference) return { status: 404 };
+    if (amount !== order.amount) return { status: 422 };
+    if (status === 'successful' && order.status !== 'successful') order.fulfilled += 1;
+    if (status === 'successful' || order.status === 'pending') order.status = status;
+    return { status: 204 };
+  };
+
+/** What many write first: it believes whatever it is told. */
+const naive =
+  (order: Order): Answering =>
+  ({ raw }) => {
+    const { status } = JSON.parse(raw.toString());
+    order.status = status;
+    if (status === 'successful') order.fulfilled += 1;
+    return {};
+  };
+
+describe('the drill', { concurrency: true }, () => {
+  test('a careful receiver passes every check, with both keys of a rotation, and fulfils once', async () => {
+    const { order, reference, notify_url, orderUrl } = await placeOrder(careful);
+    const { code, report, results } = await drill(notify_url, '--order-url', orderUrl, '--strict');
+    assert.deepEqual(results, all('pass'));
+    assert.deepEqual([code, report.passed, report.is_known_order], [0, true, true]);
+    assert.equal(report.client_reference_id, reference);
+    assert.deepEqual(order, { reference, amount: 150_000, status: 'successful', fulfilled: 1 });
+    const { answers } = report.checks.find(({ name }: { name: string }) => name === 'slow_network');
+    assert.ok(answers[0].sent_in >= 4_000, 'the body came in pieces, over seconds');
+    assert.ok(answers[0].milliseconds < 4_000, 'which is not held against the receiver');
+  });
+
+  test('a naive receiver fails where it believes what nobody signed, and where its order changes', async () => {
+    const { notify_url, orderUrl } = await placeOrder(naive);
+    const { code, report } = await drill(notify_url, '--order-url', orderUrl);
+    assert.equal(code, 1);
+    const findings = Object.fromEntries(
+      report.checks.map((one: { name: string; finding: string | null }) => [
+        one.name,
+        one.finding?.slice(0, 17) ?? null,
+      ]),
+    );
+    assert.deepEqual(findings, {
+      wrong_signature: 'Answered 200, exp',
+      reserialised_body: 'Answered 200, exp',
+      changed_amount: 'Answered 200, exp',
+      unknown_reference: 'The order changed',
+      cancelled: null,
+      successful_after_cancelled: null,
+      duplicate: 'The order changed',
+      slow_network: 'The order changed',
+      both_keys: 'The order changed',
+      cancelled_after_successful: 'The order changed',
+    });
+  });
+
+  describe('a receiver with one fault fails where the fault is', { concurrency: true }, () => {
+    const faults: [fault: string, answer: typeof careful, failed: string[], watched?: 'watched'][] =
+      [
+        [
+          'it verifies what it has parsed and written anew',
+          (order) => (received, count) => {
+            const raw = Buffer.from(JSON.stringify(JSON.parse(received.raw.toString())));
+            return careful(order)({ ...received, raw }, count);
+          },
+          ['reserialised_body'],
+        ],
+        [
+          'it knows one key only, and crashes over an order that it does not know',
+          (order) => async (received, count) => {
+            const reply = await careful(order, keys.slice(0, 1))(received, count);
+            return typeof reply === 'object' && reply.status === 404 ? { status: 500 } : reply;
+          },
+          ['unknown_reference', 'both_keys'],
+        ],
+        [
+          'it refuses what it has seen before',
+          (order) => (received, count) =>
+            order.fulfilled > 0 ? { status: 409 } : careful(order)(received, count),
+          ['duplicate', 'slow_network', 'both_keys', 'cancelled_after_successful'],
+        ],
+        [
+          'it takes only what is pending for paid, so a tab that cancelled before loses the order',
+          (order) => (received, count) =>
+            order.status === 'cancelled' ? { status: 204 } : careful(order)(received, count),
+          ['successful_after_cancelled'],
+          'watched',
+        ],
+        [
+          'it fulfils what is repeated once more, a moment after it has answered',
+          (order) => async (received, count) => {
+            const isRepeated =
+              order.fulfilled > 0 && received.headers['x-callback-attempt'] === '2';
+            if (isRepeated) setTimeout(() => (order.fulfilled += 1), 600);
+            return await careful(order)(received, count);
+          },
+          ['duplicate'],
+          'watched',
+        ],
+      ];
+    for (const [fault, answer, failed, watched] of faults) {
+      test(fault, async () => {
+        const { notify_url, orderUrl } = await placeOrder(answer);
+        const { code, results } = await drill(
+          notify_url,
+          ...(watched ? ['--order-url', orderUrl] : []),
+        );
+        assert.deepEqual(results, {
+          ...all('pass'),
+          ...Object.fromEntries(failed.map((name) => [name, 'fail'])),
+        });
+        assert.equal(code, 1);
+      });
+    }
+  });
+
+  describe('without an order of the shop’s the drill makes its own, and passes only if it is accepted', {
+    concurrency: true,
+  }, () => {
+    let merchant: { id: string };
+    let created: { id: string; signing_key: string };
+    const isSigned = ({ raw, headers }: Received) =>
+      headers['x-signature'] ===
+      createHmac('sha512', created.signing_key).update(raw).digest('base64');
+    const run = async (answer: Answering, ...more: string[]) => {
+      const receiver = await listen(answer);
+      const args = ['--merchant', merchant.id, '--notify-url', `${receiver.url}/callback`, ...more];
+      return await tranche.run('sandbox', 'drill', ...args);
+    };
+    before(async () => {
+      merchant = await tranche.json(
+        ...['merchants', 'create', '--name', 'Bean There', '--rules'],
+        '[{"from_amount":10000,"to_amount":90000,"terms":[1,3]}]',
+      );
+      created = await tranche.json('integrations', 'create', '--merchant', merchant.id);
+    });
+
+    const unknowing: [about: string, answer: Answering][] = [
+      ['an address where nothing is', () => ({ status: 404 })],
+      [
+        'a receiver that does not know the order',
+        (received) => ({ status: isSigned(received) ? 404 : 401 }),
+      ],
+    ];
+    for (const [about, answer] of unknowing) {
+      test(`${about} does not pass, and is told what to do`, async () => {
+        const { code, stdout } = await run(answer);
+        assert.equal(code, 1);
+        assert.match(stdout, /with drill-[0-9a-f]{8}, R\s900,00/);
+        assert.match(stdout, /^not tried {2}Paid order, cancelled before +404$/m);
+        assert.match(stdout, /^not tried {2}Both keys of a rotation$/m);
+        assert.match(stdout, /\n3 passed, 0 failed, 7 not tried\.\n/);
+        const words = stdout.replaceAll(/\s+/g, ' ');
+        assert.match(words, /No callback was ever accepted.* --notify-url;.* with --reference/);
+        for (const line of stdout.split('\n')) assert.ok(line.length <= 80, line);
+      });
+    }
+
+    test('a receiver that acknowledges what it does not know passes, but not a strict drill', async () => {
+      const acknowledging: Answering = (received) => ({ status: isSigned(received) ? 200 : 401 });
+      const lenient = await run(acknowledging);
+      assert.match(lenient.stdout, /\n8 passed, 0 failed, 2 not tried\.\n/);
+      assert.match(lenient.stdout, /^pass {7}The same in small pieces +200, sent in 4\.\d s$/m);
+      assert.equal(lenient.code, 0);
+      const strict = await run(acknowledging, '--strict', '--json');
+      const { passed, finding } = JSON.parse(strict.stdout);
+      assert.deepEqual([strict.code, passed], [1, false]);
+      assert.match(finding, /^With --strict what was not tried \(2\) fails/);
+      const shown = await tranche.json('integrations', 'show', created.id);
+      assert.equal(shown.signing_required_at, null);
+    });
+  });
+
+  test('a drill that cannot be begun says what to do', async () => {
+    const { id } = sandbox.file.merchant;
+    const { reference, notify_url: to, checkout_id } = await placeOrder(careful);
+    const nowhere = 'http://127.0.0.1:9/callback';
+    const table: [code: 1 | 2, message: RegExp, ...args: string[]][] = [
+      [2, /--merchant is missing/, '--notify-url', to],
+      [2, /--notify-url is "shop" and must be a URL/, '--merchant', id, '--notify-url', 'shop'],
+      [1, /There is no merchant/, '--merchant', nobody, '--notify-url', to],
+      [1, /must be an https URL/, '--merchant', id, '--notify-url', 'http://10.0.0.1/callback'],
+      [
+        1,
+        /No checkout of this .* order-0/,
+        '--merchant',
+        id,
+        '--notify-url',
+        to,
+        '--reference=order-0',
+      ],
+      [1, /\(connect\)\. Start your receiver/, '--merchant', id, '--notify-url', nowhere],
+    ];
+    for (const [code, message, ...args] of table) {
+      await tranche.refused(code, message, 'sandbox', 'drill', ...args);
+    }
+    await tranche.json('sandbox', 'cancel', checkout_id);
+    const again = ['--merchant', id, '--notify-url', to, '--reference', reference];
+    await tranche.refused(1, /has ended already \(cancelled\)/, 'sandbox', 'drill', ...again);
+  });
+});

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { commandLine, nobody, type Tranche } from '../support/cli.ts';
+import {
+  kill,
+  liftLimits,
+  onDatabase,
+  post,
+  type Sandbox,
+  startSandbox,
+  temporaryFolder,
+} from '../support/sandbox-process.ts';
+import { checkoutBody } from '../support/service.ts';
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let sandbox: Sandbox;
+let tranche: Tranche;
+before(async () => {
+  folder = await temporaryFolder();
+  sandbox = await startSandbox(path.join(folder.path, 'data'));
+  await liftLimits(sandbox.file.database_url, sandbox.file.integration.id);
+  // The sandbox has a master key of its own.
+  tranche = commandLine({ DATA_DIR: sandbox.dataDir, MASTER_KEY: '' });
+});
+after(async () => {
+  await kill(sandbox);
+  await folder.remove();
+});
+
+async function create(changes: object = {}): Promise<string> {
+  const { base_url, integration } = sandbox.file;
+  const answer = await post(`${base_url}/api/checkouts`, integration, checkoutBody(changes));
+  assert.equal(answer.status, 200);
+  return answer.body.data.id;
+}
+
+const paid = { status: 'successful', redirect_url: 'https://shop.example/paid', decline: null };
+const open = { status: 'received', redirect_url: null, decline: null };
+
+describe('tranche sandbox pay prints the status, where the browser goes, and why not', () => {
+  for (const [about, args, answer] of [
+    ['a card that succeeds, in the first term', [], paid],
+    ['another term', ['--term', '6'], paid],
+    ['a number with spaces', ['--card', '5555 5555 5555 4444'], paid],
+    ['a decline', ['--card', '4000000000009995'], { ...open, decline: 'insufficient_funds' }],
+    ['a lost card', ['--card', '4000000000009987'], { ...open, decline: 'lost_card' }],
+    ['a mistyped number', ['--card', '4242424242424241'], { ...open, decline: 'incorrect_number' }],
+    ['a challenge, approved unless told otherwise', ['--card', '4000002500003155'], paid],
+    [
+      'a challenge, approved',
+      ['--card', '4000002500003155', '--challenge', 'approve', '--term', '3'],
+      paid,
+    ],
+    [
+      'a challenge, declined',
+      ['--card', '4000002500003155', '--challenge', 'decline'],
+      { ...open, decline: 'authentication_failed' },
+    ],
+    ['a challenge, abandoned', ['--card', '4000002500003155', '--challenge', 'abandon'], open],
+    [
+      'declined after the challenge',
+      ['--card', '4000008400001629'],
+      { ...open, decline: 'generic' },
+    ],
+  ] as const) {
+    test(about, async () => {
+      const id = await create();
+      const { code, stdout, stderr } = await tranche.run('sandbox', 'pay', id, ...args, '--json');
+      assert.deepEqual([code, stderr], [0, '']);
+      assert.equal(stdout, `${JSON.stringify(answer)}\n`);
+    });
+  }
+
+  test('the term that was asked for is the one that was paid in', async () => {
+    const id = await create();
+    await tranche.json('sandbox', 'pay', id, '--term', '12');
+    const { rows } = await onDatabase(sandbox.file.database_url, (client) =>
+      client.query('select count(*)::int as payments from instalments where checkout_id = $1', [
+        id,
+      ]),
+    );
+    assert.deepEqual(rows, [{ payments: 12 }]);
+  });
+
+  test('a checkout whose data the gateway refuses', async () => {
+    const id = await create({ customer: { email: 'refused@example.com' } });
+    assert.deepEqual(await tranche.json('sandbox', 'pay', id), {
+      ...open,
+      status: 'invalid_payload',
+    });
+  });
+});
+
+test('after a decline it can be paid, and what was paid stays paid', async () => {
+  const id = await create();
+  await tranche.json('sandbox', 'pay', id, '--card', '4000000000000002');
+  assert.deepEqual(await tranche.json('sandbox', 'pay', id), paid);
+  assert.deepEqual(await tranche.json('sandbox', 'pay', id, '--card', '4000000000000002'), paid);
+  assert.deepEqual(await tranche.json('sandbox', 'cancel', id), paid);
+});
+
+test('an abandoned challenge can still be answered', async () => {
+  const id = await create();
+  await tranche.json('sandbox', 'pay', id, '--card', '4000002500003155', '--challenge', 'abandon');
+  assert.deepEqual(await tranche.json('sandbox', 'pay', id, '--challenge', 'approve'), paid);
+});
+
+test('an abandoned challenge can be cancelled', async () => {
+  const id = await create();
+  await tranche.json('sandbox', 'pay', id, '--card', '4000002500003155', '--challenge', 'abandon');
+  const cancelled = {
+    status: 'cancelled',
+    redirect_url: 'https://shop.example/cart',
+    decline: null,
+  };
+  assert.deepEqual(await tranche.json('sandbox', 'cancel', id), cancelled);
+  assert.deepEqual(await tranche.json('sandbox', 'pay', id), cancelled);
+});
+
+test('a merchant’s clock of the running sandbox is moved through its due work', async () => {
+  const id = await create();
+  const merchant = ['--merchant', sandbox.file.merchant.id];
+  await tranche.json('sandbox', 'pay', id, '--card', '4000002500003155', '--challenge', 'abandon');
+  const { next_event_at } = await tranche.json('clock', 'show', ...merchant);
+  assert.ok(next_event_at);
+  // Long enough for the callbacks of the checkouts before, which nobody receives, to be given up.
+  const moved = await tranche.json('clock', 'advance', ...merchant, '--by', '6h');
+  // Only captures and collections are left, in the nights and mornings to come.
+  assert.ok(moved.next_event_at > moved.now, moved.next_event_at);
+  assert.deepEqual(await tranche.json('sandbox', 'pay', id), open);
+});
+
+test('what cannot be done is refused with a sentence', async () => {
+  const id = await create();
+  await tranche.refused(1, /no term of 2\. It has 1, 3/, 'sandbox', 'pay', id, '--term', '2');
+  await tranche.refused(1, /no term of 0\./, 'sandbox', 'pay', id, '--term', '0');
+  await tranche.refused(2, /--term is "x"/, 'sandbox', 'pay', id, '--term', 'x');
+  await tranche.refused(2, /--challenge/, 'sandbox', 'pay', id, '--challenge', 'perhaps');
+  await tranche.refused(
+    1,
+    /does not take this card/,
+    'sandbox',
+    'pay',
+    id,
+    '--card',
+    '4111111111111111',
+  );
+  for (const action of ['pay', 'cancel']) {
+    await tranche.refused(1, /There is no checkout/, 'sandbox', action, nobody);
+    await tranche.refused(1, /There is no checkout nonsense/, 'sandbox', action, 'nonsense');
+    await tranche.refused(2, /CHECKOUT_ID is missing/, 'sandbox', action);
+  }
+  assert.deepEqual(await tranche.json('sandbox', 'pay', id), paid);
+});
+
+test('without --json it is a page for people', async () => {
+  const { stdout, code } = await tranche.run(
+    'sandbox',
+    'pay',
+    await create(),
+    '--card',
+    '4000000000009995',
+  );
+  assert.equal(code, 0);
+  assert.match(stdout, /^Status +received$/m);
+  assert.match(stdout, /^Browser goes to +nowhere: it stays on the page$/m);
+  assert.match(stdout, /^Declined +insufficient_funds$/m);
+});
+
+test('without a running sandbox it says so', async () => {
+  const elsewhere = commandLine({ DATA_DIR: path.join(folder.path, 'nothing'), MASTER_KEY: '' });
+  await elsewhere.refused(1, /No running sandbox in/, 'sandbox', 'pay', nobody);
+});

@@ -1,0 +1,284 @@
+import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
+import { after, before, describe, test } from 'node:test';
+import {
+  attemptOutcomes,
+  callbackStatuses,
+  callbackTriggers,
+} from '../../src/callbacks/callback.ts';
+import { checkoutStatuses } from '../../src/checkouts/checkout.ts';
+import { openDatabase } from '../../src/database/database.ts';
+import {
+  collectionKinds,
+  collectionStatuses,
+  instalmentStatuses,
+} from '../../src/instalments/instalment.ts';
+import { refundModes } from '../../src/integrations/integration.ts';
+import { accounts, movementKinds } from '../../src/ledger/posting.ts';
+import { attemptStatuses } from '../../src/payments/payment-attempt.ts';
+import { refundPartKinds, refundPartStatuses, refundStatuses } from '../../src/refunds/refund.ts';
+import { createTestDatabase, log } from '../support/service.ts';
+
+type Column = { type: string; nullable: boolean };
+
+let drop: () => Promise<void>;
+let database: ReturnType<typeof openDatabase>;
+before(async () => {
+  const created = await createTestDatabase();
+  drop = created.drop;
+  database = openDatabase(created.url, { log, maxConnections: 1 });
+});
+after(async () => {
+  await database.close();
+  await drop();
+});
+
+/** The kind of a value in JavaScript that a column of PostgreSQL gives. */
+const kinds: Record<string, string> = {
+  uuid: 'string',
+  text: 'string',
+  integer: 'number',
+  bigint: 'number',
+  boolean: 'boolean',
+  bytea: 'Buffer',
+  json: 'JSONColumnType',
+  jsonb: 'JSONColumnType',
+  'integer[]': 'number[]',
+  date: 'string',
+  'timestamp(3) with time zone': 'Timestamp',
+};
+
+async function migratedTables(): Promise<Record<string, Record<string, Column>>> {
+  const { rows } = await database.pool.query(`
+    select c.relname as table, a.attname as column, a.attnotnull as not_null,
+      format_type(a.atttypid, a.atttypmod) as type
+    from pg_class c join pg_attribute a on a.attrelid = c.oid
+    where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
+      and a.attnum > 0 and not a.attisdropped and c.relname <> 'schema_migrations'
+    order by c.relname, a.attnum`);
+  const tables: Record<string, Record<string, Column>> = {};
+  for (const row of rows) {
+    tables[row.table] ??= {};
+    const type = kinds[row.type];
+    assert.ok(type, `${row.table}.${row.column}: no kind for ${row.type}`);
+    (tables[row.table] as Record<string, Column>)[row.column] = { type, nullable: !row.not_null };
+  }
+  return tables;
+}
+
+/** What a column type in the source says: `Fixed<string | null>` is a string or null. */
+function readType(text: string): Column {
+  if (text.startsWith('JSONColumnType<')) {
+    const [selected = ''] = text.slice('JSONColumnType<'.length).split(',');
+    return { type: 'JSONColumnType', nullable: selected.includes('| null') };
+  }
+  const inner = /^(?:Fixed|Generated|ColumnType)<(.*)>$/.exec(text)?.[1] ?? text;
+  const [selected = ''] = text.startsWith('ColumnType<') ? inner.split(', ') : [inner];
+  const parts = selected.split(' | ').map((part) => part.trim());
+  const nullable = parts.includes('null');
+  const [first = ''] = parts.filter((part) => part !== 'null');
+  let type = first;
+  if (
+    first.startsWith("'") ||
+    /^[A-Z]\w*(Status|Mode|Name|Reason|Kind)$/.test(first) ||
+    first === 'Account' ||
+    first.startsWith('Exclude<')
+  )
+    type = 'string';
+  else if (/^\d+$/.test(first)) type = 'number';
+  return { type, nullable };
+}
+
+async function typedTables(): Promise<Record<string, Record<string, Column>>> {
+  const source = await readFile(new URL('../../src/database/tables.ts', import.meta.url), 'utf8');
+  const body = /export type Tables = \{\n([\s\S]*?)\n\};/.exec(source)?.[1] ?? '';
+  const tables: Record<string, Record<string, Column>> = {};
+  for (const [, table = '', columns = ''] of body.matchAll(
+    /^ {2}(\w+): \{\n([\s\S]*?)^ {2}\};/gm,
+  )) {
+    const read: Record<string, Column> = {};
+    for (const [, column = '', type = ''] of columns.matchAll(/^ {4}(\w+):\s*([^;]+);/gm)) {
+      read[column] = readType(type.replace(/\s+/g, ' '));
+    }
+    tables[table] = read;
+  }
+  return tables;
+}
+
+test('the types of the tables name exactly the columns that the migrations make, and which may be null', async () => {
+  const typed = await typedTables();
+  assert.ok(Object.keys(typed).length > 10, 'the source is read as it is written');
+  assert.deepEqual(typed, await migratedTables());
+});
+
+async function checkedValues(table: string, column: string): Promise<string[]> {
+  const { rows } = await database.pool.query(
+    `select pg_get_constraintdef(oid) as definition from pg_constraint
+     where conrelid = $1::regclass and contype = 'c' and cardinality(conkey) = 1
+       and conkey[1] = (select attnum from pg_attribute
+                        where attrelid = $1::regclass and attname = $2)`,
+    [table, column],
+  );
+  assert.equal(rows.length, 1, `${table}.${column} has one CHECK`);
+  return [...rows[0].definition.matchAll(/'(\w+)'/g)].map(([, value]) => value as string);
+}
+
+describe('a status in the code is a status in the database', () => {
+  for (const [table, column, values] of [
+    ['checkouts', 'status', checkoutStatuses],
+    ['refund_requests', 'status', refundStatuses],
+    ['payment_attempts', 'status', attemptStatuses],
+    ['instalments', 'status', instalmentStatuses],
+    ['collections', 'status', collectionStatuses],
+    ['collections', 'kind', collectionKinds],
+    ['refund_parts', 'status', refundPartStatuses],
+    ['refund_parts', 'kind', refundPartKinds],
+    ['postings', 'kind', movementKinds],
+    ['postings', 'debit', accounts],
+    ['postings', 'credit', accounts],
+    ['callbacks', 'status', callbackStatuses],
+    ['callback_attempts', 'trigger', callbackTriggers],
+    ['callback_attempts', 'outcome', attemptOutcomes],
+    ['checkout_moves', 'from_status', ['received']],
+    ['checkout_moves', 'to_status', checkoutStatuses.filter((status) => status !== 'received')],
+    ['integrations', 'refund_mode', refundModes],
+    ['installation', 'environment', ['sandbox', 'production']],
+    ['list_totals', 'list', ['checkouts', 'refund_requests']],
+  ] as const) {
+    test(`${table}.${column}`, async () => {
+      assert.deepEqual(await checkedValues(table, column), [...values]);
+    });
+  }
+});
+
+test('every row of business names its merchant, and so does the key it is found by', async () => {
+  const { rows } = await database.pool.query(`
+    select c.conrelid::regclass::text as table, pg_get_constraintdef(c.oid) as definition
+    from pg_constraint c
+    where c.contype in ('p', 'u')
+      and c.conrelid in (select attrelid from pg_attribute where attname = 'merchant_id' and attnotnull)`);
+  assert.ok(rows.length >= 5);
+  for (const { table, definition } of rows) {
+    assert.match(definition, /\bmerchant_id\b/, `${table}: ${definition}`);
+  }
+});
+
+/** A statement that copies each row of a table under another id, one column changed. */
+function again(table: string, change: string): string {
+  const other = "'00000000-0000-7000-8000-000000000002'";
+  return `create temp table copy on commit drop as select * from ${table};
+    update copy set id = ${other}, ${change}; insert into ${table} select * from copy`;
+}
+
+test('money and places in a list cannot be broken by a statement that forgets a rule', async () => {
+  for (const [statement, constraint] of [
+    ['update checkouts set amount = 0', /checkouts_amount_check/],
+    ["update checkouts set status = 'failed'", /checkouts_status_check/],
+    ["update checkouts set status = 'successful'", /checkouts_check/],
+    ['update checkouts set number_of_payments = 99', /checkouts_check/],
+    ['update refund_requests set amount = -1', /refund_requests_amount_check/],
+    ["update refund_requests set status = 'declined'", /refund_requests_status_check/],
+    ['update list_totals set total = -1', /list_totals_total_check/],
+    ['update merchants set clock_ahead_ms = -1', /merchants_clock_ahead_ms_check/],
+    ["update payment_attempts set status = 'failed'", /payment_attempts(_status)?_check/],
+    ["update payment_attempts set status = 'declined'", /payment_attempts_check/],
+    ['update payment_attempts set due_at = null', /payment_attempts_check/],
+    ["update payment_attempts set status = 'authorised', due_at = null", /payment_attempts_check/],
+    [again('payment_attempts', 'number = 2'), /payment_attempts_in_flight/],
+    [
+      again('payment_attempts', 'number = 1'),
+      /payment_attempts_merchant_id_checkout_id_number_key/,
+    ],
+    [
+      `update payment_attempts set status = 'authorised', payment_ref = 'p', due_at = null;
+       ${again('payment_attempts', 'number = 2')}`,
+      /payment_attempts_outcome/,
+    ],
+    ['update instalments set amount = 0', /instalments_amount_check/],
+    ["update instalments set status = 'failed'", /instalments_(status_)?check/],
+    ['update instalments set reduced = 6', /instalments_(reduced_)?check/],
+    ["update instalments set status = 'collected', due_at = null", /instalments_check/],
+    ["update instalments set status = 'cancelled', due_at = null", /instalments_check/],
+    ['update instalments set due_at = null', /instalments_check/],
+    [again('collections', 'number = 2'), /collections_open/],
+    [
+      `update collections set status = 'collected', settled_at = created_at, payment_ref = 'p';
+       ${again('collections', 'number = 2')}`,
+      /collections_collected/,
+    ],
+    ["update collections set status = 'declined'", /collections_check/],
+    ["update refund_parts set status = 'done'", /refund_parts_check/],
+    [again('refund_parts', 'round = 1'), /refund_parts_merchant_id_refund_id_round_number_key/],
+    ["update refund_requests set status = 'pending'", /refund_requests_check/],
+    ['update refund_requests set kept = 1', /refund_requests_check/],
+    ['update postings set amount = -1', /postings_amount_check/],
+    ["update postings set debit = 'sale'", /postings_check/],
+    [
+      `insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
+         status, created_at, due_at)
+       select merchant_id, gen_random_uuid(), checkout_id, integration_id, notify_url, payload,
+         status, created_at, due_at from callbacks`,
+      /callbacks_merchant_id_checkout_id_key/,
+    ],
+    ['update callbacks set due_at = null', /callbacks_check/],
+    ["update callbacks set status = 'delivered'", /callbacks_check/],
+    ["update callback_attempts set outcome = 'failed'", /callback_attempts_check/],
+    [`update callback_attempts set finished_at = started_at`, /callback_attempts_check/],
+    [
+      'update callback_attempts set response_body = convert_to(repeat($$x$$, 65537), $$UTF8$$)',
+      /callback_attempts_response_body_check/,
+    ],
+    [
+      "insert into checkout_moves select *, 'received', 'successful', '2026-11-15' from (select merchant_id, checkout_id from instalments) i; insert into checkout_moves select merchant_id, checkout_id, 'received', 'cancelled', at from checkout_moves",
+      /checkout_moves_pkey/,
+    ],
+  ] as const) {
+    await assert.rejects(onRows(statement), constraint);
+  }
+});
+
+/** Runs a statement on one row of each table, and undoes all of it. */
+async function onRows(statement: string): Promise<void> {
+  const client = await database.pool.connect();
+  const id = "'00000000-0000-7000-8000-000000000001'";
+  const at = "'2026-11-15T08:00:00Z'";
+  try {
+    await client.query('begin');
+    await client.query(`
+      insert into merchants values (${id}, 'M', 'ZA', '[]', ${at});
+      insert into integrations values (${id}, ${id}, false, 'manual', null, null, ${at});
+      insert into list_totals values (${id}, 'checkouts', 1, ${at});
+      insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,
+        client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms,
+        signed, created_at, expires_at)
+        values (${id}, ${id}, 1, ${id}, 'received', 5, 'ZAR', 'r', 'n', 's', 'c', '{}', '[]', '{1}',
+        false, ${at}, ${at});
+      insert into refund_requests (merchant_id, id, number, checkout_id, integration_id, status,
+        amount, currency, signed, created_at)
+        values (${id}, ${id}, 1, ${id}, ${id}, 'requested', 1, 'ZAR', false, ${at});
+      insert into payment_attempts (merchant_id, id, checkout_id, number, status,
+        number_of_payments, amount, currency, created_at, due_at)
+        values (${id}, ${id}, ${id}, 1, 'starting', 1, 5, 'ZAR', ${at}, ${at});
+      insert into instalments (merchant_id, checkout_id, number, amount, currency, due_on, status,
+        due_at)
+        values (${id}, ${id}, 1, 5, 'ZAR', ${at}, 'authorised', ${at});
+      insert into collections (merchant_id, id, checkout_id, instalment, number, kind, status,
+        amount, currency, created_at, asked_at)
+        values (${id}, ${id}, ${id}, 1, 1, 'charge', 'open', 5, 'ZAR', ${at}, ${at});
+      insert into refund_parts (merchant_id, id, checkout_id, refund_id, round, number, instalment,
+        kind, status, amount, from_status, keyed_at)
+        values (${id}, ${id}, ${id}, ${id}, 1, 1, 1, 'card', 'open', 1, 'collected', ${at});
+      insert into postings values (${id}, ${id}, ${id}, 'sold', 'outstanding', 'sale', 5, 'ZAR',
+        null, null, ${at});
+      insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
+        status, created_at, due_at)
+        values (${id}, ${id}, ${id}, ${id}, 'n', '', 'pending', ${at}, ${at});
+      insert into callback_attempts (merchant_id, id, callback_id, number, run, trigger, started_at,
+        outcome, request_headers)
+        values (${id}, ${id}, ${id}, 1, 1, 'first', ${at}, 'unknown', '{}')`);
+    await client.query(statement);
+  } finally {
+    await client.query('rollback');
+    client.release();
+  }
+}

@@ -1,0 +1,266 @@
+import assert from 'node:assert/strict';
+import { createHmac } from 'node:crypto';
+import { after, before, describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { readGuides } from '../../src/docs/guides.ts';
+import { readJson } from '../../src/http/json.ts';
+import { compactJson } from '../../web/docs/diagnose.ts';
+import { axeFindings } from '../support/axe.ts';
+import { launchBrowser, noBrowser } from '../support/browser.ts';
+import { until } from '../support/sandbox-process.ts';
+import { runs, type Service, startService } from '../support/service.ts';
+
+let service: Service;
+let origin: string;
+before(async () => {
+  service = await startService();
+  origin = await service.app.listen({ host: '127.0.0.1', port: 0 });
+});
+after(async () => {
+  service.app.server.closeAllConnections();
+  await service.close();
+});
+
+const guides = readGuides();
+const pages = [
+  '/docs/guides',
+  ...guides.map(({ path }) => path),
+  '/docs',
+  '/docs/intermediary',
+  '/docs/signature',
+];
+
+test('every guide begins with its title and what it is about, and every link leads somewhere', async () => {
+  for (const path of pages) {
+    const { body, headers, statusCode } = await service.app.inject(path);
+    assert.equal(statusCode, 200, path);
+    assert.match(String(headers['content-security-policy']), /connect-src 'none'/);
+    assert.doesNotMatch(body, /<style|<script(?![^>]*\bsrc=)|\bstyle="|\son\w+="/, path);
+    assert.doesNotMatch(body, /\]\(|```|\*\*/, `${path} shows Markdown`);
+    for (const [, href = ''] of body.matchAll(/ href="([^"]+)"/g)) {
+      const [address = '', anchor] = href.split('#');
+      const target = address === '' ? body : (await service.app.inject(address)).body;
+      assert.doesNotMatch(target, /^\{"errors"/, `${path} links to ${href}`);
+      if (anchor) assert.ok(target.includes(`id="${anchor}"`), `${path} links to ${href}`);
+    }
+  }
+  for (const { title, summary, file } of guides) {
+    assert.ok(title !== '' && summary.endsWith('.'), file);
+  }
+});
+
+test('a body is made compact in the browser as it is in the service', () => {
+  // The service refuses a member of this name, whatever surrounds it.
+  const values = fc.jsonValue().filter((value) => !JSON.stringify(value).includes('"__proto__":'));
+  fc.assert(
+    fc.property(values, fc.constantFrom(0, 1, 2, '\t'), (value, indent) => {
+      const text = JSON.stringify({ value }, null, indent);
+      const { compact } = readJson(Buffer.from(text));
+      assert.equal(compactJson(text), compact.toString());
+    }),
+    { numRuns: runs(2000) },
+  );
+});
+
+describe('the documentation in a browser', { skip: noBrowser }, () => {
+  let browser: Browser;
+  let context: BrowserContext;
+  const complaints: string[] = [];
+  before(async () => {
+    browser = await launchBrowser();
+    context = await browser.newContext({ reducedMotion: 'reduce' });
+    context.on('console', (message) => complaints.push(message.text()));
+    context.on('weberror', (error) => complaints.push(String(error.error())));
+    context.on('request', (request) => {
+      if (!request.url().startsWith(`${origin}/docs`)) complaints.push(request.url());
+    });
+  });
+  after(async () => {
+    await browser?.close();
+  });
+
+  async function open(path: string): Promise<Page> {
+    const page = await context.newPage();
+    await page.goto(origin + path);
+    return page;
+  }
+
+  async function assertAccessible(page: Page, what: string): Promise<void> {
+    assert.deepEqual(await axeFindings(page), [], what);
+  }
+
+  const looks = [
+    { width: 1280, colorScheme: 'dark' },
+    { width: 390, colorScheme: 'light' },
+  ] as const;
+
+  test('every page passes axe, on a phone by day or on a desktop by night, and fits into 320 px', async () => {
+    const page = await context.newPage();
+    for (const [index, path] of pages.entries()) {
+      await page.goto(origin + path);
+      // They have the same frame and the same parts: in turns is enough, unless there is time.
+      const isLong = process.env.TRANCHE_TEST_LONG !== undefined;
+      const isRepetition = path === '/docs/intermediary';
+      const own = isLong ? looks : isRepetition ? [] : looks.slice(index % 2).slice(0, 1);
+      for (const { width, colorScheme } of own) {
+        await page.setViewportSize({ width, height: 844 });
+        await page.emulateMedia({ colorScheme });
+        await assertAccessible(page, `${path} at ${width} px`);
+      }
+      await page.setViewportSize({ width: 320, height: 640 });
+      const excess = await page.evaluate(
+        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+      );
+      assert.equal(excess, 0, `${path} is wider than 320 px`);
+    }
+    await page.close();
+    assert.deepEqual(complaints, []);
+  });
+
+  test('search is reached, used and left by keyboard, and leads to the chapter', async () => {
+    const page = await open('/docs/signature');
+    await page.keyboard.press('/');
+    const field = page.getByRole('combobox', { name: 'Search the documentation' });
+    await field.pressSequentially('callback lost');
+    const results = page.getByRole('option');
+    await results.first().waitFor();
+    await assertAccessible(page, 'search');
+    const [first] = await results.allInnerTexts();
+    assert.match(first ?? '', /^When a callback is lost/);
+    await page.keyboard.press('ArrowDown');
+    assert.equal(await results.nth(1).getAttribute('aria-selected'), 'true');
+    await page.keyboard.press('ArrowUp');
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`${origin}/docs/guides/callbacks#when-a-callback-is-lost`);
+    await page.keyboard.press('Control+k');
+    await field.fill('POST /api/refunds');
+    await results.first().filter({ hasText: 'Request a refund' }).waitFor();
+    await field.fill('nothing of this kind');
+    await page.getByText('Nothing was found.').waitFor();
+    await page.keyboard.press('Escape');
+    assert.equal(await field.isVisible(), false);
+    await page.close();
+  });
+
+  test('code is copied with its button, and tabs are chosen by keyboard', async () => {
+    await context.grantPermissions(['clipboard-read', 'clipboard-write']);
+    const page = await open('/docs/guides/quickstart');
+    await page.getByRole('button', { name: 'Copy' }).first().click();
+    assert.equal(await page.evaluate('navigator.clipboard.readText()'), 'npm start');
+    await page.close();
+    const tabbed = await open('/docs/guides/signing');
+    await tabbed.getByRole('tab', { name: 'JavaScript' }).press('ArrowRight');
+    await tabbed.getByRole('tabpanel', { name: 'PHP' }).getByText('hash_hmac').first().waitFor();
+    assert.equal(await tabbed.getByRole('tabpanel').count(), 1);
+    await tabbed.close();
+  });
+
+  describe('the signature doctor says which mistake was made', () => {
+    const key = 'sig_sandbox_Zk3-x_9Qw7LrT0bVn5sYcE2mHdJ8uGaPiKfOoBtRzXM';
+    const secret = 'cs_sandbox_T8rW2qL5nX7vB0mZ3cK6jH9gF1dS4aPoIuYtReWqAsD';
+    const value = { checkout_id: 'Zoë/1', amount: 50000 };
+    const body = JSON.stringify(value);
+    const sign = (text: string, encoding: 'base64' | 'base64url' | 'hex' = 'base64', by = key) =>
+      createHmac('sha512', by).update(text).digest(encoding);
+    const right = sign(body);
+    const pretty = JSON.stringify(value, null, 2);
+    const php = '{"checkout_id":"Zo\\u00eb\\/1","amount":50000}';
+
+    type Fields = { body?: string; header: string; key?: string; secret?: string };
+    const table: [about: string, fields: Fields, finding: RegExp, bytes?: RegExp][] = [
+      ['none', { header: right }, /^The signature is right/],
+      ['hex', { header: sign(body, 'hex') }, /The value is hex/],
+      ['URL-safe Base64', { header: sign(body, 'base64url') }, /The value is URL-safe Base64/],
+      [
+        'the client secret used as the key',
+        { header: sign(body, 'base64', secret), secret },
+        /The key was the client secret/,
+        /from byte 0: 63 73 5f/,
+      ],
+      ['the client secret entered', { header: right, key: secret }, /This is a client secret/],
+      [
+        'pretty-printed text signed',
+        { header: sign(pretty) },
+        /Pretty-printed text was signed/,
+        /from byte 1: 0a 20 20 22/,
+      ],
+      [
+        'a trailing newline',
+        { header: sign(`${body}\n`) },
+        /A line break after the body/,
+        /from byte 39: 0a\b[\s\S]*from byte 39: the end/,
+      ],
+      [
+        'a re-serialised body',
+        { header: sign(php) },
+        /Another serialisation of the same body/,
+        /from byte 18: 5c 75 30 30[\s\S]*from byte 18: c3 ab/,
+      ],
+      [
+        'the key of the other environment',
+        { header: right, key: key.replace('sandbox', 'production') },
+        /signing key of the production environment/,
+      ],
+      [
+        'quotes in the key that was used',
+        { header: sign(body, 'base64', `"${key}"`) },
+        /quotes around it/,
+      ],
+      [
+        'quotes in the key that was entered',
+        { header: right, key: `"${key}"` },
+        /^The signature is right for the key as it was issued; what you pasted has quotes around it/,
+      ],
+      [
+        'white space in the key that was entered',
+        { header: right, key: ` ${key} ` },
+        /^The signature is right for the key as it was issued; what you pasted has white space/,
+      ],
+      [
+        'quotes in the key that was entered, and another body',
+        { header: sign('{}'), key: `"${key}"` },
+        /does not match[\s\S]*as you pasted it has quotes around it/,
+      ],
+      [
+        'the client secret entered and used',
+        { header: sign(body, 'base64', secret), key: secret },
+        /^The signature was made with the wrong key[\s\S]*This is a client secret/,
+      ],
+      [
+        'white space in the header',
+        { header: ` ${right.slice(0, 40)} ${right.slice(40)}` },
+        /no quotes, label or white space/,
+      ],
+      [
+        'a callback that was formatted',
+        { header: right, body: pretty },
+        /^The signature is right[\s\S]*verify the raw bytes/,
+      ],
+      ['no JSON', { header: right, body: 'checkout' }, /The body is not JSON/],
+      ['another body', { header: sign('{}') }, /made with another key, or of another body/],
+    ];
+
+    test('each as it is told', async () => {
+      const page = await open('/docs/signature');
+      await page.getByText('Was it the client secret?').click();
+      const finding = page.locator('#finding');
+      for (const [about, fields, expected, bytes] of table) {
+        const all = { body, key, secret: '', ...fields };
+        for (const [name, text] of Object.entries(all)) await page.fill(`#${name}`, text);
+        // What was found before is replaced at once, and this is all that says so.
+        const text = await until(about, async () => {
+          const found = (await finding.allInnerTexts()).join('');
+          return expected.test(found) && found;
+        });
+        if (bytes) assert.match(text, bytes, about);
+        const isRight = expected.source.startsWith('^The signature is right');
+        assert.equal(text.includes('The signature is right'), isRight, about);
+        assert.ok(!isRight || !text.includes('does not match'), about);
+      }
+      await assertAccessible(page, 'a finding');
+      assert.deepEqual(complaints, []);
+      await page.close();
+    });
+  });
+});

@@ -1,0 +1,302 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import fs from 'node:fs/promises';
+import net, { type AddressInfo } from 'node:net';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import manifest from '../../package.json' with { type: 'json' };
+import { runCli } from '../../src/cli/main.ts';
+import { readGuides } from '../../src/docs/guides.ts';
+import {
+  kill,
+  onDatabase,
+  type Sandbox,
+  startSandbox,
+  temporaryFolder,
+} from '../support/sandbox-process.ts';
+
+// Every fenced block of the README and of the guides is run: commands in one shell per file, from
+// the top to the bottom, beside a clone as a reader has it; JavaScript as a module of that folder.
+// An answer that is shown below a command has to be of the shape that the command printed. What is
+// captioned as a file of examples/ is a quotation: these lines have to be in that file.
+
+const root = path.join(import.meta.dirname, '../..');
+
+type Block = {
+  language: string;
+  /** What stands after the language: the name of a file, or where it runs. */
+  caption: string;
+  text: string;
+  line: number;
+  /** Whether it stands directly below the block before it. */
+  follows: boolean;
+};
+
+const isQuotation = ({ caption }: Block) => caption.startsWith('examples/');
+const ownTerminal = 'in a terminal of its own';
+
+function blocksOf(text: string): Block[] {
+  const blocks: Block[] = [];
+  let end = 0;
+  for (const match of text.matchAll(/^( *)```(\w*)(.*)\n([\s\S]*?)\n\1```$/gm)) {
+    const [whole, indent = '', language = '', caption = '', code = ''] = match;
+    blocks.push({
+      language,
+      caption: caption.trim(),
+      text: code.replaceAll(new RegExp(`^${indent}`, 'gm'), ''),
+      line: text.slice(0, match.index).split('\n').length,
+      follows: blocks.length > 0 && text.slice(end, match.index).trim() === '',
+    });
+    end = match.index + whole.length;
+  }
+  return blocks;
+}
+
+/** Commands that cannot be run here word for word, and how they are run all the same. */
+const elsewhere: Record<string, () => void> = {
+  'npm start': () =>
+    // The sandbox of this test is started by the same words.
+    assert.match(manifest.scripts.start, /src\/cli\/main\.ts sandbox$/),
+  'npm start     # a sandbox on its own PostgreSQL, with a demo merchant\nnpm test      # the tests':
+    () => assert.match(manifest.scripts.test, /scripts\/test\.ts$/),
+};
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let sandbox: Sandbox;
+let clone: string;
+before(async () => {
+  folder = await temporaryFolder();
+  sandbox = await startSandbox(path.join(folder.path, 'data'));
+  await liftEveryLimit();
+  clone = path.join(folder.path, 'tranche');
+  await fs.mkdir(path.join(clone, 'bin'), { recursive: true });
+  await fs.symlink(path.join(root, 'bin/tranche'), path.join(clone, 'bin/tranche'));
+  await fs.symlink(path.join(root, 'sdk'), path.join(clone, 'sdk'));
+  await fs.symlink(sandbox.dataDir, path.join(clone, '.tranche'));
+});
+after(async () => {
+  await kill(sandbox);
+  await folder.remove();
+});
+
+/** A reader takes minutes for what is done here in seconds. */
+async function liftEveryLimit(): Promise<void> {
+  const lift = `insert into integration_limits
+    select new.id, endpoint, 1000000, 1 from unnest(array['POST /api/checkouts',
+      'GET /api/checkouts/{id}', 'GET /api/checkouts', 'POST /api/refunds',
+      'GET /api/refunds/{id}', 'GET /api/config', 'GET /api/merchants/{merchant_id}/config'])
+      as endpoint on conflict do nothing`;
+  await onDatabase(sandbox.file.database_url, async (client) => {
+    await client.query(`create function lift_limits() returns trigger language plpgsql
+      as $$ begin ${lift}; return new; end $$`);
+    await client.query(`create trigger lift_limits after insert or update on integrations
+      for each row execute function lift_limits()`);
+    await client.query('update integrations set id = id');
+  });
+}
+
+async function freePort(): Promise<number> {
+  const server = net.createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** One script out of a file's blocks; each writes what it prints into a file of its own. */
+function writeScript(blocks: Block[], outputs: string): string {
+  const script = ['set -eo pipefail', "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"];
+  const heredoc = (name: string, text: string) =>
+    `cat > ${name} <<'END-OF-FILE'\n${text}\nEND-OF-FILE`;
+  for (const [index, block] of blocks.entries()) {
+    if (isQuotation(block)) continue;
+    const out = `${outputs}/${index}`;
+    const isNamed = ['js', 'json'].includes(block.language) && block.caption !== '';
+    script.push(`echo ${index} > ${outputs}/reached`);
+    if (block.language === 'js' || isNamed) {
+      const name = isNamed ? block.caption : `snippet-${index}.mjs`;
+      script.push(heredoc(name, block.text));
+      if (!isNamed) script.push(`node ${name} > ${out} 2> ${out}.err`);
+    } else if (block.caption === ownTerminal) {
+      script.push(
+        `{ ${block.text}\n} > ${out} 2> ${out}.err &`,
+        // It has begun when it says so.
+        `for n in $(seq 300); do [ -s ${out} ] && break; sleep 0.1; done; [ -s ${out} ]`,
+      );
+    } else if (block.language === 'sh' && !(block.text in elsewhere)) {
+      script.push(`{\n${block.text}\n} > ${out} 2> ${out}.err`);
+    }
+  }
+  return script.join('\n');
+}
+
+async function run(name: string, setup: Block[], own: Block[]): Promise<void> {
+  const outputs = path.join(folder.path, `out-${name.replaceAll('/', '-')}`);
+  await fs.mkdir(outputs);
+  const blocks = [...setup.map((block) => ({ ...block, follows: false })), ...own];
+  for (const { text } of own) elsewhere[text]?.();
+  const port = await freePort();
+  const script = writeScript(blocks, outputs).replace(/(?<=[:(])4000\b/g, String(port));
+  const child = spawn('bash', ['-c', script], {
+    cwd: clone,
+    env: {
+      PATH: process.env.PATH,
+      HOME: folder.path,
+      DATA_DIR: sandbox.dataDir,
+      // Many commands are started: each would compile the same files anew.
+      NODE_COMPILE_CACHE: path.join(folder.path, 'compiled'),
+      npm_config_offline: 'true',
+      npm_config_update_notifier: 'false',
+    },
+    stdio: 'ignore',
+  });
+  const code = await new Promise((resolve) => child.once('exit', resolve));
+  const printed = (what: number | string) =>
+    fs.readFile(`${outputs}/${what}`, 'utf8').catch(() => null);
+  const reached = Number(await printed('reached'));
+  if (code !== 0) {
+    const said = `${await printed(reached)}\n${await printed(`${reached}.err`)}`;
+    assert.fail(`${name}, line ${blocks[reached]?.line}: exit code ${code}\n${said}`);
+  }
+  for (const [index, block] of blocks.entries()) {
+    if (block.language !== 'json') continue;
+    const shown = JSON.parse(block.text);
+    const answered = block.follows ? await printed(index - 1) : null;
+    if (answered === null) continue;
+    const where = `${name}, line ${block.line}`;
+    assert.deepEqual(shapeOf(JSON.parse(answered)), shapeOf(shown), where);
+  }
+}
+
+/** Names and types; of a list what its first item is like. */
+function shapeOf(value: unknown): unknown {
+  if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf);
+  if (typeof value !== 'object' || value === null) return value === null ? null : typeof value;
+  return Object.fromEntries(Object.entries(value).map(([name, one]) => [name, shapeOf(one)]));
+}
+
+const runners = ['sh', 'js', 'json', 'text'];
+
+const known = await listCommands();
+
+async function listCommands(): Promise<string[]> {
+  let help = '';
+  const output = {
+    write: (text: string) => {
+      help += text;
+    },
+  };
+  await runCli(['--help'], { stdout: output, stderr: output, env: {} });
+  return [...help.matchAll(/^ {2}([a-z-]+(?: [a-z0-9-]+)?) {2}/gm)].map(([, name = '']) => name);
+}
+
+const files = [
+  'README.md',
+  'docs/merchants/overview.md',
+  ...readGuides().map(({ file }) => file),
+  // It moves the merchant's clock, and nobody's after it.
+].sort((one, other) => Number(one.endsWith('/testing.md')) - Number(other.endsWith('/testing.md')));
+
+for (const file of files) {
+  test(`every command and snippet of ${file} runs, and answers as shown`, async () => {
+    const text = await fs.readFile(path.join(root, file), 'utf8');
+    const blocks = blocksOf(text);
+    for (const { language, line } of blocks) {
+      assert.ok(runners.includes(language), `${file}, line ${line}: nothing runs "${language}"`);
+    }
+    for (const block of blocks) {
+      const { caption, language, line } = block;
+      if (!['js', 'json'].includes(language) || caption === '' || isQuotation(block)) continue;
+      const isRun = blocks.some((block) => block.language === 'sh' && block.text.includes(caption));
+      assert.ok(isRun, `${file}, line ${line}: ${caption} is never used`);
+    }
+    await run(file, await setupFor(file), blocks);
+  });
+}
+
+test('what the guides quote of the demo shop is in its files, line by line', async () => {
+  const quoting: string[] = [];
+  for (const file of files) {
+    const blocks = blocksOf(await fs.readFile(path.join(root, file), 'utf8'));
+    for (const { caption, text, line } of blocks.filter(isQuotation)) {
+      const source = await fs.readFile(path.join(root, caption), 'utf8');
+      assert.ok(`\n${source}`.includes(`\n${text}\n`), `${file}, line ${line}: not in ${caption}`);
+      quoting.push(file);
+    }
+  }
+  assert.deepEqual(quoting, ['docs/merchants/callbacks.md', 'docs/merchants/refunds.md']);
+});
+
+test('the walk-through sends the browser to the reader’s own receiver', async () => {
+  const text = await fs.readFile(path.join(root, 'docs/merchants/quickstart.md'), 'utf8');
+  const code = blocksOf(text).map((block) => block.text);
+  const urls = code.flatMap((one) => [
+    ...one.matchAll(/(?:success|cancel|redirect)_url\W+?(https?:[^'"\s]+)/g),
+  ]);
+  assert.ok(urls.length >= 5);
+  for (const [, url = ''] of urls) assert.equal(new URL(url).host, 'localhost:4000', url);
+});
+
+test('the receiver of the callbacks guide keeps what was paid, whatever another tab does', async () => {
+  const text = await fs.readFile(path.join(root, 'docs/merchants/callbacks.md'), 'utf8');
+  const [block] = blocksOf(text).filter((one) => one.text.includes('export const callbacks'));
+  assert.ok(block);
+  const sdk = pathToFileURL(path.join(root, 'sdk/dist/index.js')).href;
+  const file = path.join(folder.path, 'quoted-receiver.mjs');
+  const key = 'sig_sandbox_of-the-guide';
+  await fs.writeFile(
+    file,
+    block.text
+      .replace("'@tranche/merchant'", JSON.stringify(sdk))
+      .replace('process.env.SIGNING_KEY', JSON.stringify(key)),
+  );
+  const { callbacks, orders } = await import(file);
+  const tell = async (status: string) => {
+    const body = JSON.stringify({
+      status,
+      amount: 150_000,
+      currency: 'ZAR',
+      client_reference_id: 'order-1001',
+      number_of_payments: 3,
+    });
+    const signature = createHmac('sha512', key).update(body).digest('base64');
+    const request = { method: 'POST', body, headers: { 'x-signature': signature } };
+    const answer = await callbacks.fetch(new Request('http://localhost/callback', request));
+    return [answer.status, orders.get('order-1001').status];
+  };
+  assert.deepEqual(await tell('cancelled'), [200, 'cancelled']);
+  assert.deepEqual(await tell('successful'), [200, 'successful']);
+  assert.deepEqual(await tell('cancelled'), [200, 'successful']);
+});
+
+let isInstalled = false;
+
+/** What the quickstart has defined by the time that a reader comes to another guide. */
+async function setupFor(file: string): Promise<Block[]> {
+  if (file === 'README.md' || file.endsWith('quickstart.md')) return [];
+  const text = await fs.readFile(path.join(root, 'docs/merchants/quickstart.md'), 'utf8');
+  // The folder is there for all of them once one has made it.
+  const isFirst = !isInstalled;
+  isInstalled = true;
+  return blocksOf(text)
+    .filter((block) => block.language === 'sh' && /^(mkdir|export PATH|post\(\))/.test(block.text))
+    .map((block) => ({
+      ...block,
+      text: block.text.replace(isFirst ? /\npost .*$/ : /\n(?:post|npm install) .*$/, ''),
+    }));
+}
+
+test('every command that is only named exists', async () => {
+  assert.ok(known.includes('sandbox drill'));
+  for (const file of files) {
+    const text = await fs.readFile(path.join(root, file), 'utf8');
+    for (const [, named = ''] of text.matchAll(
+      /`(?:bin\/)?tranche ([a-z][a-z-]*(?: [a-z][a-z0-9-]*)*)/g,
+    )) {
+      const isKnown = known.some((name) => `${named} `.startsWith(`${name} `));
+      assert.ok(isKnown, `${file} names \`tranche ${named}\``);
+    }
+  }
+});

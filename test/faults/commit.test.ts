@@ -1,0 +1,232 @@
+import assert from 'node:assert/strict';
+import net from 'node:net';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { findViolations } from '../../src/audit/invariants.ts';
+import { type HttpAnswer, post, until } from '../support/sandbox-process.ts';
+import {
+  type Account,
+  checkoutBody,
+  createAccount,
+  createSuccessfulCheckout,
+  createTestDatabase,
+  movableClock,
+  type Service,
+  startService,
+} from '../support/service.ts';
+
+// A line to the database that breaks at the one moment at which nobody knows what became of a
+// transaction: around COMMIT (D38).
+
+const faults = [
+  'COMMIT never arrives',
+  'the answer to COMMIT is lost',
+  'COMMIT arrives late, when the connection is long gone',
+] as const;
+type Fault = (typeof faults)[number];
+
+/** Passes everything on to the database, until it is told to break. */
+async function openLine(databaseUrl: string) {
+  const target = new URL(databaseUrl);
+  const line = { next: null as Fault | null, staysAway: false, isCut: false, broken: 0 };
+  const open = new Set<net.Socket>();
+  // A simple query: its length and its text.
+  const commit = Buffer.from('Q\0\0\0\x0bcommit\0', 'latin1');
+
+  const server = net.createServer((client) => {
+    if (line.isCut) return void client.destroy();
+    const database = net.connect(Number(target.port), target.hostname);
+    let fault: Fault | null = null;
+    open.add(client).add(database);
+    client.on('close', () => open.delete(client));
+    database.on('close', () => open.delete(database));
+    client.on('error', () => {}).on('close', () => fault === null && database.destroy());
+    database.on('error', () => {}).on('close', () => client.destroy());
+    database.on('data', (chunk) => {
+      if (fault === null) client.write(chunk);
+      else if (chunk.includes('COMMIT\0')) {
+        client.destroy();
+        database.destroy();
+      }
+    });
+    client.on('data', (data) => {
+      const chunk = data as Buffer;
+      const at = chunk.indexOf(commit);
+      if (line.next === null || at < 0) return void database.write(chunk);
+      fault = line.next;
+      line.next = null;
+      line.broken += 1;
+      if (line.staysAway) {
+        line.isCut = true;
+        for (const other of open) if (other !== client && other !== database) other.destroy();
+      }
+      database.write(chunk.subarray(0, at));
+      if (fault === 'the answer to COMMIT is lost') return void database.write(chunk.subarray(at));
+      client.destroy();
+      if (fault === 'COMMIT never arrives') database.destroy();
+      else setTimeout(() => database.write(chunk.subarray(at)), 100);
+    });
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = new URL(databaseUrl);
+  url.hostname = '127.0.0.1';
+  url.port = String((server.address() as net.AddressInfo).port);
+  return Object.assign(line, {
+    url: url.href,
+    /** Nothing gets through any more, not even a connection. */
+    cut() {
+      line.isCut = true;
+      for (const socket of open) socket.destroy();
+    },
+    close() {
+      for (const socket of open) socket.destroy();
+      return new Promise((resolve) => server.close(resolve));
+    },
+  });
+}
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let line: Awaited<ReturnType<typeof openLine>>;
+let direct: Service;
+let broken: Service;
+let account: Account;
+let baseUrl: string;
+const clock = movableClock();
+
+before(async () => {
+  database = await createTestDatabase();
+  line = await openLine(database.url);
+  direct = await startService({ databaseUrl: database.url, clock });
+  account = await createAccount(direct);
+  broken = await startService({ databaseUrl: line.url, clock });
+  baseUrl = await broken.app.listen({ port: 0, host: '127.0.0.1' });
+});
+after(async () => {
+  await broken.close();
+  await line.close();
+  await direct.close();
+  await database.drop();
+});
+
+type Kind = { path: string; body(): Promise<object>; table: 'checkouts' | 'refund_requests' };
+const kinds: Kind[] = [
+  {
+    path: '/api/checkouts',
+    table: 'checkouts',
+    body: async () => checkoutBody({ client_reference_id: crypto.randomUUID() }),
+  },
+  {
+    path: '/api/refunds',
+    table: 'refund_requests',
+    body: async () => ({
+      checkout_id: await createSuccessfulCheckout(direct, account),
+      amount: 50_000,
+    }),
+  },
+];
+
+async function ids({ table }: Kind): Promise<string[]> {
+  const { rows } = await direct.deps.database.pool.query(`select id from ${table} order by number`);
+  return rows.map(({ id }) => id);
+}
+
+/** Every invariant but the payment's: what is paid here was paid without a gateway. */
+async function assertWhole(): Promise<void> {
+  const names = ['M1', 'M2', 'S1', 'S2', 'S3', 'A5', 'L1'];
+  const now = new Date().toISOString();
+  assert.deepEqual(await findViolations(direct.deps.database, now, names), []);
+}
+
+/** The answer, or null when the connection was closed without one. */
+const answerOf = (sent: Promise<HttpAnswer>) => sent.catch(() => null);
+
+for (const kind of kinds) {
+  describe(`POST ${kind.path} over a line that breaks at COMMIT`, () => {
+    beforeEach(() => {
+      line.isCut = false;
+      line.staysAway = false;
+    });
+
+    for (const fault of faults) {
+      for (const keyed of [false, true]) {
+        const key = `${kind.path} ${fault}`;
+        const headers: Record<string, string> = keyed ? { 'idempotency-key': key } : {};
+        const how = keyed ? ' with an Idempotency-Key' : '';
+
+        test(`${fault}${how}: it is created exactly once, and the answer is a 200`, async () => {
+          const body = await kind.body();
+          const before = await ids(kind);
+          const { broken } = line;
+          line.next = fault;
+          const answer = await post(`${baseUrl}${kind.path}`, account, body, { headers });
+          assert.equal(line.broken, broken + 1, 'the line did break');
+          assert.equal(answer.status, 200, JSON.stringify(answer.body));
+          assert.deepEqual(await ids(kind), [...before, answer.body.data.id]);
+          await assertWhole();
+          if (keyed) {
+            const again = await post(`${baseUrl}${kind.path}`, account, body, { headers });
+            assert.equal(again.body.data.id, answer.body.data.id);
+          }
+        });
+      }
+
+      test(`${fault}, and the database stays away: no answer claims to know`, async () => {
+        const body = await kind.body();
+        const before = await ids(kind);
+        const headers = { 'idempotency-key': `${kind.path} ${fault} away` };
+        line.next = fault;
+        line.staysAway = true;
+        const { broken } = line;
+        const sent = answerOf(post(`${baseUrl}${kind.path}`, account, body, { headers }));
+        await until('the line to break', () => line.broken > broken);
+        if (fault === 'the answer to COMMIT is lost') {
+          await until('the commit', async () => (await ids(kind)).length > before.length);
+        }
+        clock.advance({ seconds: 10 });
+        assert.equal(await sent, null, 'closed without an answer');
+        line.isCut = false;
+
+        // Whoever asks again with the same key gets the one that there is.
+        const retried = await post(`${baseUrl}${kind.path}`, account, body, { headers });
+        assert.equal(retried.status, 200);
+        const created = (await ids(kind)).slice(before.length);
+        assert.deepEqual(created, [retried.body.data.id]);
+        if (fault !== 'COMMIT never arrives') {
+          assert.equal(retried.headers['idempotent-replayed'], 'true');
+        }
+        await assertWhole();
+      });
+    }
+
+    test('the answer to COMMIT is lost, and what became of it cannot be read: no answer claims to know', async () => {
+      const body = await kind.body();
+      const before = await ids(kind);
+      const { pool } = direct.deps.database;
+      const { broken } = line;
+      line.next = 'the answer to COMMIT is lost';
+      line.staysAway = true;
+      const sent = answerOf(post(`${baseUrl}${kind.path}`, account, body));
+      await until('the line to break', () => line.broken > broken);
+      await until('the commit', async () => (await ids(kind)).length > before.length);
+      await pool.query('alter table checkouts rename to checkouts_elsewhere');
+      line.isCut = false;
+      try {
+        assert.equal(await sent, null, 'a 500 would say that nothing is there');
+      } finally {
+        await pool.query('alter table checkouts_elsewhere rename to checkouts');
+      }
+      await assertWhole();
+    });
+
+    test('a database that is away before anything was sent is a 500, and nothing is there', async () => {
+      const body = await kind.body();
+      const before = await ids(kind);
+      line.cut();
+      const sent = post(`${baseUrl}${kind.path}`, account, body);
+      // However many times it waits for the database, each wait is over at once.
+      const hurry = setInterval(() => clock.advance({ seconds: 10 }), 5);
+      const { status } = await sent.finally(() => clearInterval(hurry));
+      assert.equal(status, 500);
+      assert.deepEqual(await ids(kind), before);
+    });
+  });
+}

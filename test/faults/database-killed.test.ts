@@ -1,0 +1,132 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { startEmbeddedPostgres } from '../../src/embedded-postgres/server.ts';
+import {
+  type Attempt,
+  findDamage,
+  kill,
+  liftLimits,
+  onDatabase,
+  postmasterPid,
+  request,
+  type Sandbox,
+  startLoad,
+  startSandbox,
+  startServe,
+  stop,
+  temporaryFolder,
+  until,
+} from '../support/sandbox-process.ts';
+import { createAccount, runs, startService } from '../support/service.ts';
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+before(async () => {
+  folder = await temporaryFolder();
+});
+after(() => folder.remove());
+
+function summary(attempts: Attempt[]): string {
+  const answers = Map.groupBy(
+    attempts.flatMap(({ statuses }) => statuses),
+    (status) => status,
+  );
+  const counted = [...answers].map(([status, all]) => `${all.length} × ${status}`);
+  const unanswered = attempts.reduce((sum, one) => sum + one.unanswered, 0);
+  return `${attempts.length} attempts: ${counted.join(', ')}, ${unanswered} unanswered`;
+}
+
+test('PostgreSQL killed under a load', async (t) => {
+  const sandbox: Sandbox = await startSandbox(path.join(folder.path, 'killed'));
+  const { base_url, database_url, integration } = sandbox.file;
+  await liftLimits(database_url, integration.id);
+  try {
+    await t.test('loses nothing acknowledged, and the service comes back by itself', async (t) => {
+      const load = startLoad({ baseUrl: () => base_url, callers: [integration] });
+      t.after(load.stop);
+      const rounds = runs(10);
+      for (let round = 0; round < rounds; round += 1) {
+        const target = load.acknowledged() + 1 + Math.floor(Math.random() * 300);
+        await until('checkouts to be created', () => load.acknowledged() >= target);
+        const pid = await postmasterPid(sandbox.dataDir);
+        assert.ok(pid !== null);
+        process.kill(pid, 'SIGKILL');
+        const before = load.acknowledged();
+        await until('the service to be back', () => load.acknowledged() > before + 20);
+        assert.equal(sandbox.hasExited(), false);
+      }
+      await load.stop();
+      t.diagnostic(`${rounds} kills, ${summary(load.attempts)}`);
+      assert.deepEqual(await findDamage(database_url, load.attempts), []);
+    });
+
+    await t.test('connections that are cut are replaced, and no client notices', async (t) => {
+      const load = startLoad({ baseUrl: () => base_url, callers: [integration] });
+      t.after(load.stop);
+      const rounds = runs(100);
+      let cut = 0;
+      await onDatabase(database_url, async (client) => {
+        for (let round = 0; round < rounds; round += 1) {
+          const target = load.acknowledged() + 1 + Math.floor(Math.random() * 20);
+          await until('checkouts to be created', () => load.acknowledged() >= target);
+          const { rows } = await client.query(
+            `select pg_terminate_backend(pid) from pg_stat_activity
+             where application_name = 'tranche'`,
+          );
+          cut += rows.length;
+        }
+      });
+      const target = load.acknowledged() + 20;
+      await until('the load to go on', () => load.acknowledged() >= target);
+      await load.stop();
+      t.diagnostic(`${cut} connections cut in ${rounds} rounds, ${summary(load.attempts)}`);
+      assert.deepEqual(await findDamage(database_url, load.attempts), []);
+      const noticed = load.attempts.filter(({ id, unanswered }) => id === null || unanswered > 0);
+      assert.deepEqual(noticed, []);
+    });
+    assert.equal((await stop(sandbox)).code, 0);
+  } finally {
+    await kill(sandbox);
+  }
+});
+
+test('a database that is away for longer than a request waits', async (t) => {
+  const log = { info: () => {}, warn: () => {}, error: () => {} };
+  const dataDir = path.join(folder.path, 'away');
+  let server = await startEmbeddedPostgres({ dataDir, log });
+  const env = { DATABASE_URL: server.url, MASTER_KEY: Buffer.alloc(32, 7).toString('base64') };
+  const serve = await startServe([], env);
+  const ready = async () => (await request(`${serve.baseUrl}/readyz`)).status;
+  try {
+    const here = await startService({ databaseUrl: server.url });
+    const account = await createAccount(here);
+    await here.close();
+    assert.equal(await ready(), 200);
+
+    const load = startLoad({ baseUrl: () => serve.baseUrl, callers: [account] });
+    t.after(load.stop);
+    await until('checkouts to be created', () => load.acknowledged() >= 30);
+    await server.stop();
+    await until('the service to say that it is not ready', async () => (await ready()) === 503);
+    assert.equal((await request(`${serve.baseUrl}/healthz`)).status, 200, 'it is alive');
+    const failed = () =>
+      load.attempts.filter(
+        ({ statuses, unanswered }) => statuses.some((status) => status !== 200) || unanswered > 0,
+      );
+    await until('every request to be given up', () => failed().length >= 8);
+    server = await startEmbeddedPostgres({ dataDir, log });
+    await until('the service to say that it is ready', async () => (await ready()) === 200);
+    const before = load.acknowledged();
+    await until('the load to go on', () => load.acknowledged() >= before + 30);
+    await load.stop();
+
+    t.diagnostic(summary(load.attempts));
+    const others = load.attempts.flatMap(({ statuses }) => statuses).filter((one) => one !== 200);
+    assert.ok(others.every((status) => status === 500));
+    assert.deepEqual(await findDamage(server.url, load.attempts), [], 'a 500 means: nothing there');
+    assert.equal((await stop(serve)).code, 0);
+  } finally {
+    await kill(serve);
+    await server.stop();
+  }
+});

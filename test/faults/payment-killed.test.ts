@@ -1,0 +1,128 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import { findViolations } from '../../src/audit/invariants.ts';
+import { openDatabase } from '../../src/database/database.ts';
+import type { PayPage } from '../../src/payments/pay-page.ts';
+import { challengeCard, visa } from '../support/payments.ts';
+import {
+  kill,
+  onDatabase,
+  post,
+  request,
+  type Sandbox,
+  startSandbox,
+  temporaryFolder,
+  until,
+} from '../support/sandbox-process.ts';
+import { checkoutBody, log } from '../support/service.ts';
+
+// The real processes: the sandbox is killed while its gateway has a request, and starts again.
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let sandbox: Sandbox;
+before(async () => {
+  folder = await temporaryFolder();
+  sandbox = await startSandbox(path.join(folder.path, 'data'));
+});
+after(async () => {
+  await kill(sandbox);
+  await folder.remove();
+});
+
+async function gateway(method: string, where: string, body?: URLSearchParams | string) {
+  const { gateway_url, gateway_secret_key } = sandbox.file as Sandbox['file'] & {
+    gateway_secret_key: string;
+  };
+  const answer = await fetch(`${gateway_url}${where}`, {
+    method,
+    headers: { authorization: `Bearer ${gateway_secret_key}`, connection: 'close' },
+    ...(body !== undefined && { body }),
+  });
+  // biome-ignore lint/suspicious/noExplicitAny: an answer is looked into by assertions.
+  return (await answer.json()) as any;
+}
+
+const fault = (given: object) => gateway('POST', '/_test/faults', JSON.stringify(given));
+
+async function cardToken(number: string): Promise<string> {
+  const { id } = await gateway(
+    'POST',
+    '/v1/test_helpers/confirmation_tokens',
+    new URLSearchParams({
+      'payment_method_data[type]': 'card',
+      'payment_method_data[card][number]': number,
+    }),
+  );
+  return id;
+}
+
+for (const [about, strike, ending] of [
+  ['before the customer is made', { fault: 'latency', path: '/v1/customers' }, 'pay'],
+  ['before the amount is held', { fault: 'latency', path: '/v1/payment_intents' }, 'pay'],
+  ['after the amount is held', { fault: 'latency_after', path: '/v1/payment_intents' }, 'pay'],
+  [
+    'while a hold is let go',
+    { fault: 'latency', path: '/v1/payment_intents/:id/cancel' },
+    'cancel',
+  ],
+] as const) {
+  test(`a service that is killed ${about} finds out after its start`, async () => {
+    const created = await post(
+      `${sandbox.file.base_url}/api/checkouts`,
+      sandbox.file.integration,
+      checkoutBody(),
+    );
+    const { id, payment_url } = created.body.data;
+    const { pathname } = new URL(payment_url);
+    const send = async (action: string, body?: object): Promise<PayPage> => {
+      const answer = await request(`${sandbox.file.base_url}${pathname}/${action}`, {
+        ...(body && {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(body),
+        }),
+      });
+      return answer.body;
+    };
+    const pay = async (card: string) =>
+      await send('pay', {
+        number_of_payments: 1,
+        card_token: await cardToken(card),
+        consent: null,
+      });
+
+    if (ending === 'cancel') assert.equal((await pay(challengeCard)).status, 'challenge');
+    await fault({ ...strike, method: 'POST', ms: 600_000 });
+    const last = ending === 'pay' ? pay(visa) : send('cancel', { number_of_payments: 1 });
+    last.catch(() => {});
+    await until('the gateway to have the request', async () => {
+      const { data } = await gateway('GET', '/_test/faults');
+      return data.some(({ struck }: { struck: number }) => struck > 0);
+    });
+    await kill(sandbox);
+    sandbox = await startSandbox(sandbox.dataDir);
+    // The lease of the dead runs out; nobody wants to wait for that here.
+    const { database_url } = sandbox.file;
+    await onDatabase(database_url, (client) =>
+      client.query("update payment_attempts set leased_until = now() - interval '1 second'"),
+    );
+    const status = ending === 'pay' ? 'successful' : 'cancelled';
+    await until('the outcome', async () => (await send('state')).status === status);
+    await until('everything to be settled', async () => {
+      const { rowCount } = await onDatabase(database_url, (client) =>
+        client.query('select 1 from payment_attempts where due_at is not null'),
+      );
+      return rowCount === 0;
+    });
+    const { payment_intents } = await gateway('GET', `/_test/books?checkout=${id}`);
+    assert.deepEqual(
+      payment_intents.map((intent: { status: string }) => intent.status),
+      [ending === 'pay' ? 'requires_capture' : 'canceled'],
+    );
+    const database = openDatabase(database_url, { log, maxConnections: 1 });
+    const violations = await findViolations(database, new Date().toISOString());
+    await database.close();
+    assert.deepEqual(violations, []);
+  });
+}

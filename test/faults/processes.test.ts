@@ -1,0 +1,250 @@
+import assert from 'node:assert/strict';
+import net from 'node:net';
+import { afterEach, describe, test } from 'node:test';
+import { listMigrations } from '../../src/database/migrate.ts';
+import {
+  authorised,
+  findDamage,
+  kill,
+  launch,
+  onDatabase,
+  type Program,
+  post,
+  productionSettings,
+  request,
+  type ServeReady,
+  startLoad,
+  startServe,
+  stop,
+  until,
+} from '../support/sandbox-process.ts';
+import {
+  type Account,
+  checkoutBody,
+  createAccount,
+  createEmptyDatabase,
+  startService,
+} from '../support/service.ts';
+
+const masterKey = Buffer.alloc(32, 7).toString('base64');
+const programs: Program[] = [];
+const databases: { drop(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const program of programs.splice(0)) await kill(program);
+  for (const database of databases.splice(0)) await database.drop();
+});
+
+async function emptyDatabase(): Promise<string> {
+  const database = await createEmptyDatabase();
+  databases.push(database);
+  return database.url;
+}
+
+async function serve(databaseUrl: string, args: string[] = []): Promise<ServeReady> {
+  const program = await startServe(args, { DATABASE_URL: databaseUrl, MASTER_KEY: masterKey });
+  programs.push(program);
+  return program;
+}
+
+async function account(databaseUrl: string): Promise<Account> {
+  const here = await startService({ databaseUrl });
+  try {
+    return await createAccount(here);
+  } finally {
+    await here.close();
+  }
+}
+
+/** Which processes have answered requests, by their log lines from one on. */
+const answering = (program: Program, from = 0) =>
+  new Set(
+    program
+      .lines()
+      .slice(from)
+      .filter(({ msg }) => msg === 'request')
+      .map(({ pid }) => Number(pid)),
+  );
+
+describe('several processes on one port', () => {
+  test('both serve, and one that is killed is replaced under load without a loss', async (t) => {
+    const url = await emptyDatabase();
+    const service = await serve(url, ['--processes', '2']);
+    const caller = await account(url);
+    const load = startLoad({ baseUrl: () => service.baseUrl, callers: [caller] });
+    t.after(load.stop);
+    await until('two processes to answer', () => answering(service).size === 2);
+    const [victim] = answering(service);
+    assert.ok(victim !== undefined && victim !== service.pid);
+    process.kill(victim, 'SIGKILL');
+    await until('it to be missed', () =>
+      service
+        .lines()
+        .some(({ msg, signal }) => /replaced/.test(String(msg)) && signal === 'SIGKILL'),
+    );
+    const from = service.lines().length;
+    // The load keeps its connections; a new process gets new ones.
+    await until('two processes to answer again', async () => {
+      await request(`${service.baseUrl}/healthz`);
+      return answering(service, from).size === 2;
+    });
+    assert.ok(!answering(service, from).has(victim));
+    await load.stop();
+    assert.deepEqual(await findDamage(url, load.attempts), []);
+    const { code, seconds } = await stop(service);
+    assert.equal(code, 0);
+    assert.ok(seconds < 5, `it took ${seconds} seconds`);
+    t.diagnostic(`stopped in ${seconds.toFixed(2)} seconds`);
+    assert.equal(service.stderr(), '');
+  });
+
+  test('count requests together: a limit is exact across them', async (t) => {
+    const url = await emptyDatabase();
+    const service = await serve(url, ['--processes', '2']);
+    const caller = await account(url);
+    await onDatabase(url, (client) =>
+      client.query(
+        `update integration_limits set max_requests = 25, window_seconds = 3600
+         where endpoint = 'POST /api/checkouts'`,
+      ),
+    );
+    // Each on a connection of its own, so that both processes get their share.
+    const answers = await Promise.all(
+      Array.from({ length: 100 }, () =>
+        post(`${service.baseUrl}/api/checkouts`, caller, checkoutBody()),
+      ),
+    );
+    const byStatus = Map.groupBy(answers, ({ status }) => status);
+    assert.equal(byStatus.get(200)?.length, 25);
+    assert.equal(byStatus.get(429)?.length, 75);
+    assert.equal(answering(service).size, 2);
+
+    // And their metrics are one answer, on a port of their own.
+    const count = /^tranche_http_request_seconds_count\{.*route="\/api\/checkouts".*\} (\d+)$/gm;
+    await until('the metrics of both', async () => {
+      const { status, body } = await request(service.metricsUrl);
+      assert.equal(status, 200);
+      const counts = [...String(body).matchAll(count)].map(([, number]) => Number(number));
+      return counts.reduce((sum, number) => sum + number, 0) === 100;
+    });
+    assert.equal(new URL(service.metricsUrl).hostname, '127.0.0.1');
+    assert.equal((await request(`${service.baseUrl}/metrics`)).status, 404);
+    const pids = answering(service);
+    assert.equal((await stop(service, 'SIGINT')).code, 0);
+    for (const pid of pids) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
+    t.diagnostic(`processes ${[...pids].join(' and ')}`);
+  });
+
+  test('end with their supervisor, also when it is killed', async () => {
+    const service = await serve(await emptyDatabase(), ['--processes', '2']);
+    await until('two processes to answer', async () => {
+      await request(`${service.baseUrl}/healthz`);
+      return answering(service).size === 2;
+    });
+    const pids = [...answering(service)];
+    service.child.kill('SIGKILL');
+    await until('both processes to end', () =>
+      pids.every((pid) => {
+        try {
+          process.kill(pid, 0);
+          return false;
+        } catch {
+          return true;
+        }
+      }),
+    );
+  });
+
+  test('on a taken port say which it is', async (t) => {
+    const holder = net.createServer();
+    await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve));
+    t.after(() => holder.close());
+    const { port } = holder.address() as net.AddressInfo;
+    const program = launch(['serve', '--processes', '2'], {
+      DATABASE_URL: await emptyDatabase(),
+      MASTER_KEY: masterKey,
+      PORT: String(port),
+      // Beside this one, where the others are by themselves, is somebody else's.
+      GATEWAY_PORT: '0',
+      METRICS_PORT: '0',
+    });
+    programs.push(program);
+    assert.equal((await program.exited).code, 1);
+    assert.match(program.stderr(), new RegExp(`Port ${port} is taken`));
+    assert.equal(program.stderr().trim().split('\n').length, 1, program.stderr());
+  });
+
+  test('refuse to count in memory, each for itself', async () => {
+    const program = launch(['serve', '--processes', '2'], {
+      DATABASE_URL: await emptyDatabase(),
+      RATE_LIMIT_STORE: 'memory',
+      MASTER_KEY: masterKey,
+    });
+    programs.push(program);
+    assert.equal((await program.exited).code, 1);
+    assert.match(program.stderr(), /RATE_LIMIT_STORE is memory/);
+  });
+});
+
+describe('nodes on one database', () => {
+  test('that start together on an empty one: one migrates, the others wait, all serve', async () => {
+    const url = await emptyDatabase();
+    const nodes = await Promise.all([serve(url), serve(url), serve(url)]);
+    const migrated = nodes.flatMap((node) => node.lines().filter(({ msg }) => msg === 'migrated'));
+    assert.equal(migrated.length, (await listMigrations()).length);
+    const caller = await account(url);
+    for (const node of nodes) {
+      assert.equal((await request(`${node.baseUrl}/readyz`)).status, 200);
+      const created = await post(`${node.baseUrl}/api/checkouts`, caller, checkoutBody());
+      assert.equal(created.status, 200);
+      for (const other of nodes) {
+        const path = `/api/checkouts/${created.body.data.id}`;
+        const read = await request(`${other.baseUrl}${path}`, { headers: authorised(caller) });
+        assert.equal(read.status, 200);
+      }
+    }
+    for (const node of nodes) assert.equal((await stop(node)).code, 0);
+  });
+
+  test('refuse a database that is newer than they are, and a running one says that it is not ready', async () => {
+    const url = await emptyDatabase();
+    const node = await serve(url);
+    const newest = (await listMigrations()).at(-1)?.version ?? 0;
+    await onDatabase(url, (client) =>
+      client.query("insert into schema_migrations values ($1, $2, 'x', now())", [
+        newest + 1,
+        'next',
+      ]),
+    );
+    assert.equal((await request(`${node.baseUrl}/readyz`)).status, 503);
+    const late = launch(['serve'], { DATABASE_URL: url, MASTER_KEY: masterKey, PORT: '0' });
+    programs.push(late);
+    assert.equal((await late.exited).code, 1);
+    assert.match(
+      late.stderr(),
+      new RegExp(`at migration ${newest + 1}, newer than this program \\(${newest}\\)`),
+    );
+  });
+
+  test('refuse the database of the other environment, and another master key', async () => {
+    const url = await emptyDatabase();
+    const node = await serve(url);
+    await account(url);
+    await stop(node);
+    const production = launch(['serve'], {
+      ...productionSettings,
+      DATABASE_URL: url,
+      PORT: '0',
+    });
+    const stranger = launch(['serve'], {
+      DATABASE_URL: url,
+      MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
+      PORT: '0',
+    });
+    programs.push(production, stranger);
+    assert.equal((await production.exited).code, 1);
+    assert.match(production.stderr(), /belongs to the sandbox environment/);
+    assert.equal((await stranger.exited).code, 1);
+    assert.match(stranger.stderr(), /sealed under another master key/);
+  });
+});

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import { BadSettings, readConfig } from '../../src/config.ts';
+import { productionSettings } from '../support/sandbox-process.ts';
+
+const key = Buffer.alloc(32, 1).toString('base64');
+
+function problemsOf(env: NodeJS.ProcessEnv): string[] {
+  try {
+    readConfig(env);
+    return [];
+  } catch (error) {
+    assert.ok(error instanceof BadSettings);
+    // The message that is printed says all of it, a line each.
+    for (const problem of error.problems) assert.ok(error.message.includes(`- ${problem}`));
+    return error.problems;
+  }
+}
+
+/** Every setting with each kind of value that it does not take. */
+const bad: [name: string, values: string[], also?: NodeJS.ProcessEnv][] = [
+  ['TRANCHE_ENV', ['prod', 'Sandbox', 'sandbox,production']],
+  ['PORT', ['web', '-1', '65536', '80.5', '0x50', '1e3', '3000 4000']],
+  ['GATEWAY_PORT', ['web', '70000']],
+  ['SHOP_PORT', ['web', '70000']],
+  ['METRICS_PORT', ['web', '70000']],
+  [
+    'BASE_URL',
+    [
+      'pay.example',
+      'ftp://pay.example',
+      'https://',
+      'https://pay.example?a=1',
+      'https://pay.example/#a',
+      'https://me@pay.example',
+      'javascript:alert(1)',
+    ],
+  ],
+  [
+    'DATABASE_URL',
+    ['mysql://db', 'localhost:5432', 'postgres', 'postgres://[', 'postgresql://db:port/x'],
+  ],
+  ['MASTER_KEY', ['short', 'x'.repeat(44), 'ab'.repeat(31), Buffer.alloc(31).toString('base64')]],
+  ['MASTER_KEY_PREVIOUS', ['short'], { MASTER_KEY: key }],
+  ['MASTER_KEY_PREVIOUS', [key]],
+  ['REDIS_URL', ['http://cache', 'cache:6379', 'redis://[']],
+  ['RATE_LIMIT_STORE', ['disk', 'redis', 'Memory']],
+  ['RATE_LIMIT_STORE', ['memory'], { DATABASE_URL: 'postgres://db/tranche' }],
+  ['CALLBACK_ALLOW', ['everywhere', '10.0.0.0', '10.0.0.0/33', '10.0.0.0/8,::1/129']],
+  ['TRUST_PROXY', ['yes', '10.0.0.0/33', '10.0.0', '::1/129', '10.0.0.1,proxy.example', '1.5']],
+  ['LEGACY_SUNSET', ['soon', '2027', '2027-13-01', '2027-02-30', '2026-11-01', '01/11/2027']],
+  ['LOG_LEVEL', ['loud', 'INFO', '30']],
+];
+
+describe('settings', () => {
+  for (const [name, values, also] of bad) {
+    for (const value of values) {
+      const beside = also ? ` beside ${Object.keys(also)}` : '';
+      test(`${name}=${value}${beside} is refused by name`, () => {
+        const problems = problemsOf({ ...also, [name]: value });
+        assert.equal(problems.length, 1, problems.join('\n'));
+        assert.match(problems[0] ?? '', new RegExp(`^${name}\\b`));
+      });
+    }
+  }
+
+  test('are all listed at once when several are bad', () => {
+    // The first line of each: the later ones are about what two settings say together.
+    const first = [...bad].reverse().map(([name, [value]]) => [name, value]);
+    const problems = problemsOf(Object.fromEntries(first));
+    for (const [name] of bad) {
+      assert.ok(
+        problems.some((problem) => problem.startsWith(name)),
+        `${name} is not named`,
+      );
+    }
+  });
+
+  test('that hold secrets are not repeated in the message', () => {
+    const problems = problemsOf({
+      MASTER_KEY: 'the-secret-itself',
+      DATABASE_URL: 'mysql://me:password@db',
+      REDIS_URL: 'http://me:password@cache',
+      BASE_URL: 'https://me:password@pay.example',
+    });
+    assert.equal(problems.length, 4);
+    assert.doesNotMatch(problems.join('\n'), /the-secret-itself|password/);
+  });
+
+  test('that are empty or only white space count as not set', () => {
+    const names = new Set(bad.map(([name]) => name));
+    const env = Object.fromEntries([...names].map((name) => [name, ' ']));
+    assert.deepEqual(readConfig(env), readConfig({}));
+  });
+});
+
+describe('in production', () => {
+  const usable = productionSettings;
+
+  test('settings that are fit for it are taken', () => {
+    const config = readConfig(usable);
+    assert.equal(config.environment, 'production');
+    assert.deepEqual(config.callbackAllow, []);
+  });
+
+  test('plain http is refused off loopback, and taken on it', () => {
+    assert.deepEqual(problemsOf({ ...usable, BASE_URL: 'http://127.0.0.1:3000' }), []);
+    for (const BASE_URL of ['http://pay.example', 'http://127.0.0.1.example', 'http://10.0.0.1']) {
+      assert.deepEqual(problemsOf({ ...usable, BASE_URL }), [
+        'BASE_URL must be https in production.',
+      ]);
+    }
+  });
+
+  test('everything that is not fit for it is said at once', () => {
+    const problems = problemsOf({
+      TRANCHE_ENV: 'production',
+      BASE_URL: 'http://pay.example',
+      CALLBACK_ALLOW: '127.0.0.0/8',
+      STRIPE_SECRET_KEY: 'sk_test_0123456789',
+      STRIPE_PUBLISHABLE_KEY: 'pk_test_0123456789',
+    });
+    assert.ok(
+      problems.some((problem) => /gateway/.test(problem)),
+      'the test gateway is not named',
+    );
+    for (const name of ['BASE_URL', 'MASTER_KEY', 'CALLBACK_ALLOW']) {
+      assert.ok(
+        problems.some((problem) => problem.startsWith(name)),
+        `${name} is not named`,
+      );
+    }
+  });
+});

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import net from 'node:net';
+import path from 'node:path';
+import { after, before, test } from 'node:test';
+import {
+  authorised,
+  kill,
+  liftLimits,
+  post,
+  request,
+  type Sandbox,
+  startSandbox,
+  temporaryFolder,
+} from '../support/sandbox-process.ts';
+import { checkoutBody } from '../support/service.ts';
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let sandbox: Sandbox;
+before(async () => {
+  folder = await temporaryFolder();
+  sandbox = await startSandbox(path.join(folder.path, 'data'));
+  await liftLimits(sandbox.file.database_url, sandbox.file.integration.id);
+});
+after(async () => {
+  await kill(sandbox);
+  await folder.remove();
+});
+
+type SlowClient = { kind: string; socket: net.Socket; seconds: number | null; said: string };
+
+/** Opens a connection and begins something that it never finishes. */
+function openSlowClient(kind: string, begin: string, then: 'drip' | 'nothing' | 'end'): SlowClient {
+  const port = Number(new URL(sandbox.file.base_url).port);
+  const opened = performance.now();
+  const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  const client: SlowClient = { kind, socket, seconds: null, said: '' };
+  socket.setEncoding('utf8').on('data', (text) => {
+    client.said += text;
+  });
+  // Not even the other side's goodbye makes it go away by itself.
+  socket.on('error', () => {});
+  const closed = () => {
+    client.seconds ??= (performance.now() - opened) / 1000;
+  };
+  socket.on('end', closed).on('close', closed);
+  socket.write(begin);
+  if (then === 'end') socket.end();
+  if (then === 'drip') {
+    const drip = setInterval(() => socket.write('a'), 300);
+    socket.on('close', () => clearInterval(drip)).on('end', () => clearInterval(drip));
+  }
+  return client;
+}
+
+test('two hundred slow clients are closed within eleven seconds, and harm nobody', async (t) => {
+  const { integration, base_url } = sandbox.file;
+  const head = (more: string) =>
+    `POST /api/checkouts HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n${more}`;
+  const { authorization } = authorised(integration);
+  const kinds: [kind: string, begin: string, then: 'drip' | 'nothing' | 'end'][] = [
+    ['drips its head', head('X-Slow: '), 'drip'],
+    ['stops within its head', head('X-Slow: '), 'nothing'],
+    [
+      'drips its body',
+      head(`Authorization: ${authorization}\r\nContent-Length: 5000\r\n\r\n{`),
+      'drip',
+    ],
+    [
+      'drips chunks',
+      head(`Authorization: ${authorization}\r\nTransfer-Encoding: chunked\r\n\r\n`),
+      'drip',
+    ],
+    [
+      'drips a body that nobody asked for',
+      'GET /healthz HTTP/1.1\r\nHost: localhost\r\nContent-Length: 5000\r\n\r\n{',
+      'drip',
+    ],
+    [
+      'stops within its body',
+      head(`Authorization: ${authorization}\r\nContent-Length: 5000\r\n\r\n{`),
+      'nothing',
+    ],
+    ['says nothing', '', 'nothing'],
+    ['closes its half before it said anything', '', 'end'],
+    ['closes its half within its head', head('X-Slow: '), 'end'],
+    [
+      'closes its half within its body',
+      head(`Authorization: ${authorization}\r\nContent-Length: 5000\r\n\r\n{`),
+      'end',
+    ],
+  ];
+  const clients = kinds.flatMap(([kind, begin, then]) =>
+    Array.from({ length: 20 }, () => openSlowClient(kind, begin, then)),
+  );
+  assert.equal(clients.length, 200);
+  t.after(() => {
+    for (const { socket } of clients) socket.destroy();
+  });
+
+  // Everybody else is served all the while.
+  let served = 0;
+  let slowest = 0;
+  const isOver = () => clients.every(({ seconds }) => seconds !== null);
+  const deadline = performance.now() + 15_000;
+  while (!isOver() && performance.now() < deadline) {
+    const begun = performance.now();
+    const created = await post(`${base_url}/api/checkouts`, integration, checkoutBody());
+    assert.equal(created.status, 200);
+    const url = `${base_url}/api/checkouts/${created.body.data.id}`;
+    assert.equal((await request(url, { headers: authorised(integration) })).status, 200);
+    assert.equal((await request(`${base_url}/healthz`)).status, 200);
+    served += 3;
+    slowest = Math.max(slowest, performance.now() - begun);
+  }
+
+  const times = Map.groupBy(clients, ({ kind }) => kind);
+  for (const [kind, all] of times) {
+    const slowest = Math.max(...all.map(({ seconds }) => seconds ?? Number.POSITIVE_INFINITY));
+    t.diagnostic(`${kind}: closed after at most ${slowest.toFixed(1)} seconds`);
+  }
+  t.diagnostic(
+    `${served} requests served meanwhile, the slowest three in ${slowest.toFixed(0)} ms`,
+  );
+  const late = clients.filter(({ seconds }) => (seconds ?? 99) > 11).map(({ kind }) => kind);
+  assert.deepEqual([...new Set(late)], []);
+  assert.ok(slowest < 5_000, 'nobody waited for a slow client');
+  for (const { kind, said } of clients) {
+    // Whoever is told anything is told it in our words.
+    if (said !== '' && !kind.includes('nobody asked')) {
+      assert.match(said, /^HTTP\/1\.1 400 Bad Request\r\n/, kind);
+      assert.match(said, /"code":"bad_request"/, kind);
+    }
+  }
+});

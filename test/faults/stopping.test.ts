@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import fs from 'node:fs/promises';
+import http from 'node:http';
+import net from 'node:net';
+import path from 'node:path';
+import { after, afterEach, before, describe, test } from 'node:test';
+import {
+  findDamage,
+  kill,
+  launch,
+  liftLimits,
+  onDatabase,
+  type Program,
+  post,
+  postmasterPid,
+  productionSettings,
+  request,
+  type Sandbox,
+  startLoad,
+  startSandbox,
+  stop,
+  temporaryFolder,
+  until,
+} from '../support/sandbox-process.ts';
+import { checkoutBody } from '../support/service.ts';
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+const programs: Program[] = [];
+before(async () => {
+  folder = await temporaryFolder();
+});
+afterEach(async () => {
+  for (const program of programs.splice(0)) await kill(program);
+});
+after(() => folder.remove());
+
+const dataDir = () => path.join(folder.path, 'data');
+
+async function start(settings: NodeJS.ProcessEnv = {}): Promise<Sandbox> {
+  const sandbox = await startSandbox(dataDir(), settings);
+  programs.push(sandbox);
+  return sandbox;
+}
+
+/** A start that is refused. */
+async function startInVain(
+  settings: NodeJS.ProcessEnv,
+): Promise<Program & { code: number | null }> {
+  const program = launch(['sandbox'], { DATA_DIR: dataDir(), PORT: '0', ...settings });
+  programs.push(program);
+  const { code } = await program.exited;
+  return { ...program, code };
+}
+
+const exists = (file: string) =>
+  fs.stat(file).then(
+    () => true,
+    () => false,
+  );
+
+async function assertCleanEnd(sandbox: Sandbox, signal: NodeJS.Signals): Promise<number> {
+  const server = await postmasterPid(sandbox.dataDir);
+  const { code, seconds } = await stop(sandbox, signal);
+  assert.equal(code, 0, sandbox.stderr());
+  assert.ok(seconds < 5, `it took ${seconds} seconds`);
+  assert.equal(await exists(path.join(sandbox.dataDir, 'sandbox.json')), false);
+  assert.equal(await postmasterPid(sandbox.dataDir), null, 'the database was shut down in order');
+  assert.ok(server !== null);
+  assert.throws(() => process.kill(server, 0), { code: 'ESRCH' });
+  assert.equal(sandbox.stderr(), '');
+  return seconds;
+}
+
+describe('a sandbox that is told to stop', () => {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    test(`ends in order on ${signal} under a load, with idle connections open`, async (t) => {
+      const sandbox = await start();
+      const { base_url, integration, database_url } = sandbox.file;
+      await liftLimits(database_url, integration.id);
+      const idle = new http.Agent({ keepAlive: true });
+      t.after(() => idle.destroy());
+      await request(`${base_url}/healthz`, { agent: idle });
+      const silent = net.connect(Number(new URL(base_url).port), '127.0.0.1').on('error', () => {});
+      t.after(() => silent.destroy());
+      const load = startLoad({ baseUrl: () => base_url, callers: [integration] });
+      t.after(load.stop);
+      await until('checkouts to be created', () => load.acknowledged() >= 50);
+      const seconds = await assertCleanEnd(sandbox, signal);
+      await load.stop();
+      t.diagnostic(`${seconds.toFixed(2)} seconds, ${load.acknowledged()} acknowledged`);
+      const answers = new Set(load.attempts.flatMap(({ statuses }) => statuses));
+      assert.deepEqual([...answers], [200], 'what was begun was finished');
+      const again = await start();
+      assert.deepEqual(await findDamage(again.file.database_url, load.attempts), []);
+    });
+  }
+
+  test('ends in time also while a request waits for a lock', async (t) => {
+    const sandbox = await start();
+    const { base_url, integration, database_url } = sandbox.file;
+    await liftLimits(database_url, integration.id);
+    const url = `${base_url}/api/checkouts`;
+    assert.equal((await post(url, integration, checkoutBody())).status, 200);
+    await onDatabase(database_url, async (client) => {
+      await client.query('begin');
+      await client.query('select from list_totals for update');
+      const waiting = post(url, integration, checkoutBody()).then(
+        ({ status }) => status,
+        () => 'no answer',
+      );
+      await onDatabase(database_url, async (second) => {
+        await until('the request to wait', async () => {
+          const { rowCount } = await second.query(
+            `select from pg_stat_activity where wait_event_type = 'Lock'`,
+          );
+          return rowCount;
+        });
+      });
+      const seconds = await assertCleanEnd(sandbox, 'SIGTERM');
+      t.diagnostic(`${seconds.toFixed(2)} seconds`);
+      // A 200 would be a lie, and a 500 may only be said of what will never be there.
+      assert.notEqual(await waiting, 200);
+    }).catch((error) => {
+      // Our own connection goes with the server.
+      if (!/terminat|closed/i.test(String(error))) throw error;
+    });
+  });
+
+  test('ends in time also while a client is in the middle of sending', async () => {
+    const sandbox = await start();
+    const { base_url, integration } = sandbox.file;
+    const socket = net.connect(Number(new URL(base_url).port), '127.0.0.1').on('error', () => {});
+    socket.write(
+      'POST /api/checkouts HTTP/1.1\r\nHost: localhost\r\nContent-Length: 500\r\n' +
+        `Authorization: Bearer ${integration.client_secret}\r\n\r\n{`,
+    );
+    assert.equal((await request(`${base_url}/healthz`)).status, 200);
+    await assertCleanEnd(sandbox, 'SIGINT');
+    socket.destroy();
+  });
+
+  test('ends in order when Ctrl-C comes twice at once, as npm passes it on', async () => {
+    const sandbox = await start();
+    sandbox.child.kill('SIGINT');
+    await assertCleanEnd(sandbox, 'SIGINT');
+  });
+
+  test('has the same demo credentials at the next start', async () => {
+    const first = await start();
+    const { merchant, integration } = first.file;
+    await assertCleanEnd(first, 'SIGINT');
+    const second = await start();
+    assert.deepEqual(second.file.merchant, merchant);
+    assert.deepEqual(second.file.integration, integration);
+    await until('the welcome', () => second.stdout().includes('Ctrl-C stops it.'));
+    assert.ok(second.stdout().includes(integration.client_secret));
+    assert.ok(second.stdout().includes(integration.signing_key));
+  });
+});
+
+describe('a start that cannot be', () => {
+  test('in a data folder that is in use says so, and leaves the first one unharmed', async () => {
+    const first = await start();
+    const second = await startInVain({});
+    assert.equal(second.code, 1);
+    assert.match(second.stderr(), new RegExp(`in use by process ${first.pid}\\b`));
+    assert.match(second.stderr(), /set DATA_DIR to another folder/);
+    assert.equal(second.stderr().trim().split('\n').length, 1, 'one sentence, no stack');
+    assert.equal(second.stdout(), '');
+    const { base_url, integration } = first.file;
+    const created = await post(`${base_url}/api/checkouts`, integration, checkoutBody());
+    assert.equal(created.status, 200);
+    assert.equal(await exists(path.join(dataDir(), 'sandbox.json')), true);
+    await assertCleanEnd(first, 'SIGTERM');
+  });
+
+  for (const name of ['PORT', 'METRICS_PORT']) {
+    test(`on a taken ${name} says which, and leaves nothing running`, async (t) => {
+      const holder = net.createServer();
+      await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve));
+      t.after(() => holder.close());
+      const { port } = holder.address() as net.AddressInfo;
+      // Beside that one, where the others are by themselves, is somebody else's.
+      const others = { GATEWAY_PORT: '0', SHOP_PORT: '0', METRICS_PORT: '0' };
+      const program = await startInVain({ ...others, [name]: String(port) });
+      assert.equal(program.code, 1);
+      assert.match(program.stderr(), new RegExp(`Port ${port} is taken`));
+      assert.equal(program.stderr().trim().split('\n').length, 1, program.stderr());
+      assert.equal(await postmasterPid(dataDir()), null, 'its database was stopped');
+      assert.equal(await exists(path.join(dataDir(), 'sandbox.json')), false);
+    });
+  }
+
+  test('with bad settings lists them all, and touches nothing', async () => {
+    const untouched = path.join(folder.path, 'untouched');
+    const program = await startInVain({ DATA_DIR: untouched, PORT: 'web', LOG_LEVEL: 'loud' });
+    assert.equal(program.code, 1);
+    assert.match(program.stderr(), /PORT is "web"[\s\S]*LOG_LEVEL is "loud"/);
+    assert.equal(await exists(untouched), false);
+  });
+
+  test('as a sandbox in production names the command that is meant', async () => {
+    const program = await startInVain(productionSettings);
+    assert.notEqual(program.code, 0);
+    assert.match(program.stderr(), /tranche serve/);
+  });
+
+  test('after a kill replaces the stale sandbox.json only when everything answers', async () => {
+    const first = await start();
+    await kill(first);
+    const file = path.join(dataDir(), 'sandbox.json');
+    assert.equal(await exists(file), true, 'nobody was left to remove it');
+    const program = launch(['sandbox'], { DATA_DIR: dataDir(), PORT: '0' });
+    programs.push(program);
+    await until('the stale file to go', async () => !(await exists(file)));
+    await until('the new one', () => exists(file));
+    const { base_url } = JSON.parse(await fs.readFile(file, 'utf8'));
+    assert.equal((await request(`${base_url}/readyz`)).status, 200);
+  });
+});

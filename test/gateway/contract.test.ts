@@ -1,0 +1,724 @@
+import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
+import { after, describe, test } from 'node:test';
+import {
+  type Decline,
+  type DeclineReason,
+  type Gateway,
+  OutcomeUnknown,
+} from '../../src/gateway/gateway.ts';
+import { stripeProblems } from '../../src/gateway/settings.ts';
+import { createStripeGateway } from '../../src/gateway/stripe.ts';
+import {
+  answerChallenge,
+  type GatewayUnderTest,
+  type Held,
+  merchantAt,
+  newPayment,
+  type Payment,
+  startGateway,
+  useGateway,
+} from '../support/gateway.ts';
+
+// One contract over the port. It runs against the adapter with the test gateway, and as far as
+// that can be done without a browser and a clock of ours, against Stripe's test mode as well.
+
+type Subject = Pick<GatewayUnderTest, 'gateway' | 'tokenFor'>;
+
+const declines: [card: string, number: string, reason: DeclineReason, may_retry: boolean][] = [
+  ['pm_card_visa_chargeDeclined', '4000000000000002', 'generic', true],
+  ['pm_card_visa_chargeDeclinedInsufficientFunds', '4000000000009995', 'insufficient_funds', true],
+  ['pm_card_visa_chargeDeclinedLostCard', '4000000000009987', 'lost_card', false],
+  ['pm_card_visa_chargeDeclinedStolenCard', '4000000000009979', 'stolen_card', false],
+  [
+    'pm_card_visa_chargeDeclinedVelocityLimitExceeded',
+    '4000000000006975',
+    'velocity_exceeded',
+    true,
+  ],
+  ['pm_card_chargeDeclinedExpiredCard', '4000000000000069', 'expired_card', false],
+  ['pm_card_chargeDeclinedIncorrectCvc', '4000000000000127', 'incorrect_cvc', true],
+  ['pm_card_chargeDeclinedProcessingError', '4000000000000119', 'processing_error', true],
+  ['pm_card_chargeCustomerFail', '4000000000000341', 'generic', true],
+  ['pm_card_threeDSecureRequiredProcessingError', '4000008400001280', 'generic', true],
+];
+
+/** What holds at any gateway that the adapter can be pointed at. */
+function contract(name: string, subject: Subject, options: { skip: string | false }): void {
+  const { gateway } = subject;
+
+  describe(`the gateway's contract with ${name}`, options, () => {
+    for (const card of ['pm_card_visa', 'pm_card_mastercard', 'pm_card_amex']) {
+      test(`${card} is held, found, and let go; letting go twice is right too`, async () => {
+        const payment = await newPayment(subject, card);
+        const held = (await gateway.authorise(payment)) as Held;
+        assert.equal(held.outcome, 'authorised');
+        assert.match(held.card.last4 ?? '', /^\d{4}$/);
+        assert.ok(held.card.card_ref);
+        const { merchant } = payment;
+        assert.deepEqual(await gateway.payment(merchant, held.payment_ref), held);
+        assert.deepEqual(await gateway.findPayment(merchant, payment), held);
+        const letGo = { key: `${payment.key}:void`, merchant, payment_ref: held.payment_ref };
+        assert.deepEqual(await gateway.void(letGo), { outcome: 'voided' });
+        const again = { ...letGo, key: `${payment.key}:void2` };
+        assert.deepEqual(await gateway.void(again), { outcome: 'voided' });
+        const { payment_ref } = held;
+        assert.deepEqual(await gateway.payment(merchant, payment_ref), {
+          outcome: 'voided',
+          payment_ref,
+        });
+      });
+    }
+
+    test('the same key with the same input gives the same outcome', async () => {
+      const payment = await newPayment(subject, 'pm_card_visa');
+      const first = await gateway.authorise(payment);
+      assert.deepEqual(await gateway.authorise(payment), first);
+      const declined = await newPayment(subject, 'pm_card_visa_chargeDeclined');
+      assert.deepEqual(await gateway.authorise(declined), await gateway.authorise(declined));
+    });
+
+    test('the same key with another input holds nothing more: it tells what became of the first', async () => {
+      const payment = await newPayment(subject, 'pm_card_visa');
+      const first = await gateway.authorise(payment);
+      // As a process would ask whose own address differs from that of the one that asked first.
+      const elsewhere = { ...payment, return_url: 'https://elsewhere.example/return' };
+      assert.deepEqual(await gateway.authorise(elsewhere), first);
+      assert.deepEqual(await gateway.authorise({ ...payment, amount: 60_000 }), first);
+    });
+
+    for (const [card, , reason, may_retry] of declines) {
+      test(`${card} is declined: ${reason}`, async () => {
+        const payment = await newPayment(subject, card);
+        const answer = await gateway.authorise(payment);
+        assert.equal(answer.outcome, 'declined');
+        const { decline, payment_ref } = answer as { decline: Decline; payment_ref: string };
+        assert.deepEqual(decline, { reason, may_retry });
+        assert.deepEqual(await gateway.payment(payment.merchant, payment_ref), answer);
+      });
+    }
+
+    test('a hold is captured whole, once, and refunded', async () => {
+      const payment = await newPayment(subject, 'pm_card_visa');
+      const { payment_ref } = (await gateway.authorise(payment)) as Held;
+      const { merchant, key, amount } = payment;
+      const capture = { key: `${key}:capture`, merchant, payment_ref, amount };
+      assert.deepEqual(await gateway.capture(capture), { outcome: 'captured' });
+      // The same under another key, as after a day.
+      const again = { ...capture, key: `${key}:capture2` };
+      assert.deepEqual(await gateway.capture(again), { outcome: 'captured' });
+      const letGo = { key: `${key}:void`, merchant, payment_ref };
+      assert.deepEqual(await gateway.void(letGo), { outcome: 'captured' });
+
+      const refund = { key: `${key}:r1`, merchant, payment_ref, amount: 20_000, refund_id: 'one' };
+      const first = await gateway.refund(refund);
+      assert.equal(first.status, 'succeeded');
+      assert.deepEqual(await gateway.refund(refund), first);
+      assert.deepEqual(await gateway.refundStatus(merchant, first.refund_ref ?? ''), first);
+      const tooMuch = { ...refund, key: `${key}:r2`, amount: 30_001 };
+      assert.deepEqual(await gateway.refund(tooMuch), { refund_ref: null, status: 'failed' });
+    });
+
+    test('a hold is captured for less, and the rest is let go', async () => {
+      const payment = await newPayment(subject, 'pm_card_visa');
+      const { payment_ref } = (await gateway.authorise(payment)) as Held;
+      const { merchant, key } = payment;
+      const capture = { key: `${key}:capture`, merchant, payment_ref, amount: 12_345 };
+      assert.deepEqual(await gateway.capture(capture), { outcome: 'captured' });
+      assert.deepEqual(await gateway.payment(merchant, payment_ref), {
+        outcome: 'captured',
+        payment_ref,
+        amount: 12_345,
+      });
+    });
+
+    test('a capture of a hold that was let go says that it lapsed', async () => {
+      const payment = await newPayment(subject, 'pm_card_visa');
+      const { payment_ref } = (await gateway.authorise(payment)) as Held;
+      const { merchant, key, amount } = payment;
+      await gateway.void({ key: `${key}:void`, merchant, payment_ref });
+      const capture = { key: `${key}:capture`, merchant, payment_ref, amount };
+      assert.deepEqual(await gateway.capture(capture), { outcome: 'lapsed' });
+    });
+
+    test('a stored card is charged without the shopper', async () => {
+      const { charge } = await storeCard(subject, 'pm_card_visa');
+      const first = await gateway.charge(charge);
+      assert.equal(first.outcome, 'charged');
+      assert.deepEqual(await gateway.charge(charge), first);
+      assert.deepEqual(await gateway.findPayment(charge.merchant, charge), {
+        outcome: 'captured',
+        payment_ref: first.payment_ref,
+        amount: charge.amount,
+      });
+    });
+
+    test('a card that was not stored has no reference and cannot be charged later', async () => {
+      const payment = await newPayment(subject, 'pm_card_visa', { store_card: false });
+      const held = (await gateway.authorise(payment)) as Held;
+      assert.equal(held.card.card_ref, null);
+    });
+
+    test('an attempt that never reached the gateway is not found', async () => {
+      const { merchant, customer_ref } = await newPayment(subject, 'pm_card_visa');
+      const attempt = { customer_ref, attempt_id: randomUUID() };
+      assert.equal(await gateway.findPayment(merchant, attempt), null);
+    });
+
+    test('a token that is none, or was used, asks for the card again', async () => {
+      const payment = await newPayment(subject, 'pm_card_visa');
+      await gateway.authorise(payment);
+      for (const card_token of ['ctoken_of_nobody', payment.card_token]) {
+        const answer = await gateway.authorise({ ...payment, key: randomUUID(), card_token });
+        assert.deepEqual(answer, {
+          outcome: 'declined',
+          payment_ref: null,
+          decline: { reason: 'processing_error', may_retry: true },
+        });
+      }
+    });
+
+    test('an amount that the gateway cannot take refuses the checkout', async () => {
+      const payment = await newPayment(subject, 'pm_card_visa', { amount: 100_000_000_000 });
+      const answer = await gateway.authorise(payment);
+      assert.equal(answer.outcome, 'refused');
+    });
+  });
+}
+
+/** A card stored by a first payment, and the charge of a second one. */
+async function storeCard(
+  subject: Subject & { url?: string },
+  card: string,
+  given: Partial<Payment> = {},
+): Promise<{ payment: Payment; charge: Parameters<Gateway['charge']>[0] }> {
+  const payment = await newPayment(subject, card, given);
+  let answer = await subject.gateway.authorise(payment);
+  if (answer.outcome === 'challenge') {
+    await answerChallenge(answer.url, 'approve');
+    answer = (await subject.gateway.payment(payment.merchant, answer.payment_ref)) as Held;
+  }
+  assert.equal(answer.outcome, 'authorised');
+  const { checkout_id, merchant, customer_ref, amount, currency } = payment;
+  return {
+    payment,
+    charge: {
+      key: `${checkout_id}:i2:a1`,
+      merchant,
+      checkout_id,
+      attempt_id: randomUUID(),
+      customer_ref,
+      card_ref: (answer as Held).card.card_ref ?? '',
+      amount,
+      currency,
+    },
+  };
+}
+
+const local = await startGateway();
+after(() => local.close());
+contract('the test gateway', local, { skip: false });
+contract("Stripe's test mode", ...stripeSubject());
+
+function stripeSubject(): [Subject, { skip: string | false }] {
+  const key = process.env.STRIPE_TEST_KEY ?? '';
+  if (key === '') return [local, { skip: 'STRIPE_TEST_KEY is not set' }];
+  const gateway = createStripeGateway({
+    environment: 'sandbox',
+    secretKey: key,
+    publicKey: 'pk_test_unused',
+  });
+  const tokenFor = async (payment_method: string) => {
+    const response = await fetch('https://api.stripe.com/v1/test_helpers/confirmation_tokens', {
+      method: 'POST',
+      headers: { Authorization: `Bearer ${key}` },
+      body: new URLSearchParams({ payment_method }),
+    });
+    const { id } = (await response.json()) as { id: string };
+    return id;
+  };
+  return [{ gateway, tokenFor }, { skip: false }];
+}
+
+const { gateway } = local;
+
+describe('test cards by their numbers', () => {
+  for (const number of ['4242424242424242', '5555555555554444', '378282246310005']) {
+    test(`${number} succeeds`, async () => {
+      const answer = await gateway.authorise(await newPayment(local, number));
+      assert.equal(answer.outcome, 'authorised');
+      assert.equal((answer as Held).card.last4, number.slice(-4));
+    });
+  }
+
+  for (const [, number, reason, may_retry] of declines) {
+    test(`${number} is declined: ${reason}`, async () => {
+      const answer = await gateway.authorise(await newPayment(local, number));
+      assert.equal(answer.outcome, 'declined');
+      assert.deepEqual((answer as { decline: Decline }).decline, { reason, may_retry });
+    });
+  }
+
+  test('a mistyped number and a number that is no test card get no token', async () => {
+    await assert.rejects(local.tokenFor('4242424242424241'), /incorrect_number/);
+    await assert.rejects(local.tokenFor('4111111111111111'), /card_declined/);
+  });
+
+  const later: [number: string, decline: Decline | null][] = [
+    ['4242424242424242', null],
+    ['4000002500003155', null],
+    ['4000000000003220', null],
+    ['4000002760003184', { reason: 'authentication_required', may_retry: false }],
+    ['4000000000777005', { reason: 'insufficient_funds', may_retry: true }],
+    ['4000000000777104', { reason: 'lost_card', may_retry: false }],
+  ];
+  for (const [number, decline] of later) {
+    test(`${number}: a later payment ${decline ? `is declined: ${decline.reason}` : 'succeeds'}`, async () => {
+      const { charge } = await storeCard(local, number);
+      const answer = await gateway.charge(charge);
+      assert.equal(answer.outcome, decline ? 'declined' : 'charged');
+      if (decline) assert.deepEqual((answer as { decline: Decline }).decline, decline);
+      // Found again, whatever it was: a declined charge leaves its trace too.
+      const found = await gateway.findPayment(charge.merchant, charge);
+      assert.equal(found?.outcome, decline ? 'declined' : 'captured');
+      if (decline) assert.deepEqual((found as { decline: Decline }).decline, decline);
+    });
+  }
+
+  test('4000000000007726: a refund is pending for an hour, then succeeded', async () => {
+    const time = merchantAt();
+    const { refund } = await refunded('4000000000007726', time);
+    assert.equal(refund.status, 'pending');
+    const refund_ref = refund.refund_ref ?? '';
+    const soon = await gateway.refundStatus(time.later({ minutes: 59 }), refund_ref);
+    assert.equal(soon.status, 'pending');
+    const then = await gateway.refundStatus(time.later({ minutes: 60 }), refund_ref);
+    assert.equal(then.status, 'succeeded');
+  });
+
+  test('4000000000005126: a refund succeeds, fails three days later, and can be made again', async () => {
+    const time = merchantAt();
+    const { refund, again } = await refunded('4000000000005126', time);
+    assert.equal(refund.status, 'succeeded');
+    assert.deepEqual(await again(time.later({ days: 2 })), { refund_ref: null, status: 'failed' });
+    const refund_ref = refund.refund_ref ?? '';
+    const then = await gateway.refundStatus(time.later({ days: 3 }), refund_ref);
+    assert.equal(then.status, 'failed');
+    assert.equal((await again(time.later({ days: 3 }))).status, 'succeeded');
+  });
+
+  test('a refund that is declined on demand fails, at once or after its hour', async () => {
+    for (const [number, soon] of [
+      ['4242424242424242', 'failed'],
+      ['4000000000007726', 'pending'],
+    ] as const) {
+      const time = merchantAt();
+      const { again } = await refunded(number, time, { amount: 20_000 });
+      await local.fault({ fault: 'decline', method: 'POST', path: '/v1/refunds' });
+      const { refund_ref, status } = await again(time);
+      assert.equal(status, soon);
+      const then = await gateway.refundStatus(time.later({ minutes: 60 }), refund_ref ?? '');
+      assert.equal(then.status, 'failed');
+    }
+  });
+
+  async function refunded(
+    number: string,
+    time: ReturnType<typeof merchantAt>,
+    given: { amount?: number } = {},
+  ) {
+    const payment = await newPayment(local, number, { merchant: time });
+    const { payment_ref } = (await gateway.authorise(payment)) as Held;
+    const { key } = payment;
+    await gateway.capture({
+      key: `${key}:capture`,
+      merchant: time,
+      payment_ref,
+      amount: payment.amount,
+    });
+    const { amount = payment.amount } = given;
+    const again = (merchant: Payment['merchant']) =>
+      gateway.refund({ key: randomUUID(), merchant, payment_ref, amount, refund_id: randomUUID() });
+    return { refund: await again(time), again };
+  }
+});
+
+describe('the issuer’s challenge', () => {
+  async function challenged(number: string) {
+    const payment = await newPayment(local, number);
+    const answer = await gateway.authorise(payment);
+    assert.equal(answer.outcome, 'challenge');
+    const { url, payment_ref } = answer as { url: string; payment_ref: string };
+    const state = () => gateway.payment(payment.merchant, payment_ref);
+    return { payment, url, payment_ref, state };
+  }
+
+  for (const number of ['4000002500003155', '4000002760003184', '4000000000003220']) {
+    test(`${number}: approved, it is held`, async () => {
+      const { url, payment_ref, state, payment } = await challenged(number);
+      const back = await answerChallenge(url, 'approve');
+      assert.equal(back.origin + back.pathname, payment.return_url);
+      assert.equal(back.searchParams.get('payment_intent'), payment_ref);
+      assert.equal(back.searchParams.get('redirect_status'), 'succeeded');
+      assert.equal((await state()).outcome, 'authorised');
+    });
+  }
+
+  test('4000008260003178 and 4000008400001629: approved, and then declined all the same', async () => {
+    for (const [number, reason] of [
+      ['4000008260003178', 'insufficient_funds'],
+      ['4000008400001629', 'generic'],
+    ] as const) {
+      const { url, state } = await challenged(number);
+      const back = await answerChallenge(url, 'approve');
+      assert.equal(back.searchParams.get('redirect_status'), 'failed');
+      const found = await state();
+      assert.equal(found.outcome, 'declined');
+      assert.equal((found as { decline: Decline }).decline.reason, reason);
+    }
+  });
+
+  test('declined, the authentication failed and another try is welcome', async () => {
+    const { url, state, payment_ref } = await challenged('4000000000003220');
+    const back = await answerChallenge(url, 'decline');
+    assert.equal(back.searchParams.get('redirect_status'), 'failed');
+    assert.deepEqual(await state(), {
+      outcome: 'declined',
+      payment_ref,
+      decline: { reason: 'authentication_failed', may_retry: true },
+    });
+  });
+
+  test('closed, it still waits, and can be answered or let go later', async () => {
+    const { url, state, payment, payment_ref } = await challenged('4000000000003220');
+    const back = await answerChallenge(url, 'close');
+    assert.equal(back.searchParams.get('redirect_status'), 'pending');
+    assert.deepEqual(await state(), { outcome: 'challenge', payment_ref, url });
+    const { merchant, key } = payment;
+    const letGo = await gateway.void({ key: `${key}:void`, merchant, payment_ref });
+    assert.deepEqual(letGo, { outcome: 'voided' });
+    // Approved too late: nothing is held.
+    const late = await answerChallenge(url, 'approve');
+    assert.equal(late.searchParams.get('redirect_status'), 'failed');
+    assert.equal((await state()).outcome, 'voided');
+  });
+
+  test('the page shows the amount and three buttons, is nobody’s frame, and gives only one answer', async () => {
+    const { url, state } = await challenged('4000000000003220');
+    const response = await fetch(url);
+    const page = await response.text();
+    assert.match(page.replaceAll(/&#160;|\u00a0/g, ' '), /R 500,00/);
+    for (const name of ['Approve', 'Decline', 'Close']) {
+      assert.match(page, new RegExp(`<button[^>]*>${name}</button>`));
+    }
+    const policy = response.headers.get('content-security-policy') ?? '';
+    assert.match(policy, /default-src 'none'/);
+    assert.match(policy, /frame-ancestors 'none'/);
+    await answerChallenge(url, 'approve');
+    await answerChallenge(url, 'decline');
+    assert.equal((await state()).outcome, 'authorised');
+    const reopened = await fetch(url, { redirect: 'manual' });
+    assert.equal(reopened.status, 303);
+  });
+
+  test('without its secret the page answers nobody', async () => {
+    const { url, payment_ref } = await challenged('4000000000003220');
+    const guessed = new URL(`/challenge/${payment_ref}/challenge_guess`, url);
+    const response = await fetch(guessed, {
+      method: 'POST',
+      body: new URLSearchParams({ decision: 'approve' }),
+    });
+    assert.equal(response.status, 404);
+  });
+});
+
+describe('the merchant’s time', () => {
+  test('a hold lapses after seven days of it', async () => {
+    const time = merchantAt();
+    const payment = await newPayment(local, '4242424242424242', { merchant: time });
+    const held = (await gateway.authorise(payment)) as Held;
+    assert.equal(held.capture_before, '2026-11-22T08:00:00.000Z');
+    const { payment_ref } = held;
+    const before = time.later({ days: 6, hours: 23 });
+    assert.equal((await gateway.payment(before, payment_ref)).outcome, 'authorised');
+    const lapsed = time.later({ days: 7 });
+    const capture = { key: randomUUID(), merchant: lapsed, payment_ref, amount: payment.amount };
+    assert.deepEqual(await gateway.capture(capture), { outcome: 'lapsed' });
+    assert.equal((await gateway.payment(lapsed, payment_ref)).outcome, 'voided');
+    const books = await local.books({ checkout: payment.checkout_id });
+    assert.deepEqual(
+      books.payment_intents.map(({ status }) => status),
+      ['canceled'],
+    );
+  });
+
+  test('one merchant’s time does not move another’s holds', async () => {
+    const [one, other] = [merchantAt(), merchantAt()];
+    const mine = (await gateway.authorise(
+      await newPayment(local, '4242424242424242', { merchant: one }),
+    )) as Held;
+    await newPayment(local, '4242424242424242', { merchant: other.later({ days: 30 }) });
+    assert.equal((await gateway.payment(one, mine.payment_ref)).outcome, 'authorised');
+  });
+
+  test('a key is forgotten after 24 hours of it', async () => {
+    const time = merchantAt();
+    const { charge } = await storeCard(local, '4242424242424242', { merchant: time });
+    const first = await gateway.charge(charge);
+    const soon = await gateway.charge({ ...charge, merchant: time.later({ hours: 23 }) });
+    assert.deepEqual(soon, first);
+    const late = await gateway.charge({ ...charge, merchant: time.later({ hours: 24 }) });
+    assert.equal(late.outcome, 'charged');
+    assert.notEqual(late.payment_ref, first.payment_ref);
+  });
+});
+
+describe('an outcome that is not known', () => {
+  // For the one call that is to take too long; no other may fail only because the machine is busy.
+  const impatient = useGateway(local.url, 250).gateway;
+  const path = '/v1/payment_intents';
+
+  /** Asks once, to be told that nobody knows. */
+  async function unknown(request: () => Promise<unknown>): Promise<void> {
+    await assert.rejects(request(), (error) => {
+      assert.ok(error instanceof OutcomeUnknown, String(error));
+      return true;
+    });
+  }
+
+  // The SDK repeats a request whose connection was closed once, by itself: so two of those.
+  const withEffect = [
+    { fault: 'error_after' },
+    { fault: 'drop_after', times: 2 },
+    { fault: 'latency_after', ms: 1_000 },
+  ] as const;
+  const without = [{ fault: 'error_before' }, { fault: 'drop_before', times: 2 }] as const;
+
+  for (const fault of withEffect) {
+    test(`${fault.fault}: what happened is found, and asking again with the key gives it`, async () => {
+      const payment = await newPayment(local, '4242424242424242');
+      await local.fault({ ...fault, path, key_contains: payment.key });
+      const asked = fault.fault === 'latency_after' ? impatient : gateway;
+      await unknown(() => asked.authorise(payment));
+      await struck(fault.fault);
+      const found = await gateway.findPayment(payment.merchant, payment);
+      assert.equal(found?.outcome, 'authorised');
+      assert.deepEqual(await settled(() => gateway.authorise(payment)), found);
+      const books = await local.books({ checkout: payment.checkout_id });
+      assert.equal(books.payment_intents.length, 1);
+    });
+  }
+
+  for (const fault of without) {
+    test(`${fault.fault}: nothing happened, and asking again with the key does it once`, async () => {
+      const payment = await newPayment(local, '4242424242424242');
+      await local.fault({ ...fault, path, key_contains: payment.key });
+      await unknown(() => gateway.authorise(payment));
+      assert.equal(await gateway.findPayment(payment.merchant, payment), null);
+      assert.equal((await gateway.authorise(payment)).outcome, 'authorised');
+      assert.equal((await gateway.authorise(payment)).outcome, 'authorised');
+      const books = await local.books({ checkout: payment.checkout_id });
+      assert.equal(books.payment_intents.length, 1);
+    });
+  }
+
+  test('latency: it happens after we stopped waiting', async () => {
+    const payment = await newPayment(local, '4242424242424242');
+    await local.fault({ fault: 'latency', ms: 1_000, path, key_contains: payment.key });
+    await unknown(() => impatient.authorise(payment));
+    const answer = await settled(() => gateway.authorise(payment));
+    assert.equal(answer.outcome, 'authorised');
+  });
+
+  test('a key in flight: the second use is told so, and after it the first one’s outcome', async () => {
+    const payment = await newPayment(local, '4242424242424242');
+    await local.fault({ fault: 'hold_key', path, key_contains: payment.key });
+    const first = gateway.authorise(payment);
+    await struck('hold_key');
+    await unknown(() => gateway.authorise(payment));
+    await local.call('DELETE', '/_test/faults');
+    assert.deepEqual(await gateway.authorise(payment).catch(() => first), await first);
+    assert.equal((await first).outcome, 'authorised');
+  });
+
+  const operations = ['capture', 'void', 'charge', 'refund', 'createCustomer'] as const;
+  for (const operation of operations) {
+    for (const fault of ['error_before', 'error_after'] as const) {
+      test(`${operation} with ${fault}: unknown, then settled, and done once`, async () => {
+        const { payment, charge } = await storeCard(local, '4242424242424242');
+        const { merchant, amount, checkout_id } = payment;
+        const found = await gateway.findPayment(merchant, payment);
+        const payment_ref = found?.payment_ref ?? '';
+        const key = `${checkout_id}:fault`;
+        if (operation === 'refund') {
+          await gateway.capture({ key: randomUUID(), merchant, payment_ref, amount });
+        }
+        const ask = {
+          capture: () => gateway.capture({ key, merchant, payment_ref, amount }),
+          void: () => gateway.void({ key, merchant, payment_ref }),
+          charge: () => gateway.charge({ ...charge, key }),
+          refund: () => gateway.refund({ key, merchant, payment_ref, amount, refund_id: 'one' }),
+          createCustomer: () =>
+            gateway.createCustomer({
+              key,
+              merchant,
+              checkout_id,
+              shopper: { email: 'shopper@example.com' },
+            }),
+        }[operation];
+        await local.fault({ fault, method: 'POST', key_contains: key });
+        await unknown(ask);
+        const done = await ask();
+        assert.deepEqual(await ask(), done);
+        const books = await local.books({ checkout: checkout_id });
+        const expected = {
+          capture: { intents: 1, received: amount, refunds: 0 },
+          void: { intents: 1, received: 0, refunds: 0 },
+          charge: { intents: 2, received: amount, refunds: 0 },
+          refund: { intents: 1, received: amount, refunds: 1 },
+          createCustomer: { intents: 1, received: 0, refunds: 0 },
+        }[operation];
+        assert.deepEqual(
+          {
+            intents: books.payment_intents.length,
+            received: books.payment_intents.reduce((sum, one) => sum + one.amount_received, 0),
+            refunds: books.refunds.length,
+          },
+          expected,
+        );
+      });
+    }
+  }
+
+  test('a connection that was closed once is nobody’s business: the key makes it one payment', async () => {
+    const payment = await newPayment(local, '4242424242424242');
+    await local.fault({ fault: 'drop_after', path, key_contains: payment.key });
+    assert.equal((await gateway.authorise(payment)).outcome, 'authorised');
+    const books = await local.books({ checkout: payment.checkout_id });
+    assert.equal(books.payment_intents.length, 1);
+  });
+
+  test('a gateway that is not there', async () => {
+    const gone = await startGateway();
+    const payment = await newPayment(gone, '4242424242424242');
+    await gone.close();
+    await unknown(() => gone.gateway.authorise(payment));
+  });
+
+  /** The answer, once the gateway no longer holds the key. */
+  async function settled<T>(ask: () => Promise<T>): Promise<T> {
+    for (let left = 100; ; left -= 1) {
+      try {
+        return await ask();
+      } catch (error) {
+        if (!(error instanceof OutcomeUnknown) || left === 0) throw error;
+        await new Promise((resolve) => setTimeout(resolve, 20));
+      }
+    }
+  }
+
+  /** Resolves when the newest fault of the kind has met its request. */
+  async function struck(kind: string): Promise<void> {
+    for (;;) {
+      const { body } = await local.call('GET', '/_test/faults');
+      const faults: { fault: string; struck: number }[] = body.data;
+      if (faults.findLast(({ fault }) => fault === kind)?.struck) return;
+    }
+  }
+});
+
+describe('what the gateway refuses', () => {
+  test('a shopper whose address begins with refused has a checkout that cannot be paid', async () => {
+    for (const email of ['refused@example.com', 'refused+today@example.com']) {
+      const payment = await newPayment(local, '4242424242424242', { email });
+      assert.equal((await gateway.authorise(payment)).outcome, 'refused');
+    }
+  });
+
+  test('a contact that the gateway finds fault with does not keep a shopper from paying', async () => {
+    const payment = await newPayment(local, '4242424242424242', { email: 'shopper@localhost' });
+    assert.equal((await gateway.authorise(payment)).outcome, 'authorised');
+  });
+
+  for (const [decline_code, reason] of [
+    ['lost_card', 'lost_card'],
+    ['stop_payment_order', 'generic'],
+    ['revocation_of_authorization', 'generic'],
+  ] as const) {
+    test(`a decline on demand that forbids another try: ${decline_code}`, async () => {
+      const { charge } = await storeCard(local, '4242424242424242');
+      await local.fault({ fault: 'decline', decline_code, key_contains: charge.key });
+      const answer = await gateway.charge(charge);
+      const { decline } = answer as { decline: Decline };
+      assert.deepEqual(decline, { reason, may_retry: false });
+    });
+  }
+
+  test('an error says nothing of keys, cards or what was sent', async () => {
+    const wrong = createStripeGateway({
+      environment: 'sandbox',
+      secretKey: 'sk_test_a_wrong_key',
+      publicKey: 'pk_test_x',
+      apiUrl: local.url,
+    });
+    const payment = await newPayment(local, '4242424242424242');
+    await assert.rejects(wrong.authorise(payment), (error: Error) => {
+      assert.ok(!(error instanceof OutcomeUnknown));
+      const told = `${error.message} ${JSON.stringify(error)} ${error.cause ?? ''}`;
+      assert.match(told, /401/);
+      assert.doesNotMatch(told, /sk_test|ctoken_|shopper|4242/);
+      return true;
+    });
+  });
+});
+
+describe('settings', () => {
+  const good = {
+    sandbox: { environment: 'sandbox', secretKey: 'sk_test_x', publicKey: 'pk_test_x' },
+    production: { environment: 'production', secretKey: 'sk_live_x', publicKey: 'pk_live_x' },
+  } as const;
+  const cases: [name: string, settings: Parameters<typeof stripeProblems>[0], problems: number][] =
+    [
+      ['a test key in the sandbox', good.sandbox, 0],
+      ['a live key in production', good.production, 0],
+      ['a restricted live key in production', { ...good.production, secretKey: 'rk_live_x' }, 0],
+      ['a live key in the sandbox', { ...good.sandbox, secretKey: 'sk_live_x' }, 1],
+      ['a live public key in the sandbox', { ...good.sandbox, publicKey: 'pk_live_x' }, 1],
+      ['a test key in production', { ...good.production, secretKey: 'sk_test_x' }, 1],
+      ['everything wrong in production', { ...good.sandbox, environment: 'production' }, 2],
+      ['a test gateway in production', { ...good.production, testGateway: true }, 1],
+      ['plain http on loopback', { ...good.sandbox, apiUrl: 'http://127.0.0.1:3001' }, 0],
+      ['plain http on IPv6 loopback', { ...good.sandbox, apiUrl: 'http://[::1]:3001' }, 0],
+      ['plain http elsewhere', { ...good.sandbox, apiUrl: 'http://gateway.example.com' }, 1],
+      [
+        'a name that only looks like loopback',
+        { ...good.sandbox, apiUrl: 'http://127.0.0.1.example.com' },
+        1,
+      ],
+      [
+        'a script over plain http elsewhere',
+        { ...good.sandbox, scriptUrl: 'http://example.com/x.js' },
+        1,
+      ],
+      ['an address that is none', { ...good.sandbox, apiUrl: 'gateway' }, 1],
+    ];
+  for (const [name, settings, problems] of cases) {
+    test(`${name}: ${problems === 0 ? 'taken' : 'refused'}`, () => {
+      assert.equal(stripeProblems(settings).length, problems);
+      if (problems > 0) assert.throws(() => createStripeGateway(settings));
+    });
+  }
+
+  test('the page may load the card script and frame from where they are, and nothing else', () => {
+    const { origin } = new URL(local.url);
+    assert.deepEqual(gateway.cardEntry, {
+      scriptUrl: `${origin}/v1/tranche.js`,
+      publicKey: 'pk_test_of_the_suite',
+      scriptOrigins: [origin],
+      frameOrigins: [origin],
+      connectOrigins: [],
+    });
+    const { cardEntry } = createStripeGateway(good.sandbox);
+    assert.equal(new URL(cardEntry.scriptUrl).origin, 'https://js.stripe.com');
+  });
+});

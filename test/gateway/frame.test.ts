@@ -1,0 +1,220 @@
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import type { Browser, BrowserContext, Page } from 'playwright-core';
+import { axeFindings } from '../support/axe.ts';
+import { launchBrowser, noBrowser } from '../support/browser.ts';
+import {
+  type GatewayUnderTest,
+  newPayment,
+  publishableKey,
+  startGateway,
+} from '../support/gateway.ts';
+
+// The card frame and the issuer's page in a real browser, on a page of another origin that is as
+// strict as the payment page.
+
+describe('the card frame', { skip: noBrowser }, () => {
+  let gateway: GatewayUnderTest;
+  let server: http.Server;
+  let browser: Browser;
+  let origin = '';
+  const requests: string[] = [];
+
+  before(async () => {
+    const pageOrigins: string[] = [];
+    gateway = await startGateway({ pageOrigins });
+    server = http.createServer((request, response) => {
+      const chunks: Buffer[] = [];
+      request.on('data', (chunk) => chunks.push(chunk));
+      request.on('end', () => {
+        requests.push(`${request.url} ${Buffer.concat(chunks)}`);
+        response.writeHead(200, {
+          'Content-Type': 'text/html; charset=utf-8',
+          'Content-Security-Policy': `default-src 'none'; script-src 'nonce-n' ${gateway.url}; style-src 'nonce-n'; img-src data:; frame-src ${gateway.url}`,
+          'Referrer-Policy': 'no-referrer',
+        });
+        response.end(shop(gateway.url));
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
+    pageOrigins.push(origin);
+    browser = await launchBrowser();
+  });
+
+  after(async () => {
+    await browser?.close();
+    server?.closeAllConnections();
+    server?.close();
+    await gateway?.close();
+  });
+
+  async function open(
+    options: Parameters<Browser['newContext']>[0] = {},
+    at = origin,
+  ): Promise<{ page: Page; context: BrowserContext }> {
+    const context = await browser.newContext({ viewport: { width: 480, height: 640 }, ...options });
+    const page = await context.newPage();
+    await page.goto(at);
+    return { page, context };
+  }
+
+  async function ready(page: Page) {
+    await page.waitForFunction(() => Reflect.get(globalThis, 'isReady'));
+    const frame = page.frameLocator('iframe[title="Card details"]');
+    return {
+      number: frame.getByLabel('Card number'),
+      expiry: frame.getByLabel('Expiry'),
+      code: frame.getByLabel('Security code'),
+      text: (words: string) => frame.getByText(words),
+      height: () => page.evaluate<number>('document.querySelector("iframe").offsetHeight'),
+      // biome-ignore lint/suspicious/noExplicitAny: what the script answers is what is tested
+      token: () => page.evaluate<any>('window.createToken()'),
+    };
+  }
+
+  test('takes a card: a token that pays, and no digit of it on the page', async () => {
+    const { page, context } = await open();
+    const card = await ready(page);
+    await card.number.pressSequentially('4000002500003155');
+    assert.equal(await card.number.inputValue(), '4000 0025 0000 3155');
+    await card.expiry.pressSequentially('1230');
+    assert.equal(await card.expiry.inputValue(), '12 / 30');
+    await card.code.pressSequentially('123');
+    const { confirmationToken } = await card.token();
+    const payment = await newPayment(gateway, 'pm_card_visa', {
+      card_token: confirmationToken.id,
+      return_url: `${origin}/return`,
+    });
+    const answer = await gateway.gateway.authorise(payment);
+    assert.equal(answer.outcome, 'challenge');
+    await page.goto((answer as { url: string }).url);
+    assert.deepEqual(await axeFindings(page), []);
+    await page.getByRole('button', { name: 'Approve', exact: true }).click();
+    await page.waitForURL(`${origin}/return?*`);
+    const held = await gateway.gateway.payment(payment.merchant, answer.payment_ref ?? '');
+    assert.equal(held.outcome, 'authorised');
+    assert.ok(requests.every((request) => !/4000.?0025|3155/.test(request)));
+    await context.close();
+  });
+
+  test('says what is wrong in words, leads to it, and nothing moves', async () => {
+    const { page, context } = await open({ viewport: { width: 320, height: 640 } });
+    const card = await ready(page);
+    const height = await card.height();
+    const { error } = await card.token();
+    assert.equal(error.type, 'validation_error');
+    for (const words of ['Enter the card number.', 'Enter the date.', 'Enter the code.']) {
+      await card.text(words).waitFor();
+    }
+    assert.equal(await card.number.getAttribute('aria-invalid'), 'true');
+    await card.number.pressSequentially('4242424242424241');
+    await card.expiry.pressSequentially('1319');
+    await card.text('This card number is not right.').waitFor();
+    await card.code.focus();
+    await card.text('Check the month.').waitFor();
+    assert.equal(await card.height(), height);
+    for (const [written, words] of [
+      ['0120', 'It has expired.'],
+      ['12', 'Enter it as MM / YY.'],
+      ['0199', 'Check the year.'],
+    ] as const) {
+      await card.expiry.fill(written);
+      await card.code.focus();
+      await card.text(words).waitFor();
+      assert.equal(await card.height(), height, words);
+    }
+    await card.number.fill('4242424242424242');
+    assert.equal(await card.number.getAttribute('aria-invalid'), null);
+    await context.close();
+  });
+
+  test('takes an expiry however a person or a browser writes it', async () => {
+    const { page, context } = await open();
+    const { expiry } = await ready(page);
+    for (const written of ['08/2029', '8/29', '2029-08', '0829', '08 / 29', '08/29']) {
+      await expiry.fill(written);
+      assert.equal(await expiry.inputValue(), '08 / 29', written);
+    }
+    await context.close();
+  });
+
+  test('refuses a number that is no test card, before anything is charged', async () => {
+    const { page, context } = await open();
+    const card = await ready(page);
+    await card.number.fill('4111111111111111');
+    await card.expiry.fill('12/30');
+    await card.code.fill('123');
+    const { error } = await card.token();
+    assert.equal(error.code, 'card_declined');
+    await card.text('Only test cards work here.').waitFor();
+    await context.close();
+  });
+
+  test('Enter in the frame sends the page’s form', async () => {
+    const { page, context } = await open();
+    const { code } = await ready(page);
+    await code.press('Enter');
+    await page.waitForFunction(() => Reflect.get(globalThis, 'isSubmitted'));
+    await context.close();
+  });
+
+  for (const colorScheme of ['light', 'dark'] as const) {
+    test(`axe finds nothing in it, ${colorScheme}, with errors shown`, async () => {
+      const { page, context } = await open({ colorScheme });
+      const card = await ready(page);
+      await card.token();
+      assert.deepEqual(await axeFindings(page), []);
+      await context.close();
+    });
+  }
+
+  test('does not show on a page of another origin, and does not listen to one', async () => {
+    // The same server by another name is another origin.
+    const { page, context } = await open({}, origin.replace('127.0.0.1', 'localhost'));
+    const frame = await page.waitForSelector('iframe');
+    const content = await frame.contentFrame();
+    await content?.waitForLoadState();
+    assert.equal(await content?.getByLabel('Card number').count(), 0);
+    assert.equal(await page.evaluate('window.isReady === true'), false);
+    await context.close();
+  });
+});
+
+function shop(gateway: string): string {
+  return `<!doctype html>
+<html lang="en-ZA">
+  <head>
+    <meta charset="utf-8">
+    <meta name="viewport" content="width=device-width, initial-scale=1">
+    <title>A shop</title>
+    <link rel="icon" href="data:,">
+    <style nonce="n">:root { color-scheme: light dark } body { background: light-dark(#fff, #131d1c) }</style>
+    <script nonce="n" src="${gateway}/v1/tranche.js"></script>
+  </head>
+  <body>
+    <main>
+      <h1>Pay</h1>
+      <form><div id="card"></div><button>Pay</button></form>
+    </main>
+    <script nonce="n">
+      const stripe = Stripe('${publishableKey}');
+      const dark = matchMedia('(prefers-color-scheme: dark)').matches;
+      const elements = stripe.elements({ mode: 'payment', appearance: { theme: dark ? 'night' : 'stripe' } });
+      const card = elements.create('payment');
+      card.on('ready', () => { window.isReady = true; });
+      card.mount('#card');
+      document.querySelector('form').addEventListener('submit', (event) => {
+        event.preventDefault();
+        window.isSubmitted = true;
+      });
+      window.createToken = async () => {
+        const { error } = await elements.submit();
+        return error ? { error } : stripe.createConfirmationToken({ elements });
+      };
+    </script>
+  </body>
+</html>`;
+}

@@ -1,0 +1,244 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { startWorker } from '../../src/worker.ts';
+import { commandLine, nobody, type Tranche } from '../support/cli.ts';
+import {
+  assertSound,
+  challengeCard,
+  gatewayEnv,
+  type Paying,
+  startPaying,
+} from '../support/payments.ts';
+import { productionSettings } from '../support/sandbox-process.ts';
+import { type Account, createAccount, createTestDatabase, send } from '../support/service.ts';
+
+const start = '2026-11-15T08:00:00.000Z';
+const at = (duration: Temporal.DurationLike) =>
+  Temporal.Instant.from(start)
+    .toZonedDateTimeISO('UTC')
+    .add(duration)
+    .toInstant()
+    .toString({ fractionalSecondDigits: 3 });
+
+// The real clock stands still here; only merchants' clocks move.
+let paying: Paying;
+let tranche: Tranche;
+before(async () => {
+  paying = await startPaying({ start });
+  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
+  tranche = commandLine(env, { clock: paying.clock });
+});
+after(async () => {
+  try {
+    await assertSound(paying);
+  } finally {
+    await paying.close();
+  }
+});
+
+const show = ({ merchant }: Account) => tranche.json('clock', 'show', '--merchant', merchant.id);
+const advance = ({ merchant }: Account, ...how: string[]) =>
+  tranche.json('clock', 'advance', '--merchant', merchant.id, ...how);
+
+async function timesOf(account: Account): Promise<{ created_at: string; expires_at: string }> {
+  const { id } = await paying.shopper({}, account);
+  const { body } = await send(paying.service, account, 'GET', `/api/checkouts/${id}`);
+  return body.data.attributes;
+}
+
+test("a merchant's clock moves by what was asked, and nobody else's moves", async () => {
+  const [moved, other] = [await createAccount(paying.service), await createAccount(paying.service)];
+  const id = moved.merchant.id;
+  assert.deepEqual(await show(moved), { merchant_id: id, now: start, next_event_at: null });
+  const answer = await advance(moved, '--by', '90m');
+  assert.deepEqual(answer, { merchant_id: id, now: at({ minutes: 90 }), next_event_at: null });
+  await advance(moved, '--by', '36h');
+  assert.equal((await show(moved)).now, at({ hours: 37, minutes: 30 }));
+  assert.equal((await show(other)).now, start);
+
+  // At once, also for a server that knew the merchant from before.
+  const times = await timesOf(moved);
+  assert.equal(times.created_at, at({ hours: 37, minutes: 30 }));
+  assert.equal(times.expires_at, at({ hours: 38 }));
+  assert.equal((await timesOf(other)).created_at, start);
+  await advance(moved, '--by', '99d');
+  assert.equal((await timesOf(moved)).created_at, at({ days: 99, hours: 37, minutes: 30 }));
+});
+
+test('a checkout expires by its merchant’s clock', async () => {
+  const account = await createAccount(paying.service);
+  const shopper = await paying.shopper({}, account);
+  await advance(account, '--by', '29m');
+  assert.equal((await shopper.state()).status, 'open');
+  await advance(account, '--by', '1m');
+  assert.equal((await shopper.state()).status, 'expired');
+});
+
+test('what falls due on the way happens at its own time, not at the end of the journey', async () => {
+  const account = await createAccount(paying.service);
+  const other = await createAccount(paying.service);
+  const shopper = await paying.shopper({}, account);
+  const waiting = await paying.shopper({}, other);
+  await shopper.pay(3, { card: challengeCard });
+  await waiting.pay(3, { card: challengeCard });
+  const answer = await advance(account, '--by', '5d');
+  assert.deepEqual([answer.now, answer.next_event_at], [at({ days: 5 }), null]);
+  const [attempt] = await shopper.attempts();
+  assert.equal(attempt?.status, 'voided');
+  assert.equal(attempt?.settled_at, at({ minutes: 45, seconds: 0, milliseconds: 1 }));
+  assert.ok((attempt?.tries ?? 0) > 10, 'the bank was asked on the way');
+  assert.equal((await waiting.state()).status, 'challenge');
+});
+
+test('a challenge that was approved in time completes on the way, and the purchase is dated there', async () => {
+  const account = await createAccount(paying.service);
+  const shopper = await paying.shopper({}, account);
+  await shopper.pay(3, { card: challengeCard });
+  await shopper.decide('approve');
+  const { next_event_at } = await show(account);
+  await advance(account, '--by', '99d');
+  assert.equal((await shopper.state()).status, 'successful');
+  const [{ completed_at }] = await shopper.rows('checkouts');
+  assert.equal(completed_at, next_event_at);
+  assert.match((await shopper.callback()) ?? '', /"successful"/);
+});
+
+test('several things that fall due are done in the order of their times', async () => {
+  const account = await createAccount(paying.service);
+  const first = await paying.shopper({}, account);
+  await first.pay(3, { card: challengeCard });
+  await advance(account, '--by', '10m');
+  const second = await paying.shopper({}, account);
+  await second.pay(1, { card: challengeCard });
+  await advance(account, '--by', '20m');
+  const third = await paying.shopper({}, account);
+  await third.pay(1, { card: challengeCard });
+  await third.decide('approve');
+  await advance(account, '--by', '2h');
+  const settled = await Promise.all(
+    [first, second, third].map(async (shopper) => (await shopper.attempts())[0]),
+  );
+  assert.deepEqual(
+    settled.map((attempt) => [attempt?.status, attempt?.settled_at]),
+    [
+      ['voided', at({ minutes: 45, milliseconds: 1 })],
+      ['voided', at({ minutes: 55, milliseconds: 1 })],
+      ['authorised', at({ minutes: 30, seconds: 20 })],
+    ],
+  );
+});
+
+test('--to-next-event goes to the next event and no further, until nothing is waiting', async () => {
+  const account = await createAccount(paying.service);
+  const shopper = await paying.shopper({}, account);
+  await shopper.pay(3, { card: challengeCard });
+  const { next_event_at } = await show(account);
+  assert.equal(next_event_at, at({ seconds: 20 }));
+  const first = await advance(account, '--to-next-event');
+  assert.equal(first.now, next_event_at);
+  assert.equal((await shopper.state()).status, 'challenge');
+  await shopper.decide('approve');
+  const second = await advance(account, '--to-next-event');
+  // The capture of the hold, in the night.
+  const captured = '2026-11-16T00:00:00.000Z';
+  assert.deepEqual([second.now, second.next_event_at], [first.next_event_at, captured]);
+  assert.equal((await shopper.state()).status, 'successful');
+  const third = await advance(account, '--to-next-event');
+  assert.deepEqual([third.now, third.next_event_at], [captured, '2026-12-15T06:00:00.000Z']);
+  await advance(account, '--to-next-event');
+  assert.equal((await advance(account, '--to-next-event')).next_event_at, null);
+  await tranche.refused(
+    1,
+    /Nothing is waiting for this merchant/,
+    ...['clock', 'advance', '--merchant', account.merchant.id, '--to-next-event'],
+  );
+});
+
+test('two journeys at once both arrive, and everything on the way is done once, at its own time', async () => {
+  const account = await createAccount(paying.service);
+  const shopper = await paying.shopper({}, account);
+  await shopper.pay(3, { card: challengeCard });
+  await Promise.all([advance(account, '--by', '1h'), advance(account, '--by', '2h')]);
+  // The later of the two may have begun when the other was on its way.
+  const { now } = await show(account);
+  assert.ok(now >= at({ hours: 2 }) && now <= at({ hours: 3 }), now);
+  const [attempt] = await shopper.attempts();
+  assert.deepEqual(
+    [attempt?.status, attempt?.settled_at],
+    ['voided', at({ minutes: 45, milliseconds: 1 })],
+  );
+  const { rows } = await paying.service.deps.database.pool.query(
+    'select operator, action from operator_actions where subject_id = $1 and action = $2',
+    [account.merchant.id, 'clock advance'],
+  );
+  assert.deepEqual(rows, Array(2).fill({ operator: 'nomsa', action: 'clock advance' }));
+});
+
+test('a worker that does due work at the same time changes nothing about it', async () => {
+  const account = await createAccount(paying.service);
+  const shopper = await paying.shopper({}, account);
+  await shopper.pay(3, { card: challengeCard });
+  const worker = startWorker(paying.service.deps);
+  const answer = await advance(account, '--by', '1d');
+  await worker.stop();
+  assert.equal(answer.now, at({ days: 1 }));
+  const [attempt] = await shopper.attempts();
+  assert.deepEqual(
+    [attempt?.status, attempt?.settled_at],
+    ['voided', at({ minutes: 45, milliseconds: 1 })],
+  );
+});
+
+test('a clock is never moved back, nor without saying how far', async () => {
+  const { merchant } = await createAccount(paying.service);
+  const move = ['clock', 'advance', '--merchant', merchant.id];
+  await tranche.refused(2, /--by is "-1h" and must be a duration/, ...move, '--by=-1h');
+  await tranche.refused(2, /--by is "1y"/, ...move, '--by', '1y');
+  await tranche.refused(2, /either --by DURATION or --to-next-event/, ...move);
+  await tranche.refused(
+    2,
+    /either --by DURATION or --to-next-event/,
+    ...[...move, '--by', '1h', '--to-next-event'],
+  );
+  await tranche.refused(2, /--merchant is missing/, 'clock', 'advance', '--by', '1h');
+  const { now } = await tranche.json(...move, '--by', '0');
+  assert.equal(now, start);
+});
+
+test('an unknown merchant has no clock', async () => {
+  for (const id of [nobody, 'nonsense']) {
+    await tranche.refused(1, /There is no merchant/, 'clock', 'show', '--merchant', id);
+    const by = ['--by', '1h'];
+    await tranche.refused(1, /There is no merchant/, 'clock', 'advance', '--merchant', id, ...by);
+  }
+});
+
+test('in production nobody moves a clock', async (t) => {
+  const database = await createTestDatabase();
+  t.after(() => database.drop());
+  const production = commandLine({ ...productionSettings, DATABASE_URL: database.url });
+  const merchant = ['--merchant', nobody];
+  const sentence = /production has the real time/;
+  await production.refused(1, sentence, 'clock', 'advance', ...merchant, '--by', '1h');
+  await production.refused(1, sentence, 'clock', 'advance', ...merchant, '--to-next-event');
+});
+
+test('without --json it is a page for people', async () => {
+  const account = await createAccount(paying.service);
+  const shopper = await paying.shopper({}, account);
+  await shopper.pay(3, { card: challengeCard });
+  const { stdout, code } = await tranche.run('clock', 'show', '--merchant', account.merchant.id);
+  assert.equal(code, 0);
+  assert.match(stdout, /^Merchant +[0-9a-f-]{36}$/m);
+  assert.match(stdout, /^Its time +15 November 2026, 08:00 UTC$/m);
+  assert.match(stdout, /^Next event +15 November 2026/m);
+  const moved = await tranche.run(
+    'clock',
+    'advance',
+    '--merchant',
+    account.merchant.id,
+    '--by',
+    '1d',
+  );
+  assert.match(moved.stdout, /^Next event +nothing is waiting$/m);
+});

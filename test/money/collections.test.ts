@@ -1,0 +1,341 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import {
+  collectDueInstalments,
+  collectMerchantInstalments,
+} from '../../src/instalments/collect-instalments.ts';
+import { retryInstalment } from '../../src/instalments/retry-instalment.ts';
+import { answerChallenge } from '../support/gateway.ts';
+import {
+  accountsOf,
+  alertsOf,
+  assertBalanced,
+  atGateway,
+  cards,
+  planOf,
+} from '../support/money.ts';
+import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import { type Account, createAccount } from '../support/service.ts';
+
+// Captures and collections on the merchant's clock, against the real test gateway. The time moves
+// on from test to test, never back.
+
+let paying: Paying;
+before(async () => {
+  paying = await startPaying({ start: '2026-01-05T08:00:00Z', gatewayTimeoutMs: 1_500 });
+});
+after(() => paying.close());
+beforeEach(() => paying.clearFaults());
+
+async function bought(term: number, options: { card?: string; amount?: number } = {}) {
+  const shopper = await paying.shopper({ amount: options.amount ?? 100_000 });
+  await shopper.pay(term, options.card === undefined ? {} : { card: options.card });
+  return shopper;
+}
+
+/** When each payment was collected, in Johannesburg. */
+async function collectedAt(shopper: Shopper): Promise<(string | null)[]> {
+  const rows = await shopper.rows('instalments');
+  return rows
+    .sort((one, other) => one.number - other.number)
+    .map(({ collected_at }) =>
+      collected_at === null
+        ? null
+        : Temporal.Instant.from(collected_at)
+            .toZonedDateTimeISO('Africa/Johannesburg')
+            .toPlainDateTime()
+            .toString({ smallestUnit: 'minute' }),
+    );
+}
+
+test('the hold is captured at 02:00 of the next day, the others are collected at 08:00 of their dates', async () => {
+  await paying.pass('2026-01-31T10:00:00Z');
+  const shopper = await bought(3);
+  assert.deepEqual(await accountsOf(shopper), { outstanding: 100_000, held: 33_334 });
+  await paying.pass('2026-01-31T23:59:59Z');
+  assert.deepEqual(await planOf(shopper), ['1 authorised', '2 scheduled', '3 scheduled']);
+  assert.deepEqual(await atGateway(shopper), { taken: [], held: [33_334], returned: 0 });
+  await paying.pass('2026-02-01T00:00:00Z');
+  await paying.work();
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 scheduled', '3 scheduled']);
+  assert.deepEqual(await accountsOf(shopper), { outstanding: 66_666, collected: 33_334 });
+  await paying.pass('2026-04-01T00:00:00Z');
+  // The 31st comes back after the shorter month.
+  const expected = ['2026-02-01T02:00', '2026-02-28T08:00', '2026-03-31T08:00'];
+  assert.deepEqual(await collectedAt(shopper), expected);
+  assert.deepEqual((await atGateway(shopper)).taken, [33_333, 33_333, 33_334]);
+  await assertBalanced(paying, shopper);
+});
+
+test('a purchase shortly before local midnight is captured in the same night, one after it in the next', async () => {
+  await paying.pass('2026-04-10T21:59:00Z');
+  const before = await bought(1);
+  await paying.pass('2026-04-10T22:01:00Z');
+  const afterwards = await bought(1);
+  await paying.pass('2026-04-13T00:00:00Z');
+  assert.deepEqual(await collectedAt(before), ['2026-04-11T02:00']);
+  assert.deepEqual(await collectedAt(afterwards), ['2026-04-12T02:00']);
+});
+
+describe('a collection that is declined', () => {
+  test('is tried again after 1, 3 and 7 days, then the payment is overdue and the operator hears of it once', async () => {
+    await paying.pass('2026-05-01T08:00:00Z');
+    const shopper = await bought(3, { card: cards.laterInsufficientFunds });
+    await paying.pass('2026-06-08T05:59:00Z');
+    assert.deepEqual(await planOf(shopper), ['1 collected', '2 scheduled', '3 scheduled']);
+    assert.deepEqual(await alertsOf(paying, shopper), []);
+    await paying.pass('2026-06-08T06:01:00Z');
+    assert.deepEqual(await planOf(shopper), ['1 collected', '2 overdue', '3 scheduled']);
+    assert.deepEqual(await alertsOf(paying, shopper), ['payment_overdue']);
+    const tries = (await shopper.rows('collections')).filter(({ instalment }) => instalment === 2);
+    assert.deepEqual(
+      tries.map(({ created_at, status }) => `${created_at.slice(0, 16)} ${status}`).sort(),
+      ['01', '02', '04', '08'].map((day) => `2026-06-${day}T06:00 declined`),
+    );
+    assert.equal((await shopper.state()).status, 'successful');
+    await assertBalanced(paying, shopper);
+  });
+
+  for (const [name, card] of [
+    ['for good', cards.laterLost],
+    ['because the shopper is needed', cards.laterNeedsShopper],
+  ] as const) {
+    test(`${name} is not tried again`, async () => {
+      const shopper = await paying.shopper({ amount: 100_000 });
+      const page = await shopper.pay(3, { card });
+      if (page.challenge_url) {
+        await answerChallenge(page.challenge_url, 'approve');
+        await shopper.comeBack();
+      }
+      await paying.pass({ days: 32 });
+      assert.deepEqual(await planOf(shopper), ['1 collected', '2 overdue', '3 scheduled']);
+      const tries = await shopper.rows('collections');
+      assert.equal(tries.filter(({ instalment }) => instalment === 2).length, 1);
+      assert.deepEqual(await alertsOf(paying, shopper), ['payment_overdue']);
+      await assertBalanced(paying, shopper);
+    });
+  }
+
+  test('can be tried once more by an operator: a decline leaves it overdue, success collects it', async () => {
+    const shopper = await bought(3, { card: cards.laterLost });
+    await paying.pass({ days: 32 });
+    const id = `${shopper.id}:2`;
+    const retry = () => retryInstalment(paying.service.deps, 'nomsa', id);
+    assert.equal((await retry()).status, 'overdue');
+    // The shopper has cleared it with their bank.
+    const other = await bought(3);
+    await paying.service.deps.database.pool.query(
+      `with other as materialized (select * from stored_cards where checkout_id = $2)
+       update stored_cards s set card_ref = other.card_ref, customer_ref = other.customer_ref
+       from other where s.checkout_id = $1`,
+      [shopper.id, other.id],
+    );
+    assert.equal((await retry()).status, 'collected');
+    await assert.rejects(retry, /is collected: only an overdue one can be tried again/);
+    const actions = await paying.service.deps.database.pool.query(
+      "select operator from operator_actions where action = 'instalments retry' and subject_id = $1",
+      [shopper.id],
+    );
+    assert.deepEqual(actions.rows, [{ operator: 'nomsa' }, { operator: 'nomsa' }]);
+    await assertBalanced(paying, shopper);
+  });
+
+  test('two operators who try at once make one try', async () => {
+    const shopper = await bought(3, { card: cards.laterLost });
+    await paying.pass({ days: 32 });
+    const retry = (name: string) =>
+      retryInstalment(paying.service.deps, name, `${shopper.id}:2`).then(
+        ({ status }) => status,
+        (error: Error) => error.message,
+      );
+    const answers = await Promise.all([retry('nomsa'), retry('pieter')]);
+    const tries = (await shopper.rows('collections')).filter(({ instalment }) => instalment === 2);
+    // The second either found it being tried, or tried after the first had ended.
+    assert.ok(tries.length === 2 || answers.every((answer) => answer === 'overdue'), `${answers}`);
+    await assertBalanced(paying, shopper);
+  });
+
+  test('an operator cannot try what does not exist', async () => {
+    const missing = '00000000-0000-7000-8000-000000000000';
+    for (const id of ['', 'x', `${missing}:1`, missing, `${missing}:0`]) {
+      await assert.rejects(
+        retryInstalment(paying.service.deps, 'nomsa', id),
+        /There is no payment/,
+      );
+    }
+  });
+});
+
+describe('a hold that lapsed', () => {
+  /** We were away for longer than a hold lasts. */
+  async function beAway(): Promise<void> {
+    paying.clock.advance({ days: 8 });
+    await paying.work();
+  }
+
+  test('is charged to the stored card instead, at the next 08:00', async () => {
+    const shopper = await bought(3);
+    await beAway();
+    assert.deepEqual(await planOf(shopper), ['1 scheduled', '2 scheduled', '3 scheduled']);
+    assert.deepEqual(await accountsOf(shopper), { outstanding: 100_000 });
+    await paying.pass({ days: 1 });
+    assert.deepEqual(await planOf(shopper), ['1 collected', '2 scheduled', '3 scheduled']);
+    assert.deepEqual((await atGateway(shopper)).taken, [33_334]);
+    await assertBalanced(paying, shopper);
+  });
+
+  test('of a once-off payment cannot be charged: it is overdue, and the operator hears of it', async () => {
+    const shopper = await bought(1);
+    await beAway();
+    assert.deepEqual(await planOf(shopper), ['1 overdue']);
+    assert.deepEqual(await alertsOf(paying, shopper), ['payment_overdue']);
+    const retry = retryInstalment(paying.service.deps, 'nomsa', `${shopper.id}:1`);
+    await assert.rejects(retry, /No card is stored/);
+    assert.deepEqual((await atGateway(shopper)).taken, []);
+    await assertBalanced(paying, shopper);
+  });
+});
+
+describe('whatever the gateway does, a payment is taken once', () => {
+  for (const fault of [
+    'error_before',
+    'error_after',
+    'drop_before',
+    'drop_after',
+    'latency',
+    'latency_after',
+  ] as const) {
+    for (const [call, path, days] of [
+      ['capture', '/v1/payment_intents/:id/capture', 2],
+      ['charge', '/v1/payment_intents', 33],
+    ] as const) {
+      // What keeps us waiting does so once: a second time leads to the same places.
+      const times = fault.startsWith('latency') ? 1 : 2;
+      test(`${call}, ${fault} × ${times}`, async () => {
+        const shopper = await bought(3);
+        if (call === 'charge') await paying.pass({ days: 2 });
+        await paying.gateway.fault({ fault, method: 'POST', path, times, ms: 1_700 });
+        await paying.pass({ days });
+        const plan = await planOf(shopper);
+        assert.equal(plan[call === 'capture' ? 0 : 1]?.slice(2), 'collected');
+        await assertBalanced(paying, shopper);
+      });
+    }
+  }
+
+  test('an outcome that nobody knew until the key was forgotten is looked up, never asked for again', async () => {
+    for (const effect of ['after', 'before'] as const) {
+      const shopper = await bought(3);
+      await paying.pass({ days: 2 });
+      const path = '/v1/payment_intents';
+      const second = (await shopper.rows('instalments')).find(({ number }) => number === 2);
+      const due = Temporal.Instant.from(second.due_at);
+      // Every request of the day fails, whether it had its effect or not.
+      await paying.pass(due.subtract({ seconds: 1 }).toString());
+      await paying.gateway.fault({ fault: `error_${effect}`, method: 'POST', path, times: 1 });
+      await paying.gateway.fault({ fault: 'drop_before', method: 'POST', path, times: 1_000 });
+      paying.clock.set(due.toString());
+      await paying.work();
+      assert.equal((await planOf(shopper))[1], '2 scheduled');
+      paying.clock.advance({ hours: 25 });
+      await paying.clearFaults();
+      await paying.work();
+      assert.equal((await planOf(shopper))[1], '2 collected');
+      const tries = (await shopper.rows('collections')).filter((one) => one.instalment === 2);
+      const statuses = tries.map(({ status }) => status).sort();
+      assert.deepEqual(statuses, effect === 'after' ? ['collected'] : ['collected', 'lost']);
+      await assertBalanced(paying, shopper);
+    }
+  });
+
+  test('a request that was sent a moment ago is not taken for lost, however far the merchant’s clock has come', async () => {
+    const account = await createAccount(paying.service);
+    const shopper = await paying.shopper({ amount: 100_000 }, account);
+    await shopper.pay(3);
+    await paying.pass({ days: 2 });
+    const { pool } = paying.service.deps.database;
+    const ahead = (days: number) =>
+      pool.query('update merchants set clock_ahead_ms = $2 where id = $1', [
+        account.merchant.id,
+        days * 86_400_000,
+      ]);
+    const path = '/v1/payment_intents';
+    await paying.gateway.fault({ fault: 'drop_before', method: 'POST', path, times: 1_000 });
+    await ahead(31);
+    await paying.work();
+    await paying.clearFaults();
+    // The merchant's clock has passed the gateway's memory; the real one has not moved.
+    await ahead(33);
+    await paying.work();
+    const tries = async () =>
+      (await shopper.rows('collections')).filter(({ instalment }) => instalment === 2);
+    assert.deepEqual(
+      (await tries()).map(({ status }) => status),
+      ['open'],
+    );
+    await paying.pass({ minutes: 25 });
+    await paying.work();
+    assert.deepEqual((await tries()).map(({ status }) => status).sort(), ['collected', 'lost']);
+    await assertBalanced(paying, shopper);
+  });
+
+  test('several workers at once ask for each payment once', async () => {
+    const shoppers = await Promise.all(Array.from({ length: 12 }, () => bought(3)));
+    const { deps } = paying.service;
+    const { merchant } = paying.account;
+    await paying.pass({ days: 27 });
+    paying.clock.advance({ days: 6 });
+    await Promise.all([1, 2, 3, 4].map(() => collectMerchantInstalments(deps, merchant)));
+    await paying.work();
+    for (const shopper of shoppers) {
+      assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
+      const tries = await shopper.rows('collections');
+      assert.equal(tries.length, 2);
+      assert.equal((await atGateway(shopper)).taken.length, 2);
+    }
+    await assertBalanced(paying, shoppers[0] as Shopper);
+  });
+});
+
+test('money that does not move for long is told to the operator, once a day and merchant', async () => {
+  const account = await createAccount(paying.service);
+  const shopper = await paying.shopper({ amount: 100_000 }, account);
+  const other = await paying.shopper({ amount: 100_000 }, account);
+  await shopper.pay(3);
+  await other.pay(3);
+  const path = '/v1/payment_intents/:id/capture';
+  await paying.gateway.fault({ fault: 'error_before', method: 'POST', path, times: 1_000 });
+  await paying.pass({ days: 2 });
+  const { rows } = await paying.service.deps.database.pool.query(
+    "select kind from alerts where merchant_id = $1 and kind = 'gateway_trouble'",
+    [account.merchant.id],
+  );
+  assert.ok(rows.length === 1 || rows.length === 2, `${rows.length} alerts in two days`);
+  await paying.clearFaults();
+  await paying.pass({ hours: 1 });
+  assert.equal((await planOf(shopper))[0], '1 collected');
+  await assertBalanced(paying, shopper);
+});
+
+test('a merchant with many payments due does not keep the others waiting', async () => {
+  const [large, small] = [await createAccount(paying.service), await createAccount(paying.service)];
+  const buy = async (account: Account) => {
+    const shopper = await paying.shopper({ amount: 100_000 }, account);
+    await shopper.pay(3);
+    return shopper;
+  };
+  for (let count = 0; count < 70; count += 1) await buy(large);
+  const last = await buy(small);
+  await paying.pass({ days: 2 });
+  paying.clock.advance({ days: 31 });
+  await collectDueInstalments(paying.service.deps);
+  const { rows } = await paying.service.deps.database.pool.query(
+    `select checkout_id from collections where instalment = 2 and merchant_id = any ($1)
+     order by id`,
+    [[large.merchant.id, small.merchant.id]],
+  );
+  const place = rows.findIndex(({ checkout_id }) => checkout_id === last.id);
+  assert.ok(place >= 0 && place < 40, `it came ${place + 1} of ${rows.length}`);
+  await paying.work();
+  await assertBalanced(paying, last);
+});

@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { auditSlice, checkLedger } from '../../src/audit/audit-books.ts';
+import { findMerchant } from '../../src/merchants/merchant.sql.ts';
+import { advanceClock } from '../../src/sandbox/advance-clock.ts';
+import { accountsOf, assertBalanced, planOf, refundNow } from '../support/money.ts';
+import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import { createAccount } from '../support/service.ts';
+
+let paying: Paying;
+/** Collected twice, refunded in part: something of everything. */
+let shopper: Shopper;
+before(async () => {
+  paying = await startPaying({ start: '2026-01-05T08:00:00Z' });
+  shopper = await paying.shopper({ amount: 100_000 });
+  await shopper.pay(3);
+  await paying.pass({ days: 33 });
+  await refundNow(paying, shopper, 50_000);
+});
+after(() => paying.close());
+
+async function run(sql: string): Promise<void> {
+  await paying.service.deps.database.pool.query(sql);
+}
+
+test('the books of every checkout add up at every moment of its life', async () => {
+  const other = await paying.shopper({ amount: 100_001 });
+  assert.deepEqual(await accountsOf(other), {});
+  await other.pay(3);
+  assert.deepEqual(await accountsOf(other), { outstanding: 100_001, held: 33_335 });
+  await paying.pass({ days: 33 });
+  assert.deepEqual(await accountsOf(other), { outstanding: 33_333, collected: 66_668 });
+  await refundNow(paying, other, 50_000);
+  const expected = { collected: 50_001, refunded: 16_667, cancelled: 33_333 };
+  assert.deepEqual(await accountsOf(other), expected);
+  await assertBalanced(paying, other);
+});
+
+describe('a difference is found, whatever it is', () => {
+  const of = () => `checkout_id = '${shopper.id}'`;
+  for (const [name, change, undo, invariant] of [
+    [
+      'a posting that is missing',
+      () => `create table gone as select * from postings where ${of()} and kind = 'refunded';
+             delete from postings where ${of()} and kind = 'refunded'`,
+      () => 'insert into postings select * from gone; drop table gone',
+      'M8',
+    ],
+    [
+      'a posting that is there twice',
+      () => `insert into postings select merchant_id, gen_random_uuid(), checkout_id, kind, debit,
+             credit, amount, currency, instalment, refund_id, '2000-01-01' from postings
+             where ${of()} and kind = 'captured'`,
+      () => "delete from postings where at = '2000-01-01'",
+      'M8',
+    ],
+    [
+      'a payment that is collected without a request',
+      () => `update collections set status = 'lost' where ${of()} and instalment = 2`,
+      () => `update collections set status = 'collected' where ${of()} and instalment = 2`,
+      'M5',
+    ],
+    [
+      'a payment of another amount',
+      () => `update instalments set amount = amount + 1 where ${of()} and number = 2`,
+      () => `update instalments set amount = amount - 1 where ${of()} and number = 2`,
+      'M1',
+    ],
+    [
+      'a refund whose parts are not its amount',
+      () => `update refund_parts set amount = amount - 1 where ${of()} and kind = 'card'`,
+      () => `update refund_parts set amount = amount + 1 where ${of()} and kind = 'card'`,
+      'M6',
+    ],
+    [
+      'a payment that is reduced without a refund',
+      () => `update instalments set reduced = 1 where ${of()} and number = 1`,
+      () => `update instalments set reduced = 0 where ${of()} and number = 1`,
+      'M7',
+    ],
+  ] as const) {
+    test(name, async () => {
+      await run(change());
+      try {
+        const { differences } = await checkLedger(paying.service.deps);
+        assert.ok(
+          differences.some((one) => one.name === invariant),
+          JSON.stringify(differences),
+        );
+      } finally {
+        await run(undo());
+      }
+      assert.deepEqual((await checkLedger(paying.service.deps)).differences, []);
+    });
+  }
+});
+
+test('the worker audits slice by slice, and tells the operator of a difference once', async () => {
+  const { deps } = paying.service;
+  const alerts = async () => {
+    const { rows } = await deps.database.pool.query(
+      "select detail from alerts where kind = 'books_differ'",
+    );
+    return rows;
+  };
+  for (let round = 0; round < 3; round += 1) await auditSlice(deps);
+  assert.deepEqual(await alerts(), []);
+  const where = `where checkout_id = '${shopper.id}' and number = 1`;
+  await run(`update instalments set reduced = 1 ${where}`);
+  for (let round = 0; round < 6; round += 1) await auditSlice(deps);
+  const told = await alerts();
+  assert.ok(told.length > 0);
+  assert.match(told[0].detail, new RegExp(`^M.*${shopper.id}`));
+  for (let round = 0; round < 3; round += 1) await auditSlice(deps);
+  assert.equal((await alerts()).length, told.length);
+  await run(`update instalments set reduced = 0 ${where}`);
+});
+
+test('moving a merchant’s clock by a year collects everything on the way, each payment on its day', async () => {
+  const { deps } = paying.service;
+  const account = await createAccount(paying.service);
+  const buyer = await paying.shopper({ amount: 120_000 }, account);
+  await buyer.pay(12);
+  const by = Temporal.Duration.from({ hours: 24 * 366 });
+  const moved = await advanceClock(deps, 'nomsa', account.merchant.id, { by });
+  assert.equal(moved.next_event_at, null);
+  assert.deepEqual(
+    (await planOf(buyer)).map((line) => line.split(' ')[1]),
+    Array.from({ length: 12 }, () => 'collected'),
+  );
+  const merchant = await findMerchant(deps.database.db, account.merchant.id);
+  assert.ok((merchant?.clock_ahead_ms ?? 0) > 365 * 86_400_000);
+  await assertBalanced(paying, buyer);
+});

@@ -1,0 +1,684 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import { checkLedger } from '../../src/audit/audit-books.ts';
+import { findDifferences, findViolations } from '../../src/audit/invariants.ts';
+import { FateUnknown, isTransient } from '../../src/database/transaction.ts';
+import { useMerchantApi } from '../../src/http/merchant-api.ts';
+import { collectDueInstalments } from '../../src/instalments/collect-instalments.ts';
+import { collectsAt, type Instalment } from '../../src/instalments/instalment.ts';
+import { retryInstalment } from '../../src/instalments/retry-instalment.ts';
+import type { Deps } from '../../src/main.ts';
+import { moveClock } from '../../src/merchants/merchant.sql.ts';
+import { OperatorError } from '../../src/operators/operate.ts';
+import { processDueRefunds } from '../../src/refunds/process-refunds.ts';
+import { refundRoutes } from '../../src/refunds/refund.routes.ts';
+import type { RefundRequest } from '../../src/refunds/refund.ts';
+import { approveRefund, declineRefund, retryRefund } from '../../src/refunds/review-refund.ts';
+import { timestamp } from '../../src/shared/clock.ts';
+import type { Fault } from '../../test-gateway/faults.ts';
+import { type Incarnation, incarnate, type Scene, startScene } from '../support/incarnation.ts';
+import { cards } from '../support/money.ts';
+import { challengeCard, type Paying, type Shopper, visa } from '../support/payments.ts';
+import { isReplay, playSeeds, type Story } from '../support/seeds.ts';
+import { type Account, createAccount, send } from '../support/service.ts';
+
+// A year of a merchant's: shoppers pay in their terms, refunds are asked for, reviewed and retried,
+// cards are declined, time creeps and jumps, the gateway fails at every call. Most of it runs
+// free. At some moments the stage is set: then two processes, a merchant and two operators act at
+// once, statement by statement, and die or lose their database between any two of them.
+// TRANCHE_SEED=17 runs that one again.
+
+const gatewayTimeoutMs = 120;
+const zone = 'Africa/Johannesburg';
+
+let scenes: Awaited<ReturnType<typeof startScene>>[] = [];
+before(async () => {
+  scenes = [await startScene(), await startScene()];
+});
+after(() => Promise.all(scenes.map((scene) => scene.close())));
+
+const serve = async (api: FastifyInstance, deps: Deps) => {
+  useMerchantApi(api, deps);
+  await refundRoutes(api, deps);
+};
+
+/** The fate of a commit is unknown: the service closes the connection without an answer (D38). */
+function isClosed(error: Error & { code?: string }): null {
+  if (error.code !== 'LIGHT_ECONNRESET') throw error;
+  return null;
+}
+
+const brokeAfterChallenge = '4000008260003178';
+const purses = [
+  visa,
+  visa,
+  visa,
+  challengeCard,
+  brokeAfterChallenge,
+  cards.laterInsufficientFunds,
+  cards.laterLost,
+  cards.laterNeedsShopper,
+  cards.refundPending,
+  cards.refundPending,
+  cards.refundFails,
+  cards.refundFails,
+];
+
+/** What is asked of the gateway, and how it is asked after when that fails. */
+const calls = {
+  capture: ['/v1/payment_intents/:id/capture', '/v1/payment_intents/:id'],
+  void: ['/v1/payment_intents/:id/cancel', '/v1/payment_intents/:id'],
+  charge: ['/v1/payment_intents', '/v1/payment_intents'],
+  refund: ['/v1/refunds', '/v1/refunds'],
+  watch: [null, '/v1/refunds/:id'],
+} as const;
+const prompt = ['error_before', 'error_after', 'error_after', 'drop_before', 'drop_after'] as const;
+/** These keep us waiting, so they are rare; the first ones lead to the same places. */
+const slow = ['latency', 'latency_after', 'hold_key'] as const;
+const declineCodes = ['insufficient_funds', 'generic_decline', 'lost_card', 'expired_card'];
+
+const refusals = [
+  /^Refund amount exceeds the refundable remainder of \d+ cents\.$/,
+  /^Orders can only be refunded within 100 days of the purchase date\.$/,
+  /^Order can't be refunded on the day of purchase\.$/,
+];
+
+test('after a year of faults, kills, refunds and declines the books agree with the gateway to the cent, and nothing moved twice', async (t) => {
+  const count = await playSeeds(t, 500, scenes, async (story, scene) => {
+    try {
+      await play(story, scene);
+    } finally {
+      scene.stage.free(true);
+      await scene.paying.clearFaults();
+    }
+  });
+  for (const { paying } of scenes) {
+    const { differences } = await checkLedger(paying.service.deps);
+    assert.deepEqual(differences, []);
+  }
+  if (isReplay()) return;
+  const seldom = ['lapsed', 'lost', 'returned', 'put_back'];
+  const always = ['kill', 'cut', 'struck', 'refund complete', 'refund failed', 'payment overdue'];
+  for (const seen of process.env.TRANCHE_TEST_LONG ? [...always, ...seldom] : always) {
+    assert.ok((count[seen] ?? 0) > 0, `no history came upon ${seen}`);
+  }
+});
+
+async function play(story: Story, { paying, stage, processes }: Scene): Promise<void> {
+  const { chance, note } = story;
+  const { service, gateway, clock } = paying;
+  const { database } = service.deps;
+  clock.set(
+    Temporal.Instant.from('2026-01-01T00:00:00Z')
+      .add({ minutes: chance.between(0, 800 * 24 * 60) })
+      .toString(),
+  );
+  const begun = clock.now();
+  const refund_mode = chance.pick(['manual', 'auto'] as const);
+  const account = await createAccount(service, { refund_mode });
+  const { merchant } = account;
+  // Some merchants' clocks are moved by themselves: then no lease runs out by a jump (D35).
+  const hasOwnClock = chance.isLucky(0.3);
+  let ahead = 0;
+  const now = () => clock.now().add({ milliseconds: ahead });
+
+  /** Everybody's time passes, or most of it only on the merchant's clock. */
+  async function pass(duration: Temporal.Duration): Promise<void> {
+    const milliseconds = duration.total('milliseconds');
+    const own = hasOwnClock ? Math.max(0, milliseconds - 61_000) : 0;
+    if (own > 0) {
+      ahead += own;
+      await moveClock(database.db, merchant.id, ahead);
+    }
+    // Also tells whoever remembers the merchant that some time has passed.
+    clock.advance({ milliseconds: Math.max(milliseconds - own, 1_000) });
+  }
+  const passUntil = (time: Temporal.Instant) => pass(time.since(now(), { largestUnit: 'hours' }));
+
+  const shoppers: Shopper[] = [];
+  for (let left = chance.pick([1, 1, 1, 2, 2, 2, 3, 3, 4]); left > 0; left -= 1) {
+    shoppers.push(await shop());
+    if (chance.isLucky(0.5)) await pass(Temporal.Duration.from({ hours: chance.between(0, 12) }));
+  }
+  const ids = shoppers.map(({ id }) => id).sort();
+
+  async function shop(): Promise<Shopper> {
+    const term = chance.pick([1, 1, 1, 3, 3, 3, 3, 3, 6, 6, 12]);
+    const amount = chance.between(term > 3 ? 100_000 : 10_000, term > 3 ? 300_000 : 99_999);
+    const shopper = await paying.shopper({ amount }, account);
+    const card = chance.pick(purses);
+    note('paid', `${amount} in ${term} with ${card}`);
+    const page = await shopper.pay(term, { card });
+    if (page.challenge_url) {
+      await shopper.decide('approve');
+      await shopper.comeBack();
+    }
+    if (card === brokeAfterChallenge) await shopper.pay(term);
+    assert.equal((await shopper.state()).status, 'successful');
+    return shopper;
+  }
+
+  // What a merchant's server asks for. An answer that did not come is asked for again, by its key.
+
+  type Asked = { key: string; body: { checkout_id: string; amount: number }; id?: string };
+  const asked: Asked[] = [];
+  const unanswered = new Set<Asked>();
+
+  async function newAsk(): Promise<Asked> {
+    const { id: checkout_id } = chance.pick(shoppers);
+    const { checkout, remainder } = await refundable(checkout_id);
+    const amount = chance.weigh([
+      [2, remainder],
+      [5, chance.between(1, Math.max(1, remainder))],
+      [3, Math.min(remainder, chance.between(1, checkout.amount))],
+      [2, Math.ceil(checkout.amount / checkout.number_of_payments)],
+      [1, remainder + 1],
+    ] as const);
+    const one = { key: `${asked.length + 1}`, body: { checkout_id, amount: Math.max(1, amount) } };
+    asked.push(one);
+    return one;
+  }
+
+  async function refundable(checkout_id: string) {
+    const { rows } = await database.pool.query(
+      `select c.amount, c.number_of_payments, c.completed_at,
+         coalesce((select sum(case status when 'failed' then kept else amount end)
+           from refund_requests where checkout_id = c.id), 0)::bigint as taken
+       from checkouts c where c.id = $1`,
+      [checkout_id],
+    );
+    const [checkout] = rows;
+    return { checkout, remainder: checkout.amount - checkout.taken };
+  }
+
+  async function ask(one: Asked, process: { app: Incarnation['app']; died?: Promise<null> }) {
+    unanswered.add(one);
+    const sent = send(process, account, 'POST', '/api/refunds', {
+      body: one.body,
+      headers: { 'idempotency-key': one.key },
+    });
+    const heard = sent.catch(isClosed);
+    const answer = await (process.died ? Promise.race([heard, process.died]) : heard);
+    // Safe to ask again, says the spec of a 500; no answer at all says nothing, but the key is kept.
+    if (answer === null || answer.status === 500) return note('unanswered', one.key);
+    unanswered.delete(one);
+    if (answer.status === 200) one.id = answer.body.data.id;
+    const said = answer.status === 200 ? '' : answer.body.errors[0].detail;
+    note(answer.status === 200 ? 'asked' : 'refused', `${one.body.amount} ${said}`);
+    assert.ok(answer.status === 200 || refusals.some((one) => one.test(said)), said);
+    return answer.status === 200 ? 'accepted' : said;
+  }
+
+  /** Nobody else acts: the answer is known beforehand. */
+  async function askAlone(one: Asked): Promise<void> {
+    const { checkout, remainder } = await refundable(one.body.checkout_id);
+    const date = Temporal.Instant.from(checkout.completed_at).toZonedDateTimeISO(zone);
+    const local = now().toZonedDateTimeISO(zone);
+    const days = date.toPlainDate().until(local.toPlainDate(), { largestUnit: 'days' }).days;
+    const isEarly = refund_mode === 'auto' && (days === 0 || (days === 1 && local.hour < 10));
+    const expected =
+      days > 100
+        ? 'Orders can only be refunded within 100 days of the purchase date.'
+        : isEarly
+          ? "Order can't be refunded on the day of purchase."
+          : one.body.amount > remainder
+            ? `Refund amount exceeds the refundable remainder of ${remainder} cents.`
+            : 'accepted';
+    assert.equal(await ask(one, service), expected);
+  }
+
+  // What operators do: to what they see, which may have changed by the time they do it.
+
+  type Operation = { says: string; run(deps: Deps): Promise<unknown> };
+
+  async function seen(): Promise<Operation[]> {
+    const { rows: refunds } = await database.pool.query<RefundRequest>(
+      `select * from refund_requests
+       where merchant_id = $1 and status in ('requested', 'failed') order by number`,
+      [merchant.id],
+    );
+    const { rows: overdue } = await database.pool.query<Instalment>(
+      `select i.* from instalments i join checkouts c on c.id = i.checkout_id
+       where i.merchant_id = $1 and i.status = 'overdue' order by c.number, i.number`,
+      [merchant.id],
+    );
+    return [
+      ...refunds.flatMap(({ id, status, approved_at }): Operation[] => {
+        if (status === 'failed') {
+          return [{ says: 'retry refund', run: (deps) => retryRefund(deps, 'ops', id) }];
+        }
+        const approve = { says: 'approve', run: (deps: Deps) => approveRefund(deps, 'ops', id) };
+        const decline = {
+          says: 'decline',
+          run: (deps: Deps) => declineRefund(deps, 'ops', id, 'No.'),
+        };
+        return approved_at === null ? [approve, approve, approve, decline] : [];
+      }),
+      ...overdue.map(({ checkout_id, number }) => ({
+        says: 'retry payment',
+        run: (deps: Deps) => retryInstalment(deps, 'ops', `${checkout_id}:${number}`),
+      })),
+    ];
+  }
+
+  async function operate(
+    operation: Operation,
+    process: { deps: Deps; died?: Promise<null> },
+  ): Promise<void> {
+    note('operate', operation.says);
+    try {
+      const done = operation.run(process.deps);
+      await (process.died ? Promise.race([done, process.died]) : done);
+    } catch (error) {
+      if (!(error instanceof OperatorError)) throw error;
+      note('told', error.message);
+    }
+  }
+
+  /** Faults where they will strike: at what is asked of the gateway next. */
+  async function arm(at: Partial<Fault> = {}): Promise<void> {
+    const { rows } = await database.pool.query<{ status: string }>(
+      `select distinct status from instalments where merchant_id = $1 and due_at is not null
+       union all
+       select distinct status from refund_requests where merchant_id = $1
+         and (due_at is not null or status = 'requested')`,
+      [merchant.id],
+    );
+    const has = (...statuses: string[]) => rows.some(({ status }) => statuses.includes(status));
+    const isRefunding = has('requested', 'pending');
+    const call = chance.weigh<keyof typeof calls>([
+      [has('authorised') ? 3 : 0, 'capture'],
+      [has('authorised') && isRefunding ? 3 : 0, 'void'],
+      [has('scheduled') ? 2 : 0, 'charge'],
+      [isRefunding ? 5 : 0, 'refund'],
+      [has('complete', 'failed') ? 1 : 0, 'watch'],
+      [0.1, 'refund'],
+    ]);
+    const [request, look] = calls[call];
+    const declines = { charge: 0.3, refund: 0.4, capture: 0, void: 0, watch: 0 }[call];
+    const fault: Fault['fault'] = chance.isLucky(declines) ? 'decline' : chance.pick(prompt);
+    const times = chance.pick([1, 2, 2, 4]);
+    const skip = chance.pick([0, 0, 0, 1, 2]);
+    const given = {
+      fault,
+      times,
+      skip,
+      ms: gatewayTimeoutMs + 30,
+      decline_code: chance.pick(declineCodes),
+      ...at,
+    };
+    if (request !== null) await strike({ ...given, method: 'POST', path: request });
+    if (request === null || chance.isLucky(0.3)) {
+      await strike({ ...given, fault: chance.pick(prompt), method: 'GET', path: look });
+    }
+  }
+
+  async function strike(fault: Partial<Fault>): Promise<void> {
+    note('fault', `${fault.times} × ${fault.fault} at ${fault.method} ${fault.path}`);
+    await gateway.fault(fault);
+  }
+
+  /**
+   * Nothing is on its way to the gateway any more. Before long jumps of time, because what
+   * travels for a day finds its key forgotten, and no network is as slow as that.
+   */
+  async function calm(): Promise<void> {
+    const { body } = await gateway.call('GET', '/_test/faults');
+    for (const { fault, method, path, struck } of body.data as Fault[]) {
+      if (struck > 0) note('struck', `${struck} × ${fault} at ${method} ${path}`);
+    }
+    await paying.clearFaults();
+    await stage.answered();
+  }
+
+  async function work(): Promise<void> {
+    for (let round = 0; ; round += 1) {
+      assert.ok(round < 100, 'due work comes to an end');
+      const collected = await collectDueInstalments(service.deps);
+      const processed = await processDueRefunds(service.deps);
+      if (collected + processed === 0) return;
+    }
+  }
+
+  /** When something falls due, or comes out of the hands of somebody who died. */
+  async function nextDue(): Promise<Temporal.Instant | null> {
+    const { rows } = await database.pool.query(
+      `select min(due_at) as due_at, min(leased_until) as leased_until
+       from (select due_at, leased_until from instalments
+             where merchant_id = $1 and due_at is not null and not paused
+             union all
+             select due_at, leased_until from refund_requests
+             where merchant_id = $1 and due_at is not null) due`,
+      [merchant.id],
+    );
+    const { due_at, leased_until } = rows[0];
+    if (due_at === null) return null;
+    const due = Temporal.Instant.from(due_at);
+    if (Temporal.Instant.compare(due, now()) > 0) return due;
+    const free = leased_until && Temporal.Instant.from(leased_until).add({ milliseconds: ahead });
+    return free && Temporal.Instant.compare(free, now()) > 0 ? free : now();
+  }
+
+  async function move(): Promise<void> {
+    const due = (await nextDue()) ?? now().add({ hours: 24 * 20 });
+    const hours = chance.weigh([
+      [8, 0],
+      [2, chance.between(1, 22)],
+      [2, 25],
+      [1, 24 * 3],
+      [1, 24 * 8],
+      [1, 24 * 33],
+    ] as const);
+    // Late by nothing, or by so much that others fall due on the way.
+    const to = due.add({ hours });
+    note('clock', `${to} (late by ${hours} h)`);
+    await passUntil(to);
+  }
+
+  /** What must be true at every moment, not only once due work has been done. */
+  async function assertWhole(): Promise<void> {
+    const [first = '', last = ''] = [ids[0], ids.at(-1)];
+    assert.deepEqual(await findDifferences(database, first, last), []);
+  }
+
+  /** Everybody at once, step by step. */
+  async function act(): Promise<void> {
+    if (chance.isLucky(0.7)) await move();
+    let events = chance.between(4, 10);
+    let kills = chance.pick([0, 1, 1, 2]);
+    let cuts = chance.pick([0, 0, 1]);
+    let isSlow = false;
+    let isLong = false;
+    for (let left = chance.pick([0, 1, 1, 2]); left > 0; left -= 1) await arm();
+
+    const living = async (index: number): Promise<Incarnation> => {
+      const process = processes[index];
+      if (process?.isAlive()) return process;
+      const { databaseUrl } = service;
+      const given = { databaseUrl, gatewayUrl: gateway.url, clock, gatewayTimeoutMs, serve };
+      const born = await incarnate(stage, given);
+      processes[index] = born;
+      return born;
+    };
+    const busy = new Set<string>();
+    const failures: unknown[] = [];
+    const begin = (actor: string, acting: Promise<unknown>) => {
+      busy.add(actor);
+      acting.catch((error) => failures.push(error)).finally(() => busy.delete(actor));
+    };
+    /** A worker says that its work failed, and comes again. */
+    const tolerant = async (process: Incarnation, work: Promise<unknown>) => {
+      try {
+        await Promise.race([work, process.died]);
+      } catch (error) {
+        if (!isTransient(error) && !(error instanceof FateUnknown)) throw error;
+        note('work failed', (error as Error).message);
+      }
+    };
+    const actors = ['first worker', 'second worker', 'merchant', 'operator', 'other operator'];
+    const enter = async (actor: string): Promise<void> => {
+      const process = await living(chance.between(0, 1));
+      if (actor.endsWith('worker')) {
+        const isCollecting = chance.isLucky(0.5);
+        note('work', `${isCollecting ? 'collect' : 'refund'} by the ${actor}`);
+        const run = isCollecting ? collectDueInstalments : processDueRefunds;
+        begin(actor, tolerant(process, run(process.deps)));
+      } else if (actor === 'merchant') begin(actor, ask(await newAsk(), process));
+      else {
+        const operations = await seen();
+        if (operations.length === 0) return;
+        begin(actor, tolerant(process, operate(chance.pick(operations), process)));
+      }
+    };
+    const kill = async () => {
+      const { process } = chance.pick(stage.waiting);
+      const steps = stage.waiting.filter((step) => step.process === process);
+      note('kill', `before ${steps.map((step) => step.name).join(', ')}`);
+      kills -= 1;
+      // What it sent last may be under way, and may arrive.
+      if (chance.isLucky(0.3)) chance.pick(steps).go();
+      await turn();
+      process.kill();
+      await assertWhole();
+    };
+    const cut = async () => {
+      const { process } = chance.pick(stage.waiting);
+      const steps = stage.waiting.filter((step) => step.process === process);
+      const commit = steps.find((step) => step.name === 'commit');
+      note('cut', `before ${steps.map((step) => step.name).join(', ')}`);
+      cuts -= 1;
+      if (commit && chance.isLucky(0.7)) commit.go();
+      await turn();
+      process.cut();
+    };
+    const fail = async () => {
+      const isRare = chance.isLucky(0.15) && !isLong;
+      isSlow ||= isRare;
+      await arm(isRare ? { fault: chance.pick(slow), times: 1 } : {});
+    };
+    const wait = async () => {
+      const isAtGateway = stage.isAsking() || stage.waiting.some(({ to }) => to === 'gateway');
+      const mayBeLong = !isSlow && !isAtGateway && unanswered.size === 0;
+      const seconds = chance.weigh([
+        [6, 6],
+        [6, 41],
+        [4, 81],
+        [1, 14 * 60],
+        [mayBeLong ? 2 : 0, 25 * 60 * 60],
+        [mayBeLong ? 1 : 0, 8 * 24 * 60 * 60],
+      ] as const);
+      isLong ||= seconds > 3_600;
+      note('wait', `${seconds} s`);
+      await pass(Temporal.Duration.from({ seconds }));
+    };
+
+    note('stage');
+    stage.free(false);
+    const started = performance.now();
+    for (;;) {
+      await stage.quiet();
+      assert.ok(performance.now() - started < 60_000, `${[...busy].join(' and ')} do not end`);
+      if (failures.length > 0) throw failures[0];
+      const can: [weight: number, act: () => Promise<void>][] = stage.waiting.map((step) => [
+        10,
+        async () => {
+          note('step', step.name);
+          step.go();
+        },
+      ]);
+      const may = (weight: number, act: () => Promise<void>) => {
+        can.push([
+          weight,
+          async () => {
+            events -= 1;
+            await act();
+          },
+        ]);
+      };
+      if (kills > 0 && stage.waiting.length > 0) can.push([0.6, kill]);
+      if (cuts > 0 && stage.waiting.length > 0) can.push([0.6, cut]);
+      if (events > 0) {
+        for (const actor of actors) if (!busy.has(actor)) may(4, () => enter(actor));
+        may(1, fail);
+        may(2, wait);
+      }
+      if (can.length === 0 && busy.size === 0) break;
+      if (can.length > 0) await chance.weigh(can)();
+    }
+    stage.free(true);
+    await calm();
+    for (const one of unanswered) await ask(one, service);
+    assert.equal(unanswered.size, 0);
+    await assertWhole();
+  }
+
+  let asks = chance.between(1, 7);
+  let stages = chance.pick([1, 2, 3, 4]);
+  let operations = 12;
+  let failings = chance.between(0, 6);
+  const isYear = () => now().since(begun).total('hours') < 24 * 365;
+  while (isYear() && ((await nextDue()) !== null || operations > 8)) {
+    await chance.weigh<() => Promise<void>>([
+      [
+        6,
+        async () => {
+          await move();
+          if (chance.isLucky(0.85)) await work();
+        },
+      ],
+      [
+        // Later than that nothing is refunded, but for what an operator retries.
+        asks > 0 ? (now().since(begun).total('hours') < 24 * 100 ? 4 : 0.5) : 0,
+        async () => {
+          asks -= 1;
+          await askAlone(await newAsk());
+        },
+      ],
+      [
+        operations > 0 ? 2 : 0,
+        async () => {
+          operations -= 1;
+          const all = await seen();
+          if (all.length > 0) await operate(chance.pick(all), service);
+        },
+      ],
+      [
+        failings > 0 ? 2 : 0,
+        async () => {
+          failings -= 1;
+          await arm();
+        },
+      ],
+      [
+        stages > 0 ? 2 : 0,
+        async () => {
+          stages -= 1;
+          await act();
+        },
+      ],
+    ])();
+  }
+
+  // The end: nobody fails any more, what waits for review is reviewed, what is due is done.
+  await calm();
+  for (let round = 0; ; round += 1) {
+    assert.ok(round < 500, 'the year comes to its end');
+    await work();
+    const open = (await seen()).filter(({ says }) => says === 'approve' || says === 'decline');
+    if (open.length > 0) await operate(chance.pick(open), service);
+    const due = await nextDue();
+    if (due === null && open.length === 0) break;
+    if (due !== null) await passUntil(due.add({ milliseconds: 1 }));
+  }
+
+  assert.deepEqual(await findViolations(database, timestamp(clock.now())), []);
+  for (const shopper of shoppers) await assertAgreed(paying, shopper, note);
+  await assertTold(paying, account, asked, note);
+}
+
+/** The gateway's books of a checkout and ours say the same, to the cent, and everything once. */
+async function assertAgreed(paying: Paying, shopper: Shopper, note: Story['note']): Promise<void> {
+  const instalments: Instalment[] = await shopper.rows('instalments');
+  const collections = await shopper.rows('collections');
+  const parts = await shopper.rows('refund_parts');
+  const attempts = await shopper.rows('payment_attempts');
+  const customer: string = attempts[0].customer_ref;
+  const books = await paying.gateway.books({ checkout: shopper.id, customer });
+  const postings = await shopper.rows('postings');
+  const sum = (list: { amount: number }[]) => list.reduce((total, one) => total + one.amount, 0);
+  const posted = (...kinds: string[]) => sum(postings.filter(({ kind }) => kinds.includes(kind)));
+  const unique = (list: string[], says: string) =>
+    assert.equal(new Set(list).size, list.length, says);
+  const sorted = (list: unknown[][]) => list.map((one) => JSON.stringify(one)).sort();
+
+  for (const { status } of instalments) note(`payment ${status}`);
+  for (const { status } of collections) note(status);
+  for (const { status } of parts) if (status === 'put_back') note('put_back');
+  if (posted('returned') > 0) note('returned');
+
+  const succeeded = books.payment_intents.filter(({ status }) => status === 'succeeded');
+  const received = succeeded.map((intent) => ({ ...intent, amount: intent.amount_received }));
+  assert.equal(sum(received), posted('captured', 'collected'), 'what the gateway received');
+  const collected = instalments.filter(({ status }) => status === 'collected');
+  assert.deepEqual(
+    sorted(received.map(({ id, amount }) => [id, amount])),
+    sorted(collected.map((one) => [one.payment_ref, one.amount - one.reduced])),
+    'each payment was taken once, and nothing else was',
+  );
+  unique(
+    books.payment_intents.map(({ metadata }) => metadata.attempt_id),
+    'a request was carried out twice',
+  );
+
+  const held = books.payment_intents.filter(({ status }) => status === 'requires_capture');
+  const authorised = instalments.filter(({ status }) => status === 'authorised');
+  assert.deepEqual(
+    held.map(({ id }) => id),
+    authorised.map(({ payment_ref }) => payment_ref),
+    'what is still held is still to be captured',
+  );
+
+  for (const intent of books.payment_intents) {
+    const { attempt_id } = intent.metadata;
+    if (attempts.some(({ id }) => id === attempt_id)) continue;
+    const collection = collections.find(({ id }) => id === attempt_id);
+    assert.ok(collection, 'nothing was charged that is not on record');
+    assert.equal(intent.amount, collection.amount);
+    assert.equal(collection.status, intent.status === 'succeeded' ? 'collected' : 'declined');
+    const payment = instalments.find(({ number }) => number === collection.instalment);
+    const due = collectsAt(payment?.due_on ?? '', zone);
+    assert.ok(intent.created * 1000 >= due.epochMilliseconds, 'nothing is charged before its date');
+  }
+
+  const given = books.refunds.filter(({ status }) => status === 'succeeded');
+  assert.equal(sum(given), posted('refunded') - posted('returned'), 'what the gateway gave back');
+  const backToCard = parts.filter(({ kind }) => kind === 'card');
+  assert.deepEqual(
+    sorted(given.map(({ metadata, id, amount }) => [metadata.refund_id, id, amount])),
+    sorted(
+      backToCard
+        .filter(({ status }) => status === 'done')
+        .map(({ id, refund_ref, amount }) => [id, refund_ref, amount]),
+    ),
+    'each part was given back once, and nothing else was',
+  );
+  unique(
+    books.refunds.map(({ metadata }) => metadata.refund_id),
+    'a part was given back twice',
+  );
+  for (const { metadata, status } of books.refunds) {
+    const part = backToCard.find(({ id }) => id === metadata.refund_id);
+    assert.equal(part?.status, status === 'succeeded' ? 'done' : 'failed', `a refund ${status}`);
+  }
+  for (const { amount_captured, amount_refunded } of books.charges) {
+    assert.ok(amount_refunded <= amount_captured, 'more was given back than taken');
+  }
+}
+
+/** What the merchant was answered is there, and nothing else; it reads what we know. */
+async function assertTold(
+  { service }: Paying,
+  account: Account,
+  asked: { id?: string; body: { checkout_id: string; amount: number } }[],
+  note: Story['note'],
+): Promise<void> {
+  const { rows } = await service.deps.database.pool.query<RefundRequest>(
+    'select * from refund_requests where merchant_id = $1',
+    [account.merchant.id],
+  );
+  const acknowledged = asked.flatMap(({ id }) => id ?? []);
+  assert.deepEqual(rows.map(({ id }) => id).sort(), acknowledged.sort());
+  for (const { id, body } of asked) {
+    if (id === undefined) continue;
+    const refund = rows.find((row) => row.id === id);
+    assert.ok(refund);
+    const answer = await send(service, account, 'GET', `/api/refunds/${id}`);
+    const { amount, status, checkout_id } = answer.body.data.attributes;
+    assert.deepEqual({ checkout_id, amount }, body);
+    assert.equal(status, refund.status);
+    assert.ok(['complete', 'failed'].includes(status), `a refund is left ${status}`);
+    note(`refund ${status}`);
+  }
+}

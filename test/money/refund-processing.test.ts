@@ -1,0 +1,457 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { collectMerchantInstalments } from '../../src/instalments/collect-instalments.ts';
+import { processDueRefunds } from '../../src/refunds/process-refunds.ts';
+import { approveRefund, declineRefund, retryRefund } from '../../src/refunds/review-refund.ts';
+import {
+  accountsOf,
+  alertsOf,
+  askRefund,
+  assertBalanced,
+  atGateway,
+  cards,
+  partsOf,
+  planOf,
+  refundNow,
+  statusOf,
+} from '../support/money.ts';
+import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import { createAccount, send } from '../support/service.ts';
+
+// Refunds from request to end, against the real test gateway. The time moves on from test to test.
+
+let paying: Paying;
+before(async () => {
+  paying = await startPaying({ start: '2026-01-05T08:00:00Z', gatewayTimeoutMs: 1_500 });
+});
+after(() => paying.close());
+beforeEach(() => paying.clearFaults());
+
+const deps = () => paying.service.deps;
+
+async function bought(term: number, card?: string): Promise<Shopper> {
+  const shopper = await paying.shopper({ amount: 100_000 });
+  await shopper.pay(term, card === undefined ? {} : { card });
+  return shopper;
+}
+
+/** Three payments, of which so many are collected. */
+async function collected(count: 0 | 1 | 2 | 3, card?: string): Promise<Shopper> {
+  const shopper = await bought(3, card);
+  await paying.pass([{ hours: 1 }, { days: 2 }, { days: 33 }, { days: 64 }][count] ?? {});
+  return shopper;
+}
+
+async function refusal(shopper: Shopper, amount: number): Promise<string> {
+  const body = { checkout_id: shopper.id, amount };
+  const answer = await send(paying.service, paying.account, 'POST', '/api/refunds', { body });
+  assert.equal(answer.status, 422);
+  return answer.body.errors[0].detail;
+}
+
+describe('what a refund is taken from', () => {
+  for (const [name, count, amount, parts, plan, gateway] of [
+    [
+      'before capture, part of the later payments',
+      0,
+      50_000,
+      ['3 cancel 33333 done', '2 cancel 16667 done'],
+      ['1 authorised', '2 scheduled -16667', '3 cancelled -33333'],
+      { taken: [], held: [33_334], returned: 0 },
+    ],
+    [
+      'before capture, part of the hold: less is captured',
+      0,
+      80_000,
+      ['3 cancel 33333 done', '2 cancel 33333 done', '1 hold 13334 done'],
+      ['1 authorised -13334', '2 cancelled -33333', '3 cancelled -33333'],
+      { taken: [], held: [33_334], returned: 0 },
+    ],
+    [
+      'before capture, everything: the hold is let go',
+      0,
+      100_000,
+      ['3 cancel 33333 done', '2 cancel 33333 done', '1 hold 33334 done'],
+      ['1 cancelled -33334', '2 cancelled -33333', '3 cancelled -33333'],
+      { taken: [], held: [], returned: 0 },
+    ],
+    [
+      'after capture',
+      1,
+      70_000,
+      ['3 cancel 33333 done', '2 cancel 33333 done', '1 card 3334 done'],
+      ['1 collected', '2 cancelled -33333', '3 cancelled -33333'],
+      { taken: [33_334], held: [], returned: 3_334 },
+    ],
+    [
+      'after two of three collections',
+      2,
+      60_000,
+      ['3 cancel 33333 done', '2 card 26667 done'],
+      ['1 collected', '2 collected', '3 cancelled -33333'],
+      { taken: [33_333, 33_334], held: [], returned: 26_667 },
+    ],
+    [
+      'after all of them, everything',
+      3,
+      100_000,
+      ['3 card 33333 done', '2 card 33333 done', '1 card 33334 done'],
+      ['1 collected', '2 collected', '3 collected'],
+      { taken: [33_333, 33_333, 33_334], held: [], returned: 100_000 },
+    ],
+  ] as const) {
+    test(name, async () => {
+      const shopper = await collected(count);
+      const refund = await refundNow(paying, shopper, amount);
+      assert.equal(refund.status, 'complete');
+      assert.equal(await statusOf(paying, refund.id), 'complete');
+      assert.deepEqual(await partsOf(shopper, refund.id), parts);
+      assert.deepEqual(await planOf(shopper), plan);
+      assert.deepEqual(await atGateway(shopper), gateway);
+      await assertBalanced(paying, shopper);
+      // What is left is collected as planned, and no more.
+      await paying.pass({ days: 100 });
+      const { outstanding = 0, cancelled = 0, refunded = 0, ...rest } = await accountsOf(shopper);
+      assert.deepEqual([outstanding, cancelled + refunded], [0, amount]);
+      assert.equal(rest.collected ?? 0, 100_000 - amount);
+      await assertBalanced(paying, shopper);
+    });
+  }
+
+  test('several partial refunds take turns, and what is left is what may be refunded', async () => {
+    const shopper = await collected(2);
+    const refunds: string[][] = [];
+    for (const amount of [20_000, 20_000, 20_000, 40_000]) {
+      const { id, status } = await refundNow(paying, shopper, amount);
+      assert.equal(status, 'complete');
+      refunds.push(await partsOf(shopper, id));
+    }
+    assert.deepEqual(refunds, [
+      ['3 cancel 20000 done'],
+      ['3 cancel 13333 done', '2 card 6667 done'],
+      ['2 card 20000 done'],
+      ['2 card 6666 done', '1 card 33334 done'],
+    ]);
+    assert.match(await refusal(shopper, 1), /remainder of 0 cents/);
+    assert.deepEqual(await accountsOf(shopper), { refunded: 66_667, cancelled: 33_333 });
+    await assertBalanced(paying, shopper);
+  });
+
+  test('of a hold that is taken in two refunds, the second lets it go', async () => {
+    const shopper = await bought(1);
+    assert.equal((await refundNow(paying, shopper, 40_000)).status, 'complete');
+    assert.deepEqual((await atGateway(shopper)).held, [100_000]);
+    assert.equal((await refundNow(paying, shopper, 60_000)).status, 'complete');
+    assert.deepEqual(await planOf(shopper), ['1 cancelled -100000']);
+    assert.deepEqual(await atGateway(shopper), { taken: [], held: [], returned: 0 });
+    await paying.pass({ days: 3 });
+    await assertBalanced(paying, shopper);
+  });
+
+  test('of a hold that was reduced, the rest is captured', async () => {
+    const shopper = await bought(1);
+    await refundNow(paying, shopper, 40_000);
+    await paying.pass({ days: 3 });
+    assert.deepEqual(await atGateway(shopper), { taken: [60_000], held: [], returned: 0 });
+    assert.equal((await refundNow(paying, shopper, 60_000)).status, 'complete');
+    assert.equal((await atGateway(shopper)).returned, 60_000);
+    await assertBalanced(paying, shopper);
+  });
+
+  test('an overdue payment is not collected any more', async () => {
+    const shopper = await collected(2, cards.laterLost);
+    assert.deepEqual(await planOf(shopper), ['1 collected', '2 overdue', '3 scheduled']);
+    assert.equal((await refundNow(paying, shopper, 50_000)).status, 'complete');
+    assert.deepEqual(await planOf(shopper), [
+      '1 collected',
+      '2 overdue -16667',
+      '3 cancelled -33333',
+    ]);
+    await assertBalanced(paying, shopper);
+  });
+});
+
+describe('review', () => {
+  test('a manual request waits for an operator, whose name is kept', async () => {
+    const shopper = await collected(1);
+    const id = await askRefund(paying, shopper, 10_000);
+    await paying.pass({ days: 3 });
+    assert.equal(await statusOf(paying, id), 'requested');
+    assert.deepEqual((await accountsOf(shopper)).reserved, 10_000);
+    await approveRefund(deps(), 'nomsa', id);
+    const { rows } = await deps().database.pool.query(
+      'select operator, action from operator_actions where subject_id = $1',
+      [id],
+    );
+    assert.deepEqual(rows, [{ operator: 'nomsa', action: 'refunds approve' }]);
+    await assertBalanced(paying, shopper);
+  });
+
+  test('an auto-approval integration needs nobody', async () => {
+    const account = await createAccount(paying.service, { refund_mode: 'auto' });
+    const shopper = await paying.shopper({ amount: 100_000 }, account);
+    await shopper.pay(3);
+    await paying.pass({ days: 2 });
+    const id = await askRefund(paying, shopper, 100_000, account);
+    await paying.work();
+    const { body } = await send(paying.service, account, 'GET', `/api/refunds/${id}`);
+    assert.equal(body.data.attributes.status, 'complete');
+    assert.equal((await atGateway(shopper)).returned, 33_334);
+    await assertBalanced(paying, shopper);
+  });
+
+  test('two operators who approve at once, and a double click, refund once', async () => {
+    const shopper = await collected(1);
+    const id = await askRefund(paying, shopper, 100_000);
+    const approve = (name: string) =>
+      approveRefund(deps(), name, id).then(
+        ({ status }) => status,
+        (error: Error) => error.message,
+      );
+    const answers = await Promise.all([approve('nomsa'), approve('pieter'), approve('nomsa')]);
+    assert.equal(answers.filter((answer) => answer === 'complete').length, 1, `${answers}`);
+    for (const answer of answers.filter((one) => one !== 'complete')) {
+      assert.match(answer, /only one that waits for review can be approved/);
+    }
+    assert.equal((await atGateway(shopper)).returned, 33_334);
+    await assertBalanced(paying, shopper);
+  });
+
+  test('a declined request gives its amount back, says why, and is not processed', async () => {
+    const shopper = await collected(1);
+    const id = await askRefund(paying, shopper, 100_000);
+    assert.match(await refusal(shopper, 1), /remainder of 0 cents/);
+    const declined = await declineRefund(deps(), 'nomsa', id, 'The goods were not sent back.');
+    assert.deepEqual(
+      [declined.status, declined.reason],
+      ['failed', 'The goods were not sent back.'],
+    );
+    await assert.rejects(approveRefund(deps(), 'nomsa', id), /is failed/);
+    await assert.rejects(declineRefund(deps(), 'nomsa', id, 'Again.'), /is failed/);
+    await paying.pass({ days: 2 });
+    assert.deepEqual((await atGateway(shopper)).returned, 0);
+    await assertBalanced(paying, shopper);
+    // The remainder is whole again; an operator may also change their mind.
+    assert.equal((await retryRefund(deps(), 'pieter', id)).status, 'complete');
+    assert.match(await refusal(shopper, 1), /remainder of 0 cents/);
+    await assertBalanced(paying, shopper);
+  });
+
+  test('what does not exist cannot be reviewed', async () => {
+    for (const id of ['', 'x', '00000000-0000-7000-8000-000000000000']) {
+      await assert.rejects(approveRefund(deps(), 'nomsa', id), /There is no refund/);
+      await assert.rejects(retryRefund(deps(), 'nomsa', id), /There is no refund/);
+      await assert.rejects(declineRefund(deps(), 'nomsa', id, 'No.'), /There is no refund/);
+    }
+  });
+});
+
+describe('what the gateway says', () => {
+  test('a refund that it takes time over is complete when it is', async () => {
+    const shopper = await collected(1, cards.refundPending);
+    // The day before the second payment: its date comes while the refund is in progress.
+    const [, second] = (await shopper.rows('instalments')).sort((a, b) => a.number - b.number);
+    await paying.pass(Temporal.Instant.from(second.due_at).subtract({ minutes: 30 }).toString());
+    const refund = await refundNow(paying, shopper, 70_000);
+    assert.equal(refund.status, 'pending');
+    const other = await refundNow(paying, shopper, 20_000);
+    assert.equal(other.status, 'pending');
+    await paying.pass({ minutes: 20 });
+    assert.equal(await statusOf(paying, refund.id), 'pending');
+    await paying.pass({ hours: 3 });
+    assert.equal(await statusOf(paying, refund.id), 'complete');
+    assert.equal(await statusOf(paying, other.id), 'complete');
+    await assertBalanced(paying, shopper);
+  });
+
+  test('one that it refuses for good fails, what was taken is put back, and the operator hears of it', async () => {
+    const shopper = await collected(2);
+    // The card network takes the money back behind our back: there is nothing left to refund.
+    const [second] = (await shopper.rows('instalments')).filter(({ number }) => number === 2);
+    const done = await paying.gateway.call('POST', '/v1/refunds', {
+      payment_intent: second.payment_ref,
+    });
+    assert.equal(done.status, 200);
+    const refund = await refundNow(paying, shopper, 60_000);
+    assert.equal(refund.status, 'failed');
+    assert.equal(await statusOf(paying, refund.id), 'failed');
+    assert.deepEqual(await partsOf(shopper, refund.id), [
+      '3 cancel 33333 put_back',
+      '2 card 26667 failed',
+    ]);
+    assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
+    assert.deepEqual(await alertsOf(paying, shopper), ['refund_failed']);
+    assert.deepEqual(await accountsOf(shopper), { outstanding: 33_333, collected: 66_667 });
+    // The whole amount may be asked for again.
+    assert.match(await refusal(shopper, 100_001), /remainder of 100000 cents/);
+    await paying.pass({ days: 40 });
+    assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 collected']);
+  });
+
+  test('of one that fails in part, what was given back counts, and a retry asks for the rest only', async () => {
+    const shopper = await collected(3);
+    const [second] = (await shopper.rows('instalments')).filter(({ number }) => number === 2);
+    const behind = await paying.gateway.call('POST', '/v1/refunds', {
+      payment_intent: second.payment_ref,
+    });
+    assert.equal(behind.status, 200);
+    const refund = await refundNow(paying, shopper, 100_000);
+    assert.deepEqual([refund.status, refund.kept], ['failed', 66_667]);
+    assert.deepEqual(await partsOf(shopper, refund.id), [
+      '3 card 33333 done',
+      '2 card 33333 failed',
+      '1 card 33334 done',
+    ]);
+    assert.match(await refusal(shopper, 33_334), /remainder of 33333 cents/);
+    // It fails again, and nothing is given back twice.
+    const retried = await retryRefund(deps(), 'nomsa', refund.id);
+    assert.deepEqual([retried.status, retried.kept], ['failed', 66_667]);
+    assert.equal((await accountsOf(shopper)).refunded, 66_667);
+    assert.equal((await atGateway(shopper)).returned, 66_667 + 33_333);
+  });
+
+  test('one that the card network fails days later is failed then, and the operator hears of it', async () => {
+    const shopper = await collected(2, cards.refundFails);
+    const refund = await refundNow(paying, shopper, 60_000);
+    assert.equal(refund.status, 'complete');
+    await paying.pass({ days: 2 });
+    assert.equal(await statusOf(paying, refund.id), 'complete');
+    await paying.pass({ days: 3 });
+    assert.equal(await statusOf(paying, refund.id), 'failed');
+    assert.deepEqual(await alertsOf(paying, shopper), ['refund_failed']);
+    // What was cancelled stays so; what came back may be refunded again.
+    assert.deepEqual(await partsOf(shopper, refund.id), [
+      '3 cancel 33333 done',
+      '2 card 26667 failed',
+    ]);
+    assert.match(await refusal(shopper, 100_000), /remainder of 66667 cents/);
+    await assertBalanced(paying, shopper);
+    // Also past day 100.
+    await paying.pass({ days: 100 });
+    assert.match(await refusal(shopper, 1), /within 100 days/);
+    const retried = await retryRefund(deps(), 'nomsa', refund.id);
+    assert.equal(retried.status, 'complete');
+    assert.deepEqual((await partsOf(shopper, refund.id)).slice(2), ['2 card 26667 done']);
+  });
+
+  test('a failed refund is retried only while the remainder allows it', async () => {
+    const shopper = await collected(1);
+    const id = await askRefund(paying, shopper, 60_000);
+    await declineRefund(deps(), 'nomsa', id, 'Not yet.');
+    assert.equal((await refundNow(paying, shopper, 50_000)).status, 'complete');
+    await assert.rejects(retryRefund(deps(), 'nomsa', id), /only 50000 cents of the checkout/);
+    const complete = await refundNow(paying, shopper, 50_000);
+    await assert.rejects(retryRefund(deps(), 'nomsa', complete.id), /is complete: only a failed/);
+    await assertBalanced(paying, shopper);
+  });
+});
+
+describe('whatever the gateway does, a refund is made once', () => {
+  for (const fault of [
+    'error_before',
+    'error_after',
+    'drop_before',
+    'drop_after',
+    'latency',
+    'latency_after',
+  ] as const) {
+    for (const [call, path, count] of [
+      ['card', '/v1/refunds', 1],
+      ['hold', '/v1/payment_intents/:id/cancel', 0],
+    ] as const) {
+      const times = fault.startsWith('latency') ? 1 : 2;
+      test(`${call}, ${fault} × ${times}`, async () => {
+        const shopper = await collected(count);
+        await paying.gateway.fault({ fault, method: 'POST', path, times, ms: 1_700 });
+        const { id } = await refundNow(paying, shopper, 100_000);
+        await paying.pass({ hours: 2 });
+        assert.equal(await statusOf(paying, id), 'complete');
+        await assertBalanced(paying, shopper);
+      });
+    }
+  }
+
+  test('an outcome that nobody knew until the key was forgotten is looked up', async () => {
+    for (const effect of ['after', 'before'] as const) {
+      const shopper = await collected(1);
+      const path = '/v1/refunds';
+      await paying.gateway.fault({ fault: `error_${effect}`, method: 'POST', path, times: 1 });
+      await paying.gateway.fault({ fault: 'drop_before', method: 'POST', path, times: 1_000 });
+      const { id } = await refundNow(paying, shopper, 100_000);
+      assert.equal(await statusOf(paying, id), 'pending');
+      paying.clock.advance({ hours: 25 });
+      await paying.clearFaults();
+      await paying.work();
+      assert.equal(await statusOf(paying, id), 'complete');
+      assert.equal((await shopper.books()).refunds.length, 1);
+      await assertBalanced(paying, shopper);
+    }
+  });
+});
+
+describe('a refund and', () => {
+  test('a capture at the same moment: one of them is first, and the sum is right', async () => {
+    for (let round = 0; round < 6; round += 1) {
+      const shopper = await bought(3);
+      const [first] = (await shopper.rows('instalments')).filter(({ number }) => number === 1);
+      await paying.pass(Temporal.Instant.from(first.due_at).subtract({ seconds: 1 }).toString());
+      const id = await askRefund(paying, shopper, 90_000);
+      paying.clock.advance({ seconds: 1 });
+      await Promise.all([
+        collectMerchantInstalments(deps(), paying.account.merchant),
+        approveRefund(deps(), 'nomsa', id),
+      ]);
+      await paying.pass({ minutes: 10 });
+      assert.equal(await statusOf(paying, id), 'complete');
+      await assertBalanced(paying, shopper);
+      const { taken, returned } = await atGateway(shopper);
+      assert.equal((taken[0] ?? 0) - returned, 10_000);
+    }
+  });
+
+  test('a payment in the gateway’s hands: it waits for the answer', async () => {
+    const shopper = await bought(3);
+    const path = '/v1/payment_intents/:id/capture';
+    await paying.gateway.fault({ fault: 'error_after', method: 'POST', path });
+    paying.clock.advance({ days: 1 });
+    await collectMerchantInstalments(deps(), paying.account.merchant);
+    const refund = await refundNow(paying, shopper, 100_000);
+    // Approved, and nobody knows yet what it will be taken from.
+    assert.deepEqual([refund.status, refund.approved_at !== null], ['requested', true]);
+    await assert.rejects(approveRefund(deps(), 'pieter', refund.id), /is approved already/);
+    await assert.rejects(declineRefund(deps(), 'pieter', refund.id, 'No.'), /is approved already/);
+    await paying.pass({ minutes: 1 });
+    assert.equal(await statusOf(paying, refund.id), 'complete');
+    assert.deepEqual(await atGateway(shopper), { taken: [33_334], held: [], returned: 33_334 });
+    await assertBalanced(paying, shopper);
+  });
+
+  test('another refund at the same moment never take more than there is', async () => {
+    const shopper = await collected(2);
+    const ids = await Promise.all(
+      [40_000, 40_000, 20_000].map((sum) => askRefund(paying, shopper, sum)),
+    );
+    await Promise.all(ids.map((id) => approveRefund(deps(), 'nomsa', id)));
+    await paying.pass({ minutes: 10 });
+    for (const id of ids) assert.equal(await statusOf(paying, id), 'complete');
+    assert.equal((await atGateway(shopper)).returned, 66_667);
+    await assertBalanced(paying, shopper);
+  });
+});
+
+test('any number of workers process a refund once', async () => {
+  const account = await createAccount(paying.service, { refund_mode: 'auto' });
+  const shopper = await paying.shopper({ amount: 100_000 }, account);
+  await shopper.pay(3);
+  await paying.pass({ days: 2 });
+  const ids = await Promise.all(
+    [1, 2, 3, 4].map(() => askRefund(paying, shopper, 20_000, account)),
+  );
+  await Promise.all(Array.from({ length: 5 }, () => processDueRefunds(deps())));
+  await paying.pass({ minutes: 10 });
+  assert.equal(ids.length, 4);
+  const requests = await shopper.rows('refund_requests');
+  assert.deepEqual([...new Set(requests.map(({ status }) => status))], ['complete']);
+  assert.equal((await atGateway(shopper)).returned, 13_334);
+  await assertBalanced(paying, shopper);
+});

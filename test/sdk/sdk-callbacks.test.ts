@@ -1,0 +1,363 @@
+import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import Fastify from 'fastify';
+import {
+  type Callback,
+  CallbackError,
+  callbackHandlers,
+  RefuseCallback,
+  sign,
+  verifyCallback,
+} from '../../sdk/src/index.ts';
+import { readCallback } from '../support/callbacks.ts';
+import { type Paying, startPaying } from '../support/payments.ts';
+
+const newKey = () => `sig_sandbox_${randomBytes(32).toString('base64url')}`;
+const key = newKey();
+const callback: Callback = {
+  status: 'successful',
+  amount: 150_000,
+  currency: 'ZAR',
+  client_reference_id: 'order-1001 Zoë',
+  number_of_payments: 3,
+};
+const text = JSON.stringify(callback);
+const bytes = Buffer.from(text);
+
+describe('verifyCallback', () => {
+  test('gives the callback when one of the keys signed its bytes', async () => {
+    const signature = await sign(bytes, key);
+    const bodies = [
+      text,
+      bytes,
+      new Uint8Array(bytes),
+      new DataView(Uint8Array.from(bytes).buffer) as unknown as Uint8Array,
+      Uint8Array.from(bytes).buffer,
+    ];
+    for (const body of bodies) {
+      for (const keys of [key, [key], [newKey(), key], [key, newKey()]]) {
+        assert.deepEqual(await verifyCallback(body, signature, keys), callback);
+      }
+    }
+    assert.deepEqual(await verifyCallback(bytes, [signature], key), callback);
+  });
+
+  test('throws for anything else, says why, and shows no key', async () => {
+    const signature = await sign(bytes, key);
+    const respelled = JSON.stringify(callback, null, 2);
+    const signed = async (body: string) => [body, await sign(body, key), key] as const;
+    type Arguments = Parameters<typeof verifyCallback>;
+    const cases: [CallbackError['code'], ...Arguments][] = [
+      ['signature_missing', bytes, undefined, key],
+      ['signature_missing', bytes, null, key],
+      ['signature_missing', bytes, '', key],
+      ['signature_malformed', bytes, Buffer.from(signature, 'base64').toString('hex'), key],
+      ['signature_malformed', bytes, Buffer.from(signature, 'base64').toString('base64url'), key],
+      ['signature_malformed', bytes, `${signature}\n`, key],
+      ['signature_malformed', bytes, `${signature}, ${signature}`, key],
+      ['signature_malformed', bytes, [signature, signature], key],
+      ['signature_malformed', bytes, 'AAAA', key],
+      // The same bytes, spelled with bits that Base64 does not need.
+      ['signature_malformed', bytes, `${signature.slice(0, 85)}B==`, key],
+      ['signature_mismatch', bytes, await sign(bytes, newKey()), [key, newKey()]],
+      ['signature_mismatch', respelled, signature, key],
+      ['signature_mismatch', text.replace('150000', '150001'), signature, key],
+      ['signature_mismatch', '', signature, key],
+      ['body_already_parsed', callback as unknown as string, signature, key],
+      ['body_already_parsed', undefined as unknown as string, signature, key],
+      // What a merchant itself signed and sent, sent back by somebody who saw it.
+      ['not_a_callback', ...(await signed('{"checkout":{"amount":150000}}'))],
+      ['not_a_callback', ...(await signed('{"checkout_id":"x","amount":1}'))],
+      ['not_a_callback', ...(await signed(text.replace('successful', 'failed')))],
+      ['not_a_callback', ...(await signed(text.replace('150000', '"150000"')))],
+      ['not_a_callback', ...(await signed('null'))],
+      ['not_a_callback', ...(await signed('{'))],
+    ];
+    for (const [code, ...args] of cases) {
+      const error = await verifyCallback(...args).then(
+        () => assert.fail(`${code} was taken`),
+        (reason) => reason,
+      );
+      assert.ok(error instanceof CallbackError);
+      assert.equal(error.code, code);
+      assert.ok(!`${error.stack}`.includes(key));
+    }
+    assert.match((await rejection(callback)).message, /raw bytes/);
+    for (const wrong of [[], '', ['cs_sandbox_x'], `${key}\n`]) {
+      await assert.rejects(verifyCallback(bytes, signature, wrong), TypeError);
+    }
+  });
+
+  async function rejection(body: unknown): Promise<Error> {
+    return await verifyCallback(body as string, '', key).catch((error) => error);
+  }
+});
+
+type Seen = { callbacks: Callback[]; errors: unknown[] };
+
+/** One receiver, and how it is told to stop. */
+type Receiver = Seen & { url: string; close(): unknown };
+
+const receivers: Record<string, (keys: string | string[]) => Promise<Receiver>> = {
+  async 'node:http'(keys) {
+    const { handlers, seen } = watched(keys);
+    return await listen(handlers.node, seen);
+  },
+  async Express(keys) {
+    const { handlers, seen } = watched(keys);
+    // What Express adds to Node's objects does not matter here; that it calls with a third does.
+    return await listen(
+      (request, response) => handlers.express(request, response, ...([() => {}] as never as [])),
+      seen,
+    );
+  },
+  async 'Express with express.raw()'(keys) {
+    const { handlers, seen } = watched(keys);
+    return await listen(async (request, response) => {
+      const body = Buffer.concat(await Array.fromAsync<Buffer>(request));
+      await handlers.express(Object.assign(request, { body }), response);
+    }, seen);
+  },
+  async Fastify(keys) {
+    const { handlers, seen } = watched(keys);
+    const app = Fastify({ forceCloseConnections: true });
+    await app.register(handlers.fastify, { path: '/callback' });
+    // Other routes go on getting what they are used to.
+    app.post('/other', async ({ body }) => body);
+    const url = await app.listen({ host: '127.0.0.1', port: 0 });
+    return { ...seen, url: `${url}/callback`, close: () => app.close() };
+  },
+  async Fetch(keys) {
+    const { handlers, seen } = watched(keys);
+    return await listen(viaFetch(handlers.fetch), seen);
+  },
+  async Hono(keys) {
+    const { handlers, seen } = watched(keys);
+    const app = (request: Request) => handlers.hono({ req: { raw: request } });
+    return await listen(viaFetch(app), seen);
+  },
+};
+
+function watched(signingKey: string | string[]) {
+  const seen: Seen = { callbacks: [], errors: [] };
+  const handlers = callbackHandlers({
+    signingKey,
+    async onCallback(received) {
+      if (received.client_reference_id === 'unlucky') throw new Error('the shop is on fire');
+      seen.callbacks.push(received);
+      if (received.status === 'successful') return { redirect_url: 'https://shop.example/thanks' };
+    },
+    onError: (error) => seen.errors.push(error),
+  });
+  return { handlers, seen };
+}
+
+async function listen(
+  handler: (request: http.IncomingMessage, response: http.ServerResponse) => Promise<void>,
+  seen: Seen,
+): Promise<Receiver> {
+  const server = http.createServer(handler);
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  const close = () => {
+    server.closeAllConnections();
+    server.close();
+  };
+  return { ...seen, url: `http://127.0.0.1:${port}/callback`, close };
+}
+
+/** What an adapter between Node and the Fetch API does. */
+function viaFetch(app: (request: Request) => Promise<Response>) {
+  return async (request: http.IncomingMessage, response: http.ServerResponse) => {
+    const chunks = await Array.fromAsync<Buffer>(request);
+    const answer = await app(
+      new Request('http://shop.example/callback', {
+        method: request.method ?? 'GET',
+        headers: request.headers as Record<string, string>,
+        ...(request.method === 'POST' && { body: Buffer.concat(chunks) }),
+      }),
+    );
+    response.writeHead(answer.status, Object.fromEntries(answer.headers));
+    response.end(await answer.text());
+  };
+}
+
+async function post(url: string, body: string | Buffer, signature?: string): Promise<Response> {
+  return await fetch(url, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', ...(signature && { 'x-signature': signature }) },
+    body,
+  });
+}
+
+describe('a handler', () => {
+  let paying: Paying;
+  before(async () => {
+    paying = await startPaying();
+  });
+  after(() => paying.close());
+
+  for (const [name, start] of Object.entries(receivers)) {
+    test(`for ${name} takes what the service sends and refuses everything else`, async () => {
+      const { signing_key } = paying.account;
+      const receiver = await start([newKey(), signing_key]);
+      try {
+        const shopper = await paying.shopper({
+          notify_url: receiver.url,
+          client_reference_id: `${name} Zoë \u{1F97E}`,
+        });
+        const page = await shopper.pay(3);
+        assert.equal(page.return_url, 'https://shop.example/thanks');
+        assert.equal((await readCallback(paying.service, shopper.id)).status, 'delivered');
+        assert.deepEqual(receiver.callbacks, [
+          {
+            status: 'successful',
+            amount: 150_000,
+            currency: 'ZAR',
+            client_reference_id: `${name} Zoë \u{1F97E}`,
+            number_of_payments: 3,
+          },
+        ]);
+        const cancelled = await paying.shopper({ notify_url: receiver.url });
+        assert.equal((await cancelled.cancel()).return_url, 'https://shop.example/cart');
+        assert.deepEqual(receiver.callbacks.map(({ status }) => status).slice(1), ['cancelled']);
+        assert.deepEqual(receiver.errors, []);
+
+        const forged = await post(receiver.url, bytes, await sign(bytes, newKey()));
+        assert.equal(forged.status, 400);
+        assert.match(await forged.text(), /does not match/);
+        assert.equal((await post(receiver.url, bytes)).status, 400);
+        const signature = await sign(bytes, signing_key);
+        const spaced = JSON.stringify(callback, null, 2);
+        assert.equal((await post(receiver.url, spaced, signature)).status, 400);
+        const large = await post(receiver.url, Buffer.alloc(70_000), signature);
+        assert.ok([400, 413].includes(large.status));
+        const unlucky = JSON.stringify({ ...callback, client_reference_id: 'unlucky' });
+        const failed = await post(receiver.url, unlucky, await sign(unlucky, signing_key));
+        assert.equal(failed.status, 500);
+        assert.doesNotMatch(await failed.text(), /fire/, 'strangers are not told what went wrong');
+        assert.match(String(receiver.errors.at(-1)), /fire/);
+        const got = await fetch(receiver.url);
+        assert.ok([404, 405].includes(got.status));
+        assert.equal(receiver.callbacks.length, 2);
+      } finally {
+        await receiver.close();
+      }
+    });
+  }
+});
+
+describe('whatever onCallback does, the service gets an answer', () => {
+  const thrower = (error: unknown) => () => {
+    throw error;
+  };
+  const failed = { error: 'The callback was understood and could not be handled.' };
+  const redirect_url = 'https://shop.example/thanks';
+  const ring: { self?: object; redirect_url: string } = { redirect_url };
+  ring.self = ring;
+  const cases: [string, () => unknown, number, object][] = [
+    ['returns nothing', () => undefined, 200, {}],
+    ['returns null', () => null, 200, {}],
+    ['returns an address', async () => ({ redirect_url }), 200, { redirect_url }],
+    ['returns a whole order', () => ({ id: 1, email: 'a@b.example' }), 200, {}],
+    ['returns more than an address', () => ({ redirect_url, id: 1n }), 200, { redirect_url }],
+    ['returns what is no JSON', () => ring, 200, { redirect_url }],
+    ['returns an address that is none', () => ({ redirect_url: { toJSON: 1 } }), 200, {}],
+    ['returns text', () => 'ok', 200, {}],
+    ['throws', thrower(new Error('fire')), 500, failed],
+    ['throws nothing', thrower(undefined), 500, failed],
+    ['rejects', () => Promise.reject(new Error('fire')), 500, failed],
+    ['refuses', thrower(new RefuseCallback('Not ours.')), 422, { error: 'Not ours.' }],
+    ['refuses as it likes', thrower(new RefuseCallback('Gone.', 410)), 410, { error: 'Gone.' }],
+  ];
+  const reporters: Record<string, () => unknown> = {
+    works: () => {},
+    throws: thrower(new Error('no disk')),
+    rejects: () => Promise.reject(new Error('no network')),
+  };
+  for (const [name, onCallback, status, body] of cases) {
+    test(`when it ${name}`, async (context) => {
+      const said = context.mock.method(console, 'error', () => {});
+      for (const [reporter, onError] of Object.entries(reporters)) {
+        const handlers = callbackHandlers({
+          signingKey: key,
+          onCallback: onCallback as () => undefined,
+          onError,
+        });
+        const node = await listen(handlers.node, { callbacks: [], errors: [] });
+        const fetched = await listen(viaFetch(handlers.fetch), { callbacks: [], errors: [] });
+        const app = Fastify();
+        await app.register(handlers.fastify, {});
+        const url = await app.listen({ host: '127.0.0.1', port: 0 });
+        for (const each of [node.url, fetched.url, `${url}/callback`]) {
+          const answer = await post(each, bytes, await sign(bytes, key));
+          assert.deepEqual([answer.status, await answer.json()], [status, body], reporter);
+        }
+        node.close();
+        fetched.close();
+        app.server.closeAllConnections();
+        await app.close();
+      }
+      // Three handlers each with the two reporters that fail.
+      assert.equal(said.mock.callCount(), status === 200 ? 0 : 6);
+    });
+  }
+
+  test('and nothing is thrown when somebody else has answered before', async () => {
+    const { handlers, seen } = watched(key);
+    const { url, close } = await listen(async (request, response) => {
+      response.writeHead(504).end();
+      await handlers.node(request, response);
+    }, seen);
+    assert.equal((await post(url, bytes, await sign(bytes, key))).status, 504);
+    close();
+  });
+
+  test('and a refusal cannot pass for a success', () => {
+    for (const status of [200, 302, 399, 500, 422.5, Number.NaN, '422' as unknown as number]) {
+      assert.throws(() => new RefuseCallback('No.', status), TypeError);
+    }
+  });
+});
+
+test('a handler that comes after a body parser says so', async () => {
+  const { handlers, seen } = watched(key);
+  const parsedFirst = await listen(async (request, response) => {
+    const body = JSON.parse(Buffer.concat(await Array.fromAsync<Buffer>(request)).toString());
+    await handlers.express(Object.assign(request, { body }), response);
+  }, seen);
+  const decodedFirst = await listen(async (request, response) => {
+    await handlers.node(request.setEncoding('utf8'), response);
+  }, seen);
+  const usedFirst = await listen(
+    viaFetch(async (request) => {
+      await request.json();
+      return await handlers.fetch(request);
+    }),
+    seen,
+  );
+  for (const { url, close } of [parsedFirst, decodedFirst, usedFirst]) {
+    const answer = await post(url, bytes, await sign(bytes, key));
+    assert.equal(answer.status, 500, 'it is tried again when that is mended');
+    assert.match(await answer.text(), /parsed before its signature could be verified.*raw bytes/);
+    close();
+  }
+  assert.equal(seen.errors.length, 3);
+  assert.deepEqual(seen.callbacks, []);
+});
+
+test('the handler for Fastify leaves the other routes their parser', async () => {
+  const { handlers } = watched(key);
+  const app = Fastify();
+  await app.register(handlers.fastify, {});
+  app.post('/other', async ({ body }) => body);
+  const payload = { a: 1 };
+  assert.deepEqual((await app.inject({ method: 'POST', url: '/other', payload })).json(), payload);
+  const headers = { 'content-type': 'application/json', 'x-signature': await sign(bytes, key) };
+  const answer = await app.inject({ method: 'POST', url: '/callback', headers, payload: bytes });
+  assert.equal(answer.statusCode, 200);
+  await app.close();
+});

@@ -1,0 +1,565 @@
+import assert from 'node:assert/strict';
+import http from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import { inspect } from 'node:util';
+import {
+  BadRequestError,
+  ConnectionError,
+  NotFoundError,
+  RateLimitedError,
+  ServerError,
+  Tranche,
+  TrancheError,
+  type TrancheOptions,
+  UnauthorizedError,
+  UnprocessableError,
+} from '../../sdk/src/index.ts';
+import { createIntegration } from '../../src/integrations/create-integration.ts';
+import { insertLimit } from '../../src/integrations/integration.sql.ts';
+import {
+  type Account,
+  checkoutBody,
+  completeTestCheckout,
+  createAccount,
+  createCheckout,
+  liftLimits,
+  type Service,
+  sign,
+  startService,
+} from '../support/service.ts';
+
+// The SDK against the real service on a real port. What goes wrong on the way is done by a proxy.
+
+let service: Service;
+let address: string;
+let proxy: Proxy;
+
+before(async () => {
+  service = await startService();
+  address = await service.app.listen({ host: '127.0.0.1', port: 0 });
+  proxy = await startProxy();
+});
+after(async () => {
+  proxy.close();
+  service.app.server.closeAllConnections();
+  await service.close();
+});
+
+type Passed = { method: string; url: string; headers: http.IncomingHttpHeaders; raw: Buffer };
+type Trouble = 'drop_before' | 'drop_after' | 'hang' | number | null;
+type Proxy = {
+  url: string;
+  passed: Passed[];
+  /** What happens to the requests to come, in order; afterwards nothing does. */
+  troubles: Trouble[];
+  close(): void;
+};
+
+async function startProxy(): Promise<Proxy> {
+  const server = http.createServer(async (request, response) => {
+    const chunks: Buffer[] = [];
+    for await (const chunk of request) chunks.push(chunk);
+    const raw = Buffer.concat(chunks);
+    const { method = '', url = '', headers } = request;
+    proxy.passed.push({ method, url, headers, raw });
+    const trouble = proxy.troubles.shift() ?? null;
+    if (trouble === 'hang') return;
+    if (trouble === 'drop_before') return void request.socket.destroy();
+    if (typeof trouble === 'number') {
+      response.writeHead(trouble, trouble === 307 ? { location: '/elsewhere' } : {});
+      return void response.end('<h1>Oh dear</h1>');
+    }
+    const sent = http.request(`${address}${url}`, { method, headers }, (answer) => {
+      if (trouble === 'drop_after') return void request.socket.destroy();
+      response.writeHead(answer.statusCode ?? 0, answer.headers);
+      answer.pipe(response);
+    });
+    sent.end(raw);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as AddressInfo;
+  return {
+    url: `http://127.0.0.1:${port}`,
+    passed: [],
+    troubles: [],
+    close() {
+      server.closeAllConnections();
+      server.close();
+    },
+  };
+}
+
+function clientOf(
+  account: Pick<Account, 'client_secret' | 'signing_key'>,
+  options: Partial<TrancheOptions> = {},
+): Tranche {
+  return new Tranche({
+    baseUrl: address,
+    clientSecret: account.client_secret,
+    signingKey: account.signing_key,
+    ...options,
+  });
+}
+
+/** Through the proxy, whose record begins anew. */
+function troubled(account: Account, troubles: Trouble[], options: Partial<TrancheOptions> = {}) {
+  proxy.passed.length = 0;
+  proxy.troubles = [...troubles];
+  return clientOf(account, { baseUrl: proxy.url, ...options });
+}
+
+const { checkout: fields } = checkoutBody();
+
+async function countCheckouts({ merchant }: Account): Promise<number> {
+  const { rows } = await service.deps.database.pool.query(
+    'select count(*)::int as count from checkouts where merchant_id = $1',
+    [merchant.id],
+  );
+  return rows[0].count;
+}
+
+async function failure(work: Promise<unknown>): Promise<TrancheError> {
+  const error = await work.then(
+    () => assert.fail('it did not fail'),
+    (reason) => reason,
+  );
+  assert.ok(error instanceof TrancheError, inspect(error));
+  return error;
+}
+
+async function all<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const found: T[] = [];
+  for await (const item of items) found.push(item);
+  return found;
+}
+
+describe('a merchant', () => {
+  test('creates, reads and lists checkouts and refunds, and reads its configuration', async () => {
+    const account = await createAccount(service);
+    const tranche = clientOf(account);
+
+    const config = await tranche.config();
+    assert.equal(config.id, account.merchant.id);
+    assert.deepEqual(config.attributes.rules[0]?.terms, [1, 3]);
+
+    const created = await tranche.checkouts.create(fields);
+    assert.match(created.payment_url, /\/pay\//);
+    const checkout = await tranche.checkouts.get(created.id);
+    assert.equal(checkout.attributes.status, 'received');
+    assert.equal(checkout.attributes.client_reference_id, 'order-1001');
+
+    await completeTestCheckout(service, account.merchant, created.id);
+    const one = await tranche.refunds.create({ checkout_id: created.id, amount: 50_000 });
+    const two = await tranche.refunds.create({ checkout_id: created.id, amount: 50_000 });
+    assert.notEqual(one.id, two.id, 'two refunds of the same amount are two refunds');
+    assert.deepEqual(await tranche.refunds.get(one.id), one);
+    assert.deepEqual(await all(tranche.refunds.list()), [two, one]);
+    const [listed] = await all(tranche.checkouts.list());
+    assert.equal(listed?.attributes.status, 'successful');
+  });
+
+  test('has what it sends signed as it is sent, to the byte', async () => {
+    const tranche = troubled(await createAccount(service), [500, null]);
+    const name = 'Zoë’s “Karoo” boots \u{1F97E} / \\ 10<9 \u2028';
+    await tranche.checkouts.create({
+      ...fields,
+      customer: { email: 'zoe@example.com', first_name: undefined, last_name: 'van der Merwe' },
+      line_items: [{ name, amount: 150_000, quantity: 1 }],
+    });
+    const [first, second] = proxy.passed;
+    assert.ok(first && second);
+    assert.equal(JSON.parse(first.raw.toString()).checkout.line_items[0].name, name);
+    assert.deepEqual(first.raw, second.raw);
+    assert.equal(first.headers['x-signature'], second.headers['x-signature']);
+    assert.equal(first.headers['idempotency-key'], second.headers['idempotency-key']);
+  });
+
+  test('may give its own key, and then nothing is created twice, whoever asks', async () => {
+    const account = await createAccount(service);
+    const options = { idempotencyKey: 'order-1001/1' };
+    const one = await clientOf(account).checkouts.create(fields, options);
+    const two = await clientOf(account).checkouts.create(fields, options);
+    assert.equal(one.id, two.id);
+    assert.equal(await countCheckouts(account), 1);
+  });
+});
+
+test('an intermediary does the same for each merchant that it manages, and for no other', async () => {
+  const managed = await createAccount(service);
+  const other = await createAccount(service);
+  const credentials = await createIntegration(service.deps, 'test', {
+    managed_merchant_ids: [managed.merchant.id],
+    refund_mode: 'manual',
+  });
+  await liftLimits(service.deps, credentials.id);
+  const platform = clientOf(credentials);
+  const merchant = platform.forMerchant(managed.merchant.id);
+
+  assert.equal((await merchant.config()).id, managed.merchant.id);
+  const { id } = await merchant.checkouts.create(fields);
+  await completeTestCheckout(service, managed.merchant, id);
+  const refund = await merchant.refunds.create({ checkout_id: id, amount: 100 });
+  assert.deepEqual(await all(merchant.refunds.list()), [refund]);
+  assert.deepEqual(
+    (await all(merchant.checkouts.list())).map((each) => each.id),
+    [id],
+  );
+  assert.equal((await platform.checkouts.get(id)).id, id);
+
+  const misdirected = { ...fields, merchant_id: other.merchant.id };
+  await merchant.checkouts.create(misdirected);
+  assert.deepEqual([await countCheckouts(managed), await countCheckouts(other)], [2, 0]);
+
+  const stranger = platform.forMerchant(other.merchant.id);
+  const refused = [
+    () => stranger.config(),
+    () => stranger.checkouts.create(fields),
+    () => all(stranger.checkouts.list()),
+    () => all(stranger.refunds.list()),
+  ];
+  for (const ask of refused) assert.ok((await failure(ask())) instanceof NotFoundError);
+  assert.throws(() => platform.forMerchant(''), /merchantId/);
+});
+
+describe('a list', () => {
+  test('is walked to its end at the pace that the limit allows, each item once', async () => {
+    const account = await createAccount(service);
+    const ids: string[] = [];
+    for (let count = 0; count < 5; count += 1) ids.unshift(await createCheckout(service, account));
+    const slow = await createLimited(account.merchant.id);
+    const tranche = troubled({ ...account, ...slow }, []);
+    const found: string[] = [];
+    for await (const { id } of tranche.checkouts.list({ itemsPerPage: 2 })) {
+      // Another one moves what comes after to later places.
+      if (found.length === 0) await createCheckout(service, account);
+      found.push(id);
+    }
+    assert.deepEqual(found, ids);
+    const pages = proxy.passed.map(({ url }) => new URL(url, address).searchParams);
+    assert.ok(pages.length > 3, 'the limit was met on the way');
+    assert.ok(pages.every((query) => query.get('page[items]') === '2'));
+  });
+
+  test('asks for no page that nobody wants, and stops waiting when told to', async () => {
+    const account = await createAccount(service, { limits: 'spec' });
+    await createCheckout(service, account);
+    const tranche = troubled(account, []);
+    for await (const _ of tranche.checkouts.list({ itemsPerPage: 1 })) break;
+    assert.equal(proxy.passed.length, 1);
+
+    const controller = new AbortController();
+    const begun = performance.now();
+    const walking = all(tranche.checkouts.list({ signal: controller.signal }));
+    const refused = assert.rejects(walking, /enough/);
+    setTimeout(() => controller.abort(new Error('enough')), 50);
+    await refused;
+    assert.ok(performance.now() - begun < 5_000, 'it did not wait for the minute to end');
+  });
+
+  test('sends the secret to no other address than its own, whatever a link says', async () => {
+    // The service believes that it is at another address: its links lead there.
+    const account = await createAccount(service);
+    await createCheckout(service, account);
+    await createCheckout(service, account);
+    assert.notEqual(service.deps.baseUrl, address);
+    const tranche = clientOf(account);
+    assert.equal((await all(tranche.checkouts.list({ itemsPerPage: 1 }))).length, 2);
+  });
+});
+
+/** Another integration of the merchant's, that may list once a second. */
+async function createLimited(merchant_id: string) {
+  const credentials = await createIntegration(service.deps, 'test', {
+    merchant_id,
+    refund_mode: 'manual',
+  });
+  await insertLimit(service.deps.database.db, {
+    integration_id: credentials.id,
+    endpoint: 'GET /api/checkouts',
+    max_requests: 1,
+    window_seconds: 1,
+  });
+  return credentials;
+}
+
+describe('what is refused is thrown', () => {
+  const unknown = '0199a8f2-31b4-7c05-8e6d-5f0a9b3c7e24';
+  const cases: {
+    name: string;
+    status: number;
+    code: string;
+    type: typeof TrancheError;
+    detail: RegExp;
+    credentials?: object;
+    ask(tranche: Tranche): Promise<unknown>;
+  }[] = [
+    {
+      name: 'a signature by another key',
+      status: 400,
+      code: 'bad_request',
+      type: BadRequestError,
+      detail: /does not match the body/,
+      credentials: { signing_key: `sig_sandbox_${'a'.repeat(43)}` },
+      ask: (tranche) => tranche.checkouts.create(fields),
+    },
+    {
+      name: 'a client secret that is nobody’s',
+      status: 401,
+      code: 'unauthorized',
+      type: UnauthorizedError,
+      detail: /Bearer token/,
+      credentials: { client_secret: 'cs_sandbox_of_nobody' },
+      ask: (tranche) => tranche.config(),
+    },
+    {
+      name: 'a checkout that does not exist',
+      status: 404,
+      code: 'not_found',
+      type: NotFoundError,
+      detail: /./,
+      ask: (tranche) => tranche.checkouts.get(unknown),
+    },
+    {
+      name: 'a refund that does not exist',
+      status: 404,
+      code: 'not_found',
+      type: NotFoundError,
+      detail: /./,
+      ask: (tranche) => tranche.refunds.get('../config'),
+    },
+    {
+      name: 'an amount that no band holds',
+      status: 422,
+      code: 'unprocessable_entity',
+      type: UnprocessableError,
+      detail: /Amount has to be between/,
+      ask: (tranche) => tranche.checkouts.create({ ...fields, amount: 1 }),
+    },
+  ];
+  for (const { name, status, code, type, detail, credentials, ask } of cases) {
+    test(name, async () => {
+      const account = { ...(await createAccount(service)), ...credentials };
+      const error = await failure(ask(troubled(account, [])));
+      assert.ok(error instanceof type);
+      assert.deepEqual([error.status, error.code, error.name], [status, code, type.name]);
+      assert.match(error.detail, detail);
+      assert.match(error.requestId ?? '', /^[0-9a-f-]{36}$/);
+      assert.ok(error.message.includes(error.requestId ?? '-'));
+      assert.equal(proxy.passed.length, 1, 'it is not sent again');
+    });
+  }
+
+  test('several bad fields at once, each with its own sentence', async () => {
+    const tranche = clientOf(await createAccount(service));
+    const wrong = { ...fields, currency: 'USD', customer: { email: 'x', phone_number: '1' } };
+    const { errors, detail } = await failure(tranche.checkouts.create(wrong));
+    assert.ok(errors.length >= 2);
+    for (const each of errors) assert.ok(detail.includes(each.detail));
+  });
+
+  test('an id that would be another path, before anything is sent', async () => {
+    const tranche = troubled(await createAccount(service), []);
+    for (const id of ['', '.', '..', undefined as unknown as string]) {
+      await assert.rejects(tranche.checkouts.get(id), TypeError);
+    }
+    assert.deepEqual(proxy.passed, []);
+  });
+
+  test('an answer that is nobody’s of ours', async () => {
+    const account = await createAccount(service);
+    const redirected = await failure(troubled(account, [307]).config());
+    assert.deepEqual([redirected.status, redirected.code], [307, 'http_307']);
+    assert.equal(proxy.passed.length, 1);
+    const page = await failure(troubled(account, [200]).config());
+    assert.deepEqual([page.status, page.code], [200, 'not_json']);
+  });
+});
+
+describe('a mistake of our own is said at once, and nothing is sent', () => {
+  const cases: [string, RegExp, (tranche: Tranche) => Promise<unknown>][] = [
+    ...['', ' ', 'a\n', 'order-1001 ', 'Zoë', 'a'.repeat(256), null, 1001].map(
+      (key): (typeof cases)[number] => [
+        `the key ${inspect(key).slice(0, 20)}`,
+        /idempotencyKey must be/,
+        (tranche) => tranche.checkouts.create(fields, { idempotencyKey: key as string }),
+      ],
+    ),
+    ...[-1, Number.NaN, Number.POSITIVE_INFINITY, 2 ** 31, '3', null].flatMap((value) =>
+      (['timeoutMs', 'maxRetries', 'maxWaitMs'] as const).map((name): (typeof cases)[number] => [
+        `${name} ${inspect(value)}`,
+        new RegExp(`${name} must be a number`),
+        (tranche) => tranche.config({ [name]: value }),
+      ]),
+    ),
+    [
+      'what is no JSON',
+      /BigInt/,
+      (tranche) => tranche.checkouts.create({ ...fields, amount: 1n as unknown as number }),
+    ],
+  ];
+  test('as a TypeError', async () => {
+    const tranche = troubled(await createAccount(service), []);
+    for (const [name, message, ask] of cases) {
+      await assert.rejects(ask(tranche), { name: 'TypeError', message }, name);
+    }
+    assert.deepEqual(proxy.passed, []);
+  });
+});
+
+describe('what may be sent again is', () => {
+  const troubles: Trouble[] = ['drop_before', 'drop_after', 500, 502, 'hang'];
+  for (const trouble of troubles) {
+    test(`after ${trouble}, and creates nothing twice`, async () => {
+      const account = await createAccount(service);
+      const options = trouble === 'hang' ? { timeoutMs: 500 } : {};
+      const tranche = troubled(account, [trouble, trouble], options);
+      const { id } = await tranche.checkouts.create(fields);
+      assert.equal((await tranche.checkouts.get(id)).id, id);
+      assert.equal(await countCheckouts(account), 1);
+      assert.equal(proxy.passed.filter(({ method }) => method === 'POST').length, 3);
+    });
+  }
+
+  test('after a limit, when the time that it says is over', async () => {
+    const account = await createAccount(service, { limits: 'spec' });
+    const tranche = troubled(account, []);
+    await tranche.checkouts.create(fields);
+    await tranche.checkouts.create(fields);
+    assert.equal(await countCheckouts(account), 2);
+    assert.equal(proxy.passed.length, 3, 'one was refused and waited its second');
+  });
+
+  test('but not when the limit says longer than anybody would wait', async () => {
+    const account = await createAccount(service, { limits: 'spec' });
+    const tranche = troubled(account, []);
+    for (let count = 0; count < 5; count += 1) await tranche.config();
+    const begun = performance.now();
+    const error = await failure(tranche.config());
+    assert.ok(error instanceof RateLimitedError);
+    assert.deepEqual([error.status, error.code], [429, 'rate_limited']);
+    assert.match(error.detail, /Try again in 3600 seconds/);
+    assert.ok(Number(error.retryAfterSeconds) > 3_500);
+    assert.ok(performance.now() - begun < 5_000);
+  });
+
+  test('in a list no later than the client or the call says', async () => {
+    const account = await createAccount(service, { limits: 'spec' });
+    await all(clientOf(account).checkouts.list());
+    const impatient = clientOf(account, { maxWaitMs: 0 });
+    const explicit = { maxWaitMs: undefined };
+    const begun = performance.now();
+    for (const walk of [
+      impatient.checkouts.list(),
+      impatient.checkouts.list(explicit),
+      clientOf(account).checkouts.list({ maxWaitMs: 0 }),
+    ]) {
+      assert.ok((await failure(all(walk))) instanceof RateLimitedError);
+    }
+    assert.ok(performance.now() - begun < 5_000);
+  });
+
+  test('a bounded number of times', async () => {
+    const account = await createAccount(service);
+    const always: Trouble[] = Array(10).fill(500);
+    const error = await failure(troubled(account, always, { maxRetries: 2 }).config());
+    assert.ok(error instanceof ServerError);
+    assert.equal(proxy.passed.length, 3);
+
+    const late = troubled(account, ['hang'], { maxRetries: 0, timeoutMs: 100 });
+    const timeout = await failure(late.checkouts.create(fields));
+    assert.ok(timeout instanceof ConnectionError);
+    assert.deepEqual([timeout.status, timeout.code], [null, 'timeout']);
+
+    const dropped = await failure(troubled(account, ['drop_before']).config({ maxRetries: 0 }));
+    assert.ok(dropped instanceof ConnectionError);
+    assert.equal(dropped.code, 'connection_failed');
+  });
+
+  test('until it is told to stop, also in the middle', async () => {
+    const account = await createAccount(service);
+    const reason = new Error('the shopper has gone');
+    const stopped = AbortSignal.abort(reason);
+    const idle = troubled(account, []);
+    await assert.rejects(idle.config({ signal: stopped }), reason);
+    assert.deepEqual(proxy.passed, []);
+    for (const trouble of ['hang', 500] as const) {
+      const controller = new AbortController();
+      const tranche = troubled(account, Array(10).fill(trouble), { maxRetries: 10 });
+      const asking = tranche.config({ signal: controller.signal });
+      const refused = assert.rejects(asking, reason);
+      setTimeout(() => controller.abort(reason), 100);
+      await refused;
+    }
+  });
+});
+
+describe('secrets', () => {
+  test('are shown by nothing that is printed or thrown', async () => {
+    const account = await createAccount(service);
+    const secrets = [account.client_secret, account.signing_key];
+    const tranche = troubled(account, ['drop_before']);
+    const shown: unknown[] = [tranche, tranche.forMerchant(account.merchant.id)];
+    shown.push(await failure(tranche.config({ maxRetries: 0 })));
+    shown.push(await failure(tranche.checkouts.create({ ...fields, amount: 1 })));
+    const bad = { clientSecret: `${account.client_secret}\n` };
+    const swapped = { clientSecret: account.signing_key };
+    for (const options of [bad, swapped, { signingKey: account.client_secret }]) {
+      try {
+        clientOf(account, options);
+        assert.fail('it was taken');
+      } catch (error) {
+        assert.ok(error instanceof TypeError);
+        shown.push(error);
+      }
+    }
+    for (const each of shown) {
+      const text = `${inspect(each, { depth: 10, showHidden: true })}${JSON.stringify(each)}${each}`;
+      for (const secret of secrets) assert.ok(!text.includes(secret), text);
+    }
+  });
+
+  test('that cannot be right are refused at once, with a sentence', async () => {
+    const secret = `cs_sandbox_${'a'.repeat(43)}`;
+    const key = `sig_sandbox_${'a'.repeat(43)}`;
+    const right = { baseUrl: 'http://localhost:3000/', clientSecret: secret, signingKey: key };
+    for (const host of [
+      'http://localhost:3000/',
+      'http://127.9.9.9',
+      'http://[::1]:1',
+      'https://a',
+    ]) {
+      assert.ok(new Tranche({ ...right, baseUrl: host }));
+    }
+    const cases: [Partial<TrancheOptions>, RegExp][] = [
+      [{ baseUrl: 'localhost:3000' }, /baseUrl/],
+      [{ baseUrl: 'http://user@localhost' }, /baseUrl/],
+      [{ baseUrl: 'https://:password@pay.example' }, /baseUrl/],
+      [{ baseUrl: 'http://pay.example' }, /baseUrl must be https/],
+      [{ baseUrl: 'http://127.0.0.1.pay.example' }, /baseUrl must be https/],
+      [{ baseUrl: 'http://localhost.pay.example' }, /baseUrl must be https/],
+      [{ baseUrl: 'http://[::2]' }, /baseUrl must be https/],
+      [{ baseUrl: 'ftp://localhost' }, /baseUrl/],
+      [{ timeoutMs: Number.NaN }, /timeoutMs must be a number/],
+      [{ maxRetries: -1 }, /maxRetries must be a number/],
+      [{ maxWaitMs: Number.POSITIVE_INFINITY }, /maxWaitMs must be a number/],
+      [{ fetch: {} as typeof fetch }, /fetch must be a function/],
+      [{ clientSecret: '' }, /clientSecret is missing/],
+      [{ clientSecret: key }, /clientSecret is a signing key: the two were swapped/],
+      [{ signingKey: secret }, /signingKey is a client secret: the two were swapped/],
+      [{ signingKey: `${key} ` }, /signingKey has white space/],
+      [{ signingKey: key.replace('sandbox', 'production') }, /different environments/],
+    ];
+    for (const [options, message] of cases) {
+      assert.throws(() => new Tranche({ ...right, ...options }), message);
+    }
+  });
+});
+
+test('the signature is the one that the service makes', async () => {
+  const account = await createAccount(service);
+  await troubled(account, []).checkouts.create(fields);
+  const [sent] = proxy.passed;
+  assert.ok(sent);
+  assert.equal(sent.headers['x-signature'], sign(account.signing_key, sent.raw.toString()));
+});

@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { execFile } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { mkdtemp, readdir, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { promisify } from 'node:util';
+import { type Account, createAccount, type Service, startService } from '../support/service.ts';
+
+// What a merchant's developer gets: the packed archive in an empty project, without a registry.
+
+const run = promisify(execFile);
+const root = path.join(import.meta.dirname, '../..');
+
+/** Ours, and the first on the PATH that is not: perhaps the oldest that we promise to run on. */
+async function findNodes(): Promise<Map<string, string>> {
+  const nodes = new Map([[process.version, process.execPath]]);
+  for (const folder of (process.env.PATH ?? '').split(path.delimiter)) {
+    const program = path.join(folder, 'node');
+    if (folder.includes('node_modules') || !existsSync(program)) continue;
+    const version = (await run(program, ['--version'])).stdout.trim();
+    if (Number.parseInt(version.slice(1), 10) >= 20) nodes.set(version, program);
+  }
+  return nodes;
+}
+
+const program = `
+import { callbackHandlers, sign, Tranche, TrancheError, verifyCallback } from '@tranche/merchant';
+
+const { TRANCHE_URL, CLIENT_SECRET, SIGNING_KEY } = process.env;
+const tranche = new Tranche({
+  baseUrl: TRANCHE_URL, clientSecret: CLIENT_SECRET, signingKey: SIGNING_KEY,
+});
+const { id } = await tranche.checkouts.create({
+  amount: 150000, currency: 'ZAR', client_reference_id: 'order-1001',
+  notify_url: 'https://shop.example/callback', success_url: 'https://shop.example/paid',
+  cancel_url: 'https://shop.example/cart', customer: { email: 'thandi@example.com' },
+});
+const listed = [];
+for await (const checkout of tranche.checkouts.list()) listed.push(checkout.id);
+const refused = await tranche.checkouts.get('nothing').catch((error) => error);
+const body = '{"status":"successful","amount":150000,"currency":"ZAR","client_reference_id":"order-1001","number_of_payments":3}';
+const signature = await sign(body, SIGNING_KEY);
+const callback = await verifyCallback(body, signature, [SIGNING_KEY]);
+const handlers = callbackHandlers({ signingKey: SIGNING_KEY, onCallback: () => {} });
+const answer = await handlers.fetch(new Request('http://shop.example/callback', {
+  method: 'POST', body, headers: { 'X-Signature': signature },
+}));
+console.log(JSON.stringify({
+  id, listed, refused: refused instanceof TrancheError && refused.status,
+  status: callback.status, answer: answer.status,
+}));
+`;
+
+const typed = `
+import { type Callback, callbackHandlers, Tranche, verifyCallback } from '@tranche/merchant';
+import { createServer } from 'node:http';
+
+const tranche = new Tranche({ baseUrl: '', clientSecret: '', signingKey: '' });
+const { payment_url } = await tranche.checkouts.create({
+  amount: 1, currency: 'ZAR', client_reference_id: 'a', notify_url: '', success_url: '',
+  cancel_url: '', customer: { email: '' }, line_items: [{ name: '', amount: 1, quantity: 1 }],
+});
+const where: string = payment_url;
+// @ts-expect-error: an amount is a number of cents.
+await tranche.refunds.create({ checkout_id: where, amount: '1' });
+for await (const refund of tranche.refunds.list()) {
+  const status: 'requested' | 'pending' | 'complete' | 'failed' = refund.attributes.status;
+  console.log(status);
+}
+const callback: Callback = await verifyCallback(new Uint8Array(), null, ['a', 'b']);
+const handlers = callbackHandlers({
+  signingKey: 'a',
+  onCallback: async ({ status }) => (status === 'successful' ? { redirect_url: '' } : undefined),
+});
+createServer(handlers.node);
+console.log(callback.number_of_payments);
+`;
+
+describe('the packed package', () => {
+  let folder: string;
+  let service: Service;
+  let account: Account;
+  let baseUrl: string;
+
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'tranche-sdk-'));
+    service = await startService();
+    baseUrl = await service.app.listen({ host: '127.0.0.1', port: 0 });
+    account = await createAccount(service);
+    const npm = (args: string[], cwd: string) =>
+      run('npm', [...args, '--offline', '--no-audit', '--no-fund', '--loglevel=error'], { cwd });
+    await npm(['pack', '--pack-destination', folder], path.join(root, 'sdk'));
+    const [archive = ''] = (await readdir(folder)).filter((name) => name.endsWith('.tgz'));
+    await writeFile(path.join(folder, 'package.json'), '{"type":"module","private":true}');
+    await npm(['install', `./${archive}`], folder);
+  });
+  after(async () => {
+    service.app.server.closeAllConnections();
+    await service.close();
+    await rm(folder, { recursive: true, force: true });
+  });
+
+  test('holds what is needed and nothing else', async () => {
+    const installed = path.join(folder, 'node_modules/@tranche/merchant');
+    assert.deepEqual((await readdir(installed)).sort(), [
+      'LICENSE',
+      'README.md',
+      'dist',
+      'package.json',
+    ]);
+    const files = await readdir(path.join(installed, 'dist'));
+    assert.ok(files.includes('index.js') && files.includes('index.d.ts'));
+    assert.ok(files.every((name) => /^[\w-]+(\.js|\.d\.ts)$/.test(name)));
+    assert.deepEqual(await readdir(path.join(folder, 'node_modules')), [
+      '.package-lock.json',
+      '@tranche',
+    ]);
+  });
+
+  test('works against the service on every Node that is here', async () => {
+    for (const [version, node] of await findNodes()) {
+      await writeFile(path.join(folder, 'first.mjs'), program);
+      const { stdout } = await run(node, ['first.mjs'], {
+        cwd: folder,
+        env: {
+          TRANCHE_URL: baseUrl,
+          CLIENT_SECRET: account.client_secret,
+          SIGNING_KEY: account.signing_key,
+        },
+      });
+      const { id, listed, ...rest } = JSON.parse(stdout);
+      assert.equal(listed[0], id, version);
+      assert.deepEqual(rest, { refused: 404, status: 'successful', answer: 200 }, version);
+    }
+  });
+
+  test('has types that stand on their own', async () => {
+    await writeFile(path.join(folder, 'first.ts'), typed);
+    const compiler = path.join(root, 'node_modules/typescript/bin/tsc');
+    const roots = path.join(root, 'node_modules/@types');
+    const options = '--noEmit --strict --exactOptionalPropertyTypes --target es2022';
+    const modules = '--module nodenext --types node';
+    // Its own declarations are checked as well: nothing is left out.
+    const args = [...`${options} ${modules}`.split(' '), '--typeRoots', roots, 'first.ts'];
+    const { stdout } = await run(process.execPath, [compiler, ...args], { cwd: folder }).catch(
+      (error) => error,
+    );
+    assert.equal(stdout, '');
+  });
+});

@@ -1,0 +1,294 @@
+import assert from 'node:assert/strict';
+import { readFile, writeFile } from 'node:fs/promises';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { Tranche } from '../../sdk/src/index.ts';
+import { approveRefund, declineRefund } from '../../src/refunds/review-refund.ts';
+import { startDemoShop } from '../../src/sandbox/demo-shop.ts';
+import { systemClock } from '../../src/shared/clock.ts';
+import { type Paying, startPaying } from '../support/payments.ts';
+import { temporaryFolder, until } from '../support/sandbox-process.ts';
+import { type Account, log, type Service, sign } from '../support/service.ts';
+
+// The demo shop as a program, at the real service, without a browser: what it believes and keeps.
+
+type Order = {
+  id: string;
+  status: string;
+  checkout_id: string;
+  amount: number;
+  events: { text: string }[];
+};
+
+let paying: Paying;
+let service: Service;
+let account: Account;
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let shop: NonNullable<Awaited<ReturnType<typeof startDemoShop>>>;
+let baseUrl: string;
+
+const start = async (shopPort = 0) => {
+  const config = { baseUrl, dataDir: folder.path, shopPort };
+  const demo = { merchant: account.merchant, integration: account };
+  const started = await startDemoShop({ clock: systemClock, log }, config, demo);
+  assert.ok(started);
+  shop = started;
+};
+
+before(async () => {
+  folder = await temporaryFolder();
+  // The shop looks at the real clock, and is told of outcomes by ourselves.
+  paying = await startPaying({ start: Temporal.Now.instant().toString() });
+  ({ service, account } = paying);
+  baseUrl = await service.app.listen({ host: '127.0.0.1', port: 0 });
+  await start();
+});
+after(async () => {
+  await shop?.stop();
+  service.app.server.closeAllConnections();
+  await paying.close();
+  await folder.remove();
+});
+
+async function readFileOfShop(): Promise<{ orders: Order[]; config: { at: number } }> {
+  return JSON.parse(await readFile(path.join(folder.path, 'shop.json'), 'utf8'));
+}
+
+async function orderOf(id: string): Promise<Order> {
+  const order = (await readFileOfShop()).orders.find((each) => each.id === id);
+  assert.ok(order);
+  return order;
+}
+
+/** Somebody with a cart, who is now at the payment page. */
+async function buy(cart = 'boots.1'): Promise<Order> {
+  const answer = await fetch(`${shop.url}/orders`, {
+    method: 'POST',
+    headers: { cookie: `cart=${cart}` },
+    body: new URLSearchParams({ email: 'thandi@example.com', first_name: 'Thandi' }),
+    redirect: 'manual',
+  });
+  assert.equal(answer.status, 303, await answer.text());
+  assert.match(answer.headers.get('location') ?? '', /\/pay\//);
+  const order = (await readFileOfShop()).orders.at(-1);
+  assert.ok(order);
+  return order;
+}
+
+async function deliver(
+  fields: object,
+  signingKey = account.signing_key,
+  site = 'none',
+): Promise<number> {
+  const body = JSON.stringify({
+    status: 'successful',
+    amount: 189_900,
+    currency: 'ZAR',
+    number_of_payments: 3,
+    ...fields,
+  });
+  const { status } = await fetch(`${shop.url}/callback`, {
+    method: 'POST',
+    headers: {
+      'content-type': 'application/json',
+      'x-signature': sign(signingKey, body),
+      'sec-fetch-site': site,
+    },
+    body,
+  });
+  return status;
+}
+
+describe('the demo shop', () => {
+  test('believes a signed callback once, and nothing that comes after it', async () => {
+    const { id } = await buy();
+    const events = async () => (await orderOf(id)).events.map(({ text }) => text);
+    assert.equal(await deliver({ client_reference_id: id }), 200);
+    assert.equal((await orderOf(id)).status, 'paid');
+    const told = await events();
+    assert.equal(await deliver({ client_reference_id: id }), 200);
+    assert.equal(await deliver({ client_reference_id: id, status: 'cancelled' }), 200);
+    assert.deepEqual(await events(), told);
+    assert.equal((await orderOf(id)).status, 'paid');
+  });
+
+  test('takes what was paid for paid, also when it had given up', async () => {
+    const { id } = await buy();
+    assert.equal(await deliver({ client_reference_id: id, status: 'cancelled' }), 200);
+    assert.equal((await orderOf(id)).status, 'cancelled');
+    assert.equal(await deliver({ client_reference_id: id }), 200);
+    assert.equal((await orderOf(id)).status, 'paid');
+  });
+
+  test('refuses a forged callback, another amount, and does nothing for a stranger', async () => {
+    const { id } = await buy();
+    assert.equal(await deliver({ client_reference_id: id }, 'sig_sandbox_of_somebody'), 400);
+    assert.equal(await deliver({ client_reference_id: id, amount: 100 }), 422);
+    assert.equal(await deliver({ client_reference_id: id, currency: 'USD' }), 422);
+    const before = await readFileOfShop();
+    assert.equal(await deliver({ client_reference_id: 'order-1001' }), 200);
+    assert.deepEqual(await readFileOfShop(), before);
+    assert.equal((await orderOf(id)).status, 'pending');
+  });
+
+  test('keeps its orders over a restart, and asks about those that nobody told it of', async () => {
+    const { id, checkout_id } = await buy();
+    await shop.stop();
+    await paying.open(checkout_id).pay(3);
+    await start(Number(new URL(shop.url).port));
+    await until('the shop to learn of it', async () => (await orderOf(id)).status === 'paid');
+    const page = await (await fetch(`${shop.url}/orders/${id}`)).text();
+    assert.match(page, /Learned by asking: paid/);
+  });
+
+  test('asks again for an order whose checkout it never heard of, and gets the same one', async () => {
+    const { id, checkout_id } = await buy();
+    await shop.stop();
+    const kept = await readFileOfShop();
+    const forget = { checkout_id: undefined, payment_url: undefined };
+    const orders = kept.orders.map((order) => (order.id === id ? { ...order, ...forget } : order));
+    await writeFile(path.join(folder.path, 'shop.json'), JSON.stringify({ ...kept, orders }));
+    await start(Number(new URL(shop.url).port));
+    await until('it to have a checkout', async () => Boolean((await orderOf(id)).checkout_id));
+    assert.equal((await orderOf(id)).checkout_id, checkout_id);
+    assert.match(await (await fetch(`${shop.url}/orders/${id}`)).text(), /Continue to payment/);
+  });
+
+  test('asks for the bands and terms once, and shows what they mean for a price', async () => {
+    await fetch(shop.url);
+    const { config } = await readFileOfShop();
+    for (let visit = 0; visit < 8; visit += 1) {
+      const page = await (await fetch(`${shop.url}/`)).text();
+      assert.match(page, /or from <b class="whole"><span class="money">R.158,25<\/span> a month/);
+    }
+    assert.equal((await readFileOfShop()).config.at, config.at);
+  });
+
+  test('asks for one refund however often somebody clicks, and shows when it is done', async () => {
+    const { id, checkout_id } = await buy();
+    await paying.open(checkout_id).pay(3);
+    await deliver({ client_reference_id: id });
+    const click = () =>
+      fetch(`${shop.url}/orders/${id}/refund`, { method: 'POST', redirect: 'manual' });
+    const answers = await Promise.all([click(), click(), click()]);
+    assert.deepEqual(
+      answers.map(({ status }) => status),
+      [303, 303, 303],
+    );
+    const { rows } = await service.deps.database.pool.query(
+      'select id, amount::int from refund_requests where checkout_id = $1',
+      [checkout_id],
+    );
+    assert.deepEqual(
+      rows.map(({ amount }) => amount),
+      [189_900],
+    );
+    await approveRefund(service.deps, 'test', rows[0].id);
+    // It asks as soon as it starts; otherwise this would take a quarter of a minute.
+    await shop.stop();
+    await start();
+    await until('the shop to learn of it', async () => {
+      const page = await (await fetch(`${shop.url}/orders/${id}`)).text();
+      return page.includes('Refund complete') && page.includes('<h1>Refunded</h1>');
+    });
+  });
+
+  test('shows why a refund was refused, and may ask again when that is over', async () => {
+    const { id, checkout_id } = await buy();
+    await paying.open(checkout_id).pay(3);
+    await deliver({ client_reference_id: id });
+    const click = async () => {
+      const answer = await fetch(`${shop.url}/orders/${id}/refund`, { method: 'POST' });
+      return { status: answer.status, url: answer.url, text: await answer.text() };
+    };
+    const tranche = new Tranche({
+      baseUrl,
+      clientSecret: account.client_secret,
+      signingKey: account.signing_key,
+    });
+    const other = await tranche.refunds.create({ checkout_id, amount: 100_000 });
+    const refused = await click();
+    assert.deepEqual([refused.status, refused.url], [200, `${shop.url}/orders/${id}`]);
+    assert.match(refused.text, /Refund refused: [A-Z][^<]+\./);
+    assert.doesNotMatch(refused.text, /charged/);
+    await declineRefund(service.deps, 'test', other.id, 'Asked for by mistake');
+    assert.match((await click()).text, /<h1>Refund under way<\/h1>/);
+  });
+
+  test('speaks of no charge when a refund could not be asked for', async () => {
+    const { id } = await buy();
+    await deliver({ client_reference_id: id });
+    await shop.stop();
+    const kept = await readFileOfShop();
+    const checkout_id = '0199a8f2-31b4-7c05-8e6d-5f0a9b3c7e24';
+    const orders = kept.orders.map((order) =>
+      order.id === id ? { ...order, checkout_id } : order,
+    );
+    await writeFile(path.join(folder.path, 'shop.json'), JSON.stringify({ ...kept, orders }));
+    await start();
+    const answer = await fetch(`${shop.url}/orders/${id}/refund`, { method: 'POST' });
+    assert.equal(answer.status, 500);
+    assert.doesNotMatch(await answer.text(), /charged/);
+  });
+
+  test('does nothing for a form on somebody else’s page, or on a neighbour’s', async () => {
+    const own = new URL(shop.url).origin;
+    const cases: [Record<string, string>, number][] = [
+      [{}, 303],
+      [{ origin: own, 'sec-fetch-site': 'same-origin' }, 303],
+      [{ 'sec-fetch-site': 'none' }, 303],
+      [{ 'sec-fetch-site': 'same-site' }, 403],
+      [{ 'sec-fetch-site': 'cross-site' }, 403],
+      [{ origin: 'null' }, 403],
+      [{ origin: 'http://localhost:1' }, 403],
+      [{ origin: 'https://shop.example', 'sec-fetch-site': 'same-origin' }, 403],
+      [{ origin: own, 'sec-fetch-site': 'same-site' }, 403],
+    ];
+    for (const [headers, status] of cases) {
+      const body = new URLSearchParams({ product: 'mug' });
+      const init = { method: 'POST', headers, body, redirect: 'manual' } as const;
+      const answer = await fetch(`${shop.url}/cart`, init);
+      assert.equal(answer.status, status, JSON.stringify(headers));
+    }
+    // Its signature says whose a callback is.
+    assert.equal(
+      await deliver({ client_reference_id: 'x' }, account.signing_key, 'same-site'),
+      200,
+    );
+  });
+
+  test('says what is wrong with an order that cannot be paid, and goes on', async () => {
+    const post = (cart: string, email: string, headers = {}) =>
+      fetch(`${shop.url}/orders`, {
+        method: 'POST',
+        headers: { cookie: `cart=${cart}`, ...headers },
+        body: new URLSearchParams({ email }),
+        redirect: 'manual',
+      });
+    const nobody = await post('mug.1', 'nobody');
+    assert.equal(nobody.status, 422);
+    assert.match(await nobody.text(), /e-mail address/);
+    const dear = await post('tent.9', 'thandi@example.com');
+    assert.equal(dear.status, 422);
+    assert.match(await dear.text(), /Amount has to be between.*Nothing was charged/);
+    const foreign = await post('mug.1', 'a@b.example', { 'sec-fetch-site': 'cross-site' });
+    assert.equal(foreign.status, 403);
+    assert.equal((await post('nothing.1', 'a@b.example')).status, 303);
+    for (const path of ['/orders/none', '/products/none', '/none', '/..%2f', '/orders/a/b/c']) {
+      assert.equal((await fetch(`${shop.url}${path}`)).status, 404, path);
+    }
+    const markup = '"><script>alert(1)</script>';
+    assert.ok(!(await (await post('mug.1', markup)).text()).includes(markup));
+  });
+});
+
+test('the family’s colours in the shop are those of the other pages', async () => {
+  const read = (file: string) => readFile(new URL(`../../${file}`, import.meta.url), 'utf8');
+  assert.equal(await read('examples/shop/public/tokens.css'), await read('web/tokens.css'));
+});
+
+test('a sandbox that is not reached under localhost has no shop', async () => {
+  const config = { baseUrl: 'https://pay.example', dataDir: folder.path, shopPort: 0 };
+  const demo = { merchant: account.merchant, integration: account };
+  assert.equal(await startDemoShop({ clock: systemClock, log }, config, demo), null);
+});

@@ -1,0 +1,170 @@
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync } from 'node:fs';
+import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { sign, verifyCallback } from '../../sdk/src/index.ts';
+import { readJson } from '../../src/http/json.ts';
+import { sign as signAsService, verifySignature } from '../../src/signing/signature.ts';
+
+// The shared vectors, over everything that signs: the service, the SDK, and the examples that the
+// guides show, each on its own interpreter where the machine has it.
+
+type Vector = {
+  name: string;
+  kind: 'request' | 'callback';
+  signing_key: string;
+  body: string;
+  signature: string;
+  valid: boolean;
+};
+
+const root = path.join(import.meta.dirname, '../..');
+const examples = path.join(root, 'docs/merchants/signing');
+const { vectors }: { vectors: Vector[] } = JSON.parse(
+  await readFile(path.join(root, 'docs/merchants/signature-vectors.json'), 'utf8'),
+);
+
+/** What the example in each language is run with; the last command of it prints. */
+const languages: Record<string, { needs: string[]; files: string[][]; commands: string[][] }> = {
+  JavaScript: {
+    needs: ['node'],
+    files: [],
+    commands: [['node', path.join(root, 'test/support/signing/run.mjs')]],
+  },
+  PHP: {
+    needs: ['php'],
+    files: [['signing.php'], ['run.php']],
+    commands: [['php', 'run.php']],
+  },
+  Python: {
+    needs: ['python3'],
+    files: [['signing.py'], ['run.py']],
+    commands: [['python3', 'run.py']],
+  },
+  Ruby: {
+    needs: ['ruby'],
+    files: [['signing.rb'], ['run.rb']],
+    commands: [['ruby', 'run.rb']],
+  },
+  Java: {
+    needs: ['javac', 'java'],
+    files: [['Signing.java'], ['Run.java']],
+    commands: [
+      ['javac', '-encoding', 'UTF-8', 'Signing.java', 'Run.java'],
+      ['java', '-cp', '.', 'Run'],
+    ],
+  },
+  Go: {
+    needs: ['go'],
+    files: [['signing.go', 'signing/signing.go'], ['run.go']],
+    commands: [['go', 'run', 'run.go']],
+  },
+  'C#': {
+    needs: ['dotnet'],
+    files: [['Signing.cs'], ['Run.cs']],
+    commands: [['dotnet', 'run', '--project', '.']],
+  },
+};
+
+const isHere = (program: string) =>
+  (process.env.PATH ?? '')
+    .split(path.delimiter)
+    .some((folder) => existsSync(path.join(folder, program)));
+
+async function run([program = '', ...args]: string[], cwd: string, input: string) {
+  const child = spawn(program, args, {
+    cwd,
+    // No compiler fetches anything.
+    env: { ...process.env, GOPROXY: 'off', GOTOOLCHAIN: 'local', GOFLAGS: '-mod=mod' },
+    stdio: ['pipe', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    stderr += text;
+  });
+  // A compiler does not read what is meant for the program.
+  child.stdin.on('error', () => {});
+  child.stdin.end(input);
+  const code = await new Promise((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', resolve);
+  });
+  assert.equal(code, 0, stderr);
+  return stdout;
+}
+
+describe('the vectors', () => {
+  test('are what the service makes and takes', () => {
+    for (const { name, kind, signing_key, body, signature, valid } of vectors) {
+      const bytes = Buffer.from(body);
+      if (kind === 'request') assert.deepEqual(readJson(bytes).compact, bytes, name);
+      if (valid) assert.equal(signAsService(signing_key, bytes), signature, name);
+      const taken = verifySignature(signature, bytes, [signing_key]) !== null;
+      assert.equal(taken, valid, name);
+    }
+  });
+
+  test('are what the SDK makes and takes', async () => {
+    for (const { name, kind, signing_key, body, signature, valid } of vectors) {
+      if (valid) assert.equal(await sign(body, signing_key), signature, name);
+      const verifying = verifyCallback(Buffer.from(body), signature, ['sig_other', signing_key]);
+      const code = await verifying.then(
+        () => null,
+        (error) => error.code,
+      );
+      // What a merchant signed itself is no callback, however well it is signed.
+      if (valid) assert.equal(code, kind === 'callback' ? null : 'not_a_callback', name);
+      else assert.match(code, /^signature_/, name);
+    }
+  });
+});
+
+describe('the example in', () => {
+  let folder: string;
+  before(async () => {
+    folder = await mkdtemp(path.join(tmpdir(), 'tranche-signing-'));
+  });
+  after(() => rm(folder, { recursive: true, force: true }));
+
+  for (const [language, { needs, files, commands }] of Object.entries(languages)) {
+    const missing = needs.find((program) => !isHere(program));
+    const skip = missing === undefined ? false : `there is no ${missing} on this machine`;
+    test(`${language} signs and verifies as the vectors say`, { skip }, async () => {
+      const own = path.join(folder, language);
+      await mkdir(own);
+      for (const [name = '', place = name] of files) {
+        const from = existsSync(path.join(examples, name)) ? examples : `${root}/test/signing`;
+        await mkdir(path.dirname(path.join(own, place)), { recursive: true });
+        await copyFile(path.join(from, name), path.join(own, place));
+      }
+      if (language === 'Go') await writeFile(path.join(own, 'go.mod'), 'module example\n');
+      if (language === 'C#') await writeFile(path.join(own, 'run.csproj'), await project(own));
+      const encoded = vectors.map(({ signing_key, body, signature }) =>
+        [signing_key, body, signature].map((text) => Buffer.from(text).toString('base64')),
+      );
+      const input = `${encoded.map((fields) => fields.join('\t')).join('\n')}\n`;
+      let output = '';
+      for (const command of commands) output = await run(command, own, input);
+      const lines = output.trim().split(/\r?\n/);
+      assert.equal(lines.length, vectors.length);
+      for (const [index, { name, signature, valid }] of vectors.entries()) {
+        const [made, taken] = lines[index]?.split(' ') ?? [];
+        if (valid) assert.equal(made, signature, name);
+        assert.equal(taken, String(valid), name);
+      }
+    });
+  }
+});
+
+/** For whichever .NET there is. */
+async function project(cwd: string): Promise<string> {
+  const version = Number.parseInt(await run(['dotnet', '--version'], cwd, ''), 10);
+  return `<Project Sdk="Microsoft.NET.Sdk"><PropertyGroup><OutputType>Exe</OutputType><TargetFramework>net${version}.0</TargetFramework></PropertyGroup></Project>\n`;
+}

@@ -1,0 +1,25 @@
+import { type Browser, chromium } from 'playwright-core';
+import { findChromium } from '../../scripts/chromium.mjs';
+
+const executablePath = findChromium();
+
+/** Why tests in a browser cannot run, or false. In CI they have to: there they fail instead. */
+export const noBrowser: string | false =
+  executablePath !== null || process.env.CI
+    ? false
+    : 'no Chromium on this machine: install Chromium or Google Chrome, or name one in CHROME_PATH';
+
+export async function launchBrowser(): Promise<Browser> {
+  if (executablePath === null) throw new Error(noBrowser || 'there is no Chromium on this machine');
+  return await chromium.launch({
+    executablePath,
+    args: [
+      // Chromium's sandbox refuses to start for root, as whom containers run.
+      ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
+      '--disable-background-networking',
+      '--disable-component-update',
+      '--disable-sync',
+      '--no-first-run',
+    ],
+  });
+}

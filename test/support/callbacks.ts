@@ -1,0 +1,83 @@
+import assert from 'node:assert/strict';
+import { findCallback, listCallbackAttempts } from '../../src/callbacks/callback.sql.ts';
+import { type Callback, type CallbackAttempt, leaseSeconds } from '../../src/callbacks/callback.ts';
+import { findMerchant } from '../../src/merchants/merchant.sql.ts';
+import { merchantNow } from '../../src/merchants/merchant.ts';
+import { timestamp } from '../../src/shared/clock.ts';
+import type { Account, Service } from './service.ts';
+
+/** The callback of a checkout and everything that was tried. */
+export async function readCallback(
+  { deps }: Pick<Service, 'deps'>,
+  checkout_id: string,
+): Promise<Callback & { tried: CallbackAttempt[] }> {
+  const { db, pool } = deps.database;
+  const { rows } = await pool.query(
+    'select merchant_id, id from callbacks where checkout_id = $1',
+    [checkout_id],
+  );
+  const callback = await findCallback(db, rows[0]);
+  assert.ok(callback);
+  return { ...callback, tried: await listCallbackAttempts(db, callback) };
+}
+
+/**
+ * Cancelled checkouts whose callbacks nobody has begun to deliver, as a crash leaves them: one for
+ * every URL. Written by hand, because there may be thousands.
+ */
+export async function queueCallbacks(
+  { deps }: Pick<Service, 'deps'>,
+  account: Account,
+  urls: string[],
+): Promise<string[]> {
+  const merchant_id = account.merchant.id;
+  const { pool } = deps.database;
+  const merchant = await findMerchant(deps.database.db, merchant_id);
+  assert.ok(merchant);
+  const now = timestamp(merchantNow(deps.clock, merchant));
+  const { rows } = await pool.query(
+    `with room as (
+       insert into list_totals as l (merchant_id, list, total, last_created_at)
+       values ($1, 'checkouts', $4, $3)
+       on conflict (merchant_id, list) do update
+         set total = l.total + excluded.total, last_created_at = excluded.last_created_at
+       returning total
+     ), ended as (
+       insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,
+         client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms,
+         number_of_payments, signed, created_at, expires_at, completed_at)
+       select $1, gen_random_uuid(), room.total - $4 + n, $2, 'cancelled', 150000, 'ZAR',
+         'order-' || n, url, 'https://shop.example/paid', 'https://shop.example/cart',
+         '{"email": "thandi@example.com"}', '[]', '{1,3}', 1, true, $3,
+         $3::timestamptz + interval '30 minutes', $3
+       from room, unnest($5::text[]) with ordinality as u (url, n)
+       returning *
+     ), moved as (
+       insert into checkout_moves (merchant_id, checkout_id, from_status, to_status, at)
+       select merchant_id, id, 'received', 'cancelled', $3 from ended
+     ), queued as (
+       insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
+         status, created_at, due_at)
+       select merchant_id, gen_random_uuid(), id, integration_id, notify_url,
+         convert_to(format('{"status":"cancelled","amount":150000,"currency":"ZAR",'
+           '"client_reference_id":"%s","number_of_payments":1}', client_reference_id), 'UTF8'),
+         'pending', $3, $3::timestamptz + $6::int * interval '1 second'
+       from ended
+     )
+     select id from ended order by number`,
+    [merchant_id, account.id, now, urls.length, urls, leaseSeconds],
+  );
+  return rows.map(({ id }) => id);
+}
+
+export async function alertsOf(
+  { deps }: Pick<Service, 'deps'>,
+  merchant_id: string,
+  kind = 'callback_exhausted',
+): Promise<{ detail: string }[]> {
+  const { rows } = await deps.database.pool.query(
+    'select * from alerts where merchant_id = $1 and kind = $2 order by at',
+    [merchant_id, kind],
+  );
+  return rows;
+}

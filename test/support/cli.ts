@@ -1,0 +1,71 @@
+import assert from 'node:assert/strict';
+import { Readable } from 'node:stream';
+import { setTimeout as pause } from 'node:timers/promises';
+import { runCli } from '../../src/cli/main.ts';
+import type { Clock } from '../../src/shared/clock.ts';
+
+export type Outcome = { code: number; stdout: string; stderr: string };
+
+/** The master key of the services that tests start. */
+export const masterKey = Buffer.alloc(32, 7).toString('base64');
+
+export type Tranche = ReturnType<typeof commandLine>;
+
+/** The command line in this process, on one database. */
+export function commandLine(
+  env: NodeJS.ProcessEnv,
+  options: { clock?: Clock; terminal?: boolean; stdin?: string } = {},
+) {
+  async function run(...argv: string[]): Promise<Outcome> {
+    const outcome = { code: 0, stdout: '', stderr: '' };
+    const collect = (name: 'stdout' | 'stderr') => ({
+      isTTY: options.terminal === true,
+      write: (text: string) => {
+        outcome[name] += text;
+      },
+    });
+    outcome.code = await runCli(argv, {
+      stdout: collect('stdout'),
+      stderr: collect('stderr'),
+      env: { MASTER_KEY: masterKey, TRANCHE_OPERATOR: 'nomsa', ...env },
+      ...(options.clock && { clock: options.clock }),
+      ...(options.stdin !== undefined && { stdin: Readable.from([options.stdin]) }),
+    });
+    return outcome;
+  }
+
+  return {
+    run,
+    /** Runs with --json, expects success and one object on stdout, and nothing else anywhere. */
+    // biome-ignore lint/suspicious/noExplicitAny: an answer is looked into by assertions.
+    async json(...argv: string[]): Promise<any> {
+      const { code, stdout, stderr } = await run(...argv, '--json');
+      assert.equal(stderr, '');
+      assert.equal(code, 0);
+      assert.match(stdout, /^\{.*\}\n$/);
+      return JSON.parse(stdout);
+    },
+    /** Expects a refusal (1) or a usage error (2): a sentence on stderr and nothing on stdout. */
+    async refused(code: 1 | 2, message: RegExp, ...argv: string[]): Promise<void> {
+      const outcome = await run(...argv);
+      assert.match(outcome.stderr, message);
+      assert.match(outcome.stderr, /^tranche: /);
+      assert.doesNotMatch(outcome.stderr, / at .*\.ts:\d/);
+      assert.deepEqual([outcome.code, outcome.stdout], [code, '']);
+    },
+  };
+}
+
+/** An id that nothing has. */
+export const nobody = '00000000-0000-7000-8000-000000000000';
+
+/** Asks again and again until it is so, and fails when that takes longer. */
+export async function within(milliseconds: number, isSo: () => Promise<boolean>): Promise<void> {
+  const start = performance.now();
+  for (;;) {
+    const asked = performance.now() - start;
+    if (await isSo()) return;
+    assert.ok(asked < milliseconds, `not so after ${milliseconds} ms`);
+    await pause(20);
+  }
+}

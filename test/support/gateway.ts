@@ -1,0 +1,185 @@
+import { randomUUID } from 'node:crypto';
+import type { Authorisation, Gateway, MerchantTime } from '../../src/gateway/gateway.ts';
+import { createStripeGateway } from '../../src/gateway/stripe.ts';
+import type { Fault } from '../../test-gateway/faults.ts';
+import { startTestGateway, type TestGatewayOptions } from '../../test-gateway/gateway.ts';
+
+export const secretKey = 'sk_test_of_the_suite';
+export const publishableKey = 'pk_test_of_the_suite';
+
+/** The test gateway in this process, the adapter pointed at it, and the ways to disturb it. */
+export type GatewayUnderTest = {
+  url: string;
+  gateway: Gateway;
+  /** A call to the gateway's API as it is, without the adapter. */
+  call(
+    method: string,
+    path: string,
+    form?: Record<string, string>,
+    headers?: object,
+  ): Promise<Called>;
+  tokenFor(card: string): Promise<string>;
+  fault(fault: Partial<Fault>): Promise<void>;
+  books(filter: { checkout?: string; customer?: string }): Promise<Books>;
+  close(): Promise<void>;
+};
+
+// biome-ignore lint/suspicious/noExplicitAny: what a wire answer holds is what the tests find out
+export type Called = { status: number; headers: Headers; body: any };
+
+export type Books = {
+  payment_intents: {
+    id: string;
+    status: string;
+    amount: number;
+    amount_received: number;
+    /** Seconds since the epoch. */
+    created: number;
+    metadata: { attempt_id: string };
+  }[];
+  charges: {
+    id: string;
+    status: string;
+    captured: boolean;
+    amount_captured: number;
+    amount_refunded: number;
+  }[];
+  refunds: { id: string; status: string; amount: number; metadata: { refund_id: string } }[];
+};
+
+export async function startGateway(
+  options: Partial<TestGatewayOptions> & { timeoutMs?: number } = {},
+): Promise<GatewayUnderTest> {
+  const { timeoutMs, ...given } = options;
+  const test = await startTestGateway({
+    port: 0,
+    stateFile: ':memory:',
+    secretKey,
+    publishableKey,
+    ...given,
+  });
+  return { ...useGateway(test.url, timeoutMs), close: () => test.close() };
+}
+
+/** The adapter and the rest for a test gateway that runs somewhere already. */
+export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTest, 'close'> {
+  const gateway = createStripeGateway({
+    environment: 'sandbox',
+    secretKey,
+    publicKey: publishableKey,
+    apiUrl: url,
+    scriptUrl: `${url}/v1/tranche.js`,
+    testGateway: true,
+    timeoutMs,
+  });
+
+  async function call(
+    method: string,
+    path: string,
+    form: Record<string, string> = {},
+    headers: object = {},
+  ): Promise<Called> {
+    const query = method === 'GET' ? `?${new URLSearchParams(form)}` : '';
+    const response = await fetch(`${url}${path}${query}`, {
+      method,
+      headers: { Authorization: `Bearer ${secretKey}`, ...headers },
+      ...(method === 'POST' && { body: new URLSearchParams(form) }),
+    });
+    return { status: response.status, headers: response.headers, body: await response.json() };
+  }
+
+  return {
+    url,
+    gateway,
+    call,
+    async tokenFor(card) {
+      const form: Record<string, string> = card.startsWith('pm_')
+        ? { payment_method: card }
+        : {
+            'payment_method_data[type]': 'card',
+            'payment_method_data[card][number]': card,
+          };
+      const { status, body } = await call('POST', '/v1/test_helpers/confirmation_tokens', form);
+      if (status !== 200) throw new Error(`no token: ${body.error.code}`);
+      return body.id;
+    },
+    async fault(fault) {
+      const response = await fetch(`${url}/_test/faults`, {
+        method: 'POST',
+        headers: { Authorization: `Bearer ${secretKey}` },
+        body: JSON.stringify(fault),
+      });
+      if (response.status !== 200) throw new Error(await response.text());
+    },
+    async books(filter) {
+      const { body } = await call('GET', '/_test/books', filter);
+      return body;
+    },
+  };
+}
+
+/** A merchant of its own whose time stands where a test puts it. */
+export function merchantAt(now = '2026-11-15T08:00:00.000Z'): MerchantTime & {
+  later(duration: Temporal.DurationLike): MerchantTime;
+} {
+  const id = randomUUID();
+  return {
+    id,
+    now,
+    later: (duration) => ({
+      id,
+      now: Temporal.Instant.from(now)
+        .toZonedDateTimeISO('UTC')
+        .add(duration)
+        .toInstant()
+        .toString({ fractionalSecondDigits: 3 }),
+    }),
+  };
+}
+
+export type Payment = Parameters<Gateway['authorise']>[0];
+
+/** Everything that a first payment with a card needs. */
+export async function newPayment(
+  { gateway, tokenFor }: Pick<GatewayUnderTest, 'gateway' | 'tokenFor'>,
+  card: string,
+  given: Partial<Payment> & { email?: string } = {},
+): Promise<Payment> {
+  const { email = 'shopper@example.com', ...rest } = given;
+  const merchant = given.merchant ?? merchantAt();
+  const checkout_id = randomUUID();
+  const { customer_ref } = await gateway.createCustomer({
+    key: `${checkout_id}:customer`,
+    merchant,
+    checkout_id,
+    shopper: { email, name: 'A Shopper', phone_number: '+27215550100' },
+  });
+  return {
+    key: `${checkout_id}:p1`,
+    merchant,
+    checkout_id,
+    attempt_id: randomUUID(),
+    customer_ref,
+    amount: 50_000,
+    currency: 'ZAR',
+    card_token: await tokenFor(card),
+    store_card: true,
+    return_url: 'https://pay.example.com/pay/token/return',
+    ...rest,
+  };
+}
+
+export type Held = Extract<Authorisation, { outcome: 'authorised' }>;
+
+/** What the shopper does on the issuer's page, without a browser: where they are sent then. */
+export async function answerChallenge(
+  url: string,
+  decision: 'approve' | 'decline' | 'close',
+): Promise<URL> {
+  const response = await fetch(url, {
+    method: 'POST',
+    body: new URLSearchParams({ decision }),
+    redirect: 'manual',
+  });
+  return new URL(response.headers.get('location') ?? '');
+}

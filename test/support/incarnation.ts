@@ -1,0 +1,271 @@
+import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
+import Fastify, { type FastifyInstance } from 'fastify';
+import type pg from 'pg';
+import type { Gateway } from '../../src/gateway/gateway.ts';
+import { handleErrors } from '../../src/http/errors.ts';
+import { createDeps, type Deps } from '../../src/main.ts';
+import type { Clock } from '../../src/shared/clock.ts';
+import { gatewayEnv, type Paying, startPaying } from './payments.ts';
+import { log, testConfig } from './service.ts';
+
+// A stage on which several processes of the service act, one step at a time: a statement or a call
+// to the gateway waits until it is let go, so that a test decides in which order they happen and
+// between which two of them a process dies.
+
+const never = new Promise<never>(() => {});
+
+/** What a process is about to do next: a statement, or a call to the gateway. */
+export type Step = {
+  name: string;
+  to: 'database' | 'gateway';
+  process: Incarnation;
+  go(): void;
+};
+
+export type Stage = ReturnType<typeof createStage>;
+
+/** A step that was let go and has not ended; a statement runs in the backend with that pid. */
+type Running = { process: Incarnation; pid: number | null; since: number };
+
+/** What is not a statement, and takes longer than this, is held up: the gateway is slow today. */
+const patienceMs = 40;
+
+export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
+  const waiting: Step[] = [];
+  const running = new Set<Running>();
+  const asking = new Set<Promise<unknown>>();
+  let isFree = true;
+  let heard: (() => void)[] = [];
+
+  /** Whether everything that runs waits for somebody else. A slow machine alone is no reason. */
+  async function isHeldUp(): Promise<boolean> {
+    const all = [...running];
+    const pids = all.flatMap(({ pid }) => pid ?? []);
+    const isPatient = all.some(
+      ({ pid, since }) => pid === null && performance.now() - since < patienceMs,
+    );
+    if (isPatient) return false;
+    const { rows } = await observer().query(
+      'select 1 from unnest($1::int[]) pid where cardinality(pg_blocking_pids(pid)) = 0 limit 1',
+      [pids],
+    );
+    return rows.length === 0;
+  }
+
+  return {
+    waiting,
+    /** From now on nothing waits, or everything does. */
+    free(value: boolean): void {
+      isFree = value;
+      if (isFree) for (const step of [...waiting]) step.go();
+    },
+    async step<T>(
+      process: Incarnation,
+      at: Pick<Step, 'name' | 'to'>,
+      pid: number | null,
+      run: () => Promise<T>,
+    ): Promise<T> {
+      if (!isFree) {
+        await new Promise<void>((resolve) => {
+          const step = {
+            ...at,
+            process,
+            go() {
+              waiting.splice(waiting.indexOf(step), 1);
+              resolve();
+            },
+          };
+          waiting.push(step);
+        });
+      }
+      return process.isAlive() ? await this.during(process, pid, run) : never;
+    },
+    async during<T>(process: Incarnation, pid: number | null, run: () => Promise<T>): Promise<T> {
+      const one = { process, pid, since: performance.now() };
+      running.add(one);
+      try {
+        return await run();
+      } finally {
+        running.delete(one);
+        for (const hear of heard.splice(0)) hear();
+      }
+    },
+    /** A call to the gateway is on its way, whatever becomes of the process that sent it. */
+    sent<T>(call: Promise<T>): Promise<T> {
+      asking.add(call);
+      call.catch(() => {}).finally(() => asking.delete(call));
+      return call;
+    },
+    isAsking: () => asking.size > 0,
+    /** Waits until every call to the gateway has its answer, also those of the dead. */
+    async answered(): Promise<void> {
+      while (asking.size > 0) await Promise.allSettled(asking);
+    },
+    forget(process: Incarnation): void {
+      for (const one of running) if (one.process === process) running.delete(one);
+      for (const step of waiting.filter((one) => one.process === process)) {
+        waiting.splice(waiting.indexOf(step), 1);
+      }
+    },
+    /**
+     * Waits until everybody is at a step, has ended, or is held up: by somebody's lock, or by a
+     * gateway that does not answer.
+     */
+    async quiet(): Promise<void> {
+      for (;;) {
+        for (let turns = 0; turns < 6; turns += 1) await turn();
+        if (running.size === 0) return;
+        const isLong = await Promise.race([
+          new Promise<false>((resolve) => heard.push(() => resolve(false))),
+          pause(6, true),
+        ]);
+        if (!isLong) continue;
+        heard = [];
+        if (await isHeldUp()) return;
+      }
+    },
+  };
+}
+
+export type Incarnation = {
+  app: FastifyInstance;
+  deps: Deps;
+  isAlive(): boolean;
+  /** Resolves to null when it dies: whoever waits for an answer of its gets none. */
+  died: Promise<null>;
+  /**
+   * As SIGKILL ends a process: its connections are gone, open transactions are rolled back, what
+   * was sent may arrive or not, and nothing that it was about to do is ever done.
+   */
+  kill(): void;
+  /** Its connections to the database are lost; it lives on and does not know what arrived. */
+  cut(): void;
+};
+
+export async function incarnate(
+  stage: Stage,
+  options: {
+    databaseUrl: string;
+    gatewayUrl: string;
+    clock: Clock;
+    gatewayTimeoutMs: number;
+    /** The part of the API that a test is about. */
+    serve: (api: FastifyInstance, deps: Deps) => Promise<void>;
+  },
+): Promise<Incarnation> {
+  const config = testConfig(options.databaseUrl, gatewayEnv({ url: options.gatewayUrl }));
+  config.gateway.timeoutMs = options.gatewayTimeoutMs;
+  const end = new AbortController();
+  const clock: Clock = {
+    ...options.clock,
+    // What a process waits for ends with it: a deadline of the dead would keep us all waiting.
+    sleep: (milliseconds, signal) =>
+      mortal(() =>
+        options.clock.sleep(
+          milliseconds,
+          AbortSignal.any(signal ? [signal, end.signal] : [end.signal]),
+        ),
+      ),
+  };
+  const deps = await createDeps(config, log, { clock, maxConnections: 6 });
+  const clients = new Set<pg.PoolClient>();
+  let alive = true;
+  let die: (nothing: null) => void = () => {};
+  const died = new Promise<null>((resolve) => {
+    die = resolve;
+  });
+
+  /** The dead neither act nor hear. */
+  async function mortal<T>(work: () => Promise<T>): Promise<T> {
+    if (!alive) return never;
+    try {
+      const result = await work();
+      return alive ? result : never;
+    } catch (error) {
+      if (!alive) return never;
+      throw error;
+    }
+  }
+  const step = <T>(
+    at: Pick<Step, 'name' | 'to'>,
+    pid: number | null,
+    run: () => Promise<T>,
+  ): Promise<T> => mortal(() => stage.step(self, at, pid, run));
+
+  const { pool } = deps.database;
+  const connect = pool.connect.bind(pool) as () => Promise<pg.PoolClient>;
+  pool.connect = (() => mortal(() => stage.during(self, null, connect))) as typeof pool.connect;
+  pool.on('connect', (client) => {
+    clients.add(client as pg.PoolClient);
+    const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
+    client.query = ((...args: unknown[]) => {
+      const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text;
+      // It travels with the statement behind it.
+      if (text === 'begin') return mortal(() => query(...args));
+      const name = text.trim().replace(/\s+/g, ' ').slice(0, 60);
+      const { processID } = client as unknown as { processID: number };
+      return step({ to: 'database', name }, processID, () => query(...args));
+    }) as typeof client.query;
+  });
+  pool.on('remove', (client) => clients.delete(client as pg.PoolClient));
+  const disconnect = () => {
+    for (const client of clients) {
+      (
+        client as unknown as { connection: { stream: { destroy(): void } } }
+      ).connection.stream.destroy();
+    }
+  };
+  const gateway = Object.fromEntries(
+    Object.entries(deps.gateway).map(([name, member]) => [
+      name,
+      typeof member === 'function'
+        ? (...args: unknown[]) =>
+            step({ to: 'gateway', name }, null, () =>
+              stage.sent((member as (...args: unknown[]) => Promise<unknown>)(...args)),
+            )
+        : member,
+    ]),
+  ) as Gateway;
+
+  const app = Fastify();
+  handleErrors(app);
+  const self: Incarnation = {
+    app,
+    deps: { ...deps, gateway },
+    isAlive: () => alive,
+    died,
+    kill() {
+      alive = false;
+      end.abort();
+      stage.forget(self);
+      disconnect();
+      die(null);
+    },
+    cut: disconnect,
+  };
+  app.setValidatorCompiler(() => () => true);
+  app.addHook('onRequest', async (request, reply) => {
+    // What is injected has no socket. Whoever closes it all the same leaves the caller unanswered.
+    Object.assign(request.raw.socket, { destroy: () => reply.raw.destroy() });
+  });
+  app.register((api) => options.serve(api, self.deps));
+  // Made ready by its first request: most of them live for work, and die before that.
+  return self;
+}
+
+/** A service with its gateway, a stage for its processes, and those that were on it. */
+export type Scene = { paying: Paying; stage: Stage; processes: Incarnation[] };
+
+export async function startScene(): Promise<Scene & { close(): Promise<void> }> {
+  const paying = await startPaying();
+  const processes: Incarnation[] = [];
+  return {
+    paying,
+    stage: createStage(() => paying.service.deps.database.pool),
+    processes,
+    async close() {
+      for (const process of processes) process.kill();
+      await paying.close();
+    },
+  };
+}

@@ -1,0 +1,110 @@
+import assert from 'node:assert/strict';
+import { checkLedger } from '../../src/audit/audit-books.ts';
+import type { RefundPart, RefundRequest } from '../../src/refunds/refund.ts';
+import { approveRefund } from '../../src/refunds/review-refund.ts';
+import { assertSound, type Paying, type Shopper } from './payments.ts';
+import { type Account, send } from './service.ts';
+
+// What tests of the money after the sale have in common.
+
+export const cards = {
+  laterInsufficientFunds: '4000000000777005',
+  laterLost: '4000000000777104',
+  laterNeedsShopper: '4000002760003184',
+  refundPending: '4000000000007726',
+  refundFails: '4000000000005126',
+};
+
+/** The payments of a checkout as `2 scheduled 2026-12-15`, and what refunds took from them. */
+export async function planOf(shopper: Shopper): Promise<string[]> {
+  const rows = await shopper.rows('instalments');
+  return rows
+    .sort((one, other) => one.number - other.number)
+    .map(({ number, status, reduced }) => `${number} ${status}${reduced ? ` -${reduced}` : ''}`);
+}
+
+/** What the gateway took and gave back for a checkout, in cents. */
+export async function atGateway(shopper: Shopper): Promise<{
+  taken: number[];
+  held: number[];
+  returned: number;
+}> {
+  const { payment_intents, refunds } = await shopper.books();
+  const amounts = (status: string) => payment_intents.filter((one) => one.status === status);
+  return {
+    taken: amounts('succeeded').map((one) => one.amount_received),
+    held: amounts('requires_capture').map((one) => one.amount),
+    returned: refunds
+      .filter(({ status }) => status === 'succeeded')
+      .reduce((sum, { amount }) => sum + amount, 0),
+  };
+}
+
+/** The accounts of a checkout that are not empty. */
+export async function accountsOf(shopper: Shopper): Promise<Record<string, number>> {
+  const balances: Record<string, number> = {};
+  for (const { debit, credit, amount } of await shopper.rows('postings')) {
+    balances[debit] = (balances[debit] ?? 0) + amount;
+    balances[credit] = (balances[credit] ?? 0) - amount;
+  }
+  const counter = ['sale', 'issuer', 'refundable'];
+  return Object.fromEntries(
+    Object.entries(balances).filter(([name, sum]) => sum !== 0 && !counter.includes(name)),
+  );
+}
+
+export async function askRefund(
+  paying: Paying,
+  shopper: Shopper,
+  amount: number,
+  account: Account = paying.account,
+): Promise<string> {
+  const body = { checkout_id: shopper.id, amount };
+  const answer = await send(paying.service, account, 'POST', '/api/refunds', { body });
+  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  assert.equal(answer.body.data.attributes.status, 'requested');
+  return answer.body.data.id;
+}
+
+/** Asked for by the merchant and approved by an operator. */
+export async function refundNow(
+  paying: Paying,
+  shopper: Shopper,
+  amount: number,
+): Promise<RefundRequest> {
+  const id = await askRefund(paying, shopper, amount);
+  return await approveRefund(paying.service.deps, 'nomsa', id);
+}
+
+export async function statusOf(paying: Paying, id: string): Promise<string> {
+  const answer = await send(paying.service, paying.account, 'GET', `/api/refunds/${id}`);
+  return answer.body.data.attributes.status;
+}
+
+/** What a refund was taken from: `3 cancel 100 done`. */
+export async function partsOf(shopper: Shopper, refund_id: string): Promise<string[]> {
+  const parts: RefundPart[] = await shopper.rows('refund_parts');
+  return parts
+    .filter((part) => part.refund_id === refund_id)
+    .sort((one, other) => one.round - other.round || one.number - other.number)
+    .map(({ instalment, kind, amount, status }) => `${instalment} ${kind} ${amount} ${status}`);
+}
+
+/** Everything that must be true is, and the books agree with the gateway's to the cent. */
+export async function assertBalanced(paying: Paying, shopper: Shopper): Promise<void> {
+  await assertSound(paying);
+  const { differences } = await checkLedger(paying.service.deps);
+  assert.deepEqual(differences, []);
+  const { taken, returned } = await atGateway(shopper);
+  const { collected = 0, refunded = 0 } = await accountsOf(shopper);
+  const sum = taken.reduce((total, amount) => total + amount, 0);
+  assert.deepEqual({ sum, returned }, { sum: collected + refunded, returned: refunded });
+}
+
+export async function alertsOf(paying: Paying, shopper: Shopper): Promise<string[]> {
+  const { rows } = await paying.service.deps.database.pool.query(
+    `select kind from alerts where detail like '%' || $1 || '%' order by at, id`,
+    [shopper.id],
+  );
+  return rows.map(({ kind }) => kind);
+}

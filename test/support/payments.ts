@@ -1,0 +1,248 @@
+import assert from 'node:assert/strict';
+import type { FastifyInstance } from 'fastify';
+import { findViolations } from '../../src/audit/invariants.ts';
+import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
+import type { CallbackSenderOptions } from '../../src/callbacks/delivery/send-callback.ts';
+import { paymentToken } from '../../src/checkouts/payment-token.ts';
+import { collectDueInstalments } from '../../src/instalments/collect-instalments.ts';
+import type { PayPage } from '../../src/payments/pay-page.ts';
+import type { PaymentAttempt } from '../../src/payments/payment-attempt.ts';
+import { recoverAttempts } from '../../src/payments/recover-attempts.ts';
+import { processDueRefunds } from '../../src/refunds/process-refunds.ts';
+import { timestamp } from '../../src/shared/clock.ts';
+import type { Logger } from '../../src/shared/logger.ts';
+import {
+  answerChallenge,
+  type Books,
+  type GatewayUnderTest,
+  publishableKey,
+  secretKey,
+  startGateway,
+} from './gateway.ts';
+import { type Receiver, startReceiver } from './receiver.ts';
+import {
+  type Account,
+  type Answer,
+  createAccount,
+  createCheckout,
+  movableClock,
+  type Service,
+  startService,
+} from './service.ts';
+
+export const visa = '4242424242424242';
+export const challengeCard = '4000002500003155';
+
+/** How a service finds the test gateway of a test. */
+export const gatewayEnv = ({ url }: { url: string }) => ({
+  TEST_GATEWAY_URL: url,
+  STRIPE_SECRET_KEY: secretKey,
+  STRIPE_PUBLISHABLE_KEY: publishableKey,
+});
+
+export type Paying = {
+  service: Service;
+  gateway: GatewayUnderTest;
+  clock: ReturnType<typeof movableClock>;
+  account: Account;
+  /** Where callbacks go, unless a checkout says otherwise. */
+  receiver: Receiver;
+  /** A new checkout and the shopper who has its link. */
+  shopper(changes?: object, account?: Account): Promise<Shopper>;
+  /** A shopper of a checkout that exists, perhaps in front of another process. */
+  open(id: string, account?: Account, app?: FastifyInstance): Shopper;
+  /** Does everything that is due now, and what becomes due by it. */
+  work(): Promise<void>;
+  /** Lets time pass as it does for a worker: what falls due on the way is done at its time. */
+  pass(until: Temporal.DurationLike | string): Promise<void>;
+  clearFaults(): Promise<void>;
+  close(): Promise<void>;
+};
+
+/** The service and the test gateway in this process, on a clock that a test moves. */
+export async function startPaying(
+  options: {
+    env?: NodeJS.ProcessEnv;
+    gatewayTimeoutMs?: number;
+    log?: Logger;
+    start?: string;
+    /** Whose pages may show the card frame. */
+    pageOrigins?: string[];
+    callbackSender?: CallbackSenderOptions;
+  } = {},
+): Promise<Paying> {
+  const gateway = await startGateway({ pageOrigins: options.pageOrigins ?? [] });
+  const receiver = await startReceiver();
+  const clock = movableClock(options.start);
+  const service = await startService({
+    clock,
+    env: { ...gatewayEnv(gateway), ...options.env },
+    ...(options.gatewayTimeoutMs !== undefined && { gatewayTimeoutMs: options.gatewayTimeoutMs }),
+    ...(options.log && { log: options.log }),
+    ...(options.callbackSender && { callbackSender: options.callbackSender }),
+  });
+  const account = await createAccount(service);
+  const open: Paying['open'] = (id, owner = account, app = service.app) =>
+    shopperOf({ service, gateway, app }, owner.merchant.id, id);
+  async function work(): Promise<void> {
+    for (let round = 0; ; round += 1) {
+      assert.ok(round < 100, 'due work comes to an end');
+      const settled = await recoverAttempts(service.deps);
+      const delivered = await deliverDueCallbacks(service.deps);
+      const collected = await collectDueInstalments(service.deps);
+      const refunded = await processDueRefunds(service.deps);
+      if (settled + delivered + collected + refunded === 0) break;
+    }
+  }
+  return {
+    service,
+    gateway,
+    clock,
+    account,
+    receiver,
+    open,
+    work,
+    async shopper(changes = {}, owner = account) {
+      const notify_url = `${receiver.url}/callback`;
+      return open(await createCheckout(service, owner, { notify_url, ...changes }), owner);
+    },
+    async pass(until) {
+      const target =
+        typeof until === 'string'
+          ? Temporal.Instant.from(until)
+          : clock.now().toZonedDateTimeISO('UTC').add(until).toInstant();
+      for (;;) {
+        await work();
+        const { rows } = await service.deps.database.pool.query<{ due_at: string }>(
+          `select min(due_at) as due_at from (
+             select due_at from payment_attempts union all select due_at from callbacks
+             union all select due_at from instalments where not paused
+             union all select due_at from refund_requests) due
+           where due_at > $1 and due_at <= $2`,
+          [timestamp(clock.now()), timestamp(target)],
+        );
+        clock.set(rows[0]?.due_at ?? target.toString());
+        if (!rows[0]?.due_at) break;
+      }
+    },
+    async clearFaults() {
+      await gateway.call('DELETE', '/_test/faults');
+    },
+    async close() {
+      await service.close();
+      await gateway.close();
+      await receiver.close();
+    },
+  };
+}
+
+type PayOptions = {
+  card?: string;
+  /** Instead of one that is made for the card. */
+  token?: string;
+  consent?: unknown;
+};
+
+export type Shopper = ReturnType<typeof shopperOf>;
+
+/** Somebody with a payment link, who does what the page does. */
+function shopperOf(
+  { service, gateway, app }: { service: Service; gateway: GatewayUnderTest; app: FastifyInstance },
+  merchant_id: string,
+  id: string,
+) {
+  const url = `/pay/${paymentToken(service.deps.sealing, { merchant_id, id })}`;
+
+  async function send(method: 'GET' | 'POST', action: string, body?: unknown): Promise<Answer> {
+    const answer = await app.inject({
+      method,
+      url: `${url}/${action}`,
+      ...(body !== undefined && {
+        headers: { 'content-type': 'application/json' },
+        payload: typeof body === 'string' ? body : JSON.stringify(body),
+      }),
+    });
+    const isJson = String(answer.headers['content-type'] ?? '').includes('json');
+    return {
+      status: answer.statusCode,
+      body: isJson ? answer.json() : answer.body,
+      headers: answer.headers,
+    };
+  }
+
+  async function page(method: 'GET' | 'POST', action: string, body?: unknown): Promise<PayPage> {
+    const answer = await send(method, action, body);
+    assert.equal(answer.status, 200, JSON.stringify(answer.body));
+    return answer.body;
+  }
+
+  async function payBody(number_of_payments: number, options: PayOptions = {}) {
+    const card_token = options.token ?? (await gateway.tokenFor(options.card ?? visa));
+    const { plans, consent_version } = await page('GET', 'state');
+    const plan = plans.find((one) => one.number_of_payments === number_of_payments);
+    const shown = plan && { version: consent_version, payments: plan.payments };
+    const consent = number_of_payments > 1 ? (shown ?? null) : null;
+    return {
+      number_of_payments,
+      card_token,
+      consent: options.consent === undefined ? consent : options.consent,
+    };
+  }
+
+  return {
+    id,
+    url,
+    send,
+    payBody,
+    state: () => page('GET', 'state'),
+    async pay(number_of_payments = 1, options: PayOptions = {}): Promise<PayPage> {
+      return await page('POST', 'pay', await payBody(number_of_payments, options));
+    },
+    cancel: (number_of_payments = 1) => page('POST', 'cancel', { number_of_payments }),
+    /** Tells the bank, without coming back from it. */
+    async decide(decision: 'approve' | 'decline' | 'close'): Promise<void> {
+      const { challenge_url } = await page('GET', 'state');
+      assert.ok(challenge_url);
+      await answerChallenge(challenge_url, decision);
+    },
+    /** The bank sends the browser back. */
+    async comeBack(): Promise<PayPage> {
+      const answer = await send('GET', 'return?payment_intent=pi_1&redirect_status=succeeded');
+      assert.deepEqual([answer.status, answer.headers.location], [303, url]);
+      return await page('GET', 'state');
+    },
+    async attempts(): Promise<PaymentAttempt[]> {
+      const { rows } = await service.deps.database.pool.query(
+        'select * from payment_attempts where checkout_id = $1 order by number',
+        [id],
+      );
+      return rows;
+    },
+    // biome-ignore lint/suspicious/noExplicitAny: rows are looked into by assertions.
+    async rows(table: string): Promise<any[]> {
+      const { rows } = await service.deps.database.pool.query(
+        `select * from ${table} where ${table === 'checkouts' ? 'id' : 'checkout_id'} = $1`,
+        [id],
+      );
+      return rows;
+    },
+    async callback(): Promise<string | null> {
+      const rows = await this.rows('callbacks');
+      assert.ok(rows.length < 2);
+      return rows[0] ? rows[0].payload.toString('utf8') : null;
+    },
+    books: (): Promise<Books> => gateway.books({ checkout: id }),
+    /** The authorisations that are live at the gateway, by their amounts. */
+    async live(): Promise<number[]> {
+      const { payment_intents } = await gateway.books({ checkout: id });
+      return payment_intents
+        .filter(({ status }) => ['requires_capture', 'succeeded'].includes(status))
+        .map(({ amount }) => amount);
+    },
+  };
+}
+
+/** Nothing that must always be true is not, once due work has been done. */
+export async function assertSound({ service, clock }: Pick<Paying, 'service' | 'clock'>) {
+  assert.deepEqual(await findViolations(service.deps.database, timestamp(clock.now())), []);
+}

@@ -1,0 +1,431 @@
+import { type ChildProcess, spawn } from 'node:child_process';
+import { createHmac } from 'node:crypto';
+import fs from 'node:fs/promises';
+import http from 'node:http';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import pg from 'pg';
+import { findViolations } from '../../src/audit/invariants.ts';
+import { checkoutBody } from './service.ts';
+
+// The real thing: the command line in a process of its own, on free ports, spoken to over HTTP.
+
+const entry = path.join(import.meta.dirname, '../../src/cli/main.ts');
+
+/** What production needs besides a database, made up. */
+export const productionSettings = {
+  TRANCHE_ENV: 'production',
+  BASE_URL: 'https://pay.example',
+  MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+  STRIPE_SECRET_KEY: 'sk_live_0123456789',
+  STRIPE_PUBLISHABLE_KEY: 'pk_live_0123456789',
+};
+
+export type Credentials = { id: string; client_secret: string; signing_key: string };
+
+export type SandboxFile = {
+  base_url: string;
+  shop_url: string | null;
+  gateway_url: string | null;
+  database_url: string;
+  merchant: { id: string; name: string };
+  integration: Credentials;
+};
+
+/** Looks again and again, and gives up with a sentence that says what was waited for. */
+export async function until<T>(
+  what: string,
+  condition: () => T | Promise<T>,
+  seconds = 30,
+): Promise<NonNullable<Exclude<T, false>>> {
+  const deadline = performance.now() + seconds * 1000;
+  for (;;) {
+    const value = await condition();
+    if (value) return value as NonNullable<Exclude<T, false>>;
+    if (performance.now() > deadline) throw new Error(`waited ${seconds} seconds for ${what}`);
+    await sleep(10);
+  }
+}
+
+export type Exit = { code: number | null; signal: NodeJS.Signals | null };
+
+export type Program = {
+  child: ChildProcess;
+  pid: number;
+  stdout(): string;
+  stderr(): string;
+  /** What it logged on standard output, where it logs there. */
+  lines(): Record<string, unknown>[];
+  exited: Promise<Exit>;
+  hasExited(): boolean;
+};
+
+/** `tranche …` with nothing of our own environment but what a program needs to run. */
+export function launch(args: string[], env: NodeJS.ProcessEnv): Program {
+  const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
+  const child = spawn(process.execPath, [entry, ...args], {
+    // Hundreds are started in a run of the tests, and to compile is most of what a short one does.
+    env: { PATH, HOME, NODE_COMPILE_CACHE, TMPDIR: os.tmpdir(), ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  });
+  let stdout = '';
+  let stderr = '';
+  let exit: Exit | null = null;
+  child.stdout.setEncoding('utf8').on('data', (text) => {
+    stdout += text;
+  });
+  child.stderr.setEncoding('utf8').on('data', (text) => {
+    stderr += text;
+  });
+  const exited = new Promise<Exit>((resolve, reject) => {
+    child.once('error', reject);
+    child.once('close', (code, signal) => {
+      exit = { code, signal };
+      resolve(exit);
+    });
+  });
+  return {
+    child,
+    pid: child.pid ?? 0,
+    stdout: () => stdout,
+    stderr: () => stderr,
+    lines: () =>
+      stdout
+        .split('\n')
+        .slice(0, -1)
+        .filter((line) => line.startsWith('{'))
+        .map((line) => JSON.parse(line)),
+    exited,
+    hasExited: () => exit !== null,
+  };
+}
+
+/** Runs a command to its end and returns the object that it printed. */
+export async function tranche(
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  // biome-ignore lint/suspicious/noExplicitAny: an answer is looked into by assertions.
+): Promise<any> {
+  const program = launch([...args, '--json'], env);
+  const { code } = await program.exited;
+  if (code !== 0) throw new Error(`tranche ${args.join(' ')}: ${program.stderr()}`);
+  return JSON.parse(program.stdout());
+}
+
+/** A folder that goes away with everything that was started in it. */
+export async function temporaryFolder(): Promise<{ path: string; remove(): Promise<void> }> {
+  const folder = await fs.mkdtemp(path.join(os.tmpdir(), 'tranche-faults-'));
+  // As root the embedded server runs as another user, who has to get to its data.
+  await fs.chmod(folder, 0o711);
+  return {
+    path: folder,
+    async remove() {
+      for (const name of await fs.readdir(folder)) await removeCluster(path.join(folder, name));
+      await fs.rm(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+    },
+  };
+}
+
+/** Waits for the server of a sandbox that was killed, and removes what is not below its folder. */
+async function removeCluster(dataDir: string): Promise<void> {
+  const home = await fs.realpath(path.join(dataDir, 'postgres')).catch(() => null);
+  if (home === null) return;
+  await until('the orphaned PostgreSQL to stop', async () => {
+    const pid = await postmasterPid(dataDir);
+    return pid === null || !(await isServer(pid));
+  });
+  await fs.rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+}
+
+/** The PostgreSQL server of a sandbox, by its own note. */
+export async function postmasterPid(dataDir: string): Promise<number | null> {
+  const file = path.join(dataDir, 'postgres/data/postmaster.pid');
+  const text = await fs.readFile(file, 'utf8').catch(() => '');
+  const pid = Number.parseInt(text, 10);
+  return pid > 0 ? pid : null;
+}
+
+async function isServer(pid: number): Promise<boolean> {
+  try {
+    process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+  // An orphan that nobody collects keeps its id, but its command line is gone.
+  const commandLine = await fs.readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => null);
+  return commandLine === null ? process.platform !== 'linux' : commandLine.includes('postgres');
+}
+
+export type Sandbox = Program & { dataDir: string; env: NodeJS.ProcessEnv; file: SandboxFile };
+
+/** `tranche sandbox`, once it has written a sandbox.json of its own. */
+export async function startSandbox(
+  dataDir: string,
+  settings: NodeJS.ProcessEnv = {},
+): Promise<Sandbox> {
+  const env = { DATA_DIR: dataDir, PORT: '0', ...settings };
+  const name = path.join(dataDir, 'sandbox.json');
+  const before = await fs.stat(name).catch(() => null);
+  const program = launch(['sandbox'], env);
+  const file = await until('sandbox.json', async () => {
+    if (program.hasExited()) throw new Error(`the sandbox did not start: ${program.stderr()}`);
+    const now = await fs.stat(name).catch(() => null);
+    // One that was killed leaves its file behind, and that is not what we wait for.
+    if (now === null || (now.ino === before?.ino && now.mtimeMs === before.mtimeMs)) return null;
+    return JSON.parse(await fs.readFile(name, 'utf8')) as SandboxFile;
+  }).catch(async (error) => {
+    // Nobody else knows of it who could end it.
+    await kill(program);
+    throw error;
+  });
+  return { ...program, dataDir, env, file };
+}
+
+export type ServeReady = Program & { metricsUrl: string; baseUrl: string };
+
+/** `tranche serve`, once it says that it is ready. */
+export async function startServe(args: string[], env: NodeJS.ProcessEnv): Promise<ServeReady> {
+  const program = launch(['serve', ...args], { PORT: '0', ...env });
+  const ready = await until('the service to get ready', () => {
+    if (program.hasExited()) throw new Error(`it did not start: ${program.stderr()}`);
+    return program.lines().find(({ msg }) => msg === 'the service is ready');
+  });
+  return {
+    ...program,
+    metricsUrl: String(ready.metrics_url),
+    baseUrl: String(ready.base_url),
+  };
+}
+
+/** Ends a program that is perhaps still there, whatever state it is in. */
+export async function kill(program: Pick<Program, 'child' | 'exited'>): Promise<void> {
+  program.child.kill('SIGKILL');
+  await program.exited;
+}
+
+/** In order, and says how long that took. */
+export async function stop(
+  program: Program,
+  signal: NodeJS.Signals = 'SIGTERM',
+): Promise<Exit & { seconds: number }> {
+  const begun = performance.now();
+  program.child.kill(signal);
+  const exit = await program.exited;
+  return { ...exit, seconds: (performance.now() - begun) / 1000 };
+}
+
+export async function onDatabase<T>(
+  url: string,
+  work: (client: pg.Client) => Promise<T>,
+): Promise<T> {
+  const client = new pg.Client({ connectionString: url });
+  // The server may be killed at any moment; the statement under way says so as well.
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    return await work(client);
+  } finally {
+    await client.end();
+  }
+}
+
+export async function liftLimits(databaseUrl: string, integration_id: string): Promise<void> {
+  const endpoints = ['POST /api/checkouts', 'GET /api/checkouts/{id}', 'GET /api/checkouts'];
+  await onDatabase(databaseUrl, (client) =>
+    client.query(
+      `insert into integration_limits select $1, endpoint, 1000000, 1
+       from unnest($2::text[]) as endpoint on conflict do nothing`,
+      [integration_id, endpoints],
+    ),
+  );
+}
+
+export type HttpAnswer = {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: an answer is looked into by assertions.
+  body: any;
+  headers: http.IncomingHttpHeaders;
+};
+
+/** One request over a real connection; rejects when no whole answer came. */
+export function request(
+  url: string,
+  options: {
+    method?: string;
+    headers?: Record<string, string>;
+    body?: string;
+    agent?: http.Agent;
+  } = {},
+): Promise<HttpAnswer> {
+  return new Promise((resolve, reject) => {
+    const { method = 'GET', headers = {}, body = '', agent } = options;
+    const sent = http.request(url, { method, headers, agent: agent ?? false }, (response) => {
+      let text = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk) => {
+        text += chunk;
+      });
+      response.on('error', reject);
+      response.on('end', () => {
+        const isJson = response.headers['content-type']?.includes('json');
+        resolve({
+          status: response.statusCode ?? 0,
+          body: isJson ? JSON.parse(text) : text,
+          headers: response.headers,
+        });
+      });
+    });
+    sent.on('error', reject);
+    sent.end(body);
+  });
+}
+
+export function authorised(credentials: Credentials): Record<string, string> {
+  return { authorization: `Bearer ${credentials.client_secret}` };
+}
+
+/** A signed POST, as a merchant's server sends it. */
+export function post(
+  url: string,
+  credentials: Credentials,
+  body: object,
+  options: { headers?: Record<string, string>; agent?: http.Agent } = {},
+): Promise<HttpAnswer> {
+  const text = JSON.stringify(body);
+  const signature = createHmac('sha512', credentials.signing_key).update(text).digest('base64');
+  return request(url, {
+    method: 'POST',
+    body: text,
+    headers: {
+      ...authorised(credentials),
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(text)),
+      'x-signature': signature,
+      ...options.headers,
+    },
+    ...(options.agent && { agent: options.agent }),
+  });
+}
+
+/** What became of one checkout that a client tried to create. */
+export type Attempt = {
+  reference: string;
+  integration_id: string;
+  /** With a key the client asks again until it has an answer, as the contract invites it to. */
+  key: string | null;
+  /** Every answer that came; a try without one left nothing here. */
+  statuses: number[];
+  unanswered: number;
+  id: string | null;
+};
+
+export type Load = {
+  attempts: Attempt[];
+  acknowledged(): number;
+  /** Lets what is under way come to its end. */
+  stop(): Promise<void>;
+};
+
+// Two loads in one database must not be taken for each other.
+let loads = 0;
+
+/** Merchants' servers that create checkouts over several connections until they are told to stop. */
+export function startLoad(
+  target: { baseUrl(): string; callers: Credentials[] },
+  connections = 8,
+): Load {
+  const agent = new http.Agent({ keepAlive: true, maxSockets: connections });
+  const attempts: Attempt[] = [];
+  loads += 1;
+  const load = loads;
+  let stopping = false;
+  let acknowledged = 0;
+
+  const create = async (attempt: Attempt, credentials: Credentials) => {
+    const body = checkoutBody({ client_reference_id: attempt.reference });
+    for (;;) {
+      try {
+        const answer = await post(`${target.baseUrl()}/api/checkouts`, credentials, body, {
+          agent,
+          ...(attempt.key !== null && { headers: { 'idempotency-key': attempt.key } }),
+        });
+        attempt.statuses.push(answer.status);
+        if (answer.status === 200) {
+          attempt.id = answer.body.data.id;
+          acknowledged += 1;
+        }
+      } catch {
+        attempt.unanswered += 1;
+      }
+      const isDone = attempt.key === null || attempt.id !== null || stopping;
+      if (attempt.id === null) await sleep(20);
+      if (isDone) return;
+    }
+  };
+
+  const loops = Array.from({ length: connections }, async (_, connection) => {
+    for (let count = 0; !stopping; count += 1) {
+      const credentials = target.callers[count % target.callers.length] as Credentials;
+      const reference = `load-${load}-${connection}-${count}`;
+      const attempt: Attempt = {
+        reference,
+        integration_id: credentials.id,
+        key: count % 3 === 0 ? `key-${reference}` : null,
+        statuses: [],
+        unanswered: 0,
+        id: null,
+      };
+      attempts.push(attempt);
+      await create(attempt, credentials);
+    }
+  });
+
+  return {
+    attempts,
+    acknowledged: () => acknowledged,
+    async stop() {
+      stopping = true;
+      await Promise.all(loops);
+      agent.destroy();
+    },
+  };
+}
+
+/**
+ * Everything that must be true of a database after faults during a load, as sentences about what
+ * is not. Attempts still under way count as unanswered.
+ */
+export async function findDamage(databaseUrl: string, attempts: Attempt[]): Promise<string[]> {
+  return await onDatabase(databaseUrl, async (client) => {
+    const damage: string[] = [];
+    const { rows } = await client.query<{ reference: string; integration_id: string; id: string }>(
+      'select client_reference_id as reference, integration_id, id from checkouts',
+    );
+    const existing = Map.groupBy(rows, (row) => `${row.integration_id} ${row.reference}`);
+    for (const { reference, integration_id, key, statuses, unanswered, id } of attempts) {
+      const found = existing.get(`${integration_id} ${reference}`) ?? [];
+      const where = `${reference} (${key ?? 'no key'}; ${statuses.join()}; ${unanswered} unanswered)`;
+      if (id !== null && !found.some((row) => row.id === id)) {
+        damage.push(`${where} was acknowledged and is not there`);
+      }
+      if (found.length > 1) damage.push(`${where} is there ${found.length} times`);
+      const wasRefused = statuses.length > 0 && unanswered === 0 && id === null;
+      if (wasRefused && found.length > 0) damage.push(`${where} was refused and is there`);
+    }
+    const now = new Date().toISOString();
+    for (const { name, row } of await findViolations({ pool: client }, now)) {
+      damage.push(`${name}: ${JSON.stringify(row)}`);
+    }
+    // A key's checkout without its answer is half.
+    const keys = await client.query<{ key: string }>('select key from idempotency_keys');
+    const answered = new Set(keys.rows.map(({ key }) => key));
+    for (const { key, reference, integration_id } of attempts) {
+      if (key === null || answered.has(key)) continue;
+      if (existing.has(`${integration_id} ${reference}`)) {
+        damage.push(`a checkout without its answer: ${key}`);
+      }
+    }
+    return damage;
+  });
+}

@@ -1,0 +1,306 @@
+import assert from 'node:assert/strict';
+import { createHmac, randomBytes } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
+import { buildApp } from '../../src/app.ts';
+import type { Resolve } from '../../src/callbacks/delivery/resolve-name.ts';
+import type { CallbackSenderOptions } from '../../src/callbacks/delivery/send-callback.ts';
+import { completeCheckout } from '../../src/checkouts/end-checkout.ts';
+import { readConfig } from '../../src/config.ts';
+import { openDatabase } from '../../src/database/database.ts';
+import { distributeDatabase } from '../../src/database/distribute-database.ts';
+import { migrate } from '../../src/database/migrate.ts';
+import { transaction } from '../../src/database/transaction.ts';
+import { scheduleInstalments } from '../../src/instalments/schedule-instalments.ts';
+import {
+  createIntegration,
+  type IssuedCredentials,
+} from '../../src/integrations/create-integration.ts';
+import type { RefundMode } from '../../src/integrations/integration.ts';
+import { createDeps, type Deps, type ReadyConfig } from '../../src/main.ts';
+import { createMerchant } from '../../src/merchants/create-merchant.ts';
+import { type Merchant, merchantNow } from '../../src/merchants/merchant.ts';
+import { type Clock, systemClock, timestamp } from '../../src/shared/clock.ts';
+import type { Logger } from '../../src/shared/logger.ts';
+import { findNodes, joinCluster, onNode, serverUrl, urlOf } from './database-server.ts';
+
+export const log = pino({ level: process.env.TEST_LOG ?? 'silent' });
+
+async function onEveryNode(statement: string): Promise<void> {
+  for (const node of (await findNodes()).urls) {
+    await onNode(node, (client) => client.query(statement));
+  }
+}
+
+/**
+ * A database of its own for a test file, migrated, and distributed where there is Citus. Cloned
+ * from one template that the first file to come makes for all.
+ */
+export async function createTestDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
+  const template = `template_${process.env.TEST_RUN ?? process.ppid}`;
+  return onNode(serverUrl, async (client) => {
+    // Two files that start together: one makes the template, the other waits.
+    await client.query('select pg_advisory_lock(hashtext($1))', [template]);
+    const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [
+      template,
+    ]);
+    if (rowCount === 0) await createTemplate(template);
+    return createDatabase(`template ${template}`);
+  });
+}
+
+async function createTemplate(name: string): Promise<void> {
+  const { urls, hasCitus } = await findNodes();
+  await onEveryNode(`create database ${name}_new`);
+  if (hasCitus) await joinCluster(`${name}_new`);
+  const database = openDatabase(urlOf(`${name}_new`), { log, maxConnections: 1 });
+  await migrate(database, { clock: systemClock, log });
+  if (hasCitus) await distributeDatabase(database);
+  await database.close();
+  // What is connected to a database keeps it from being cloned, and Citus stays connected.
+  await onEveryNode(`alter database ${name}_new with allow_connections false`);
+  await onEveryNode(
+    `select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = '${name}_new'`,
+  );
+  for (const node of urls.toReversed()) {
+    await onNode(node, (client) => client.query(`alter database ${name}_new rename to ${name}`));
+  }
+}
+
+/** A database that nothing was ever done in. */
+export const createEmptyDatabase = () => createDatabase('');
+
+/** The same on all nodes of a Citus cluster. */
+export async function createEmptyCluster(): ReturnType<typeof createDatabase> {
+  const created = await createDatabase('');
+  await joinCluster(new URL(created.url).pathname.slice(1));
+  return created;
+}
+
+async function createDatabase(from: string): Promise<{ url: string; drop(): Promise<void> }> {
+  const name = `test_${randomBytes(8).toString('hex')}`;
+  await onEveryNode(`create database ${name} ${from}`);
+  return {
+    url: urlOf(name),
+    drop: () => onEveryNode(`drop database if exists ${name} with (force)`),
+  };
+}
+
+/** A clock that stands still until a test moves it; waiting is real. */
+export function movableClock(start = '2026-11-15T08:00:00Z'): Clock & {
+  advance(duration: Temporal.DurationLike): void;
+  set(instant: string): void;
+} {
+  let now = Temporal.Instant.from(start);
+  let elapsed = 0;
+  return {
+    now: () => now,
+    monotonic: () => elapsed + systemClock.monotonic(),
+    sleep: systemClock.sleep,
+    advance(duration) {
+      const next = now.toZonedDateTimeISO('UTC').add(duration).toInstant();
+      elapsed += next.epochMilliseconds - now.epochMilliseconds;
+      now = next;
+    },
+    set(instant) {
+      now = Temporal.Instant.from(instant);
+    },
+  };
+}
+
+export const rules = [
+  { from_amount: 10_000, to_amount: 99_999, terms: [1, 3] },
+  { from_amount: 100_000, to_amount: 2_000_000, terms: [1, 3, 6, 12] },
+];
+
+export type Service = {
+  app: FastifyInstance;
+  deps: Deps;
+  databaseUrl: string;
+  close(): Promise<void>;
+};
+
+export function testConfig(
+  databaseUrl: string,
+  env: NodeJS.ProcessEnv = {},
+  rateLimitStore: ReadyConfig['rateLimitStore'] = 'memory',
+): ReadyConfig {
+  const mode = env.TRANCHE_ENV === 'production' ? 'live' : 'test';
+  const config = readConfig({
+    MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    // Never called unless a test starts a gateway and says where it is.
+    STRIPE_SECRET_KEY: `sk_${mode}_of_tests`,
+    STRIPE_PUBLISHABLE_KEY: `pk_${mode}_of_tests`,
+    ...env,
+  });
+  assert(config.gateway);
+  return { ...config, databaseUrl, rateLimitStore, gateway: config.gateway };
+}
+
+/** No test asks the network for a name: a callback to one fails at once unless a test answers. */
+const resolveNowhere: Resolve = async (hostname) => {
+  throw Object.assign(new Error(`${hostname} is nowhere`), { code: 'ENOTFOUND' });
+};
+
+/** The whole service in this process, on a database of its own unless one is given. */
+export async function startService(
+  options: {
+    clock?: Clock;
+    env?: NodeJS.ProcessEnv;
+    databaseUrl?: string;
+    rateLimitStore?: ReadyConfig['rateLimitStore'];
+    callbackSender?: CallbackSenderOptions;
+    /** How long the gateway is waited for, when not as in production. */
+    gatewayTimeoutMs?: number;
+    log?: Logger;
+  } = {},
+): Promise<Service> {
+  const own = options.databaseUrl === undefined ? await createTestDatabase() : null;
+  const databaseUrl = options.databaseUrl ?? own?.url ?? '';
+  const config = testConfig(databaseUrl, options.env, options.rateLimitStore);
+  if (options.gatewayTimeoutMs !== undefined) config.gateway.timeoutMs = options.gatewayTimeoutMs;
+  const deps = await createDeps(config, options.log ?? log, {
+    ...(options.clock && { clock: options.clock }),
+    callbackSender: { resolve: resolveNowhere, ...options.callbackSender },
+  });
+  const app = buildApp(deps);
+  await app.ready();
+  return {
+    app,
+    deps,
+    databaseUrl,
+    async close() {
+      await app.close();
+      await deps.close();
+      await own?.drop();
+    },
+  };
+}
+
+/** Far above what a test sends: for tests that are not about limits. */
+const unlimited = { max_requests: 1_000_000, window_seconds: 1 };
+
+export type Account = IssuedCredentials & { merchant: Merchant };
+
+/** A merchant with one integration, its limits lifted unless a test is about them. */
+export async function createAccount(
+  { deps }: Pick<Service, 'deps'>,
+  options: { refund_mode?: RefundMode; limits?: 'spec' | 'none' } = {},
+): Promise<Account> {
+  const merchant = await createMerchant(deps, 'test', {
+    name: 'Bean There',
+    territory: 'ZA',
+    rules,
+  });
+  const credentials = await createIntegration(deps, 'test', {
+    merchant_id: merchant.id,
+    refund_mode: options.refund_mode ?? 'manual',
+  });
+  if (options.limits !== 'spec') await liftLimits(deps, credentials.id);
+  return { ...credentials, merchant };
+}
+
+export async function liftLimits(deps: Deps, integration_id: string): Promise<void> {
+  const { endpointLimits } = await import('../../src/http/rate-limits.ts');
+  const { insertLimit } = await import('../../src/integrations/integration.sql.ts');
+  await transaction(deps, async ({ db }) => {
+    for (const endpoint of Object.keys(endpointLimits)) {
+      await insertLimit(db, { integration_id, endpoint, ...unlimited });
+    }
+  });
+}
+
+export function sign(signingKey: string, body: string): string {
+  return createHmac('sha512', signingKey).update(body).digest('base64');
+}
+
+export const checkoutBody = (changes: object = {}) => ({
+  checkout: {
+    amount: 150_000,
+    currency: 'ZAR',
+    client_reference_id: 'order-1001',
+    notify_url: 'https://shop.example/callback',
+    success_url: 'https://shop.example/paid',
+    cancel_url: 'https://shop.example/cart',
+    customer: { email: 'thandi@example.com' },
+    ...changes,
+  },
+});
+
+export type Answer = {
+  status: number;
+  // biome-ignore lint/suspicious/noExplicitAny: an answer is looked into by assertions.
+  body: any;
+  headers: Record<string, unknown>;
+};
+
+/** Sends a request as a merchant's server does; POSTs are signed unless told otherwise. */
+export async function send(
+  { app }: Pick<Service, 'app'>,
+  account: Pick<IssuedCredentials, 'client_secret' | 'signing_key'>,
+  method: 'GET' | 'POST',
+  path: string,
+  options: { body?: object | string; headers?: Record<string, string>; signed?: boolean } = {},
+): Promise<Answer> {
+  const payload =
+    typeof options.body === 'object' ? JSON.stringify(options.body) : (options.body ?? '');
+  const response = await app.inject({
+    method,
+    url: path,
+    headers: {
+      authorization: `Bearer ${account.client_secret}`,
+      ...(method === 'POST' && { 'content-type': 'application/json' }),
+      ...(method === 'POST' &&
+        options.signed !== false && { 'x-signature': sign(account.signing_key, payload) }),
+      ...options.headers,
+    },
+    ...(method === 'POST' && { payload }),
+  });
+  const type = String(response.headers['content-type'] ?? '');
+  return {
+    status: response.statusCode,
+    body: type.includes('json') ? response.json() : response.body,
+    headers: response.headers,
+  };
+}
+
+export async function createCheckout(
+  service: Pick<Service, 'app'>,
+  account: Account,
+  changes: object = {},
+): Promise<string> {
+  const answer = await send(service, account, 'POST', '/api/checkouts', {
+    body: checkoutBody(changes),
+  });
+  if (answer.status !== 200) throw new Error(JSON.stringify(answer.body));
+  return answer.body.data.id;
+}
+
+/** A checkout that was paid, by the use cases that record an authorised payment. */
+export async function createSuccessfulCheckout(
+  service: Service,
+  account: Account,
+  changes: object = {},
+): Promise<string> {
+  const id = await createCheckout(service, account, changes);
+  await completeTestCheckout(service, account.merchant, id);
+  return id;
+}
+
+export async function completeTestCheckout(
+  { deps }: Pick<Service, 'deps'>,
+  merchant: Merchant,
+  id: string,
+): Promise<void> {
+  await transaction(deps, async ({ db }) => {
+    const now = timestamp(merchantNow(deps.clock, merchant));
+    const completed = await completeCheckout(deps, db, { merchant_id: merchant.id, id }, 1, now);
+    if (!completed) throw new Error('the checkout was not received');
+    await scheduleInstalments(deps, db, merchant, completed, { payment_ref: `pi_test_${id}` });
+  });
+}
+
+/** How often a randomised test runs: a tenth, and all of it in `npm run test:long`. */
+export function runs(long: number): number {
+  return process.env.TRANCHE_TEST_LONG ? long : Math.ceil(long / 10);
+}
