@@ -310,6 +310,7 @@ export type Tables = {
     kind: Fixed<string>;
     integration_id: Fixed<string | null>;
     merchant_id: Fixed<string | null>;
+    subject_id: Fixed<string | null>;
     detail: Fixed<string>;
     posted_at: Timestamp | null;
     tries: Generated<number>;

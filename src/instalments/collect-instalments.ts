@@ -9,7 +9,7 @@ import { OutcomeUnknown } from '../gateway/gateway.ts';
 import { isKeyKnown, leaseSeconds, nextLook } from '../gateway/patience.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
-import { tellTrouble } from '../operators/tell-trouble.ts';
+import { raiseGatewayAlert } from '../operators/raise-gateway-alert.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
@@ -206,8 +206,13 @@ async function putDown(
   try {
     const again = nextLook(merchantNow(deps.clock, merchant), instalment.tries);
     await movePutDown(deps.database.db, instalment, timestamp(again));
-    const what = `Payment ${instalment.number} of checkout ${instalment.checkout_id}`;
-    await tellTrouble(deps, merchant, what, error, instalment.tries);
+    await raiseGatewayAlert(deps, merchant, {
+      what: `Payment ${instalment.number} of checkout ${instalment.checkout_id}`,
+      subject_id: instalment.checkout_id,
+      error,
+      isOutcomeUnknown: error instanceof OutcomeUnknown,
+      retries: instalment.tries,
+    });
   } catch (failure) {
     // Its lease will run out all the same.
     deps.log.error({ ...about, err: failure }, 'a payment was not put down');

@@ -137,6 +137,7 @@ async function alertOverdue(
   await raiseAlert(deps, db, {
     kind: 'payment_overdue',
     merchant_id: instalment.merchant_id,
+    subject_id: checkout_id,
     detail: `Payment ${number} of checkout ${checkout_id} is overdue: ${why}`,
   });
 }

@@ -7,6 +7,7 @@ export type Alert = {
   kind: string;
   integration_id: string | null;
   merchant_id: string | null;
+  subject_id: string | null;
   detail: string;
   posted_at: Timestamp | null;
   tries: number;
@@ -17,7 +18,7 @@ export async function insertAlert(db: Handle, alert: Alert): Promise<void> {
   await db.insertInto('alerts').values(alert).execute();
 }
 
-/** Whether the operator was told of such a thing of a merchant's since then. */
+/** Whether a merchant has an alert of this kind from after `since`. */
 export async function hasAlertSince(
   db: Handle,
   kind: string,
@@ -34,7 +35,7 @@ export async function hasAlertSince(
   return row !== undefined;
 }
 
-/** Whether the operator was told these very words before. */
+/** Whether there is an alert of this kind with exactly this text. */
 export async function hasAlert(db: Handle, kind: string, detail: string): Promise<boolean> {
   const row = await db
     .selectFrom('alerts')
@@ -45,24 +46,26 @@ export async function hasAlert(db: Handle, kind: string, detail: string): Promis
   return row !== undefined;
 }
 
-export async function listAlerts(db: Handle, most: number): Promise<Alert[]> {
+/** The newest alerts, newest first. */
+export async function listAlerts(db: Handle, limit: number): Promise<Alert[]> {
   return await db
     .selectFrom('alerts')
     .selectAll()
     .orderBy('at', 'desc')
     .orderBy('id', 'desc')
-    .limit(most)
+    .limit(limit)
     .execute();
 }
 
-/** Takes some alerts in hand that are to be posted, until `until`. */
+/** Claims alerts that are due to be posted, until `until`. */
 export async function claimDueAlerts(
   db: Handle,
   now: Timestamp,
   until: Timestamp,
-  most: number,
+  batchSize: number,
 ): Promise<Alert[]> {
-  // Chosen before anything is changed, as in `claimDue`; but alerts are nobody's in particular.
+  // The rows are chosen before any is changed, as in `claimDue`. Alerts belong to no merchant, so
+  // `claimDue` itself does not fit.
   return await db
     .with(
       (name) => name('chosen').materialized(),
@@ -72,9 +75,10 @@ export async function claimDueAlerts(
           .select('id')
           .where('due_at', '<=', now)
           .orderBy('due_at')
-          // On Citus every node has a copy of this table and chooses for itself: they must agree.
+          // On Citus every node has a copy of this table and makes the choice itself. The copies
+          // must agree, so the order has no ties.
           .orderBy('id')
-          .limit(most)
+          .limit(batchSize)
           .forUpdate()
           .skipLocked(),
     )
@@ -90,7 +94,8 @@ export async function moveAlertPosted(db: Handle, id: string, posted_at: Timesta
   await db.updateTable('alerts').set({ posted_at, due_at: null }).where('id', '=', id).execute();
 }
 
-export async function moveAlertPutOff(
+/** Releases an alert that could not be posted, with its next due time or null for never. */
+export async function releaseAlert(
   db: Handle,
   id: string,
   due_at: Timestamp | null,

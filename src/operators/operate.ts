@@ -15,8 +15,8 @@ export type OperatorDeps = { database: Database; clock: Clock; random: Random };
 export class OperatorError extends Error {}
 
 /**
- * A change by an operator and its audit row, in one transaction: there is no change without a
- * name to it. `details` never holds a secret.
+ * Makes an operator's change and writes its audit row in one transaction, so every change names
+ * the operator who made it. `details` never holds a secret.
  */
 export async function operate<T>(
   deps: OperatorDeps,
@@ -30,7 +30,8 @@ export async function operate<T>(
   const id = deps.random.uuid();
   let committed: T | undefined;
   return await transaction(deps, async ({ db }, maybeCommitted) => {
-    // A commit of ours that is still under way holds this lock: with it, its fate is decided.
+    // An earlier COMMIT of this action that is still in flight holds this lock. Once we have the
+    // lock, that COMMIT has either happened or failed.
     await lockOperatorAction(db, id);
     if (maybeCommitted && (await hasOperatorAction(db, id))) return committed as T;
     const at = timestamp(deps.clock.now());

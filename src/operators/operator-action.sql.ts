@@ -27,21 +27,21 @@ export async function hasOperatorAction(db: Handle, id: string): Promise<boolean
   return row !== undefined;
 }
 
-/** Who did what, the newest first. */
+/** The newest actions, newest first. */
 export async function listOperatorActions(
   db: Handle,
   filter: { subject_ids?: string[]; operator?: string },
-  most: number,
+  limit: number,
 ): Promise<OperatorAction[]> {
   let query = db.selectFrom('operator_actions').selectAll();
   if (filter.subject_ids !== undefined) {
     query = query.where('subject_id', 'in', filter.subject_ids);
   }
   if (filter.operator !== undefined) query = query.where('operator', '=', filter.operator);
-  return await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(most).execute();
+  return await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(limit).execute();
 }
 
-/** Held until the transaction ends: two runs of one action follow each other. */
+/** Waits for another run of the same action. The lock is held until the transaction ends. */
 export async function lockOperatorAction(db: Handle, id: string): Promise<void> {
   await sql`select pg_advisory_xact_lock(hashtextextended(${id}, 0))`.execute(db);
 }

@@ -5,11 +5,18 @@ import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
 import { insertAlert } from './alert.sql.ts';
 
-/** Tells the operator something that must not be overlooked: a row that stays, and a log line. */
+/** Records something that an operator must see, as a row that stays and a log line. */
 export async function raiseAlert(
   deps: { clock: Clock; random: Random; log: Logger },
   db: Handle,
-  alert: { kind: string; integration_id?: string; merchant_id?: string; detail: string },
+  alert: {
+    kind: string;
+    integration_id?: string;
+    merchant_id?: string;
+    /** The row that the alert is about: a callback, a refund, a checkout. */
+    subject_id?: string;
+    detail: string;
+  },
 ): Promise<void> {
   const at = timestamp(deps.clock.now());
   const row = {
@@ -18,6 +25,7 @@ export async function raiseAlert(
     kind: alert.kind,
     integration_id: alert.integration_id ?? null,
     merchant_id: alert.merchant_id ?? null,
+    subject_id: alert.subject_id ?? null,
     detail: alert.detail,
     posted_at: null,
     tries: 0,

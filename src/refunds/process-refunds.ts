@@ -7,7 +7,7 @@ import { type Gateway, OutcomeUnknown } from '../gateway/gateway.ts';
 import { isKeyKnown, leaseSeconds, mayBeUnderWay, nextLook, timeFor } from '../gateway/patience.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
-import { tellTrouble } from '../operators/tell-trouble.ts';
+import { raiseGatewayAlert } from '../operators/raise-gateway-alert.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
@@ -90,7 +90,13 @@ async function tell(
   error: unknown,
 ): Promise<void> {
   try {
-    await tellTrouble(deps, merchant, `Refund ${refund.id}`, error, refund.tries);
+    await raiseGatewayAlert(deps, merchant, {
+      what: `Refund ${refund.id}`,
+      subject_id: refund.id,
+      error,
+      isOutcomeUnknown: error instanceof OutcomeUnknown,
+      retries: refund.tries,
+    });
   } catch (failure) {
     deps.log.error({ err: failure, refund_id: refund.id }, 'the operator could not be told');
   }

@@ -192,6 +192,7 @@ async function fail(
   await raiseAlert(deps, db, {
     kind: 'refund_failed',
     merchant_id: refund.merchant_id,
+    subject_id: refund.id,
     detail: `Refund ${refund.id} of checkout ${refund.checkout_id} failed. ${reason} Look at it with \`tranche refunds show ${refund.id}\`.`,
   });
 }

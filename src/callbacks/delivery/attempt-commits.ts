@@ -251,6 +251,7 @@ async function giveUp(
     kind: 'callback_exhausted',
     merchant_id: callback.merchant_id,
     integration_id: callback.integration_id,
+    subject_id: callback.id,
     detail: `Callback ${callback.id} of checkout ${callback.checkout_id} was not delivered in ${mostRunAttempts} attempts (last: ${last.reason ?? 'unknown'}). Re-trigger it with: tranche callbacks retry ${callback.id}`,
   });
 }
