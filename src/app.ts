@@ -17,9 +17,9 @@ import {
   presentErrors,
 } from './http/errors.ts';
 import { healthRoutes } from './http/health.routes.ts';
-import { useMerchantApi } from './http/merchant-api.ts';
 import type { Metrics } from './http/metrics.ts';
 import { collectRoutes } from './http/openapi.ts';
+import { useMerchantApi } from './integrations/merchant-api.ts';
 import { type LegacyDeps, legacyRoutes } from './legacy/legacy.routes.ts';
 import { merchantRoutes } from './merchants/merchant.routes.ts';
 import { type PaymentRouteDeps, paymentRoutes } from './payments/payment.routes.ts';

@@ -1,8 +1,9 @@
 import type Type from 'typebox';
-import { managedMerchantFilter, notManaged } from '../http/merchant-api.ts';
 import type { Operation } from '../http/openapi.ts';
+import { managedMerchantFilter } from '../integrations/merchant-api.ts';
 import { exampleMerchant } from '../merchants/merchant.openapi.ts';
 import { describeBands } from '../merchants/merchant.ts';
+import { notManaged } from '../merchants/not-managed.ts';
 import { type CheckoutResource, IntermediaryCreateCheckoutBody } from './checkout.schema.ts';
 import { paymentUrlMinutes } from './checkout.ts';
 

@@ -5,15 +5,10 @@ import { findManagedOwner, listPage } from '../database/merchant-lists.sql.ts';
 import { reading } from '../database/transaction.ts';
 import { notFound } from '../http/errors.ts';
 import { answerOnce } from '../http/idempotency.ts';
-import {
-  listedMerchant,
-  listTarget,
-  type MerchantApiDeps,
-  notManaged,
-  ownMerchant,
-} from '../http/merchant-api.ts';
 import { Links, PageQuery, presentLinks, readPage } from '../http/pagination.ts';
+import { listedMerchant, listTarget, type MerchantApiDeps } from '../integrations/merchant-api.ts';
 import type { Merchant } from '../merchants/merchant.ts';
+import { notManaged } from '../merchants/not-managed.ts';
 import type { Sealing } from '../shared/sealing.ts';
 import { isUuid } from '../shared/uuid.ts';
 import {
@@ -111,7 +106,7 @@ export async function checkoutRoutes(api: FastifyInstance, deps: CheckoutDeps): 
 
   /** The merchant that a checkout is for; null when an intermediary did not name one. */
   async function bodyMerchant(request: FastifyRequest): Promise<Merchant | null> {
-    if (!request.caller.intermediary) return await ownMerchant(deps.callers, request.caller);
+    if (!request.caller.intermediary) return await deps.callers.ownMerchant(request.caller);
     const merchant_id = namedMerchantId(request);
     if (merchant_id === null) return null;
     const merchant = await deps.callers.addressMerchant(request.caller, merchant_id);

@@ -4,13 +4,13 @@ import { type GroupCommit, groupCommit } from '../database/group-commit.ts';
 import { transaction } from '../database/transaction.ts';
 import { insertAnswers, type KeyedRequest, orderOf } from '../http/idempotency.sql.ts';
 import { KeyTaken } from '../http/idempotency.ts';
-import { mustSign } from '../http/signed-body.ts';
 import {
   acceptSignatures,
   needsAcceptance,
   refuseUnsigned,
   type SignedPost,
 } from '../integrations/accept-signatures.ts';
+import { mustSign } from '../integrations/check-signature.ts';
 import { findRule, type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';

@@ -8,7 +8,12 @@ import type { Checkout } from '../checkouts/checkout.ts';
 import { checkoutCommits, createCheckout } from '../checkouts/create-checkout.ts';
 import { openSigningKeys } from '../integrations/callback-key.ts';
 import { findIntegration, listIntegrations } from '../integrations/integration.sql.ts';
-import { type Integration, newSigningKey, type SigningKey } from '../integrations/integration.ts';
+import {
+  currentSigningKey,
+  type Integration,
+  newSigningKey,
+  type SigningKey,
+} from '../integrations/integration.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { OperatorError } from '../operators/operate.ts';
@@ -164,9 +169,7 @@ async function findKeys(deps: Deps, integration: Integration): Promise<SigningKe
   return keys;
 }
 
-/** The key that signs callbacks today (D15). */
-const currentKey = (keys: SigningKey[]) =>
-  (keys.find((one) => one.first_used_at !== null) ?? keys.at(-1)) as SigningKey;
+const currentKey = (keys: SigningKey[]) => currentSigningKey(keys) as SigningKey;
 
 /** A checkout as the merchant's server creates it, apart from the HTTP. */
 async function makeCheckout(

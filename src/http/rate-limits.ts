@@ -1,8 +1,8 @@
-import type { Caller, Limit } from '../integrations/integration.ts';
 import type { Clock } from '../shared/clock.ts';
+import type { Limit } from '../shared/limit.ts';
 import { RateLimited } from './errors.ts';
 
-/** The spec's table. An operator may set another limit per integration and endpoint (D16). */
+/** The contract's table. An operator can set other limits per integration (decision 0007). */
 export const endpointLimits = {
   'GET /api/config': { max_requests: 5, window_seconds: 3600 },
   'GET /api/merchants/{merchant_id}/config': { max_requests: 5, window_seconds: 3600 },
@@ -12,7 +12,7 @@ export const endpointLimits = {
   'POST /api/refunds': { max_requests: 1, window_seconds: 1 },
   'GET /api/refunds': { max_requests: 1, window_seconds: 60 },
   'GET /api/refunds/{id}': { max_requests: 5, window_seconds: 60 },
-  // Of v1, and not the spec's: ours (D31).
+  // A v1 endpoint. The contract sets no limit; this one is ours (decision 0040).
   'POST /login': { max_requests: 10, window_seconds: 60 },
 } as const satisfies Record<string, Limit>;
 
@@ -21,10 +21,10 @@ export type Endpoint = keyof typeof endpointLimits;
 /** Requests that fail authentication, per client address. */
 const failedAuthentications: Limit = { max_requests: 60, window_seconds: 60 };
 
-/** Logins of v1 that fail, per client address and per `client_id` (D31). */
+/** v1 logins that fail, per client address and per `client_id` (decision 0040). */
 const failedLogins: Limit = { max_requests: 10, window_seconds: 60 };
 
-/** Answers of 400 that show the expected signature, per integration (D13). */
+/** Refusals that show the expected signature, per integration (decision 0005). */
 const shownSignatures: Limit = { max_requests: 30, window_seconds: 3600 };
 
 /** Where the counts live. A window begins at its first hit and lasts as long as that hit said. */
@@ -32,6 +32,9 @@ export type RateLimitStore = {
   hit(key: string, windowSeconds: number): Promise<{ count: number; resetsInMilliseconds: number }>;
   close?(): Promise<void>;
 };
+
+/** Whose requests are counted: an integration, with the limits that an operator set for it. */
+type CountedCaller = { id: string; intermediary: boolean; limits: Record<string, Limit> };
 
 export function createRateLimits(store: RateLimitStore) {
   async function hit(key: string, limit: Limit): Promise<void> {
@@ -45,27 +48,27 @@ export function createRateLimits(store: RateLimitStore) {
   }
 
   return {
-    /** Counts a request; for an intermediary per target merchant as well. */
-    async request(caller: Caller, endpoint: Endpoint, target: string | null): Promise<void> {
+    /** Counts a request per integration, or per managed merchant when an intermediary names one. */
+    async request(caller: CountedCaller, endpoint: Endpoint, target: string | null): Promise<void> {
       const limit = caller.limits[endpoint] ?? endpointLimits[endpoint];
-      const whose = caller.intermediary && target ? `${caller.id} ${target}` : caller.id;
-      await hit(`${whose} ${endpoint}`, limit);
+      const owner = caller.intermediary && target ? `${caller.id} ${target}` : caller.id;
+      await hit(`${owner} ${endpoint}`, limit);
     },
     async failedAuthentication(address: string): Promise<void> {
       await hit(`address ${address}`, failedAuthentications);
     },
-    /** A login that succeeds, per pair of credentials and address. */
-    async login(caller: Caller, client_id: string, address: string): Promise<void> {
+    /** Counts a successful login per credentials and address. */
+    async login(caller: CountedCaller, client_id: string, address: string): Promise<void> {
       const limit = caller.limits['POST /login'] ?? endpointLimits['POST /login'];
       await hit(`login ${client_id} ${address}`, limit);
     },
-    /** The address first: whoever goes on all the same makes no window for what they make up. */
+    /** The address first: once it is over its limit, made-up client IDs open no more windows. */
     async failedLogin(address: string, client_id: string | null): Promise<void> {
       await hit(`login address ${address}`, failedLogins);
       if (client_id !== null) await hit(`login client ${client_id}`, failedLogins);
     },
-    /** Which of the hour's shown signatures this one is, and whether it may still be shown. */
-    async shownSignature(caller: Caller): Promise<{ show: boolean; last: boolean }> {
+    /** Whether the expected signature may be shown, and whether this is the last of the hour. */
+    async shownSignature(caller: CountedCaller): Promise<{ show: boolean; last: boolean }> {
       const { count } = await store.hit(`shown ${caller.id}`, shownSignatures.window_seconds);
       return {
         show: count <= shownSignatures.max_requests,
@@ -77,7 +80,7 @@ export function createRateLimits(store: RateLimitStore) {
 
 export type RateLimits = ReturnType<typeof createRateLimits>;
 
-/** For one process alone. */
+/** Counts of a single process. */
 export function memoryRateLimitStore(clock: Clock): RateLimitStore {
   const windows = new Map<string, { count: number; resetsAt: number }>();
   let sweepAt = 0;

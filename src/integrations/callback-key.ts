@@ -4,12 +4,11 @@ import type { Timestamp } from '../shared/clock.ts';
 import type { Sealing } from '../shared/sealing.ts';
 import { sealingContext } from './callers.ts';
 import { listInForce, listSigningKeysInForce } from './credential.sql.ts';
-import type { SigningKey } from './integration.ts';
+import { currentSigningKey, type SigningKey } from './integration.ts';
 
 /**
- * The keys that sign integrations' callbacks now, also after these were revoked (D29). During a
- * rotation that is the old one until the integration has signed with the new one, so that a
- * receiver never meets a key that it does not have yet (D15).
+ * The keys that sign integrations' callbacks now. A revoked integration keeps its keys, because
+ * its open checkouts still end in callbacks (decision 0006).
  */
 export async function findCallbackKeys(
   deps: { sealing: Sealing },
@@ -21,7 +20,7 @@ export async function findCallbackKeys(
   const byIntegration = Map.groupBy(inForce, ({ integration_id }) => integration_id);
   return new Map(
     [...byIntegration].flatMap(([integration_id, keys]) => {
-      const key = keys.find((one) => one.first_used_at !== null) ?? keys.at(-1);
+      const key = currentSigningKey(keys);
       return key ? [[integration_id, deps.sealing.open(key.sealed_key, sealingContext(key))]] : [];
     }),
   );

@@ -1,5 +1,6 @@
 import type { Database } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
+import { notFound } from '../http/errors.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import type { Merchant } from '../merchants/merchant.ts';
 import { cached } from '../shared/cache.ts';
@@ -18,6 +19,8 @@ export type Callers = {
   recognise(clientSecret: string): Promise<Caller | null>;
   /** A merchant, if it is the caller's own or one that it manages. */
   addressMerchant(caller: Caller, merchant_id: string): Promise<Merchant | null>;
+  /** The one merchant of a plain integration; a 404 for an intermediary, which has none. */
+  ownMerchant(caller: Caller): Promise<Merchant>;
 };
 
 /** What a signing key is sealed for: it opens in no other row. */
@@ -73,6 +76,11 @@ export function createCallers(deps: {
       if (caller.merchant_id === merchant_id) return await merchantFor(merchant_id);
       if (!caller.intermediary || !isUuid(merchant_id)) return null;
       return await merchantFor(`${merchant_id.toLowerCase()} ${caller.id}`);
+    },
+    async ownMerchant({ merchant_id }) {
+      const merchant = merchant_id && (await merchantFor(merchant_id));
+      if (!merchant) throw notFound('This integration has no merchant of its own.');
+      return merchant;
     },
   };
 }

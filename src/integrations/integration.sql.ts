@@ -1,8 +1,9 @@
 import { sql } from 'kysely';
 import type { Handle } from '../database/database.ts';
 import type { Timestamp } from '../shared/clock.ts';
+import type { Limit } from '../shared/limit.ts';
 import { isInForce } from './credential.sql.ts';
-import type { Integration, Limit } from './integration.ts';
+import type { Integration } from './integration.ts';
 
 export type IntegrationWithLimits = Integration & { limits: Record<string, Limit> };
 

@@ -1,12 +1,11 @@
 import { createHash } from 'node:crypto';
+import type { Limit } from '../shared/limit.ts';
 import type { Random } from '../shared/random.ts';
 
 export type Environment = 'sandbox' | 'production';
 
 export const refundModes = ['manual', 'auto'] as const;
 export type RefundMode = (typeof refundModes)[number];
-
-export type Limit = { max_requests: number; window_seconds: number };
 
 /** A signing key that verifies requests now. */
 export type SigningKey = { id: string; key: string; first_used_at: string | null };
@@ -47,8 +46,33 @@ export function hashClientSecret(clientSecret: string): Buffer {
   return createHash('sha256').update(clientSecret).digest();
 }
 
-/** The environment that a client secret says it belongs to (D34), if it is one at all. */
-export function environmentOf(clientSecret: string): Environment | null {
-  const match = /^cs_(sandbox|production)_[A-Za-z0-9_-]{43}$/.exec(clientSecret);
-  return match ? (match[1] as Environment) : null;
+const credentialKinds = {
+  cs: 'client_secret',
+  sig: 'signing_key',
+  v1s: 'legacy_secret',
+  v1t: 'legacy_token',
+} as const;
+
+/** What a credential says it is (decision 0015), so that a mix-up can be explained. */
+export function readCredential(text: string): {
+  kind: (typeof credentialKinds)[keyof typeof credentialKinds];
+  environment: Environment;
+} | null {
+  const match = /^(cs|sig|v1s|v1t)_(sandbox|production)_[A-Za-z0-9_-]{43}$/.exec(text);
+  if (!match) return null;
+  return {
+    kind: credentialKinds[match[1] as keyof typeof credentialKinds],
+    environment: match[2] as Environment,
+  };
+}
+
+/**
+ * The key that signs callbacks now, of the keys in force, newest first. During a rotation that is
+ * the old one until the integration has signed with the new one, so that a receiver never meets a
+ * key that it does not have yet (decision 0006).
+ */
+export function currentSigningKey<Key extends { first_used_at: string | null }>(
+  inForce: Key[],
+): Key | undefined {
+  return inForce.find((key) => key.first_used_at !== null) ?? inForce.at(-1);
 }

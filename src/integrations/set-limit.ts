@@ -1,7 +1,7 @@
 import { endpointLimits } from '../http/rate-limits.ts';
 import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
+import type { Limit } from '../shared/limit.ts';
 import { insertLimit } from './integration.sql.ts';
-import type { Limit } from './integration.ts';
 import { lockLiveIntegration } from './lock-integration.ts';
 
 const largestCount = 1_000_000_000;

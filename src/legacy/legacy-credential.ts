@@ -37,15 +37,3 @@ export function isSecretOf(secret: string, secret_hash: Buffer | null): boolean 
   const isSame = timingSafeEqual(hashLegacy(secret), secret_hash ?? nobodysHash);
   return isSame && secret_hash !== null;
 }
-
-/** What a text of ours says that it is, so that a mix-up can be explained. */
-export function readLegacySecret(
-  text: string,
-): { kind: 'secret' | 'token'; environment: Environment } | null {
-  const match = /^v1([st])_(sandbox|production)_[A-Za-z0-9_-]{43}$/.exec(text);
-  if (!match) return null;
-  return {
-    kind: match[1] === 's' ? 'secret' : 'token',
-    environment: match[2] as Environment,
-  };
-}

@@ -3,19 +3,13 @@ import { reading, transaction } from '../database/transaction.ts';
 import { unauthorized } from '../http/errors.ts';
 import type { RateLimits } from '../http/rate-limits.ts';
 import type { Callers } from '../integrations/callers.ts';
-import { type Caller, type Environment, environmentOf } from '../integrations/integration.ts';
+import { type Caller, type Environment, readCredential } from '../integrations/integration.ts';
 import { type Clock, secondsAfter, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 import { isUuid } from '../shared/uuid.ts';
 import type { LoginBody } from './legacy.schema.ts';
 import { findLogin } from './legacy-credential.sql.ts';
-import {
-  hashLegacy,
-  isSecretOf,
-  newLegacyToken,
-  readLegacySecret,
-  tokenSeconds,
-} from './legacy-credential.ts';
+import { hashLegacy, isSecretOf, newLegacyToken, tokenSeconds } from './legacy-credential.ts';
 import { insertToken } from './legacy-token.sql.ts';
 import { advanceUsage } from './legacy-usage.sql.ts';
 
@@ -79,10 +73,12 @@ function explainFailure(
     return 'The merchant_id is not the merchant of these credentials, nor one that they manage.';
   }
   const invalid = 'The client_id and client_secret are not valid.';
-  if (environmentOf(client_secret) !== null) {
+  const credential = readCredential(client_secret);
+  if (credential?.kind === 'client_secret') {
     return `${invalid} This client_secret is one of v2, which needs no login: v1 has its own.`;
   }
-  const of = readLegacySecret(client_secret)?.environment ?? environment;
+  const isLegacy = credential !== null && credential.kind !== 'signing_key';
+  const of = isLegacy ? credential.environment : environment;
   return of === environment
     ? invalid
     : `${invalid} This client_secret belongs to the ${of} environment and this is ${environment}.`;

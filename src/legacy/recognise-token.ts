@@ -1,10 +1,10 @@
 import { reading } from '../database/transaction.ts';
 import { bearerOf, invalidToken, networkOf } from '../http/authentication.ts';
 import { unauthorized } from '../http/errors.ts';
-import { type Caller, environmentOf } from '../integrations/integration.ts';
+import { type Caller, readCredential } from '../integrations/integration.ts';
 import type { Merchant } from '../merchants/merchant.ts';
 import { timestamp } from '../shared/clock.ts';
-import { hashLegacy, readLegacySecret } from './legacy-credential.ts';
+import { hashLegacy } from './legacy-credential.ts';
 import { findTokenOwner } from './legacy-token.sql.ts';
 import type { LoginDeps } from './log-in.ts';
 
@@ -14,8 +14,8 @@ export async function recogniseToken(
   request: { authorization: string | undefined; address: string },
 ): Promise<{ caller: Caller; merchant: Merchant }> {
   const token = bearerOf(request.authorization) ?? '';
-  const claim = readLegacySecret(token);
-  if (claim?.kind === 'token' && claim.environment === deps.environment) {
+  const credential = readCredential(token);
+  if (credential?.kind === 'legacy_token' && credential.environment === deps.environment) {
     const now = timestamp(deps.clock.now());
     const found = await reading(deps, (db) => findTokenOwner(db, hashLegacy(token), now));
     const caller = found && { ...found.integration, signing_keys: [] };
@@ -28,7 +28,7 @@ export async function recogniseToken(
 }
 
 function explain(token: string): string {
-  if (environmentOf(token) !== null) {
+  if (readCredential(token)?.kind === 'client_secret') {
     return 'This is a client secret of v2: v1 takes the token that POST /login answers.';
   }
   return 'A token is what POST /login answers; after an hour another one is needed.';

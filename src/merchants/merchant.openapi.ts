@@ -1,7 +1,7 @@
 import type Type from 'typebox';
-import { notManaged } from '../http/merchant-api.ts';
 import type { Operation } from '../http/openapi.ts';
 import type { MerchantResource } from './merchant.schema.ts';
+import { notManaged } from './not-managed.ts';
 
 export const exampleMerchant: Type.Static<typeof MerchantResource> = {
   id: '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11',

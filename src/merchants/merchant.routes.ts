@@ -1,9 +1,10 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { notFound } from '../http/errors.ts';
-import { type MerchantApiDeps, notManaged, ownMerchant } from '../http/merchant-api.ts';
+import type { MerchantApiDeps } from '../integrations/merchant-api.ts';
 import { getConfigOperation, getMerchantConfigOperation } from './merchant.openapi.ts';
 import { MerchantParams, MerchantResource, presentMerchant } from './merchant.schema.ts';
+import { notManaged } from './not-managed.ts';
 
 export async function merchantRoutes(api: FastifyInstance, deps: MerchantApiDeps): Promise<void> {
   const Config = Type.Object({ data: MerchantResource });
@@ -20,7 +21,7 @@ export async function merchantRoutes(api: FastifyInstance, deps: MerchantApiDeps
           'An intermediary reads the configuration of one merchant at /api/merchants/{merchant_id}/config.',
         );
       }
-      return { data: presentMerchant(await ownMerchant(deps.callers, request.caller)) };
+      return { data: presentMerchant(await deps.callers.ownMerchant(request.caller)) };
     },
   );
 

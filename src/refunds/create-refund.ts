@@ -6,12 +6,12 @@ import { transaction } from '../database/transaction.ts';
 import { notFound, unprocessable } from '../http/errors.ts';
 import type { KeyedRequest } from '../http/idempotency.sql.ts';
 import { recordAnswer } from '../http/idempotency.ts';
-import { mustSign } from '../http/signed-body.ts';
 import {
   acceptSignatures,
   refuseUnsigned,
   type SignedPost,
 } from '../integrations/accept-signatures.ts';
+import { mustSign } from '../integrations/check-signature.ts';
 import { findIntegration } from '../integrations/integration.sql.ts';
 import { postMovements } from '../ledger/post-movements.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';

@@ -1,7 +1,7 @@
 import type Type from 'typebox';
 import { exampleCheckout } from '../checkouts/checkout.openapi.ts';
-import { managedMerchantFilter } from '../http/merchant-api.ts';
 import type { Operation } from '../http/openapi.ts';
+import { managedMerchantFilter } from '../integrations/merchant-api.ts';
 import { unknownCheckout } from './create-refund.ts';
 import type { RefundResource } from './refund.schema.ts';
 

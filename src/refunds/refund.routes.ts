@@ -4,14 +4,9 @@ import { findManagedOwner, listPage } from '../database/merchant-lists.sql.ts';
 import { reading } from '../database/transaction.ts';
 import { notFound } from '../http/errors.ts';
 import { answerOnce } from '../http/idempotency.ts';
-import {
-  listedMerchant,
-  listTarget,
-  type MerchantApiDeps,
-  ownMerchant,
-} from '../http/merchant-api.ts';
 import { Links, PageQuery, presentLinks, readPage } from '../http/pagination.ts';
 import { compileSchema, validationFailed } from '../http/validation.ts';
+import { listedMerchant, listTarget, type MerchantApiDeps } from '../integrations/merchant-api.ts';
 import type { Merchant } from '../merchants/merchant.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { createRefund, unknownCheckout } from './create-refund.ts';
@@ -103,7 +98,7 @@ export async function refundRoutes(api: FastifyInstance, deps: RefundDeps): Prom
 
   async function refundedMerchant(request: FastifyRequest): Promise<Merchant> {
     const { caller } = request;
-    if (!caller.intermediary) return await ownMerchant(deps.callers, caller);
+    if (!caller.intermediary) return await deps.callers.ownMerchant(caller);
     const merchant_id = await checkoutMerchantId(request);
     const merchant = merchant_id && (await deps.callers.addressMerchant(caller, merchant_id));
     if (!merchant) throw unknownCheckout();

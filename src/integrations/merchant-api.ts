@@ -1,20 +1,20 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { Database } from '../database/database.ts';
-import type { Callers } from '../integrations/callers.ts';
-import type { Caller, Environment, SigningKey } from '../integrations/integration.ts';
-import type { Merchant } from '../merchants/merchant.ts';
+import { ApiError, badRequest, unprocessable } from '../http/errors.ts';
+import type { KeyedRequest } from '../http/idempotency.sql.ts';
+import { readKey } from '../http/idempotency.ts';
+import { type JsonObject, MalformedJson, readJson } from '../http/json.ts';
+import type { Endpoint, RateLimits } from '../http/rate-limits.ts';
+import { rawBodyOf, takeRawBodies } from '../http/raw-body.ts';
+import { notManaged } from '../merchants/not-managed.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
-import { authenticate } from './authentication.ts';
-import { ApiError, badRequest, notFound, unprocessable } from './errors.ts';
-import type { KeyedRequest } from './idempotency.sql.ts';
-import { readKey } from './idempotency.ts';
-import { type JsonObject, MalformedJson, readJson } from './json.ts';
-import type { Endpoint, RateLimits } from './rate-limits.ts';
-import { rawBodyOf, takeRawBodies } from './raw-body.ts';
-import { checkSignature } from './signed-body.ts';
+import { authenticate } from './authenticate.ts';
+import type { Callers } from './callers.ts';
+import { checkSignature } from './check-signature.ts';
+import type { Caller, Environment, SigningKey } from './integration.ts';
 
 export type MerchantApiDeps = {
   database: Database;
@@ -26,7 +26,7 @@ export type MerchantApiDeps = {
   rateLimits: RateLimits;
 };
 
-/** What the merchant API knows of a POST when its handler runs. */
+/** What the hooks below found out about a POST before its handler runs. */
 export type Post = { caller: Caller; key: SigningKey | null; keyed: KeyedRequest | null };
 
 declare module 'fastify' {
@@ -39,14 +39,14 @@ declare module 'fastify' {
     endpoint?: Endpoint;
     /** The top-level members that a POST takes. */
     members?: readonly string[];
-    /** For an intermediary: which merchant the request is about, when that can be told. */
+    /** For an intermediary: the merchant that the request names, or null if it names none. */
     target?(request: FastifyRequest): string | null | Promise<string | null>;
   }
 }
 
 /**
- * What every endpoint of the merchant API has in common, in the order in which it happens: who is
- * calling, how often, what the body says, who signed it. Only then schemas and handlers see it.
+ * What every endpoint of the merchant API does before its handler, in this order: recognise the
+ * caller, read the body, count the request, check the signature.
  */
 export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): void {
   api.decorateRequest('caller');
@@ -69,12 +69,13 @@ export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): voi
     if (!endpoint) return;
     const isPost = members !== undefined;
     const body = isPost ? readBody(request) : null;
-    // Counted whatever the answer will be; a body that cannot be read names no merchant.
+    // A malformed body counts as a request too; it names no merchant.
     if (body && !(body instanceof Error)) request.body = body.value;
     const isReadable = !(body instanceof Error);
     const named =
       request.caller.intermediary && target && isReadable ? await target(request) : null;
-    // Only a merchant that it manages has a window of its own: else every made-up ID would.
+    // Only managed merchants have windows of their own. Otherwise an intermediary could open a
+    // fresh window with every made-up ID.
     const merchant = named && (await deps.callers.addressMerchant(request.caller, named));
     await deps.rateLimits.request(request.caller, endpoint, merchant ? merchant.id : null);
     if (!isPost || !body) return;
@@ -114,20 +115,9 @@ function readBody(request: FastifyRequest): ReadBody | Error {
   }
 }
 
-/** The merchant whose lists and configuration a plain integration sees. */
-export async function ownMerchant(callers: Callers, caller: Caller): Promise<Merchant> {
-  const merchant =
-    caller.merchant_id && (await callers.addressMerchant(caller, caller.merchant_id));
-  if (!merchant) throw notFound('This integration has no merchant of its own.');
-  return merchant;
-}
-
-export const notManaged = () =>
-  notFound('There is no merchant with that ID that this integration manages.');
-
 const filterName = 'filter[merchant_id]';
 
-/** How a list is another one for an intermediary. */
+/** What an intermediary's list takes and refuses beyond a merchant's. */
 export const managedMerchantFilter = {
   querystring: Type.Object({
     [filterName]: Type.String({
@@ -147,14 +137,14 @@ export const managedMerchantFilter = {
   },
 };
 
-/** The merchant that a list is about (D10). */
+/** The merchant whose list is asked for (decision 0010). */
 export async function listedMerchant(
   callers: Callers,
   request: FastifyRequest,
 ): Promise<{ merchant_id: string; filter: Record<string, string> }> {
   const { caller } = request;
   if (!caller.intermediary) {
-    const merchant = await ownMerchant(callers, caller);
+    const merchant = await callers.ownMerchant(caller);
     return { merchant_id: merchant.id, filter: {} };
   }
   const merchant_id = listTarget(request);

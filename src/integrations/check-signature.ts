@@ -1,15 +1,15 @@
 import type { Database } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
-import { findIntegration } from '../integrations/integration.sql.ts';
-import type { Caller, SigningKey } from '../integrations/integration.ts';
+import { type ApiError, badRequest } from '../http/errors.ts';
+import type { JsonObject } from '../http/json.ts';
+import type { RateLimits } from '../http/rate-limits.ts';
 import { raiseAlert } from '../operators/raise-alert.ts';
 import type { Clock, Timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
 import { explainMismatch, sign, verifySignature } from '../signing/signature.ts';
-import { type ApiError, badRequest } from './errors.ts';
-import type { JsonObject } from './json.ts';
-import type { RateLimits } from './rate-limits.ts';
+import { findIntegration } from './integration.sql.ts';
+import type { Caller, SigningKey } from './integration.ts';
 
 export const mustSign = () =>
   badRequest(
@@ -35,12 +35,12 @@ type Deps = {
   rateLimits: RateLimits;
 };
 
-/** The key that a body was signed with, or null when it was not signed and need not be. */
+/** The key that signed a body, or null when an unsigned body is acceptable. */
 export async function checkSignature(deps: Deps, body: SignedBody): Promise<SigningKey | null> {
   const { caller, header, compact } = body;
   if (header === undefined) {
-    // What is remembered of the integration may be a moment old: the first signed POST makes every
-    // later one that is not signed a 400 at once, whatever else is wrong with it.
+    // The cached caller may be half a second old. The first signed POST makes signing mandatory at
+    // once, so ask the database before letting an unsigned one pass.
     const known = caller.signing_required_at ?? (await findSigningRequired(deps, caller.id));
     if (known !== null) throw mustSign();
     return null;
@@ -57,9 +57,9 @@ async function findSigningRequired(deps: Deps, integration_id: string): Promise<
 }
 
 /**
- * The spec has the refusal show the expected signature. The same key signs callbacks, so that
- * would sign a forged callback for whoever holds only the client secret: it is shown for bodies
- * of this endpoint's own shape alone, and not without end (D13).
+ * The contract makes the refusal show the expected signature. The same key signs callbacks, so an
+ * attacker with only the client secret could have a forged callback signed. We therefore show it
+ * only for bodies of this endpoint's own shape, and only 30 times an hour (decision 0005).
  */
 async function refuseSignature(
   deps: Deps,

@@ -1,0 +1,2 @@
+/** How many requests fit into a window. The window begins with its first request. */
+export type Limit = { max_requests: number; window_seconds: number };
