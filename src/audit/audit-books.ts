@@ -7,12 +7,12 @@ import type { Random } from '../shared/random.ts';
 import { claimAudit, findSlice, moveAudit, sumCheckouts } from './audit.sql.ts';
 import { findDifferences, type Violation } from './invariants.ts';
 
-const start = '00000000-0000-0000-0000-000000000000';
-/** Small enough that nobody notices, and a million checkouts still come round within hours. */
-const auditedAtOnce = 500;
+const firstId = '00000000-0000-0000-0000-000000000000';
+/** Small enough not to slow requests down; a million checkouts still take only hours. */
+const auditBatchSize = 500;
 const leaseSeconds = 120;
 
-/** Compares a slice of the books with what they are about, and goes on with the next one. */
+/** Audits the next range of checkouts and moves the mark behind it. */
 export async function auditSlice(deps: {
   database: Database;
   clock: Clock;
@@ -24,16 +24,17 @@ export async function auditSlice(deps: {
   const lease = timestamp(secondsAfter(now, leaseSeconds));
   const after = await claimAudit(db, timestamp(now), lease);
   if (after === null) return 0;
-  const slice = await findSlice(db, after, auditedAtOnce);
+  const slice = await findSlice(db, after, auditBatchSize);
   const found = slice ? await findDifferences(deps.database, slice.first, slice.last) : [];
   for (const violation of found) {
     const detail = describeDifference(violation);
-    // Told once: it comes round again with every audit until it is mended.
+    // Every round finds the difference again until it is repaired. One alert is enough.
     if (await hasAlert(db, 'books_differ', detail)) continue;
     await raiseAlert(deps, db, { kind: 'books_differ', detail });
   }
-  await moveAudit(db, slice?.last ?? start);
-  // Never at once again, however much there is: the shoppers come first.
+  await moveAudit(db, slice?.last ?? firstId);
+  // Zero means that nothing more is due now. The next range waits for the next poll, so that the
+  // audit never competes with the shoppers.
   return 0;
 }
 
@@ -41,12 +42,12 @@ export function describeDifference({ name, says, row }: Violation): string {
   return `${name}, ${says}: ${JSON.stringify(row)}`;
 }
 
-/** Few enough to be sorted in memory and to show progress. */
-const checkedAtOnce = 5_000;
-/** As many slices are looked at together. */
-const lanes = 2;
+/** Small enough to be sorted in memory and to report progress. */
+const checkBatchSize = 5_000;
+/** Ranges that are checked at the same time. */
+const concurrency = 2;
 
-/** Compares all the books with what they are about. */
+/** Compares the postings of every checkout with its instalments and refunds. */
 export async function checkLedger(
   deps: { database: Database },
   progress: (done: number, all: number) => void = () => {},
@@ -57,7 +58,7 @@ export async function checkLedger(
   let checkouts = 0;
   const slices = listSlices(db);
   await Promise.all(
-    Array.from({ length: lanes }, async () => {
+    Array.from({ length: concurrency }, async () => {
       for await (const { first, last, count } of slices) {
         differences.push(...(await findDifferences(deps.database, first, last)));
         checkouts += count;
@@ -68,10 +69,10 @@ export async function checkLedger(
   return { checkouts, differences };
 }
 
-/** All checkouts in slices, one after another, whoever asks for the next. */
+/** All checkouts in consecutive ranges. Several consumers may share the generator. */
 async function* listSlices(db: Handle) {
-  for (let after = start; ; ) {
-    const slice = await findSlice(db, after, checkedAtOnce);
+  for (let after = firstId; ; ) {
+    const slice = await findSlice(db, after, checkBatchSize);
     if (slice === null) return;
     after = slice.last;
     yield slice;

@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Handle } from '../database/database.ts';
 import type { Timestamp } from '../shared/clock.ts';
 
-/** Takes the audit in hand: where it stands. Null when another worker has it. */
+/** Claims the audit and returns its mark, or null when another worker has claimed it. */
 export async function claimAudit(
   db: Handle,
   now: Timestamp,
@@ -19,26 +19,27 @@ export async function claimAudit(
   return row?.after ?? null;
 }
 
+/** Moves the mark and releases the audit. */
 export async function moveAudit(db: Handle, after: string): Promise<void> {
   await db.updateTable('audit').set({ after, leased_until: null }).execute();
 }
 
-/** The first and the last of so many checkouts after one, in the order of their ids. */
+/** The range of the next checkouts after an id, in the order of their ids. */
 export async function findSlice(
   db: Handle,
   after: string,
-  most: number,
+  batchSize: number,
 ): Promise<{ first: string; last: string; count: number } | null> {
   // There is no min(uuid) before PostgreSQL 18.
   const { rows } = await sql<{ first: string; last: string; count: number }>`
     select (array_agg(id order by id))[1] as first, (array_agg(id order by id desc))[1] as last,
       count(*)::integer as count
-    from (select id from checkouts where id > ${after} order by id limit ${most}) s
+    from (select id from checkouts where id > ${after} order by id limit ${batchSize}) s
     having count(*) > 0`.execute(db);
   return rows[0] ?? null;
 }
 
-/** How many checkouts there are, without counting them. */
+/** The number of all checkouts, from the totals of the lists instead of a count. */
 export async function sumCheckouts(db: Handle): Promise<number> {
   const { rows } = await sql<{ sum: number }>`
     select coalesce(sum(total), 0)::bigint as sum from list_totals

@@ -60,7 +60,7 @@ export type CallbackAttempt = {
 
 /** The first delivery of a run and its retries (D24). */
 export const mostRunAttempts = 19;
-const retryMinutes = 10;
+export const retryMinutes = 10;
 const mostPostponeMinutes = 60;
 
 /** One deadline for the whole exchange, the answer's body included (D25). Nobody waits longer. */

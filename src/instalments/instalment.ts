@@ -98,8 +98,8 @@ export function planPayments(
 
 // When a payment is taken: local times of the merchant's territory (D23).
 
-const captureTime = Temporal.PlainTime.from('02:00');
-const collectionTime = Temporal.PlainTime.from('08:00');
+export const captureTime = Temporal.PlainTime.from('02:00');
+export const collectionTime = Temporal.PlainTime.from('08:00');
 
 /** The hold is captured in the night after the purchase. */
 export function capturesAt(due_on: string, timeZone: string): Temporal.Instant {

@@ -59,7 +59,7 @@ export function isInFlight(attempt: { status: AttemptStatus }): boolean {
 }
 
 /** Beyond the half hour in which a payment may begin, it may take this long to finish (D17). */
-const finishMinutes = 15;
+export const finishMinutes = 15;
 
 export function mayFinishUntil(expires_at: Timestamp): Temporal.Instant {
   return Temporal.Instant.from(expires_at).add({ minutes: finishMinutes });

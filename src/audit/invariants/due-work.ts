@@ -1,0 +1,26 @@
+import type { Invariant } from './invariant.ts';
+
+/** A worker polls every half second; a minute leaves room for a loaded machine. */
+const graceSeconds = 60;
+
+export const dueWorkInvariants: Invariant[] = [
+  {
+    name: 'W1',
+    says: 'no row is past its due time by more than a minute without a live lease',
+    sql: `
+      select a.id, a.status, a.due_at
+      from (
+        select merchant_id, id, status, due_at, leased_until from payment_attempts
+        union all
+        select merchant_id, id, status, due_at, leased_until from callbacks
+        union all
+        select merchant_id, checkout_id, status, due_at, leased_until from instalments
+        where not paused
+        union all
+        select merchant_id, id, status, due_at, leased_until from refund_requests
+      ) a join merchants m on m.id = a.merchant_id
+      where a.due_at < $1::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
+          - interval '${graceSeconds} seconds'
+        and (a.leased_until is null or a.leased_until < $1::timestamptz)`,
+  },
+];

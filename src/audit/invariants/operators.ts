@@ -1,0 +1,20 @@
+import type { Invariant } from './invariant.ts';
+
+export const operatorInvariants: Invariant[] = [
+  {
+    name: 'A2',
+    says: 'a refund that was reviewed has the action of the operator who reviewed it',
+    sql: `
+      select r.id, r.status
+      from refund_requests r
+      join checkouts c on c.id = r.checkout_id and c.merchant_id = r.merchant_id
+      join integrations i on i.id = c.integration_id
+      where (r.approved_at is not null and i.refund_mode = 'manual'
+          or r.approved_at is null and r.status = 'failed')
+        and not exists (select 1 from operator_actions o where o.subject_id = r.id
+          and o.action = case when r.approved_at is null then 'refunds decline'
+            else 'refunds approve' end)
+        and not exists (select 1 from operator_actions o where o.subject_id = r.id
+          and o.action = 'refunds retry')`,
+  },
+];

@@ -1,0 +1,52 @@
+import type { Invariant } from './invariant.ts';
+
+export const refundInvariants: Invariant[] = [
+  {
+    name: 'M2',
+    says: 'refund requests, and what failed ones could not put back, sum to at most the amount of a successful checkout; no other checkout has any',
+    sql: (within) => `
+      select c.id, sum(case r.status when 'failed' then r.kept else r.amount end) as refunded, c.amount
+      from refund_requests r join checkouts c on c.id = r.checkout_id and c.merchant_id = r.merchant_id
+      where ${within('r.checkout_id')} and ${within('c.id')}
+      group by c.id, c.merchant_id
+      having sum(case r.status when 'failed' then r.kept else r.amount end) > c.amount
+        or c.status <> 'successful'`,
+  },
+  {
+    name: 'M6',
+    says: 'the parts of a complete refund sum to its amount, those of a failed one to what it kept, and a requested one has none',
+    sql: (within) => `
+      select r.id, r.status, r.amount, r.kept
+      from refund_requests r left join (
+        select *, round = max(round) over (partition by merchant_id, refund_id) as is_last_round
+        from refund_parts where ${within('checkout_id')}
+      ) p on p.refund_id = r.id and p.merchant_id = r.merchant_id
+      where ${within('r.checkout_id')}
+      group by r.id, r.merchant_id
+      having case r.status
+        when 'requested' then count(p.id) > 0
+        when 'pending' then r.amount is distinct from
+          sum(p.amount) filter (where p.status in ('done', 'open')
+            or p.status = 'failed' and p.is_last_round)
+        when 'complete' then bool_or(p.status = 'open')
+          or r.amount is distinct from sum(p.amount) filter (where p.status = 'done')
+        else bool_or(p.status = 'open')
+          or r.kept <> coalesce(sum(p.amount) filter (where p.status = 'done'), 0) end`,
+  },
+  {
+    name: 'M7',
+    says: 'an instalment is reduced by what refunds took before it was collected, and no more than was collected is refunded to the card',
+    sql: (within) => `
+      select i.checkout_id, i.number, i.status, i.amount, i.reduced,
+        sum(p.amount) filter (where p.kind = 'card') as refunded
+      from instalments i left join refund_parts p
+        on p.checkout_id = i.checkout_id and p.instalment = i.number
+        and p.merchant_id = i.merchant_id and p.status in ('open', 'done')
+        and ${within('p.checkout_id')}
+      where ${within('i.checkout_id')}
+      group by i.checkout_id, i.number, i.merchant_id
+      having i.reduced <> coalesce(sum(p.amount) filter (where p.kind <> 'card'), 0)
+        or coalesce(sum(p.amount) filter (where p.kind = 'card'), 0)
+          > case when i.status = 'collected' then i.amount - i.reduced else 0 end`,
+  },
+];

@@ -1,0 +1,22 @@
+import type { Invariant } from './invariant.ts';
+
+export const statusInvariants: Invariant[] = [
+  {
+    name: 'S1',
+    says: 'a checkout that has ended has one recorded move, into its status',
+    sql: `
+      select c.id, c.status, m.to_status
+      from checkouts c left join checkout_moves m
+        on m.checkout_id = c.id and m.merchant_id = c.merchant_id
+      where c.status <> coalesce(m.to_status, 'received')`,
+  },
+  {
+    name: 'S2',
+    says: 'a successful or cancelled checkout has exactly one callback, any other has none',
+    sql: `
+      select c.id, c.status, count(k.id) as callbacks
+      from checkouts c left join callbacks k on k.checkout_id = c.id and k.merchant_id = c.merchant_id
+      group by c.id, c.merchant_id
+      having count(k.id) <> case when c.status in ('successful', 'cancelled') then 1 else 0 end`,
+  },
+];
