@@ -5,17 +5,16 @@ import { pino } from 'pino';
 import { checkLedger } from '../src/audit/audit-books.ts';
 import { testGatewayAt } from '../src/config.ts';
 import type { Gateway } from '../src/gateway/gateway.ts';
-import { timeFor } from '../src/gateway/patience.ts';
 import { createStripeGateway } from '../src/gateway/stripe.ts';
 import { collectDueInstalments } from '../src/instalments/collect-instalments.ts';
 import type { Deps } from '../src/main.ts';
-import type { Merchant } from '../src/merchants/merchant.ts';
+import { type Merchant, merchantTime } from '../src/merchants/merchant.ts';
 import { startTestGatewayProcess } from '../src/sandbox/test-gateway-process.ts';
 import { median } from './create.ts';
 import { type Account, createAccount, startDatabase } from './service.ts';
 
-/** As many calls to the gateway are under way at once, by the service and by the bare adapter. */
-const atOnce = 64;
+/** How many calls to the gateway are in flight at once, by the service and by the bare adapter. */
+const inFlight = 64;
 
 export type CollectResult = {
   /** Payments a second, medians of the rounds; the ratio is the median of theirs. */
@@ -29,9 +28,9 @@ export type CollectResult = {
 type Card = { customer_ref: string; card_ref: string };
 
 /**
- * A due day: payments of stored cards that are collected until none is left, in rounds, a merchant
- * each; before each round the adapter alone charges the same cards at the same gateway, which is a
- * process of its own.
+ * A day with many due payments. Each round collects the payments of one merchant from stored cards
+ * until none is due. Before each round the bare adapter charges the same cards at the same gateway,
+ * which runs in a process of its own.
  */
 export async function benchCollect(
   options: { payments: number; rounds: number },
@@ -71,7 +70,7 @@ export async function benchCollect(
       const account = await createAccount(deps);
       const { merchant } = account;
       const cards = await storeCards(deps, adapter, gateway, merchant);
-      // The first round is for caches and the compiler.
+      // The first round warms up caches and the compiler.
       const count = round === 0 ? Math.min(each, 500) : each;
       await insertDue(deps, account, cards, count);
       const some = Math.min(count, 2_000);
@@ -89,7 +88,7 @@ export async function benchCollect(
       service.push(together);
       memory.push(process.memoryUsage.rss() / 1024 / 1024);
     }
-    progress('collect: the books are checked');
+    progress('collect: checking the books');
     const { differences } = await checkLedger(deps);
     if (differences.length > 0) throw new Error(JSON.stringify(differences[0]));
     return {
@@ -111,7 +110,7 @@ async function rate(count: number, run: () => Promise<void>): Promise<number> {
   return (1_000 * count) / (performance.now() - start);
 }
 
-/** What no service could be faster than. */
+/** The upper bound: charges without a service around them. */
 async function chargeAll(
   deps: Deps,
   gateway: Gateway,
@@ -121,12 +120,12 @@ async function chargeAll(
 ): Promise<void> {
   let left = count;
   await Promise.all(
-    Array.from({ length: atOnce }, async () => {
+    Array.from({ length: inFlight }, async () => {
       for (left -= 1; left >= 0; left -= 1) {
         const id = deps.random.uuid();
         const charge = await gateway.charge({
           key: `${id}:i2:a1`,
-          merchant: timeFor(deps.clock, merchant),
+          merchant: merchantTime(deps.clock, merchant),
           checkout_id: id,
           attempt_id: deps.random.uuid(),
           ...(cards[left % cards.length] as Card),
@@ -139,7 +138,7 @@ async function chargeAll(
   );
 }
 
-/** A few cards that many checkouts share. */
+/** Stores a few cards, which many checkouts share. */
 async function storeCards(
   deps: Deps,
   gateway: Gateway,
@@ -155,7 +154,7 @@ async function storeCards(
       });
       const { id: card_token } = (await response.json()) as { id: string };
       const checkout_id = deps.random.uuid();
-      const at = { merchant: timeFor(deps.clock, merchant), checkout_id };
+      const at = { merchant: merchantTime(deps.clock, merchant), checkout_id };
       const { customer_ref } = await gateway.createCustomer({
         ...at,
         key: `${checkout_id}:customer`,
@@ -180,7 +179,7 @@ async function storeCards(
   );
 }
 
-/** Checkouts in two payments, bought forty days ago: the first was collected, the second is due. */
+/** Checkouts in two payments, bought 40 days ago. The first was collected, the second is due. */
 async function insertDue(
   { database: { pool } }: Deps,
   { merchant, id: integration_id }: Account,

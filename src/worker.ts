@@ -23,28 +23,28 @@ import { timestamp } from './shared/clock.ts';
 
 export type WorkerDeps = PaymentDeps & AlertDeps;
 
-/** Work that comes due. Any number of workers may do it at once. */
+/** A kind of due work. Any number of workers may run it at once. */
 type Work = {
   name: string;
   pauseSeconds: number;
   /**
-   * Does some of what is due and says how much; while there is some, it is asked again at once.
-   * Where it goes on for long, it ends what it has begun when the signal aborts.
+   * Does some of the due work and returns how much. The worker calls it again at once until it
+   * returns 0. A long run finishes what it has begun when the signal aborts.
    */
   run(deps: WorkerDeps, stopping: AbortSignal): Promise<number>;
 };
 
-/** Work that comes due on a merchant's clock, and can be done for one merchant alone. */
+/** Due work on a merchant's clock, which can run for one merchant alone. */
 export type MerchantWork = {
   due: AnyDueWork;
   runFor(deps: WorkerDeps, merchant: Merchant): Promise<number>;
 };
 
-const handful = 1_000;
+const deleteBatchSize = 1_000;
 
-/** One hand that is not full is the last for now. */
-async function untilDone(run: () => Promise<number>): Promise<number> {
-  return (await run()) === handful ? handful : 0;
+/** Returns 0 after a batch that is not full, because nothing is left to delete then. */
+async function fullBatches(run: () => Promise<number>): Promise<number> {
+  return (await run()) === deleteBatchSize ? deleteBatchSize : 0;
 }
 
 const dueWork: (Work & Partial<MerchantWork>)[] = [
@@ -87,22 +87,22 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     run: postAlerts,
   },
   {
-    name: 'forget idempotency keys',
+    name: 'delete idempotency keys',
     pauseSeconds: 60,
     run: ({ database, clock }) =>
-      untilDone(() => deleteAnswersBefore(database.db, answersCutoff(clock), handful)),
+      fullBatches(() => deleteAnswersBefore(database.db, answersCutoff(clock), deleteBatchSize)),
   },
   {
-    name: 'forget rate limit windows',
+    name: 'delete rate limit windows',
     pauseSeconds: 30,
     run: ({ database, clock }) =>
-      untilDone(() => deleteEndedWindows(database.db, timestamp(clock.now()), handful)),
+      fullBatches(() => deleteEndedWindows(database.db, timestamp(clock.now()), deleteBatchSize)),
   },
   {
-    name: 'forget v1 tokens',
+    name: 'delete v1 tokens',
     pauseSeconds: 60,
     run: ({ database, clock }) =>
-      untilDone(() => deleteExpiredTokens(database.db, timestamp(clock.now()), handful)),
+      fullBatches(() => deleteExpiredTokens(database.db, timestamp(clock.now()), deleteBatchSize)),
   },
 ];
 
@@ -110,7 +110,7 @@ export const merchantWork: MerchantWork[] = dueWork.flatMap(({ due, runFor }) =>
   due && runFor ? [{ due, runFor }] : [],
 );
 
-/** Runs until it is stopped; a failure is logged and tried again after the pause. */
+/** Runs all due work until it is stopped. A failure is logged and retried after the pause. */
 export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
   const stopping = new AbortController();
   const loops = dueWork.map(async (work) => {

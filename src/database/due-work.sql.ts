@@ -4,12 +4,12 @@ import type { Random } from '../shared/random.ts';
 import type { Handle } from './database.ts';
 import type { Tables } from './tables.ts';
 
-// What everything that waits has in common: rows of a merchant's that fall due on its clock and
-// are worked on by one process at a time, under a lease on the real clock. Merchant by merchant:
-// first who has something due, then some of one merchant's, so that nobody starves, everyone's
-// own clock counts, and each claim stays on the node where the merchant's rows are.
+// The statements that all due work shares. A row falls due on its merchant's clock. One process at
+// a time works on it, under a lease on the real clock. Work goes merchant by merchant: first find
+// the merchants with due rows, then claim some rows of one merchant. No merchant starves, each
+// merchant's own clock decides, and a claim stays on the database node that holds its rows.
 
-type LeasedTable = {
+export type LeasedTable = {
   [Name in keyof Tables]: Tables[Name] extends {
     merchant_id: unknown;
     lease: unknown;
@@ -19,9 +19,14 @@ type LeasedTable = {
     : never;
 }[keyof Tables];
 
+/** Leased tables that count the attempts at what is due now. */
+type RetriedTable = {
+  [Name in LeasedTable]: Tables[Name] extends { tries: unknown; due_at: unknown } ? Name : never;
+}[LeasedTable];
+
 type Column<Table extends LeasedTable> = keyof Tables[Table] & string;
 
-/** Which rows fall due. For the first question to be cheap `due` needs an index of its own. */
+/** Which rows fall due. `due` needs an index, or finding the merchants scans the table. */
 export type DueWork<Table extends LeasedTable> = {
   table: Table;
   /** When a row falls due; null: never by itself. */
@@ -30,9 +35,10 @@ export type DueWork<Table extends LeasedTable> = {
   where?: RawBuilder<boolean>;
 };
 
-export type AnyDueWork = { [Table in LeasedTable]: DueWork<Table> }[LeasedTable];
+/** The same, of any table. */
+export type AnyDueWork = { table: LeasedTable; due: string; where?: RawBuilder<boolean> };
 
-/** `lease` is the token by which whoever has a row in hand is known when it writes. */
+/** `lease` is the token that proves a claim when the claiming process writes. */
 export type Lease = { lease: string; now: Timestamp; leased_until: Timestamp };
 
 export function newLease(deps: { clock: Clock; random: Random }, seconds: number): Lease {
@@ -44,9 +50,12 @@ export function newLease(deps: { clock: Clock; random: Random }, seconds: number
   };
 }
 
-/** Nobody has the row in hand, or whoever had it is gone. */
+/** The row is not claimed, or its lease has run out. */
 export const isFree = (now: Timestamp) =>
   sql<boolean>`(leased_until is null or leased_until <= ${now}::timestamptz)`;
+
+/** The columns of a row that is not claimed. */
+export const released = { lease: null, leased_until: null } as const;
 
 /** The rows of all merchants that are due and free, each by its own merchant's clock. */
 export const dueRows = (work: AnyDueWork, now: Timestamp) =>
@@ -65,32 +74,32 @@ export const dueRows = (work: AnyDueWork, now: Timestamp) =>
         + m.clock_ahead_ms * interval '1 millisecond'
   )`;
 
-/** Merchants with something to do, the longest overdue first. */
+/** Merchants with due rows, the longest overdue first. */
 export async function listMerchantsWithDue(
   db: Handle,
   work: AnyDueWork,
   now: Timestamp,
-  most: number,
+  merchantsMax: number,
 ): Promise<string[]> {
   const { rows } = await sql<{ merchant_id: string }>`
     select merchant_id
     from ${dueRows(work, now)} due
     group by merchant_id
     order by min(${sql.ref(work.due)})
-    limit ${most}`.execute(db);
+    limit ${merchantsMax}`.execute(db);
   return rows.map((row) => row.merchant_id);
 }
 
-/** Takes some of a merchant's due rows in hand. `merchantNow` is the time on the merchant's clock. */
+/** Claims some of a merchant's due rows. `merchantNow` is the time on the merchant's clock. */
 export async function claimDue<Table extends LeasedTable>(
   db: Handle,
   work: DueWork<Table>,
   merchant_id: string,
   { lease, now, leased_until, merchantNow }: Lease & { merchantNow: Timestamp },
-  most: number,
+  batchSize: number,
 ): Promise<Selectable<Tables[Table]>[]> {
-  // Chosen once, before anything is changed, and found again without an index. A row that changed
-  // between our snapshot and our lock is at another place, and is left for the next claim.
+  // Choose the rows once, before any is changed, and find them again without an index. A row that
+  // changed between our snapshot and our lock has another ctid and is left for the next claim.
   const { rows } = await sql<Selectable<Tables[Table]>>`
     update ${sql.table(work.table)}
     set lease = ${lease}, leased_until = ${leased_until}
@@ -102,14 +111,32 @@ export async function claimDue<Table extends LeasedTable>(
         and ${isFree(now)}
         and ${work.where ?? sql`true`}
       order by ${sql.ref(work.due)}
-      limit ${most}
+      limit ${batchSize}
       for update skip locked
     ))
     returning *`.execute(db);
   return rows;
 }
 
-/** When a merchant's next row falls due, on its clock; null when none ever does by itself. */
+/**
+ * Releases a claimed row to be tried again at `due_at`, and counts the attempt. Does nothing if the
+ * lease was lost or the row is settled.
+ */
+export async function releaseDue(
+  db: Handle,
+  table: RetriedTable,
+  key: { merchant_id: string } & Record<string, string | number>,
+  lease: string,
+  due_at: Timestamp,
+): Promise<void> {
+  const isKey = Object.entries(key).map(([name, value]) => sql`${sql.ref(name)} = ${value}`);
+  await sql`
+    update ${sql.table(table)}
+    set due_at = ${due_at}, lease = null, leased_until = null, tries = tries + 1
+    where ${sql.join(isKey, sql` and `)} and lease = ${lease} and due_at is not null`.execute(db);
+}
+
+/** When a merchant's next row falls due, on its clock; null if no row ever does by itself. */
 export async function findNextDue(
   db: Handle,
   work: AnyDueWork,

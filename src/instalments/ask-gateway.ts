@@ -5,8 +5,8 @@ import {
   type MerchantTime,
   OutcomeUnknown,
 } from '../gateway/gateway.ts';
-import { isKeyKnown, mayBeUnderWay, timeFor } from '../gateway/patience.ts';
-import type { Merchant } from '../merchants/merchant.ts';
+import { isKeyRemembered, mayBeInFlight } from '../gateway/retry-times.ts';
+import { type Merchant, merchantTime } from '../merchants/merchant.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { StoredCard } from './instalment.sql.ts';
 import type { Collection, Instalment } from './instalment.ts';
@@ -17,35 +17,35 @@ export type AskedCollection = {
   card: StoredCard | null;
 };
 
-/** What became of a request for a payment. */
+/** The outcome of a request for a payment. */
 export type Finding =
   | { outcome: 'collected'; payment_ref: string }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
   | { outcome: 'lapsed' }
-  /** It never arrived, and its key is too old to be sent again: another one may be. */
+  /** The request never arrived and its key is too old to be sent again. A new one may be sent. */
   | { outcome: 'lost' };
 
 /**
- * Asks the gateway for a payment, or, when the gateway may have forgotten the key under which it
- * was asked before, what became of that. Throws `OutcomeUnknown` like the gateway.
+ * Captures or charges a payment. If the gateway may have forgotten the key of an earlier request,
+ * looks up the outcome of that request instead. Throws `OutcomeUnknown` like the gateway.
  */
 export async function askGateway(
   deps: { clock: Clock; gateway: Gateway },
   merchant: Merchant,
   { instalment, collection, card }: AskedCollection,
 ): Promise<Finding> {
-  const time = timeFor(deps.clock, merchant);
-  const isSafe = isKeyKnown(collection.created_at, time.now);
+  const time = merchantTime(deps.clock, merchant);
+  const isSafe = isKeyRemembered(collection.created_at, time.now);
   const key = `${collection.checkout_id}:i${collection.instalment}:a${collection.number}`;
   if (collection.kind === 'capture') {
     const { payment_ref } = instalment;
-    assert(payment_ref !== null, 'what is held has a reference');
+    assert(payment_ref !== null, 'a hold has a reference');
     if (!isSafe) return await lookUpCapture(deps.gateway, time, collection, payment_ref);
     const { amount } = collection;
     const { outcome } = await deps.gateway.capture({ key, merchant: time, payment_ref, amount });
     return outcome === 'captured' ? { outcome: 'collected', payment_ref } : { outcome };
   }
-  // A once-off payment has no card to come back to (D23).
+  // A once-off payment has no stored card (decision 0034).
   if (card === null) {
     const decline = { reason: 'generic', may_retry: false } as const;
     return { outcome: 'declined', payment_ref: null, decline };
@@ -53,8 +53,8 @@ export async function askGateway(
   const { customer_ref, card_ref } = card;
   if (!isSafe) {
     const finding = await lookUpCharge(deps.gateway, time, collection, customer_ref);
-    if (finding.outcome === 'lost' && mayBeUnderWay(collection.asked_at, deps.clock.now())) {
-      throw new OutcomeUnknown('a charge that is not there yet may be under way');
+    if (finding.outcome === 'lost' && mayBeInFlight(collection.asked_at, deps.clock.now())) {
+      throw new OutcomeUnknown('a charge that was not found may be in flight');
     }
     return finding;
   }
@@ -80,7 +80,7 @@ async function lookUpCapture(
   const state = await gateway.payment(time, payment_ref);
   switch (state.outcome) {
     case 'captured':
-      assert.equal(state.amount, collection.amount, 'only we capture, and only this');
+      assert.equal(state.amount, collection.amount, 'only we capture, and only this amount');
       return { outcome: 'collected', payment_ref };
     case 'authorised':
       return { outcome: 'lost' };

@@ -31,7 +31,7 @@ export async function insertStoredCard(
     .execute();
 }
 
-/** What a later payment is charged to. */
+/** The card that later payments are charged to. */
 export type StoredCard = { checkout_id: string; customer_ref: string; card_ref: string };
 
 export async function listStoredCards(
@@ -47,7 +47,7 @@ export async function listStoredCards(
     .execute();
 }
 
-/** The payments of a checkout, the first one first. */
+/** The payments of a checkout in order. */
 export async function listInstalments(
   db: Handle,
   { merchant_id, checkout_id }: CheckoutKey,
@@ -76,17 +76,17 @@ export async function findInstalment(
   return row ?? null;
 }
 
-/** Payments that somebody has to look after: by status, the longest due first. */
+/** Payments with a status, the longest due first. */
 export async function listInstalmentsByStatus(
   db: Handle,
   filter: { status: Instalment['status']; merchant_id?: string },
-  most: number,
+  limit: number,
 ): Promise<Instalment[]> {
   let query = db.selectFrom('instalments').selectAll().where('status', '=', filter.status);
   if (filter.merchant_id !== undefined) {
     query = query.where('merchant_id', '=', filter.merchant_id);
   }
-  return await query.orderBy('due_on').orderBy('checkout_id').limit(most).execute();
+  return await query.orderBy('due_on').orderBy('checkout_id').limit(limit).execute();
 }
 
 export const dueInstalments: DueWork<'instalments'> = {
@@ -96,8 +96,8 @@ export const dueInstalments: DueWork<'instalments'> = {
 };
 
 /**
- * Which of the claimed payments are still in hand. Read under the locks of their checkouts: a
- * refund that began meanwhile has taken them out of it.
+ * Which payments are still claimed under the lease. Read under the locks of their checkouts: a
+ * refund that began meanwhile has released its payments.
  */
 export async function lockLeased(
   db: Handle,
@@ -118,30 +118,13 @@ export async function lockLeased(
     .execute();
 }
 
-/** Puts payments down whose outcome is not known, to be looked at again later. */
-export async function movePutDown(
-  db: Handle,
-  one: CheckoutKey & { number: number; lease: string | null },
-  due_at: Timestamp,
-): Promise<void> {
-  await db
-    .updateTable('instalments')
-    .set((set) => ({ due_at, lease: null, leased_until: null, tries: set('tries', '+', 1) }))
-    .where('merchant_id', '=', one.merchant_id)
-    .where('checkout_id', '=', one.checkout_id)
-    .where('number', '=', one.number)
-    .where('lease', '=', one.lease)
-    .where('due_at', 'is not', null)
-    .execute();
-}
-
-/** What has become of a payment once an attempt at it is settled. */
+/** The state of a payment after a collection of it is settled. */
 export type Settled = Pick<
   Instalment,
   'checkout_id' | 'number' | 'status' | 'payment_ref' | 'collected_at' | 'declines' | 'due_at'
 >;
 
-/** Many payments of one merchant at once, out of hand. */
+/** Moves many payments of one merchant at once, and releases them. */
 export async function moveSettled(
   db: Handle,
   merchant_id: string,
@@ -159,7 +142,7 @@ export async function moveSettled(
       and i.number = v.number`.execute(db);
 }
 
-/** What refunds do to a payment, and undo. */
+/** Reduces or restores a payment on behalf of a refund. */
 export async function moveReduced(
   db: Handle,
   one: CheckoutKey & { number: number },
@@ -174,7 +157,7 @@ export async function moveReduced(
     .execute();
 }
 
-/** Nothing of a checkout is collected while a refund of it is in progress. */
+/** Pauses or resumes collecting from a checkout, and releases its payments. */
 export async function movePaused(db: Handle, key: CheckoutKey, paused: boolean): Promise<void> {
   await db
     .updateTable('instalments')
@@ -185,7 +168,7 @@ export async function movePaused(db: Handle, key: CheckoutKey, paused: boolean):
     .execute();
 }
 
-/** overdue → scheduled, in hand of whoever asked for one more try. Null: it is not overdue, or paused. */
+/** overdue → scheduled, claimed by the caller. Null: it is not overdue, or it is paused. */
 export async function moveRetried(
   db: Handle,
   one: CheckoutKey & { number: number },
@@ -209,7 +192,7 @@ export async function insertCollections(db: Handle, collections: Collection[]): 
   await db.insertInto('collections').values(collections).execute();
 }
 
-/** The gateway is asked again. */
+/** Notes that a request is sent again. */
 export async function moveAsked(
   db: Handle,
   one: Pick<Collection, 'merchant_id' | 'checkout_id' | 'instalment' | 'number'>,
@@ -225,7 +208,7 @@ export async function moveAsked(
     .execute();
 }
 
-/** Of every payment of the checkouts, the newest request to the gateway. */
+/** The newest request to the gateway of every payment of the checkouts. */
 export async function listLastCollections(
   db: Handle,
   merchant_id: string,
@@ -258,7 +241,7 @@ export async function listCollections(
     .execute();
 }
 
-/** open → what is now known, many at once. */
+/** open → an outcome, many at once. Returns how many were open. */
 export async function moveCollections(
   db: Handle,
   merchant_id: string,

@@ -10,7 +10,7 @@ test('cents that do not divide go to the first payment', () => {
   assert.deepEqual(amounts, [33_334, 33_333, 33_333]);
 });
 
-test('a purchase on the last day of a month comes back to that day after a shorter month', () => {
+test('a purchase on the last day of a month returns to that day after a shorter month', () => {
   const dates = planPayments(120_000, 5, date('2027-12-31')).map((payment) => payment.due_on);
   assert.deepEqual(dates, ['2027-12-31', '2028-01-31', '2028-02-29', '2028-03-31', '2028-04-30']);
 });
@@ -56,18 +56,18 @@ const johannesburg = 'Africa/Johannesburg';
 test('the hold is captured at 02:00 local time of the day after the purchase', () => {
   assert.equal(capturesAt('2026-11-15', johannesburg).toString(), '2026-11-16T00:00:00Z');
   assert.equal(capturesAt('2026-12-31', johannesburg).toString(), '2027-01-01T00:00:00Z');
-  // 02:00 does not exist in that night: an hour later is as near as it gets.
+  // 02:00 does not exist in that night: the capture is at 03:00.
   assert.equal(capturesAt('2026-03-07', 'America/New_York').toString(), '2026-03-08T07:00:00Z');
 });
 
-describe('a declined payment is tried again at 08:00 of 1, 3 and 7 days after its date', () => {
+describe('a declined payment is retried at 08:00, 1, 3 and 7 days after its date', () => {
   const at = (text: string) => Temporal.Instant.from(text);
   for (const [name, declines, now, expected] of [
     ['the first retry', 1, '2026-02-28T06:00:00Z', '2026-03-01T06:00:00Z'],
     ['the second', 2, '2026-03-01T06:00:00Z', '2026-03-03T06:00:00Z'],
     ['the third', 3, '2026-03-03T06:00:00Z', '2026-03-07T06:00:00Z'],
-    ['and no other', 4, '2026-03-07T06:00:00Z', null],
-    // We were away for a month: the tries do not bunch up.
+    ['no fourth retry', 4, '2026-03-07T06:00:00Z', null],
+    // After an outage of a month the retries do not bunch up.
     ['late by an outage', 1, '2026-04-01T05:59:59Z', '2026-04-02T06:00:00Z'],
     ['late, the second', 2, '2026-04-02T06:00:00Z', '2026-04-04T06:00:00Z'],
     ['late, the third', 3, '2026-04-04T06:00:00Z', '2026-04-08T06:00:00Z'],

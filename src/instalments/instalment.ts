@@ -3,12 +3,13 @@ import type { Timestamp } from '../shared/clock.ts';
 
 /**
  * One payment of a successful checkout. The first is `authorised` (held) on the page and
- * `collected` by its capture; the others are `scheduled` until they are `collected`. A hold that
- * lapsed is `scheduled` again, to be charged like the others. A payment that could not be
- * collected is `overdue`; one that a refund took whole before it was collected is `cancelled`.
+ * `collected` by its capture. The others are `scheduled` until they are `collected`. If the hold
+ * lapses, the first payment becomes `scheduled` and is charged like the others. A payment that
+ * could not be collected is `overdue`. A payment that a refund took whole before it was collected
+ * is `cancelled`.
  *
- * The payments of a checkout sum to its amount. `reduced` is what refunds took of one before it
- * was collected, so that `amount - reduced` is what is asked for.
+ * The payments of a checkout sum to its amount. `reduced` is what refunds took before the payment
+ * was collected, so `amount - reduced` is collected.
  */
 export const instalmentStatuses = [
   'authorised',
@@ -33,7 +34,7 @@ export type Instalment = {
   collected_at: Timestamp | null;
   declines: number;
   due_at: Timestamp | null;
-  /** A refund of the checkout is in progress: nothing of it is collected. */
+  /** A refund of the checkout is in progress: none of its payments is collected. */
   paused: boolean;
   tries: number;
   lease: string | null;
@@ -41,9 +42,9 @@ export type Instalment = {
 };
 
 /**
- * One request to the gateway for one payment: `open` from before the gateway hears of it until it
- * is known to have `collected`, been `declined`, found the hold `lapsed`, or never have arrived
- * (`lost`). At most one of a payment is open and at most one collected: unique indexes say so.
+ * One request to the gateway for one payment. It is `open` before the gateway is called and until
+ * its outcome is known: `collected`, `declined`, the hold has `lapsed`, or the request never
+ * arrived (`lost`). Unique indexes allow one open and one collected request per payment.
  */
 export const collectionStatuses = ['open', 'collected', 'declined', 'lapsed', 'lost'] as const;
 export type CollectionStatus = (typeof collectionStatuses)[number];
@@ -65,22 +66,22 @@ export type Collection = {
   decline_reason: DeclineReason | null;
   may_retry: boolean | null;
   created_at: Timestamp;
-  /** When the gateway was asked last, on the real clock. */
+  /** When the request was last sent, on the real clock. */
   asked_at: Timestamp;
   settled_at: Timestamp | null;
 };
 
-/** What an operator calls a payment: its checkout and its number. */
+/** How operators name a payment: its checkout and its number. */
 export const instalmentId = (one: Pick<Instalment, 'checkout_id' | 'number'>) =>
   `${one.checkout_id}:${one.number}`;
 
-/** One payment of a plan: what is taken, and on which local date. */
+/** One payment of a plan: its amount and its local date. */
 export type PlannedPayment = { number: number; amount: number; due_on: string };
 
 /**
- * Splits an amount into monthly payments (D22). Cents that do not divide go to the first. Each
- * date is counted from the purchase date, not from the date before it, so that a purchase on the
- * 31st comes back to the 31st after a shorter month.
+ * Splits an amount into monthly payments (decision 0027). Cents that do not divide go to the first.
+ * Each date is counted from the purchase date and not from the date before it, so that a purchase
+ * on the 31st returns to the 31st after a shorter month.
  */
 export function planPayments(
   amount: number,
@@ -96,7 +97,7 @@ export function planPayments(
   }));
 }
 
-// When a payment is taken: local times of the merchant's territory (D23).
+// When a payment is collected, in local times of the merchant's territory (decision 0034).
 
 export const captureTime = Temporal.PlainTime.from('02:00');
 export const collectionTime = Temporal.PlainTime.from('08:00');
@@ -120,13 +121,13 @@ export function nextCollectionTime(now: Temporal.Instant, timeZone: string): Tem
   return collectsAt(today.add({ days: 1 }).toString(), timeZone);
 }
 
-/** A declined payment is tried again so many days after its due date. */
+/** A declined payment is retried this many days after its due date. */
 export const retryDays = [1, 3, 7];
 
 /**
- * When a payment is tried again after so many declines, or null when that was the last. If its day
- * has passed meanwhile, as many days from now as there would have been between the two tries: an
- * outage of ours, or a hold that lapsed first, does not make them bunch up.
+ * When a payment is retried after this many declines, or null after the last retry. If that day has
+ * passed, the retry is as many days from now as there are between the two attempts in the plan, so
+ * that retries do not bunch up after an outage of ours or a lapsed hold.
  */
 export function retriesAt(
   due_on: string,

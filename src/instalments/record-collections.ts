@@ -14,8 +14,9 @@ import { type Instalment, nextCollectionTime, retriesAt } from './instalment.ts'
 export type Answered = AskedCollection & { finding: Finding };
 
 /**
- * Writes what became of requests for payments, and everything that follows from it, in one
- * transaction: several of one merchant and one lease. Each counts only while it is in hand.
+ * Writes the outcomes of requests for payments, and everything that follows from them, in one
+ * transaction: several payments of one merchant and one lease. An outcome counts only while its
+ * payment is claimed under that lease.
  */
 export async function recordCollections(
   deps: { database: Database; clock: Clock; random: Random; log: Logger },
@@ -26,11 +27,9 @@ export async function recordCollections(
   assert(lease != null);
   await transaction(deps, async ({ db }) => {
     const ids = answers.map(({ instalment }) => instalment.checkout_id);
-    const inHand = new Set(
-      (await lockLeased(db, merchant.id, lease, ids)).map((one) => keyOf(one)),
-    );
-    // Another actor took it over, or this very result is committed already.
-    const valid = answers.filter(({ instalment }) => inHand.has(keyOf(instalment)));
+    const claimed = new Set((await lockLeased(db, merchant.id, lease, ids)).map(keyOf));
+    // Leave out payments that another process claimed, or that an earlier run committed.
+    const valid = answers.filter(({ instalment }) => claimed.has(keyOf(instalment)));
     if (valid.length === 0) return;
     const now = merchantNow(deps.clock, merchant);
     const at = timestamp(now);
@@ -48,7 +47,7 @@ export async function recordCollections(
         settled_at: at,
       })),
     );
-    assert.equal(moved, valid.length, 'what is in hand is open');
+    assert.equal(moved, valid.length, 'a claimed payment has an open collection');
     const settled = valid.map((answer) => settle(merchant, answer, now));
     await moveSettled(db, merchant.id, settled);
     await postMovements(deps, db, at, valid.flatMap(movementsOf));
@@ -62,7 +61,7 @@ export async function recordCollections(
 
 const keyOf = ({ checkout_id, number }: Instalment) => `${checkout_id}:${number}`;
 
-/** What the payment is now, and when it is tried next. */
+/** The new state of the payment, and when it is tried next. */
 function settle(
   { territory: { time_zone } }: Merchant,
   { instalment, finding, card }: Answered,
@@ -93,8 +92,8 @@ function settle(
         due_at: timestamp(now),
       };
     case 'lapsed': {
-      // Charged like the later ones, from the card that was stored for them; if there is none
-      // nothing can be done without the shopper.
+      // Charge the card that was stored for the later payments. Without one, only the shopper can
+      // pay.
       if (card === null) return { ...none, status: 'overdue' };
       const due_at = timestamp(nextCollectionTime(now, time_zone));
       return { ...none, status: 'scheduled', due_at };

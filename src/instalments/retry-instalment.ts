@@ -1,6 +1,6 @@
 import { findCheckoutMerchant, lockCheckout } from '../checkouts/checkout.sql.ts';
 import { newLease } from '../database/due-work.sql.ts';
-import { leaseSeconds } from '../gateway/patience.ts';
+import { leaseSeconds } from '../gateway/retry-times.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { merchantNow } from '../merchants/merchant.ts';
 import { OperatorError, operate } from '../operators/operate.ts';
@@ -10,7 +10,7 @@ import { type CollectDeps, collectInstalments } from './collect-instalments.ts';
 import { findInstalment, listStoredCards, moveRetried } from './instalment.sql.ts';
 import { type Instalment, retryDays } from './instalment.ts';
 
-/** An operator's one more try at an overdue payment, at once. A decline leaves it overdue. */
+/** An operator retries an overdue payment at once. A decline leaves it overdue. */
 export async function retryInstalment(
   deps: CollectDeps,
   operator: string,
@@ -31,7 +31,7 @@ export async function retryInstalment(
     await lockCheckout(tx, key.merchant_id, key.checkout_id);
     const { now: _, ...lease } = newLease(deps, leaseSeconds);
     const at = timestamp(merchantNow(deps.clock, merchant));
-    // As after the last of its tries: one more decline is the end again.
+    // As after its last retry: one more decline makes it overdue again.
     const to = { ...lease, at, declines: retryDays.length };
     const payment = await moveRetried(tx, { ...key, number }, to);
     if (!payment) {
@@ -39,7 +39,7 @@ export async function retryInstalment(
       throw new OperatorError(
         current?.status === 'overdue'
           ? 'A refund of this checkout is in progress. Look again when it has ended.'
-          : `Payment ${id} is ${current?.status}: only an overdue one can be tried again.`,
+          : `Payment ${id} is ${current?.status}: only an overdue payment can be retried.`,
       );
     }
     if ((await listStoredCards(tx, key.merchant_id, [key.checkout_id])).length === 0) {

@@ -5,20 +5,32 @@ import { postMovements } from '../ledger/post-movements.ts';
 import { localDate, type Merchant } from '../merchants/merchant.ts';
 import { timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
-import { insertInstalments } from './instalment.sql.ts';
+import { insertInstalments, insertStoredCard } from './instalment.sql.ts';
 import { capturesAt, collectsAt, planPayments } from './instalment.ts';
 
+type Held = {
+  payment_ref: string;
+  /** The card for the later payments, with the shopper's consent; null if there are none. */
+  stored_card: {
+    customer_ref: string;
+    card_ref: string;
+    brand: string | null;
+    last4: string | null;
+    consent: object;
+  } | null;
+};
+
 /**
- * Writes the plan of a checkout that was just paid, and the sale into the books, in the
- * transaction of its outcome (D22). The first payment is held already; the others wait for their
- * dates (D23).
+ * Writes the plan of a checkout that was just paid, the card for its later payments, and the sale
+ * into the books, in the transaction of its outcome (decision 0027). The first payment is held
+ * already; the others fall due on their dates (decision 0034).
  */
 export async function scheduleInstalments(
   deps: { random: Random },
   db: Handle,
   merchant: Merchant,
   checkout: Checkout,
-  held: { payment_ref: string },
+  held: Held,
 ): Promise<void> {
   const { merchant_id, id: checkout_id, currency, completed_at, number_of_payments } = checkout;
   assert(completed_at !== null && number_of_payments !== null);
@@ -40,6 +52,12 @@ export async function scheduleInstalments(
       };
     }),
   );
+  // The merchant is promised the later payments, so there must be a card to charge.
+  assert.equal(held.stored_card !== null, number_of_payments > 1);
+  if (held.stored_card !== null) {
+    const card = { ...held.stored_card, created_at: completed_at };
+    await insertStoredCard(db, { merchant_id, checkout_id, ...card });
+  }
   const of = { merchant_id, checkout_id, currency };
   await postMovements(deps, db, completed_at, [
     { ...of, kind: 'sold', amount: checkout.amount },

@@ -1,4 +1,4 @@
-import type { Clock } from '../shared/clock.ts';
+import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Territory } from '../shared/territories.ts';
 
 /** An amount band with its instalment terms. Bounds are cents, inclusive at both ends. */
@@ -20,6 +20,11 @@ export function merchantNow(
   merchant: Pick<Merchant, 'clock_ahead_ms'>,
 ): Temporal.Instant {
   return clock.now().add({ milliseconds: merchant.clock_ahead_ms });
+}
+
+/** The merchant and its time, as the gateway is told them. */
+export function merchantTime(clock: Clock, merchant: Merchant): { id: string; now: Timestamp } {
+  return { id: merchant.id, now: timestamp(merchantNow(clock, merchant)) };
 }
 
 /** The merchant's local date at an instant. */

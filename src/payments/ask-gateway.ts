@@ -5,8 +5,8 @@ import { paymentToken } from '../checkouts/payment-token.ts';
 import type { Database } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
 import type { Gateway, MerchantTime } from '../gateway/gateway.ts';
-import { isKeyKnown, timeFor } from '../gateway/patience.ts';
-import type { Merchant } from '../merchants/merchant.ts';
+import { isKeyRemembered } from '../gateway/retry-times.ts';
+import { type Merchant, merchantTime } from '../merchants/merchant.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { Sealing } from '../shared/sealing.ts';
 import { moveCustomer } from './payment-attempt.sql.ts';
@@ -21,13 +21,13 @@ export type AskDeps = {
   baseUrl: string;
 };
 
-/** What a card token is sealed for: it opens for no other attempt. */
+/** Binds a sealed card token to its attempt: it does not open for another. */
 export const cardTokenContext = (attempt: { id: string }) => `payment_attempts ${attempt.id}`;
 
 /**
- * Asks the gateway, for an attempt in hand, whatever its status wants to know: to hold the amount
- * (again, under the same key, when nobody knows whether the first request arrived), what became
- * of a challenge, or to let go of what must not stay. Throws `OutcomeUnknown` like the gateway.
+ * Calls the gateway for a claimed attempt, as its status requires: holds the amount (again under
+ * the same key if an earlier request may have arrived), looks up a challenge, or voids a hold that
+ * must not stay. Throws `OutcomeUnknown` like the gateway.
  */
 export async function askGateway(
   deps: AskDeps,
@@ -38,22 +38,22 @@ export async function askGateway(
     findCheckout(db, attempt.merchant_id, attempt.checkout_id),
   );
   assert(checkout);
-  const time = timeFor(deps.clock, merchant);
+  const time = merchantTime(deps.clock, merchant);
   if (attempt.payment_ref === null) {
     const finding = await authorise(deps, time, checkout, attempt);
     if (attempt.status !== 'voiding' || !('payment_ref' in finding) || !finding.payment_ref) {
       return finding;
     }
     if (finding.outcome === 'declined') return finding;
-    return await letGo(deps, time, attempt, finding.payment_ref);
+    return await voidHold(deps, time, attempt, finding.payment_ref);
   }
-  if (attempt.status === 'voiding') return await letGo(deps, time, attempt, attempt.payment_ref);
+  if (attempt.status === 'voiding') return await voidHold(deps, time, attempt, attempt.payment_ref);
   const finding = await deps.gateway.payment(time, attempt.payment_ref);
   const isTooLate =
     Temporal.Instant.compare(time.now, mayFinishUntil(checkout.expires_at)) > 0 &&
     (finding.outcome === 'challenge' || finding.outcome === 'processing');
-  // Nobody came back in time: the bank must not be able to approve it tomorrow.
-  return isTooLate ? await letGo(deps, time, attempt, attempt.payment_ref) : finding;
+  // The shopper did not return in time. The bank must not be able to approve it tomorrow.
+  return isTooLate ? await voidHold(deps, time, attempt, attempt.payment_ref) : finding;
 }
 
 async function authorise(
@@ -63,9 +63,9 @@ async function authorise(
   attempt: PaymentAttempt,
 ): Promise<Finding> {
   const customer_ref = await ensureCustomer(deps, time, checkout, attempt);
-  if (!isKeyKnown(attempt.created_at, time.now) || attempt.sealed_card_token === null) {
+  if (!isKeyRemembered(attempt.created_at, time.now) || attempt.sealed_card_token === null) {
     const found = await deps.gateway.findPayment(time, { customer_ref, attempt_id: attempt.id });
-    // It never arrived, and its key is too old to be sent again: nothing is held.
+    // The request never arrived, and its key is too old to be sent again: nothing is held.
     const decline = { reason: 'processing_error', may_retry: true } as const;
     return found ?? { outcome: 'declined', payment_ref: null, decline };
   }
@@ -83,7 +83,7 @@ async function authorise(
   });
 }
 
-/** The gateway's record of the shopper: one per checkout, made before its first attempt. */
+/** Creates the gateway's record of the shopper: one per checkout, before its first attempt. */
 async function ensureCustomer(
   deps: AskDeps,
   merchant: MerchantTime,
@@ -108,7 +108,7 @@ async function ensureCustomer(
   return customer_ref;
 }
 
-async function letGo(
+async function voidHold(
   deps: AskDeps,
   merchant: MerchantTime,
   attempt: PaymentAttempt,

@@ -10,9 +10,9 @@ import { isInFlight } from './payment-attempt.ts';
 import { isOpen } from './start-payment.ts';
 
 /**
- * A shopper cancels. Whatever attempt is in flight is let go; if it was authorised before we got
- * the checkout's lock, it has won and nothing is cancelled. As long as a payment may still finish
- * it can also be called off.
+ * A shopper cancels, and the attempt in flight is voided. An attempt that was authorised before we
+ * got the checkout's lock wins, and nothing is cancelled. A shopper may cancel for as long as a
+ * payment may finish.
  */
 export async function cancelPayment(
   deps: DeliveryDeps,

@@ -2,15 +2,15 @@ import { readdirSync, readFileSync } from 'node:fs';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
 import type { PayPage } from './pay-page.ts';
 
-// The hosted page as built by web/build.mjs: its renderer, and the files that a browser loads.
+// The hosted page as web/build.mjs builds it: its renderer and the files that a browser loads.
 
-/** What web/pay/server.tsx is, told here so that the server need not know the page's sources. */
+/** The type of web/pay/server.tsx, repeated because the server does not import page sources. */
 export type RenderPayPage = (
   page: PayPage | null,
   options: { path: string; nonce: string; script: { path: string; integrity: string } },
 ) => string;
 
-/** A file whose address changes with its content, so it may be kept for ever. */
+/** A file whose name changes with its content, so that browsers may cache it for ever. */
 export type PayAsset = {
   /** Below `/pay/assets/`. */
   name: string;
@@ -21,7 +21,7 @@ export type PayAsset = {
 };
 
 export type PayHtml = {
-  /** Null is the page for a link that leads nowhere. The nonce is new for every answer. */
+  /** Null renders the page for an unknown link. The nonce is new for every response. */
   render(
     page: PayPage | null,
     options: { token: string; nonce: string },
@@ -32,7 +32,7 @@ export type PayHtml = {
 const dist = new URL('../../web/dist/pay/', import.meta.url);
 const types: Record<string, string> = { js: 'text/javascript; charset=utf-8' };
 
-/** Once per process: everything is in memory afterwards. */
+/** Runs once per process and keeps everything in memory. */
 export async function loadPayHtml(): Promise<PayHtml> {
   const { renderPayPage, manifest } = await loadBuild();
   const script = {
@@ -71,7 +71,7 @@ function readAsset(name: string): PayAsset {
   };
 }
 
-/** Scripts only ours and the gateway's; frames only the gateway's; nothing may frame us. */
+/** Allows scripts of ours and the gateway's, frames of the gateway's, and no page to frame ours. */
 function contentSecurityPolicy(page: PayPage | null, nonce: string): string {
   const entry = page?.card_entry;
   const policy: Record<string, string[]> = {

@@ -29,7 +29,7 @@ export async function insertAttempt(
     .execute();
 }
 
-/** All attempts of a checkout, the newest first. */
+/** All attempts of a checkout, newest first. */
 export async function listAttempts(
   db: Handle,
   merchant_id: string,
@@ -64,7 +64,7 @@ export async function moveCustomer(db: Handle, key: Key, customer_ref: string): 
     .execute();
 }
 
-/** From one of the given statuses to what is now known. Null: another actor moved it first. */
+/** Moves an attempt from one of the given statuses. Null: another process moved it first. */
 export async function moveAttempt(
   db: Handle,
   key: Key,
@@ -82,7 +82,7 @@ export async function moveAttempt(
   return row ?? null;
 }
 
-/** Whatever is in flight for a checkout that has ended, or starts anew, must be let go. */
+/** Marks the attempt in flight to be voided: its checkout has ended, or a new attempt starts. */
 export async function moveInFlightToVoiding(
   db: Handle,
   merchant_id: string,
@@ -98,13 +98,12 @@ export async function moveInFlightToVoiding(
     .execute();
 }
 
-/** Attempts that have to be looked at. */
 export const dueAttempts: DueWork<'payment_attempts'> = {
   table: 'payment_attempts',
   due: 'due_at',
 };
 
-/** Takes one attempt in hand, unless somebody else has it. */
+/** Claims one attempt. Null: it is settled, or another process has claimed it. */
 export async function claimAttempt(
   db: Handle,
   key: Key,
@@ -120,21 +119,4 @@ export async function claimAttempt(
     .returningAll()
     .executeTakeFirst();
   return row ?? null;
-}
-
-/** Puts an attempt down that could not be settled, to be looked at again later. */
-export async function movePutDown(
-  db: Handle,
-  key: Key,
-  lease: string,
-  due_at: Timestamp,
-): Promise<void> {
-  await db
-    .updateTable('payment_attempts')
-    .set((set) => ({ due_at, lease: null, leased_until: null, tries: set('tries', '+', 1) }))
-    .where('id', '=', key.id)
-    .where('merchant_id', '=', key.merchant_id)
-    .where('lease', '=', lease)
-    .where('due_at', 'is not', null)
-    .execute();
 }

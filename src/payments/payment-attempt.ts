@@ -1,16 +1,16 @@
 import type { DeclineReason } from '../gateway/gateway.ts';
-import { nextLook } from '../gateway/patience.ts';
+import { nextRetryAt } from '../gateway/retry-times.ts';
 import type { PlannedPayment } from '../instalments/instalment.ts';
 import type { Timestamp } from '../shared/clock.ts';
 
 /**
- * One try to pay a checkout. It is `starting` from before the gateway hears of it, `challenged`
- * while the shopper's bank asks them, and then ends: `authorised` (it is the checkout's outcome),
- * `declined` (nothing is held), or `refused` (the gateway will never take this checkout). A hold
- * that is not the outcome is `voiding` until the gateway has let it go, then `voided`.
+ * One attempt to pay a checkout. It is `starting` before the gateway is called, `challenged` while
+ * the shopper's bank challenges them, and then ends: `authorised` (it is the checkout's outcome),
+ * `declined` (nothing is held), or `refused` (the gateway will never accept this checkout). A hold
+ * that is not the outcome is `voiding` until the gateway has voided it, then `voided`.
  *
- * At most one attempt of a checkout is `starting` or `challenged`, and at most one ever is
- * `authorised`: unique indexes say so.
+ * Unique indexes allow one attempt of a checkout that is `starting` or `challenged`, and one that
+ * is `authorised`.
  */
 export const attemptStatuses = [
   'starting',
@@ -23,7 +23,7 @@ export const attemptStatuses = [
 ] as const;
 export type AttemptStatus = (typeof attemptStatuses)[number];
 
-/** What a shopper agreed to for later payments: the wording, the amounts, the dates. */
+/** The shopper's consent to later payments: its wording, the amounts and the dates. */
 export type Consent = { version: string; payments: PlannedPayment[] };
 
 export type PaymentAttempt = {
@@ -58,31 +58,31 @@ export function isInFlight(attempt: { status: AttemptStatus }): boolean {
   return attempt.status === 'starting' || attempt.status === 'challenged';
 }
 
-/** Beyond the half hour in which a payment may begin, it may take this long to finish (D17). */
+/** A payment that began within the half hour may take this much longer (decision 0025). */
 export const finishMinutes = 15;
 
 export function mayFinishUntil(expires_at: Timestamp): Temporal.Instant {
   return Temporal.Instant.from(expires_at).add({ minutes: finishMinutes });
 }
 
-/** Before the end of the time to finish, so that what the bank approved in time is found in time. */
-const lastLookSeconds = 5;
+/** We look once more this long before the deadline, to find what the bank approved in time. */
+const lastLookUpSeconds = 5;
 
 /**
- * When we ask what became of a challenge. The browser usually tells us first; a merchant whose
- * shopper's did not waits for about a minute. Once more shortly before the end, and when time is
- * up, to let go of it.
+ * When we look up a challenge next. Usually the shopper's browser returns first; if it does not,
+ * the merchant waits for about a minute. We look once more shortly before the deadline, and right
+ * after it to void the hold.
  */
-export function nextChallengeLook(
+export function nextChallengeLookUp(
   now: Temporal.Instant,
   tries: number,
   end: Temporal.Instant,
 ): Temporal.Instant {
   const earlier = (a: Temporal.Instant, b: Temporal.Instant) =>
     Temporal.Instant.compare(a, b) < 0 ? a : b;
-  const look = nextLook(now, Math.min(tries + 2, 4));
-  const last = end.subtract({ seconds: lastLookSeconds });
-  if (Temporal.Instant.compare(now, last) < 0) return earlier(look, last);
+  const lookUp = nextRetryAt(now, Math.min(tries + 2, 4));
+  const last = end.subtract({ seconds: lastLookUpSeconds });
+  if (Temporal.Instant.compare(now, last) < 0) return earlier(lookUp, last);
   const over = end.add({ milliseconds: 1 });
-  return Temporal.Instant.compare(now, over) < 0 ? earlier(look, over) : look;
+  return Temporal.Instant.compare(now, over) < 0 ? earlier(lookUp, over) : lookUp;
 }

@@ -30,7 +30,7 @@ type Opened = {
   callback: Callback | null;
 };
 
-/** The hosted page and what it calls. The token in the address is all that a shopper has. */
+/** The hosted page and its requests. The token in the address is the shopper's only credential. */
 export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps): Promise<void> {
   const html = await loadPayHtml();
 
@@ -80,7 +80,7 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     return present(await mustOpen(request));
   });
 
-  // The shopper's bank sends them here. Its query is not believed: the gateway is asked.
+  // The shopper's bank redirects here. Ignore its query and ask the gateway.
   app.get('/pay/:token/return', async (request, reply) => {
     const opened = await open(request);
     if (!opened) return sendPage(reply, request, null);
@@ -137,7 +137,7 @@ function explainOffer(checkout: Checkout, number_of_payments: number): FieldErro
   return [{ path: 'number_of_payments', problem: `must be one of ${checkout.terms.join(', ')}` }];
 }
 
-/** Later payments need what the shopper agreed to: our wording, and the plan as it was shown. */
+/** Later payments need the shopper's consent: our wording, and the plan as the page showed it. */
 function explainTerm(
   merchant: Merchant,
   checkout: Checkout,
@@ -149,7 +149,7 @@ function explainTerm(
   if (consent?.version !== consentVersion) {
     return [{ path: 'consent', problem: `must be given in the version ${consentVersion}` }];
   }
-  // A page that was opened before midnight shows the dates of the day before.
+  // A page that was opened before midnight shows the previous day's dates.
   const shownAt = [now, now.subtract({ minutes: paymentUrlMinutes })];
   const agreed = JSON.stringify(onlyConsent(consent).payments);
   const isPlan = shownAt.some((at) => {
@@ -159,7 +159,7 @@ function explainTerm(
   return isPlan ? [] : [{ path: 'consent.payments', problem: 'must be the payments of the plan' }];
 }
 
-/** What we asked for, in our order: whatever else a page sends is not kept. */
+/** Our members in our order. Other members that a page sends are not stored. */
 function onlyConsent({ version, payments }: Consent): Consent {
   return {
     version,

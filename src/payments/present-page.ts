@@ -9,10 +9,10 @@ import type { PayPage } from './pay-page.ts';
 import { isInFlight, type PaymentAttempt } from './payment-attempt.ts';
 import { isOpen, mayTryAgain } from './start-payment.ts';
 
-/** Changes with every change of the sentence that a shopper agrees to. */
+/** Change this with every change of the sentence that the shopper agrees to. */
 export const consentVersion = '2026-11';
 
-/** What a shopper is to see now. `attempts` are the checkout's, the newest first. */
+/** What the shopper sees now. `attempts` are the checkout's, newest first. */
 export function presentPage(
   deps: { clock: Clock; gateway: Gateway; environment: Environment },
   merchant: Merchant,
@@ -25,8 +25,8 @@ export function presentPage(
     checkout.completed_at === null ? now : Temporal.Instant.from(checkout.completed_at);
   const inFlight = attempts.find(isInFlight);
   const [latest] = attempts;
-  const isTelling = callback !== null && isBeingTold(callback, now);
-  const status = isTelling ? 'paying' : statusOf(checkout, attempts, inFlight, now);
+  const isDelivering = callback !== null && isFirstDelivery(callback, now);
+  const status = isDelivering ? 'paying' : statusOf(checkout, attempts, inFlight, now);
   return {
     status,
     test_mode: deps.environment === 'sandbox',
@@ -55,8 +55,14 @@ export function presentPage(
   };
 }
 
-/** Only the merchant's answer says where the shopper goes; but nobody waits for it for long. */
-function isBeingTold({ status, attempts, created_at }: Callback, now: Temporal.Instant): boolean {
+/**
+ * The first delivery of the callback is in flight. The merchant's response may say where the
+ * shopper goes, so the page waits for it until the deadline.
+ */
+function isFirstDelivery(
+  { status, attempts, created_at }: Callback,
+  now: Temporal.Instant,
+): boolean {
   const end = secondsAfter(Temporal.Instant.from(created_at), deadlineSeconds);
   return status === 'pending' && attempts === 0 && Temporal.Instant.compare(now, end) < 0;
 }

@@ -3,27 +3,26 @@ import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
 import { completeCheckout, invalidateCheckout } from '../checkouts/end-checkout.ts';
 import type { Database, Handle } from '../database/database.ts';
+import { released } from '../database/due-work.sql.ts';
 import { transaction } from '../database/transaction.ts';
-import type { Authorisation, PaymentState } from '../gateway/gateway.ts';
-import { nextLook } from '../gateway/patience.ts';
-import { insertStoredCard } from '../instalments/instalment.sql.ts';
+import type { Authorisation, HeldCard, PaymentState } from '../gateway/gateway.ts';
+import { nextRetryAt } from '../gateway/retry-times.ts';
 import { scheduleInstalments } from '../instalments/schedule-instalments.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 import { lockAttempt, moveAttempt } from './payment-attempt.sql.ts';
-import { mayFinishUntil, nextChallengeLook, type PaymentAttempt } from './payment-attempt.ts';
+import { mayFinishUntil, nextChallengeLookUp, type PaymentAttempt } from './payment-attempt.ts';
 
-/** What the gateway said about an attempt, now or when it was asked later. */
+/** What the gateway answered about an attempt, at once or when it was asked later. */
 export type Finding = Authorisation | PaymentState;
 
 const inFlight = ['starting', 'challenged'] as const;
-const putDown = { lease: null, leased_until: null };
 
 /**
- * Writes what was found out about an attempt, and everything that follows from it, in one
- * transaction. It counts only under the lease that it was found out with. The checkout is locked
- * first, by everyone: its outcome is decided by whoever gets that lock, once.
+ * Writes a finding about an attempt, and everything that follows from it, in one transaction. A
+ * finding counts only under the lease that it was found with. Every transaction locks the checkout
+ * first, so that the lock's holder decides the outcome, once.
  */
 export async function recordOutcome(
   deps: { database: Database; clock: Clock; random: Random },
@@ -35,7 +34,7 @@ export async function recordOutcome(
     const checkout = await lockCheckout(db, attempt.merchant_id, attempt.checkout_id);
     assert(checkout);
     const current = await lockAttempt(db, attempt);
-    // Another actor took it over, or this very result is committed already.
+    // Another process claimed it, or an earlier run of this transaction was committed.
     if (current?.lease !== attempt.lease) return;
     const now = merchantNow(deps.clock, merchant);
     switch (finding.outcome) {
@@ -48,11 +47,11 @@ export async function recordOutcome(
       case 'refused':
         return await recordRefusal(db, checkout, current, timestamp(now));
       case 'processing':
-        return await lookAgain(db, current, finding.payment_ref, now);
+        return await lookUpLater(db, current, finding.payment_ref, now);
       case 'voided':
         return await recordVoided(db, current, finding.payment_ref, now);
       case 'captured':
-        // Only what became the outcome is ever captured, and that is not looked at here.
+        // Only an outcome is ever captured, and an outcome is not looked up here.
         throw new Error(`payment attempt ${attempt.id} was captured without being the outcome`);
     }
   });
@@ -72,7 +71,7 @@ async function recordAuthorised(
   const isOutcome = attempt.status !== 'voiding' && checkout.status === 'received' && inTime;
   if (!isOutcome) {
     await moveAttempt(db, attempt, [...inFlight, 'voiding'], {
-      ...putDown,
+      ...released,
       status: 'voiding',
       payment_ref: held.payment_ref,
       due_at: at,
@@ -81,7 +80,7 @@ async function recordAuthorised(
     return;
   }
   await moveAttempt(db, attempt, [...inFlight], {
-    ...putDown,
+    ...released,
     status: 'authorised',
     payment_ref: held.payment_ref,
     card_ref: held.card.card_ref,
@@ -94,21 +93,15 @@ async function recordAuthorised(
   });
   const completed = await completeCheckout(deps, db, checkout, attempt.number_of_payments, at);
   assert(completed, 'the checkout is received and locked');
-  await scheduleInstalments(deps, db, merchant, completed, held);
-  if (attempt.number_of_payments > 1) {
-    // Later payments are promised to the merchant: without a card to take them from, they are not.
-    assert(held.card.card_ref !== null && attempt.customer_ref !== null && attempt.consent);
-    await insertStoredCard(db, {
-      merchant_id: checkout.merchant_id,
-      checkout_id: checkout.id,
-      customer_ref: attempt.customer_ref,
-      card_ref: held.card.card_ref,
-      brand: held.card.brand,
-      last4: held.card.last4,
-      consent: attempt.consent,
-      created_at: at,
-    });
-  }
+  const { payment_ref } = held;
+  const stored_card = attempt.number_of_payments > 1 ? storedCard(attempt, held.card) : null;
+  await scheduleInstalments(deps, db, merchant, completed, { payment_ref, stored_card });
+}
+
+function storedCard({ customer_ref, consent }: PaymentAttempt, card: HeldCard) {
+  const { card_ref, brand, last4 } = card;
+  assert(customer_ref !== null && consent !== null && card_ref !== null);
+  return { customer_ref, card_ref, brand, last4, consent };
 }
 
 async function recordChallenge(
@@ -118,7 +111,7 @@ async function recordChallenge(
   challenge: Extract<Finding, { outcome: 'challenge' }>,
   now: Temporal.Instant,
 ): Promise<void> {
-  const known = { ...putDown, payment_ref: challenge.payment_ref, sealed_card_token: null };
+  const known = { ...released, payment_ref: challenge.payment_ref, sealed_card_token: null };
   if (attempt.status === 'voiding') {
     await moveAttempt(db, attempt, ['voiding'], { ...known, due_at: timestamp(now), tries: 0 });
     return;
@@ -128,7 +121,7 @@ async function recordChallenge(
     ...known,
     status: 'challenged',
     challenge_url: challenge.url,
-    due_at: timestamp(nextChallengeLook(now, tries, mayFinishUntil(checkout.expires_at))),
+    due_at: timestamp(nextChallengeLookUp(now, tries, mayFinishUntil(checkout.expires_at))),
     tries,
   });
 }
@@ -140,8 +133,8 @@ async function recordDecline(
   now: Temporal.Instant,
 ): Promise<void> {
   await moveAttempt(db, attempt, [...inFlight, 'voiding'], {
-    ...putDown,
-    // What was to be let go has let go by itself.
+    ...released,
+    // A decline leaves nothing to void.
     status: attempt.status === 'voiding' ? 'voided' : 'declined',
     payment_ref: payment_ref ?? attempt.payment_ref,
     decline_reason: decline.reason,
@@ -159,7 +152,7 @@ async function recordRefusal(
   at: Timestamp,
 ): Promise<void> {
   await moveAttempt(db, attempt, [...inFlight, 'voiding'], {
-    ...putDown,
+    ...released,
     status: attempt.status === 'voiding' ? 'voided' : 'refused',
     sealed_card_token: null,
     settled_at: at,
@@ -168,16 +161,16 @@ async function recordRefusal(
   if (attempt.status !== 'voiding') await invalidateCheckout(db, checkout, at);
 }
 
-async function lookAgain(
+async function lookUpLater(
   db: Handle,
   attempt: PaymentAttempt,
   payment_ref: string,
   now: Temporal.Instant,
 ): Promise<void> {
   await moveAttempt(db, attempt, [...inFlight, 'voiding'], {
-    ...putDown,
+    ...released,
     payment_ref,
-    due_at: timestamp(nextLook(now, attempt.tries)),
+    due_at: timestamp(nextRetryAt(now, attempt.tries)),
     tries: attempt.tries + 1,
   });
 }
@@ -189,7 +182,7 @@ async function recordVoided(
   now: Temporal.Instant,
 ): Promise<void> {
   await moveAttempt(db, attempt, [...inFlight, 'voiding'], {
-    ...putDown,
+    ...released,
     status: 'voided',
     payment_ref,
     sealed_card_token: null,

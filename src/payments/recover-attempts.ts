@@ -1,44 +1,32 @@
-import { claimDue, listMerchantsWithDue, newLease } from '../database/due-work.sql.ts';
-import { leaseSeconds } from '../gateway/patience.ts';
-import { findMerchant } from '../merchants/merchant.sql.ts';
-import { type Merchant, merchantNow } from '../merchants/merchant.ts';
-import { timestamp } from '../shared/clock.ts';
+import { newLease } from '../database/due-work.sql.ts';
+import { leaseSeconds } from '../gateway/retry-times.ts';
+import type { Merchant } from '../merchants/merchant.ts';
+import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '../merchants/run-due-work.ts';
 import { claimAttempt, dueAttempts } from './payment-attempt.sql.ts';
 import type { PaymentAttempt } from './payment-attempt.ts';
 import { type PaymentDeps, settleAttempt } from './start-payment.ts';
 
-const mostMerchants = 50;
-const mostAttempts = 10;
+const work: MerchantDueWork<'payment_attempts', PaymentDeps> = {
+  due: dueAttempts,
+  leaseSeconds,
+  batchSize: 10,
+  merchantsMax: 50,
+  lanes: 50,
+  roundMilliseconds: 0,
+  act: (deps, merchant, attempts) =>
+    Promise.all(attempts.map((attempt) => settleAttempt(deps, merchant, attempt, false))),
+};
 
 /**
- * Settles attempts that are due: outcomes that nobody knows, challenges that nobody came back
- * from (D19), holds that must be let go. Merchant by merchant, a handful of each: nobody starves.
+ * Settles attempts that are due: unknown outcomes, challenges from which the shopper did not
+ * return (decision 0023), holds that must be voided.
  */
-export async function recoverAttempts(deps: PaymentDeps): Promise<number> {
-  const { db } = deps.database;
-  const now = timestamp(deps.clock.now());
-  const merchants = await listMerchantsWithDue(db, dueAttempts, now, mostMerchants);
-  const counts = await Promise.all(
-    merchants.map(async (id) => {
-      const merchant = await findMerchant(db, id);
-      return merchant ? await recoverMerchantAttempts(deps, merchant) : 0;
-    }),
-  );
-  return counts.reduce((sum, count) => sum + count, 0);
-}
+export const recoverAttempts = (deps: PaymentDeps) => runDueWork(deps, work);
 
-export async function recoverMerchantAttempts(
-  deps: PaymentDeps,
-  merchant: Merchant,
-): Promise<number> {
-  const now = timestamp(merchantNow(deps.clock, merchant));
-  const claim = { ...newLease(deps, leaseSeconds), merchantNow: now };
-  const attempts = await claimDue(deps.database.db, dueAttempts, merchant.id, claim, mostAttempts);
-  await Promise.all(attempts.map((attempt) => settleAttempt(deps, merchant, attempt, false)));
-  return attempts.length;
-}
+export const recoverMerchantAttempts = (deps: PaymentDeps, merchant: Merchant) =>
+  runMerchantDueWork(deps, work, merchant);
 
-/** The shopper came back from their bank: find out now, unless somebody is at it. */
+/** The shopper returned from their bank. Settles the attempt now, unless it is claimed. */
 export async function settleReturned(
   deps: PaymentDeps,
   merchant: Merchant,

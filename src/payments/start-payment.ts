@@ -6,29 +6,25 @@ import {
 } from '../callbacks/delivery/deliver-callback.ts';
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
+import { releaseDue } from '../database/due-work.sql.ts';
 import { transaction } from '../database/transaction.ts';
 import { OutcomeUnknown } from '../gateway/gateway.ts';
-import { leaseSeconds, nextLook } from '../gateway/patience.ts';
+import { leaseSeconds, nextRetryAt } from '../gateway/retry-times.ts';
 import { planPayments } from '../instalments/instalment.ts';
 import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { secondsAfter, timestamp } from '../shared/clock.ts';
 import { type AskDeps, askGateway, cardTokenContext } from './ask-gateway.ts';
 import type { PayRequest } from './pay-page.ts';
-import {
-  insertAttempt,
-  listAttempts,
-  moveInFlightToVoiding,
-  movePutDown,
-} from './payment-attempt.sql.ts';
+import { insertAttempt, listAttempts, moveInFlightToVoiding } from './payment-attempt.sql.ts';
 import type { PaymentAttempt } from './payment-attempt.ts';
 import { recordOutcome } from './record-outcome.ts';
 
 export type PaymentDeps = AskDeps & DeliveryDeps;
 
 /**
- * A shopper pays. The attempt is written before the gateway hears of it, so that whatever happens
- * to this process, somebody will find out what became of it. Where the outcome is not known in
- * time, the attempt stays open and due work settles it; the page asks until it has.
+ * A shopper pays. The attempt is committed before the gateway is called, so that a worker can
+ * settle it if this process dies. If the outcome is not known in time, the attempt stays due and a
+ * worker settles it; the page polls until then.
  */
 export async function startPayment(
   deps: PaymentDeps,
@@ -41,9 +37,9 @@ export async function startPayment(
 }
 
 /**
- * Finds out about an attempt in hand, and writes it down or puts the attempt down. Never throws:
- * the attempt is on record whatever happens here, and whoever looks at it next finds out. The
- * merchant is told while a shopper's request waits, else as soon as somebody gets to it.
+ * Finds the outcome of a claimed attempt and records it, or releases the attempt. Never throws: the
+ * attempt is committed, and a later claim settles it. The callback is sent at once while a
+ * shopper's request waits, else by the worker.
  */
 export async function settleAttempt(
   deps: PaymentDeps,
@@ -53,8 +49,8 @@ export async function settleAttempt(
 ): Promise<void> {
   try {
     await recordOutcome(deps, merchant, attempt, await askGateway(deps, merchant, attempt));
-    const tell = isAwaited ? deliverFirst : leaveFirst;
-    await tell(deps, merchant, attempt.checkout_id);
+    const notify = isAwaited ? deliverFirst : leaveFirst;
+    await notify(deps, merchant, attempt.checkout_id);
   } catch (error) {
     const about = { err: error, attempt_id: attempt.id };
     if (error instanceof OutcomeUnknown) {
@@ -62,26 +58,27 @@ export async function settleAttempt(
     } else {
       deps.log.error(about, 'a payment attempt could not be settled');
     }
-    await putDown(deps, merchant, attempt);
+    await releaseAttempt(deps, merchant, attempt);
   }
 }
 
-async function putDown(
+async function releaseAttempt(
   deps: PaymentDeps,
   merchant: Merchant,
-  attempt: PaymentAttempt,
+  { merchant_id, id, lease, tries }: PaymentAttempt,
 ): Promise<void> {
-  assert(attempt.lease !== null);
-  const again = timestamp(nextLook(merchantNow(deps.clock, merchant), attempt.tries));
+  assert(lease !== null);
+  const retryAt = timestamp(nextRetryAt(merchantNow(deps.clock, merchant), tries));
   try {
-    await movePutDown(deps.database.db, attempt, attempt.lease, again);
+    const { db } = deps.database;
+    await releaseDue(db, 'payment_attempts', { merchant_id, id }, lease, retryAt);
   } catch (error) {
-    // Its lease will run out all the same.
-    deps.log.error({ err: error, attempt_id: attempt.id }, 'a payment attempt was not put down');
+    // Its lease runs out anyway.
+    deps.log.error({ err: error, attempt_id: id }, 'a payment attempt was not released');
   }
 }
 
-/** Null when there is nothing to start: the checkout has ended, expired, or is being paid. */
+/** Null if nothing may start: the checkout has ended, expired, or is being paid. */
 async function openAttempt(
   deps: PaymentDeps,
   merchant: Merchant,
@@ -99,7 +96,7 @@ async function openAttempt(
     const now = merchantNow(deps.clock, merchant);
     if (checkout.status !== 'received' || !isOpen(checkout, now)) return null;
     if (attempts.some(({ status }) => status === 'starting') || !mayTryAgain(attempts)) return null;
-    // The shopper turned away from their bank's question: that attempt is over (D18).
+    // The shopper left their bank's challenge and pays again: void that attempt (decision 0023).
     await moveInFlightToVoiding(db, key.merchant_id, key.id, timestamp(now));
 
     const [first] = planPayments(checkout.amount, number_of_payments, localDate(merchant, now));
@@ -128,14 +125,14 @@ async function openAttempt(
   });
 }
 
-/** Whether the page may still be used: for half an hour (D17). */
+/** Whether a payment may still begin: for half an hour (decision 0025). */
 export function isOpen(checkout: Checkout, now: Temporal.Instant): boolean {
   return Temporal.Instant.compare(now, checkout.expires_at) < 0;
 }
 
-/** Nobody needs so many; who tries out stolen numbers does. */
-const mostAttempts = 20;
+/** Twenty attempts are enough for a shopper and too few for card testing. */
+const attemptsMax = 20;
 
 export function mayTryAgain(attempts: PaymentAttempt[]): boolean {
-  return attempts.length < mostAttempts;
+  return attempts.length < attemptsMax;
 }

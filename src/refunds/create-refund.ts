@@ -37,10 +37,10 @@ export async function createRefund(
     const now = merchantNow(deps.clock, merchant);
     const mandatory = await refuseUnsigned(db, [post]);
 
-    // Refunds of one checkout follow each other from here on.
+    // Refunds of one checkout are serialised from here on.
     const checkout = await lockCheckout(db, merchant.id, checkout_id);
     if (maybeCommitted) {
-      // Before any refusal: what was committed stays so, whatever has become mandatory since.
+      // Look before any refusal: a committed refund stands, whatever became mandatory since.
       const committed = await findRefund(db, merchant.id, id);
       if (committed) return committed;
     }
@@ -50,7 +50,7 @@ export async function createRefund(
       throw unprocessable('Only successful checkouts can be refunded.');
     }
     assert(checkout.completed_at !== null);
-    // The integration that created the checkout decides how it is refunded (D29).
+    // The integration that created the checkout decides how it is refunded (decision 0014).
     const creator = await findIntegration(db, checkout.integration_id);
     assert(creator);
     const closed = explainClosedWindow(
@@ -62,7 +62,7 @@ export async function createRefund(
       now,
     );
     if (closed !== null) throw unprocessable(closed);
-    // Summed after the lock: what was committed while we waited for it counts.
+    // Sum after the lock, so that refunds committed while we waited for it count.
     const remainder = checkout.amount - (await sumRefunds(db, merchant.id, checkout_id));
     if (amount > remainder) {
       throw unprocessable(`Refund amount exceeds the refundable remainder of ${remainder} cents.`);
@@ -79,7 +79,7 @@ export async function createRefund(
       merchant_id: merchant.id,
       id,
       number: total,
-      // As we spell it, whatever the case in which it was asked for.
+      // The stored spelling; the caller may have used upper case.
       checkout_id: checkout.id,
       integration_id: post.caller.id,
       status: 'requested',
@@ -87,7 +87,7 @@ export async function createRefund(
       currency: checkout.currency,
       signed: post.key !== null,
       created_at: last_created_at,
-      // Auto-approval integrations move on by themselves (D29).
+      // Auto-approval integrations need no review (decision 0014).
       approved_at: isAuto ? last_created_at : null,
       completed_at: null,
       reason: null,

@@ -20,13 +20,12 @@ export type RefundPreview = {
   currency: string;
   remainder: number;
   parts: PlannedPart[];
-  /** Why it cannot be, or null. */
+  /** Why it cannot be refunded, or null. */
   refusal: string | null;
-  /** What else there is to know about it. */
   warnings: string[];
 };
 
-/** What a refund of this amount would be taken from if it were asked for and began now (D30). */
+/** What a refund of this amount would be taken from if it began now (decision 0035). */
 export async function previewRefund(
   deps: { database: Database; clock: Clock },
   id: string,

@@ -1,19 +1,24 @@
 import assert from 'node:assert/strict';
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Database } from '../database/database.ts';
-import { claimDue, listMerchantsWithDue, newLease } from '../database/due-work.sql.ts';
+import { releaseDue } from '../database/due-work.sql.ts';
 import { reading, transaction } from '../database/transaction.ts';
 import { type Gateway, OutcomeUnknown } from '../gateway/gateway.ts';
-import { isKeyKnown, leaseSeconds, mayBeUnderWay, nextLook, timeFor } from '../gateway/patience.ts';
-import { findMerchant } from '../merchants/merchant.sql.ts';
-import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import {
+  isKeyRemembered,
+  leaseSeconds,
+  mayBeInFlight,
+  nextRetryAt,
+} from '../gateway/retry-times.ts';
+import { type Merchant, merchantNow, merchantTime } from '../merchants/merchant.ts';
+import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '../merchants/run-due-work.ts';
 import { raiseGatewayAlert } from '../operators/raise-gateway-alert.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
 import { isOnCard, type PartFinding, recordParts, recordWatch } from './record-refund.ts';
-import { dueRefunds, listParts, lockRefund, moveAsked, movePutDown } from './refund.sql.ts';
-import { nextRefundLook, type RefundPart, type RefundRequest } from './refund.ts';
+import { dueRefunds, listParts, lockRefund, moveAsked } from './refund.sql.ts';
+import { nextRefundLookUp, type RefundPart, type RefundRequest } from './refund.ts';
 import { startRefund } from './start-refund.ts';
 
 export type RefundProcessDeps = {
@@ -24,40 +29,29 @@ export type RefundProcessDeps = {
   gateway: Gateway;
 };
 
-const mostMerchants = 50;
-const mostRefunds = 10;
+const work: MerchantDueWork<'refund_requests', RefundProcessDeps> = {
+  due: dueRefunds,
+  leaseSeconds,
+  batchSize: 10,
+  merchantsMax: 50,
+  lanes: 50,
+  roundMilliseconds: 0,
+  act: (deps, merchant, refunds) =>
+    Promise.all(refunds.map((refund) => processRefund(deps, merchant, refund))),
+};
 
 /**
- * Processes refunds that are due: approved ones begin, pending ones go on, what ended ones gave to
- * a card is watched for a while, because the network may return it later. Merchant by merchant.
+ * Processes refunds that are due: starts approved ones, continues pending ones, and watches ended
+ * ones for a while, because the card network may return the money later.
  */
-export async function processDueRefunds(deps: RefundProcessDeps): Promise<number> {
-  const { db } = deps.database;
-  const now = timestamp(deps.clock.now());
-  const merchants = await listMerchantsWithDue(db, dueRefunds, now, mostMerchants);
-  const counts = await Promise.all(
-    merchants.map(async (id) => {
-      const merchant = await findMerchant(db, id);
-      return merchant ? await processMerchantRefunds(deps, merchant) : 0;
-    }),
-  );
-  return counts.reduce((sum, count) => sum + count, 0);
-}
+export const processDueRefunds = (deps: RefundProcessDeps) => runDueWork(deps, work);
 
-export async function processMerchantRefunds(
-  deps: RefundProcessDeps,
-  merchant: Merchant,
-): Promise<number> {
-  const now = timestamp(merchantNow(deps.clock, merchant));
-  const claim = { ...newLease(deps, leaseSeconds), merchantNow: now };
-  const refunds = await claimDue(deps.database.db, dueRefunds, merchant.id, claim, mostRefunds);
-  await Promise.all(refunds.map((refund) => processRefund(deps, merchant, refund)));
-  return refunds.length;
-}
+export const processMerchantRefunds = (deps: RefundProcessDeps, merchant: Merchant) =>
+  runMerchantDueWork(deps, work, merchant);
 
 /**
- * Takes a refund in hand as far as it goes now. Never throws: the refund is on record whatever
- * happens here, and whoever looks at it next goes on.
+ * Processes a claimed refund as far as possible now. Never throws: the refund is committed, and a
+ * later claim continues it.
  */
 export async function processRefund(
   deps: RefundProcessDeps,
@@ -78,12 +72,12 @@ export async function processRefund(
     } else {
       deps.log.error(about, 'a refund could not be processed');
     }
-    await putDown(deps, merchant, refund);
-    await tell(deps, merchant, refund, error);
+    await releaseForRetry(deps, merchant, refund);
+    await alert(deps, merchant, refund, error);
   }
 }
 
-async function tell(
+async function alert(
   deps: RefundProcessDeps,
   merchant: Merchant,
   refund: RefundRequest,
@@ -98,25 +92,34 @@ async function tell(
       retries: refund.tries,
     });
   } catch (failure) {
-    deps.log.error({ err: failure, refund_id: refund.id }, 'the operator could not be told');
+    deps.log.error({ err: failure, refund_id: refund.id }, 'an alert could not be raised');
   }
 }
 
-async function putDown(
+async function releaseForRetry(
   deps: RefundProcessDeps,
   merchant: Merchant,
   refund: RefundRequest,
 ): Promise<void> {
-  const again = timestamp(nextLook(merchantNow(deps.clock, merchant), refund.tries));
   try {
-    await movePutDown(deps.database.db, refund, again);
+    await release(deps, refund, nextRetryAt(merchantNow(deps.clock, merchant), refund.tries));
   } catch (error) {
-    // Its lease will run out all the same.
-    deps.log.error({ err: error, refund_id: refund.id }, 'a refund was not put down');
+    // Its lease runs out anyway.
+    deps.log.error({ err: error, refund_id: refund.id }, 'a refund was not released');
   }
 }
 
-/** requested → pending. Null when it has to wait, or somebody else has it. */
+async function release(
+  deps: RefundProcessDeps,
+  { merchant_id, id, lease }: RefundRequest,
+  retryAt: Temporal.Instant,
+): Promise<void> {
+  assert(lease !== null);
+  const { db } = deps.database;
+  await releaseDue(db, 'refund_requests', { merchant_id, id }, lease, timestamp(retryAt));
+}
+
+/** requested → pending. Null if the refund must wait or another process has claimed it. */
 async function start(
   deps: RefundProcessDeps,
   merchant: Merchant,
@@ -127,18 +130,18 @@ async function start(
     await lockCheckout(db, refund.merchant_id, refund.checkout_id);
     const current = await lockRefund(db, refund);
     if (current?.lease !== lease) return null;
-    // This very step is committed already.
+    // An earlier run of this transaction was committed.
     if (current.status === 'pending') return current;
     const at = timestamp(merchantNow(deps.clock, merchant));
     const claim = { at, lease, leased_until };
     return (await startRefund(deps, db, current, 'requested', claim)) ?? 'waits';
   });
   if (started !== 'waits') return started;
-  await putDown(deps, merchant, refund);
+  await releaseForRetry(deps, merchant, refund);
   return null;
 }
 
-/** Asks the gateway for what is open until nothing is, or the gateway needs time. */
+/** Sends the open parts to the gateway until none is open or the gateway needs time. */
 async function carryOut(
   deps: RefundProcessDeps,
   merchant: Merchant,
@@ -149,7 +152,7 @@ async function carryOut(
       listParts(db, refund.merchant_id, refund.checkout_id),
     );
     const open = parts.filter((part) => part.refund_id === refund.id && part.status === 'open');
-    // A hold is let go last: until then everything that was taken can be put back.
+    // Void a hold last: until then everything that was reduced can be put back.
     const cards = open.filter(({ kind }) => kind === 'card');
     const asked = cards.length > 0 ? cards : open;
     const answers = await Promise.allSettled(asked.map((part) => ask(deps, merchant, part)));
@@ -162,13 +165,11 @@ async function carryOut(
     const outcome = await recordParts(deps, merchant, refund, findings);
     const failure = answers.find((answer) => answer.status === 'rejected');
     if (failure) throw failure.reason;
-    if (outcome !== 'goes on') {
+    if (outcome !== 'continues') {
       if (outcome === 'waits') {
-        const again = timestamp(nextRefundLook(now, refund.tries));
-        await movePutDown(deps.database.db, refund, again);
-        // Half a day in all by then.
-        const patience = new OutcomeUnknown('the gateway takes long over it');
-        await tell(deps, merchant, refund, patience);
+        await release(deps, refund, nextRefundLookUp(now, refund.tries));
+        // The alert is raised after about half a day.
+        await alert(deps, merchant, refund, new OutcomeUnknown('the gateway has not settled it'));
       }
       return;
     }
@@ -180,23 +181,23 @@ async function ask(
   merchant: Merchant,
   part: RefundPart,
 ): Promise<PartFinding> {
-  const time = timeFor(deps.clock, merchant);
+  const time = merchantTime(deps.clock, merchant);
   const { payment_ref } = part;
-  assert(payment_ref !== null, 'what is held or was collected has a reference');
+  assert(payment_ref !== null, 'a held or collected payment has a reference');
   if (part.kind === 'hold') {
     const key = `${part.id}:void`;
     const { outcome } = await deps.gateway.void({ key, merchant: time, payment_ref });
-    assert.equal(outcome, 'voided', 'nobody captures while a refund is in progress');
+    assert.equal(outcome, 'voided', 'collecting is paused while a refund is in progress');
     return { outcome: 'done', refund_ref: null };
   }
   if (part.refund_ref !== null) {
     return foundRefund(await deps.gateway.refundStatus(time, part.refund_ref));
   }
-  if (!isKeyKnown(part.keyed_at, time.now)) {
+  if (!isKeyRemembered(part.keyed_at, time.now)) {
     const found = await deps.gateway.findRefund(time, { payment_ref, refund_id: part.id });
     if (found) return foundRefund(found);
-    if (part.asked_at !== null && mayBeUnderWay(part.asked_at, deps.clock.now())) {
-      throw new OutcomeUnknown('a refund that is not there yet may be under way');
+    if (part.asked_at !== null && mayBeInFlight(part.asked_at, deps.clock.now())) {
+      throw new OutcomeUnknown('a refund that was not found may be in flight');
     }
     return { outcome: 'lost' };
   }
@@ -219,7 +220,7 @@ function foundRefund(refund: {
   return { outcome: status === 'succeeded' ? 'done' : status, refund_ref };
 }
 
-/** Asks whether what was given back to the card is still there. */
+/** Checks that the card network has not returned what was refunded to the card. */
 async function watch(
   deps: RefundProcessDeps,
   merchant: Merchant,
@@ -227,7 +228,7 @@ async function watch(
 ): Promise<void> {
   const parts = await reading(deps, (db) => listParts(db, refund.merchant_id, refund.checkout_id));
   const given = parts.filter((part) => part.refund_id === refund.id && isOnCard(part));
-  const time = timeFor(deps.clock, merchant);
+  const time = merchantTime(deps.clock, merchant);
   const states = await Promise.allSettled(
     given.map(async (part) => {
       assert(part.refund_ref !== null);
@@ -238,7 +239,7 @@ async function watch(
     const state = states[index];
     return state?.status === 'fulfilled' && state.value.status === 'failed';
   });
-  // What the gateway would not say is asked for on the next of the days, and not for ever.
+  // If the gateway does not answer, the next check asks again. Checks end after 30 days.
   const failure = states.find((state) => state.status === 'rejected');
   if (failure) {
     const about = { err: failure.reason, refund_id: refund.id };

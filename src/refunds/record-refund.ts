@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Database, Handle } from '../database/database.ts';
+import { released } from '../database/due-work.sql.ts';
 import { transaction } from '../database/transaction.ts';
-import { listInstalments, movePaused, moveReduced } from '../instalments/instalment.sql.ts';
-import { collectsAt, type Instalment, nextCollectionTime } from '../instalments/instalment.ts';
+import { listInstalments } from '../instalments/instalment.sql.ts';
+import type { Instalment } from '../instalments/instalment.ts';
+import { resumeCollecting } from '../instalments/pause-collecting.ts';
+import { cancelHeldInstalment, restoreInstalment } from '../instalments/reduce-instalment.ts';
 import { type Movement, postMovements } from '../ledger/post-movements.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { raiseAlert } from '../operators/raise-alert.ts';
@@ -16,28 +19,26 @@ import { sumOf } from './start-refund.ts';
 
 export type PartFinding =
   | { outcome: 'done' | 'pending' | 'failed'; refund_ref: string | null }
-  /** It never arrived, and its key is too old to be sent again: another one may be. */
+  /** The request never arrived and its key is too old to be sent again. A new one may be sent. */
   | { outcome: 'lost' };
 
 type RecordDeps = { database: Database; clock: Clock; random: Random; log: Logger };
 
-const putDown = { lease: null, leased_until: null };
-
 /**
- * Writes what became of parts of a pending refund, and what follows from it, in one transaction.
- * It counts only under the lease that it was found out with. The refund ends once no part is open:
- * until the last answer is known nobody can say what would have to be put back.
+ * Writes the outcomes of parts of a pending refund, and what follows from them, in one transaction.
+ * An outcome counts only under the lease that it was found with. The refund ends when no part is
+ * open, because a part that fails decides whether the others are put back.
  */
 export async function recordParts(
   deps: RecordDeps,
   merchant: Merchant,
   refund: RefundRequest,
   findings: { part: RefundPart; finding: PartFinding }[],
-): Promise<'ended' | 'goes on' | 'waits'> {
+): Promise<'ended' | 'continues' | 'waits'> {
   return await transaction(deps, async ({ db }) => {
     await lockCheckout(db, refund.merchant_id, refund.checkout_id);
     const current = await lockRefund(db, refund);
-    // Another actor took it over, or this very result is committed already.
+    // Another process claimed it, or an earlier run of this transaction was committed.
     if (current?.lease !== refund.lease || current.status !== 'pending') return 'ended';
     const now = merchantNow(deps.clock, merchant);
     const at = timestamp(now);
@@ -58,7 +59,7 @@ export async function recordParts(
     }
     if (open.length === 0) {
       await moveRefund(db, refund, ['pending'], {
-        ...putDown,
+        ...released,
         status: 'complete',
         completed_at: at,
         due_at: watchesAt(parts, at, now),
@@ -68,11 +69,11 @@ export async function recordParts(
       return 'ended';
     }
     const isWaiting = findings.some(({ finding }) => finding.outcome === 'pending');
-    return isWaiting ? 'waits' : 'goes on';
+    return isWaiting ? 'waits' : 'continues';
   });
 }
 
-/** When a refund that has ended is looked at next: while any of it is on a card (D29). */
+/** When to check an ended refund next: while any of it is on a card (decision 0035). */
 function watchesAt(parts: RefundPart[], ended_at: Timestamp, now: Temporal.Instant) {
   const look = parts.some(isOnCard) ? nextWatch(ended_at, now) : null;
   return look && timestamp(look);
@@ -103,11 +104,7 @@ async function recordPart(
   const of = { merchant_id, checkout_id, currency, refund_id, instalment: part.instalment };
   if (part.kind === 'card') return [{ ...of, kind: 'refunded', amount: part.amount }];
   const payment = await findPayment(db, part);
-  await moveReduced(db, payment, {
-    status: 'cancelled',
-    reduced: payment.reduced,
-    due_at: null,
-  });
+  await cancelHeldInstalment(db, payment);
   return [{ ...of, kind: 'voided', amount: payment.amount }];
 }
 
@@ -123,7 +120,7 @@ async function findPayment(db: Handle, part: RefundPart): Promise<Instalment> {
   return payment;
 }
 
-/** The gateway refused for good: what was taken and can be put back is put back (D29). */
+/** The gateway refused a part: puts back what can be put back (decision 0035). */
 async function failPending(
   deps: RecordDeps,
   db: Handle,
@@ -137,15 +134,8 @@ async function failPending(
   const movements: Movement[] = [];
   for (const part of round.filter(({ kind }) => kind !== 'card')) {
     const payment = await findPayment(db, part);
-    const isBack = payment.status === 'cancelled';
-    await moveReduced(db, payment, {
-      status: isBack ? part.from_status : payment.status,
-      reduced: payment.reduced - part.amount,
-      due_at:
-        isBack && part.from_status === 'scheduled'
-          ? timestamp(collectsAgainAt(merchant, payment, now))
-          : payment.due_at,
-    });
+    const taken = { amount: part.amount, was: part.from_status };
+    await restoreInstalment(db, merchant, payment, taken, now);
     await movePart(db, part, { status: 'put_back', settled_at: at });
     const of = { merchant_id, checkout_id, currency, refund_id };
     const { amount, instalment } = part;
@@ -157,20 +147,9 @@ async function failPending(
   await end(deps, db, refund, round, at);
 }
 
-/** On its date, or, if that has passed meanwhile, at the next time of day for it. */
-function collectsAgainAt(
-  { territory: { time_zone } }: Merchant,
-  payment: Instalment,
-  now: Temporal.Instant,
-): Temporal.Instant {
-  const planned = collectsAt(payment.due_on, time_zone);
-  const isPast = Temporal.Instant.compare(planned, now) <= 0;
-  return isPast ? nextCollectionTime(now, time_zone) : planned;
-}
-
 /**
- * What was moved for good counts as refunded: it is not asked for again, and what is left may be.
- * What of it is on a card is watched further, because the network may return that, too.
+ * Marks a refund failed. Parts that reached the card count as refunded (`kept`): a retry refunds
+ * only the rest. They are watched further, because the card network may return them, too.
  */
 async function fail(
   deps: RecordDeps,
@@ -182,7 +161,7 @@ async function fail(
 ): Promise<void> {
   const parts = await listOwnParts(db, refund);
   await moveRefund(db, refund, [from], {
-    ...putDown,
+    ...released,
     status: 'failed',
     reason,
     kept: sumOf(parts.filter(({ status }) => status === 'done')),
@@ -197,7 +176,7 @@ async function fail(
   });
 }
 
-/** What the refund had reserved is free, and collecting goes on unless another one is at it. */
+/** Frees what the refund reserved, and resumes collecting unless another refund is pending. */
 async function end(
   deps: { random: Random },
   db: Handle,
@@ -210,14 +189,14 @@ async function end(
   await postMovements(deps, db, at, [{ ...of, kind: 'released', amount: sumOf(round) }]);
   const refunds = await listCheckoutRefunds(db, merchant_id, checkout_id);
   if (!refunds.some(({ status }) => status === 'pending')) {
-    await movePaused(db, { merchant_id, checkout_id }, false);
+    await resumeCollecting(db, { merchant_id, checkout_id });
   }
 }
 
 /**
- * Writes what a card network says of what an ended refund gave to the card. What it returned to us
- * is ours again, and the refund has failed; payments that were cancelled stay so, because the
- * shopper was told that they are (D29).
+ * Records whether what an ended refund gave to the card is still there. If the card network
+ * returned some of it, the refund has failed. Payments that the refund cancelled stay cancelled,
+ * because the shopper was told so (decision 0035).
  */
 export async function recordWatch(
   deps: RecordDeps,
@@ -235,12 +214,12 @@ export async function recordWatch(
     const at = timestamp(now);
     if (returned.length === 0) {
       const parts = await listOwnParts(db, refund);
-      // When it failed, the last of its parts was settled.
+      // A refund fails when the last of its parts is settled.
       const settled = parts.flatMap(({ settled_at }) => settled_at ?? []).sort();
       const ended_at = status === 'complete' ? current.completed_at : settled.at(-1);
       assert(ended_at);
       const due_at = watchesAt(parts, ended_at, now);
-      await moveRefund(db, refund, [status], { ...putDown, due_at, tries: 0 });
+      await moveRefund(db, refund, [status], { ...released, due_at, tries: 0 });
       return;
     }
     const { merchant_id, checkout_id, currency, id: refund_id } = refund;

@@ -21,7 +21,7 @@ export const createRefundOperation: Operation = {
   operationId: 'createRefund',
   tag: 'Refunds',
   summary: 'Request a refund',
-  description: `Asks for all or part of a \`successful\` checkout to be refunded. Several partial refunds may be requested, as long as they add up to no more than the checkout's amount.
+  description: `Requests a refund of all or part of a \`successful\` checkout. Several partial refunds may be requested, as long as they add up to no more than the checkout's amount.
 
 Refunds are open for 100 days: the purchase date is day 0, day 100 is the last. An integration with automatic refunds cannot refund on the day of purchase; it can from 10:00 local time on the next day.
 
@@ -55,7 +55,7 @@ export const getRefundOperation: Operation = {
   operationId: 'getRefund',
   tag: 'Refunds',
   summary: 'Get one refund request',
-  description: 'Where a refund request stands.',
+  description: 'The status of a refund request.',
   answer: {
     description: 'The refund request.',
     example: {

@@ -105,7 +105,7 @@ export async function refundRoutes(api: FastifyInstance, deps: RefundDeps): Prom
     return merchant;
   }
 
-  /** For an intermediary: whose the checkout of the body is. */
+  /** For an intermediary: the merchant of the body's checkout. */
   async function checkoutMerchantId(request: FastifyRequest): Promise<string | null> {
     const { checkout_id } = request.body as { checkout_id?: unknown };
     if (typeof checkout_id !== 'string' || !isUuid(checkout_id)) return null;
@@ -114,7 +114,7 @@ export async function refundRoutes(api: FastifyInstance, deps: RefundDeps): Prom
     );
   }
 
-  /** For an intermediary: whose the refund request of the path is. */
+  /** For an intermediary: the merchant of the path's refund request. */
   async function refundMerchantId(request: FastifyRequest): Promise<string | null> {
     const { id } = request.params as { id: string };
     if (!isUuid(id)) return null;

@@ -31,12 +31,15 @@ export const RefundResource = Type.Object(
     attributes: Type.Object({
       amount: Type.Integer({ description: 'Refund amount in cents.' }),
       currency: Type.String({ description: 'ISO 4217 code.' }),
-      status: Type.Enum([...refundStatuses], { type: 'string', description: 'Where it stands.' }),
+      status: Type.Enum([...refundStatuses], {
+        type: 'string',
+        description: 'Status of the request.',
+      }),
       created_at: Type.String({ format: 'date-time', description: 'Creation time.' }),
       checkout_id: Type.String({ format: 'uuid', description: 'The refunded checkout.' }),
     }),
   },
-  { title: 'RefundRequest', description: 'All or part of a checkout, asked back.' },
+  { title: 'RefundRequest', description: 'A request to refund all or part of a checkout.' },
 );
 
 export function presentRefund(refund: RefundRequest): Type.Static<typeof RefundResource> {

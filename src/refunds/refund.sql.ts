@@ -7,7 +7,7 @@ import type { RefundPart, RefundRequest, RefundStatus } from './refund.ts';
 
 type Key = { merchant_id: string; id: string };
 
-/** What refund requests take from a checkout: what they may still move, or have (D27). */
+/** What refund requests claim of a checkout: what they refunded or still may (decision 0014). */
 export async function sumRefunds(
   db: Handle,
   merchant_id: string,
@@ -44,7 +44,7 @@ export async function findRefund(
   return row ?? null;
 }
 
-/** Whose a refund request is, for an operator: whoever it may be. */
+/** The merchant of a refund request, for operators, who see all merchants. */
 export async function findRefundMerchant(db: Handle, id: string): Promise<string | null> {
   const row = await db
     .selectFrom('refund_requests')
@@ -54,7 +54,7 @@ export async function findRefundMerchant(db: Handle, id: string): Promise<string
   return row?.merchant_id ?? null;
 }
 
-/** Every checkout's are few. The oldest first. */
+/** The refund requests of a checkout, oldest first. They are few. */
 export async function listCheckoutRefunds(
   db: Handle,
   merchant_id: string,
@@ -69,11 +69,11 @@ export async function listCheckoutRefunds(
     .execute();
 }
 
-/** For an operator: those that wait the longest first when they wait, else the newest first. */
+/** For operators: `requested` ones oldest first, because they wait for a review; else newest first. */
 export async function listRefundsByStatus(
   db: Handle,
   filter: { status?: RefundStatus; merchant_id?: string },
-  most: number,
+  limit: number,
 ): Promise<RefundRequest[]> {
   let query = db.selectFrom('refund_requests').selectAll();
   if (filter.status !== undefined) query = query.where('status', '=', filter.status);
@@ -81,7 +81,7 @@ export async function listRefundsByStatus(
     query = query.where('merchant_id', '=', filter.merchant_id);
   }
   const order = filter.status === 'requested' ? 'asc' : 'desc';
-  return await query.orderBy('created_at', order).orderBy('id', order).limit(most).execute();
+  return await query.orderBy('created_at', order).orderBy('id', order).limit(limit).execute();
 }
 
 export const dueRefunds: DueWork<'refund_requests'> = {
@@ -100,7 +100,7 @@ export async function lockRefund(db: Handle, key: Key): Promise<RefundRequest | 
   return row ?? null;
 }
 
-/** From one of the given statuses to what is now known. Null: another actor moved it first. */
+/** Moves a refund from one of the given statuses. Null: another process moved it first. */
 export async function moveRefund(
   db: Handle,
   key: Key,
@@ -118,27 +118,11 @@ export async function moveRefund(
   return row ?? null;
 }
 
-/** Puts a refund down that waits for something, to be looked at again later. */
-export async function movePutDown(
-  db: Handle,
-  refund: Key & { lease: string | null },
-  due_at: Timestamp,
-): Promise<void> {
-  await db
-    .updateTable('refund_requests')
-    .set((set) => ({ due_at, lease: null, leased_until: null, tries: set('tries', '+', 1) }))
-    .where('id', '=', refund.id)
-    .where('merchant_id', '=', refund.merchant_id)
-    .where('lease', '=', refund.lease)
-    .where('due_at', 'is not', null)
-    .execute();
-}
-
 export async function insertParts(db: Handle, parts: RefundPart[]): Promise<void> {
   await db.insertInto('refund_parts').values(parts).execute();
 }
 
-/** What every refund of a checkout is taken from, in order. */
+/** The parts of every refund of a checkout, in order. */
 export async function listParts(
   db: Handle,
   merchant_id: string,
@@ -155,7 +139,7 @@ export async function listParts(
     .execute();
 }
 
-/** The gateway is asked for it now. */
+/** Notes when the request for a part was last sent. */
 export async function moveAsked(db: Handle, part: Key, asked_at: Timestamp): Promise<void> {
   await db
     .updateTable('refund_parts')
@@ -165,7 +149,7 @@ export async function moveAsked(db: Handle, part: Key, asked_at: Timestamp): Pro
     .execute();
 }
 
-/** False: this very result is written already. */
+/** False: an earlier run wrote this result. */
 export async function movePart(
   db: Handle,
   part: Pick<RefundPart, 'merchant_id' | 'id' | 'status' | 'key_number'>,

@@ -47,7 +47,7 @@ for (const [name, refund_mode, completed_at, now, expected] of cases) {
   });
 }
 
-/** Three payments of 100, of which so many were collected; the first may be held. */
+/** Payments of 100 with the given statuses. */
 function payments(...statuses: InstalmentStatus[]) {
   return statuses.map((status, index) => ({
     number: index + 1,
@@ -58,7 +58,7 @@ function payments(...statuses: InstalmentStatus[]) {
   }));
 }
 
-describe('a refund is taken from what is not collected yet, then the hold, then the card (D30)', () => {
+describe('a refund is taken from uncollected payments, then the hold, then the card', () => {
   const held = payments('authorised', 'scheduled', 'scheduled');
   const twoOfThree = payments('collected', 'collected', 'scheduled');
   for (const [name, plan, returned, amount, expected] of [
@@ -68,7 +68,7 @@ describe('a refund is taken from what is not collected yet, then the hold, then 
     ['after two of three, the last one', twoOfThree, [], 60, ['3 cancel 60']],
     ['after two of three, the newest too', twoOfThree, [], 160, ['3 cancel 100', '2 card 60']],
     [
-      'after an earlier refund, what that one left',
+      'after an earlier refund, what it left',
       payments('collected', 'collected', 'cancelled').map((one) =>
         one.number === 3 ? { ...one, reduced: 100 } : one,
       ),
@@ -84,7 +84,7 @@ describe('a refund is taken from what is not collected yet, then the hold, then 
       ['3 cancel 100', '2 cancel 100', '1 card 50'],
     ],
     [
-      'the newest is the one that was collected last, whatever its number',
+      'the newest payment is the last collected, whatever its number',
       payments('collected', 'collected').map((one) =>
         one.number === 1 ? { ...one, collected_at: '2026-09-01T06:00:00.000Z' } : one,
       ),
@@ -103,7 +103,7 @@ describe('a refund is taken from what is not collected yet, then the hold, then 
   }
 });
 
-test('a refund for which no payment is left is not split', () => {
+test('a refund larger than what is left of the payments is not split', () => {
   assert.throws(() => splitRefund(payments('collected'), new Map([[1, 50]]), 51), /1 cents/);
 });
 

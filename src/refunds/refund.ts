@@ -4,8 +4,8 @@ import type { Timestamp } from '../shared/clock.ts';
 /**
  * A refund request is `requested` until it is reviewed, `pending` while it is processed, and ends
  * `complete` or `failed`. An operator may make a failed one `pending` again, and a card network
- * may fail a complete one days later. What requests that are not `failed` claim, and what failed
- * ones moved for good, never sums to more than the checkout.
+ * may fail a complete one days later. The amounts of requests that are not `failed`, and what
+ * failed ones kept, never sum to more than the checkout.
  */
 export const refundStatuses = ['requested', 'pending', 'complete', 'failed'] as const;
 export type RefundStatus = (typeof refundStatuses)[number];
@@ -21,7 +21,7 @@ export type RefundRequest = {
   currency: string;
   signed: boolean;
   created_at: Timestamp;
-  /** When it was reviewed, or passed by itself: from then on it is processed. */
+  /** When an operator or the integration's automatic approval let it be processed. */
   approved_at: Timestamp | null;
   completed_at: Timestamp | null;
   reason: string | null;
@@ -33,10 +33,10 @@ export type RefundRequest = {
 };
 
 /**
- * One payment that a refund is taken from, or part of it. A payment that was not collected is
- * `cancel`led; of the `hold` less is captured, or it is let go; the rest goes back to the `card`.
- * A part is `open` until it is known to be `done` or to have `failed`; what is done and can be
- * undone is `put_back` when the refund fails.
+ * What a refund takes from one payment. A payment that was not collected is `cancel`led. Of a
+ * `hold` less is captured, or it is voided. What was collected is refunded to the `card`. A part is
+ * `open` until it is `done` or has `failed`. When a refund fails, parts that can be undone are
+ * `put_back`.
  */
 export const refundPartKinds = ['cancel', 'hold', 'card'] as const;
 export type RefundPartKind = (typeof refundPartKinds)[number];
@@ -68,9 +68,9 @@ export type RefundPart = {
 export type PlannedPart = { instalment: number; kind: RefundPartKind; amount: number };
 
 /**
- * What a refund is taken from (D30): payments not yet collected, from the last backwards; then the
- * hold; then collected payments, the newest first. `returned` says what earlier refunds took back
- * to the card, payment by payment.
+ * Splits a refund over the payments (decision 0035): first payments not yet collected, from the
+ * last backwards; then the hold; then collected payments, newest first. `returned` is what earlier
+ * refunds gave back to the card, by payment.
  */
 export function splitRefund(
   instalments: Pick<Instalment, 'number' | 'amount' | 'reduced' | 'status' | 'collected_at'>[],
@@ -100,41 +100,41 @@ export function splitRefund(
   return parts;
 }
 
-const longestReason = 500;
+const reasonCharactersMax = 500;
 
-/** What is wrong with an operator's reason to decline, or null. Whoever reads it needs it plain. */
+/** What is wrong with an operator's reason to decline a refund, or null. */
 export function explainBadReason(reason: string): string | null {
   if (reason.trim() === '') return 'A reason is needed.';
-  if (reason.length > longestReason) {
-    return `The reason has ${reason.length} characters and may have ${longestReason}.`;
+  if (reason.length > reasonCharactersMax) {
+    return `The reason has ${reason.length} characters and may have ${reasonCharactersMax}.`;
   }
   return /\p{C}/u.test(reason) ? 'The reason has characters that cannot be printed.' : null;
 }
 
-/** Days after its completion on which a card network is asked whether a refund still stands. */
+/** How many days after its completion we check that a refund still stands. */
 const watchDays = [1, 2, 3, 5, 7, 10, 14, 21, 30];
 
-/** When a complete refund is looked at next, or null when nobody looks any more. */
+/** When a complete refund is checked next, or null after the last check. */
 export function nextWatch(completed_at: Timestamp, now: Temporal.Instant): Temporal.Instant | null {
   const completed = Temporal.Instant.from(completed_at);
   const next = watchDays
     .map((days) => completed.add({ hours: 24 * days }))
-    .find((look) => Temporal.Instant.compare(look, now) > 0);
+    .find((check) => Temporal.Instant.compare(check, now) > 0);
   return next ?? null;
 }
 
-/** When a refund that the gateway has not settled yet is asked after again. */
-export function nextRefundLook(now: Temporal.Instant, tries: number): Temporal.Instant {
+/** When to look up a refund next that the gateway has not settled: 1 minute, up to 6 hours. */
+export function nextRefundLookUp(now: Temporal.Instant, tries: number): Temporal.Instant {
   return now.add({ minutes: Math.min(2 ** Math.min(tries, 10), 6 * 60) });
 }
 
-/** The purchase date is day 0; day 100 is the last one (spec, Limits). */
+/** The purchase date is day 0; day 100 is the last one (contract, Limits). */
 const refundWindowDays = 100;
 
-/** On an auto-refund integration the day after the purchase opens at this local time (D28). */
+/** Auto-refund integrations may refund from this local time of the next day (decision 0014). */
 const autoRefundOpens = Temporal.PlainTime.from('10:00');
 
-/** Why a refund may not be asked for now, or null. The sentences are the spec's. */
+/** Why a refund may not be requested now, or null. The sentences are the contract's. */
 export function explainClosedWindow(
   purchase: { completed_at: Timestamp; refund_mode: 'manual' | 'auto'; time_zone: string },
   now: Temporal.Instant,

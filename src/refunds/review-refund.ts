@@ -1,7 +1,7 @@
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Handle } from '../database/database.ts';
 import { newLease } from '../database/due-work.sql.ts';
-import { leaseSeconds } from '../gateway/patience.ts';
+import { leaseSeconds } from '../gateway/retry-times.ts';
 import { postMovements } from '../ledger/post-movements.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
@@ -28,7 +28,7 @@ export async function approveRefund(
 ): Promise<RefundRequest> {
   return await reviewed(deps, operator, 'refunds approve', id, async (db, refund, claim) => {
     if (refund.status !== 'requested' || refund.approved_at !== null) {
-      throw notWaiting(refund, 'approved');
+      throw notReviewable(refund, 'approved');
     }
     const { at, ...lease } = claim;
     const to = { ...lease, approved_at: at, due_at: at, tries: 0 };
@@ -36,7 +36,7 @@ export async function approveRefund(
   });
 }
 
-/** An operator makes a failed refund pending again, while the remainder allows it (D29). */
+/** An operator retries a failed refund, if the remainder allows it (decision 0035). */
 export async function retryRefund(
   deps: RefundProcessDeps,
   operator: string,
@@ -45,7 +45,7 @@ export async function retryRefund(
   return await reviewed(deps, operator, 'refunds retry', id, async (db, refund, claim) => {
     if (refund.status !== 'failed') {
       throw new OperatorError(
-        `Refund ${refund.id} is ${refund.status}: only a failed one can be tried again.`,
+        `Refund ${refund.id} is ${refund.status}: only a failed refund can be retried.`,
       );
     }
     const checkout = await lockCheckout(db, refund.merchant_id, refund.checkout_id);
@@ -70,7 +70,7 @@ export async function retryRefund(
   });
 }
 
-/** An operator declines a request, with a reason: its amount goes back to the remainder. */
+/** An operator declines a request with a reason. Its amount returns to the remainder. */
 export async function declineRefund(
   deps: OperatorDeps,
   operator: string,
@@ -83,7 +83,7 @@ export async function declineRefund(
   return await operate(deps, operator, 'refunds decline', async (db) => {
     const refund = await lockWithCheckout(db, merchant, id);
     if (refund.status !== 'requested' || refund.approved_at !== null) {
-      throw notWaiting(refund, 'declined');
+      throw notReviewable(refund, 'declined');
     }
     const declined = await moveRefund(db, refund, ['requested'], { status: 'failed', reason });
     const { merchant_id, checkout_id, currency, amount } = refund;
@@ -96,7 +96,7 @@ export async function declineRefund(
 
 type Claim = { at: Timestamp; lease: string; leased_until: Timestamp };
 
-/** The operator's change, and then the processing, in one hand: no worker comes between. */
+/** Makes the operator's change and processes the refund under the same lease. */
 async function reviewed(
   deps: RefundProcessDeps,
   operator: string,
@@ -125,7 +125,7 @@ async function findOwner(deps: OperatorDeps, id: string): Promise<Merchant> {
   return merchant;
 }
 
-/** The checkout first, as everybody does. */
+/** Locks the checkout first, as every transaction does. */
 async function lockWithCheckout(
   db: Handle,
   merchant: Merchant,
@@ -136,7 +136,7 @@ async function lockWithCheckout(
   return (await lockRefund(db, found)) as RefundRequest;
 }
 
-function notWaiting(refund: RefundRequest, verb: string): OperatorError {
+function notReviewable(refund: RefundRequest, verb: string): OperatorError {
   const how = refund.status === 'requested' ? 'approved already' : refund.status;
   return new OperatorError(
     `Refund ${refund.id} is ${how}: only one that waits for review can be ${verb}.`,

@@ -1,11 +1,8 @@
 import type { Handle } from '../database/database.ts';
-import {
-  listInstalments,
-  listLastCollections,
-  movePaused,
-  moveReduced,
-} from '../instalments/instalment.sql.ts';
+import { listInstalments, listLastCollections } from '../instalments/instalment.sql.ts';
 import type { Instalment } from '../instalments/instalment.ts';
+import { pauseCollecting } from '../instalments/pause-collecting.ts';
+import { reduceInstalment } from '../instalments/reduce-instalment.ts';
 import { type Movement, postMovements } from '../ledger/post-movements.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
@@ -29,7 +26,7 @@ export async function planRefund(
   return { instalments, earlier, parts: splitRefund(instalments, returnedOf(earlier), amount) };
 }
 
-/** What went back to the card, or is on its way there, payment by payment. */
+/** What was refunded to the card, or is in flight there, by payment. */
 function returnedOf(parts: RefundPart[]): Map<number, number> {
   const returned = new Map<number, number>();
   for (const { kind, status, instalment, amount } of parts) {
@@ -40,9 +37,10 @@ function returnedOf(parts: RefundPart[]): Map<number, number> {
 }
 
 /**
- * Makes an approved refund `pending`, in a transaction that holds the checkout's lock: fixes what
- * it is taken from, takes what was not collected yet, and stops collecting until it has ended.
- * Null while a payment of the checkout is in the gateway's hands: nobody knows what it will be.
+ * Makes an approved refund `pending`, in a transaction that holds the checkout's lock. Fixes which
+ * payments it is taken from, reduces those that were not collected, and pauses collecting until the
+ * refund has ended. Null while a collection of the checkout is open: its outcome decides what the
+ * refund can be taken from.
  */
 export async function startRefund(
   deps: { random: Random },
@@ -60,7 +58,7 @@ export async function startRefund(
   const earlier = (await listParts(db, merchant_id, checkout_id)).filter(
     (part) => part.refund_id === refund_id,
   );
-  // What an earlier round moved for good is not asked for twice.
+  // An earlier round may have refunded a part. Do not refund that twice.
   const moved = sumOf(earlier.filter(({ status }) => status === 'done'));
   const { instalments, parts } = await planRefund(db, key, refund.amount - moved);
   const round = Math.max(0, ...earlier.map((part) => part.round)) + 1;
@@ -70,8 +68,7 @@ export async function startRefund(
   for (const [index, part] of parts.entries()) {
     const payment = instalments.find(({ number }) => number === part.instalment) as Instalment;
     const isWhole = part.amount === payment.amount - payment.reduced;
-    // A hold that is taken whole has to be let go by the gateway; of one that is not, less will
-    // be captured.
+    // The gateway must void a hold that is taken whole. Of a reduced hold, less is captured later.
     const isOpen = part.kind === 'card' || (part.kind === 'hold' && isWhole);
     rows.push({
       ...part,
@@ -91,12 +88,7 @@ export async function startRefund(
       settled_at: isOpen ? null : at,
     });
     if (part.kind === 'card') continue;
-    const isGone = part.kind === 'cancel' && isWhole;
-    await moveReduced(db, payment, {
-      status: isGone ? 'cancelled' : payment.status,
-      reduced: payment.reduced + part.amount,
-      due_at: isGone ? null : payment.due_at,
-    });
+    await reduceInstalment(db, payment, part.amount);
     movements.push({
       ...of,
       kind: 'cancelled',
@@ -105,7 +97,7 @@ export async function startRefund(
     });
   }
   await insertParts(db, rows);
-  await movePaused(db, key, true);
+  await pauseCollecting(db, key);
   if (from === 'failed') {
     movements.push({ ...of, kind: 'reserved', amount: refund.amount - moved });
   }

@@ -74,14 +74,14 @@ test('an overdue payment is tried once more when an operator says so, and only t
 
   const outcomes = await Promise.all([tranche.run(...retry), tranche.run(...retry)]);
   assert.deepEqual(outcomes.map(({ code }) => code).sort(), [0, 1]);
-  assert.match(outcomes.map(({ stderr }) => stderr).join(''), /only an overdue one/);
+  assert.match(outcomes.map(({ stderr }) => stderr).join(''), /only an overdue payment/);
   assert.equal(await charged(), before + 1);
   const { data } = await tranche.json('audit', 'list', '--subject', id);
   assert.deepEqual(
     data.map((row: Record<string, unknown>) => [row.operator, row.action, row.details]),
     [0, 1].map(() => ['nomsa', 'instalments retry', { instalment: 2 }]),
   );
-  await tranche.refused(1, /is collected: only an overdue one/, ...retry);
+  await tranche.refused(1, /is collected: only an overdue payment/, ...retry);
 });
 
 test('a payment that a refund took, or that is none, is not tried', async () => {
@@ -93,7 +93,13 @@ test('a payment that a refund took, or that is none, is not tried', async () => 
   const { stdout, stderr } = await tranche.run('refunds', 'approve', body.data.id, '--json');
   assert.equal(JSON.parse(stdout).status, 'pending');
   assert.match(stderr, /^tranche: the outcome of a refund is not known yet: .*status 500/);
-  await tranche.refused(1, /is cancelled: only an overdue one/, 'instalments', 'retry', `${id}:2`);
+  await tranche.refused(
+    1,
+    /is cancelled: only an overdue payment/,
+    'instalments',
+    'retry',
+    `${id}:2`,
+  );
   for (const what of [`${nobody}:2`, `${id}:4`, `${id}:0`, id, 'x', `${id}:2x`]) {
     await tranche.refused(1, /There is no payment/, 'instalments', 'retry', what);
   }

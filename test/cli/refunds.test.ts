@@ -254,7 +254,7 @@ describe('refunds retry', () => {
     await paying.pass({ days: 2 });
     const refund = await ask(id, 100_000);
     const first = await tranche.json('refunds', 'approve', refund);
-    await tranche.refused(1, /only a failed one can be tried again/, 'refunds', 'retry', refund);
+    await tranche.refused(1, /only a failed refund can be retried/, 'refunds', 'retry', refund);
     await paying.pass({ days: 10 });
     const failed = await tranche.json('refunds', 'show', refund);
     assert.equal(failed.status, 'failed');

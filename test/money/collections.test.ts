@@ -131,7 +131,7 @@ describe('a collection that is declined', () => {
       [shopper.id, other.id],
     );
     assert.equal((await retry()).status, 'collected');
-    await assert.rejects(retry, /is collected: only an overdue one can be tried again/);
+    await assert.rejects(retry, /is collected: only an overdue payment can be retried/);
     const actions = await paying.service.deps.database.pool.query(
       "select operator from operator_actions where action = 'instalments retry' and subject_id = $1",
       [shopper.id],

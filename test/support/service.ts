@@ -296,7 +296,8 @@ export async function completeTestCheckout(
     const now = timestamp(merchantNow(deps.clock, merchant));
     const completed = await completeCheckout(deps, db, { merchant_id: merchant.id, id }, 1, now);
     if (!completed) throw new Error('the checkout was not received');
-    await scheduleInstalments(deps, db, merchant, completed, { payment_ref: `pi_test_${id}` });
+    const held = { payment_ref: `pi_test_${id}`, stored_card: null };
+    await scheduleInstalments(deps, db, merchant, completed, held);
   });
 }
 

@@ -1,0 +1,27 @@
+import type { Timestamp } from '../shared/clock.ts';
+
+// How long a claim on work at the gateway lasts, and when a request is repeated or looked up.
+
+/** Longer than one call to the gateway may take, with room to record its answer. */
+export const leaseSeconds = 40;
+
+/** The gateway remembers a key for 24 hours. After 23 we look up what was sent instead. */
+const keyHours = 23;
+
+export function isKeyRemembered(keyed_at: Timestamp, now: Timestamp): boolean {
+  return Temporal.Instant.from(now).since(keyed_at).total('hours') < keyHours;
+}
+
+/** A request that was sent this recently may still be in flight, whatever a look-up says. */
+const inFlightMinutes = 10;
+
+/** Both times are on the real clock: a sandbox merchant's clock may have moved by days since. */
+export function mayBeInFlight(asked_at: Timestamp, now: Temporal.Instant): boolean {
+  return now.since(asked_at).total('minutes') < inFlightMinutes;
+}
+
+/** When to ask again about an unknown outcome: after 5 seconds, doubling up to 10 minutes. */
+export function nextRetryAt(now: Temporal.Instant, tries: number): Temporal.Instant {
+  const seconds = Math.min(5 * 2 ** Math.min(tries, 10), 600);
+  return now.add({ seconds });
+}

@@ -1,0 +1,116 @@
+import type { Selectable } from 'kysely';
+import type { Database } from '../database/database.ts';
+import {
+  claimDue,
+  type DueWork,
+  type LeasedTable,
+  listMerchantsWithDue,
+  newLease,
+} from '../database/due-work.sql.ts';
+import type { Tables } from '../database/tables.ts';
+import { type Clock, timestamp } from '../shared/clock.ts';
+import type { Random } from '../shared/random.ts';
+import { findMerchant } from './merchant.sql.ts';
+import { type Merchant, merchantNow } from './merchant.ts';
+
+type RunnerDeps = { database: Database; clock: Clock; random: Random };
+
+/**
+ * Due work that is done merchant by merchant. A round serves the merchants with due rows in turn,
+ * one batch at a time, so that a merchant with many rows cannot starve the others.
+ */
+export type MerchantDueWork<Table extends LeasedTable, Deps extends RunnerDeps> = {
+  due: DueWork<Table>;
+  /** How long a claim lasts. Longer than `act` may take. */
+  leaseSeconds: number;
+  /** How many rows of one merchant a claim takes. */
+  batchSize: number;
+  /** How many merchants a round serves. */
+  merchantsMax: number;
+  /** How many batches are in progress at once. A merchant that is alone may have all of them. */
+  lanes: number;
+  /** How long a round gives merchants further turns. 0: one batch for each merchant. */
+  roundMilliseconds: number;
+  /** Works on a claimed batch: one merchant, one lease. Never empty. */
+  act(deps: Deps, merchant: Merchant, batch: Selectable<Tables[Table]>[]): Promise<unknown>;
+};
+
+/** Works through rows of all merchants that are due, and returns how many it claimed. */
+export async function runDueWork<Table extends LeasedTable, Deps extends RunnerDeps>(
+  deps: Deps,
+  work: MerchantDueWork<Table, Deps>,
+  stopping?: AbortSignal,
+): Promise<number> {
+  const { db } = deps.database;
+  const now = timestamp(deps.clock.now());
+  const ids = await listMerchantsWithDue(db, work.due, now, work.merchantsMax);
+  return await takeTurns(deps, work, ids, (id) => findMerchant(db, id), stopping);
+}
+
+/** The same for one merchant alone. */
+export async function runMerchantDueWork<Table extends LeasedTable, Deps extends RunnerDeps>(
+  deps: Deps,
+  work: MerchantDueWork<Table, Deps>,
+  merchant: Merchant,
+): Promise<number> {
+  return await takeTurns(deps, work, [merchant.id], async () => merchant);
+}
+
+async function takeTurns<Table extends LeasedTable, Deps extends RunnerDeps>(
+  deps: Deps,
+  work: MerchantDueWork<Table, Deps>,
+  ids: string[],
+  find: (id: string) => Promise<Merchant | null>,
+  stopping?: AbortSignal,
+): Promise<number> {
+  const queue = new Set(ids);
+  const served = new Set<string>();
+  const end = deps.clock.monotonic() + work.roundMilliseconds;
+  let claimed = 0;
+
+  /** The first merchant of the queue, which moves to its end. */
+  function next(): string | undefined {
+    const [id] = queue;
+    if (id === undefined || stopping?.aborted) return undefined;
+    // Every merchant gets one turn, however late it is. Further turns end with the round.
+    if (served.has(id) && deps.clock.monotonic() >= end) return undefined;
+    queue.delete(id);
+    queue.add(id);
+    served.add(id);
+    return id;
+  }
+
+  async function lane(): Promise<void> {
+    for (let id = next(); id !== undefined; id = next()) {
+      const merchant = await find(id);
+      const count = merchant ? await runBatch(deps, work, merchant) : 0;
+      claimed += count;
+      if (count < work.batchSize) queue.delete(id);
+    }
+  }
+  await Promise.all(Array.from({ length: work.lanes }, lane));
+  return claimed;
+}
+
+async function runBatch<Table extends LeasedTable, Deps extends RunnerDeps>(
+  deps: Deps,
+  work: MerchantDueWork<Table, Deps>,
+  merchant: Merchant,
+): Promise<number> {
+  const { due, leaseSeconds, batchSize } = work;
+  const batch = await claimBatch(deps, due, merchant, { leaseSeconds, batchSize });
+  if (batch.length > 0) await work.act(deps, merchant, batch);
+  return batch.length;
+}
+
+/** Claims some of a merchant's due rows, all under one lease. */
+export async function claimBatch<Table extends LeasedTable>(
+  deps: RunnerDeps,
+  due: DueWork<Table>,
+  merchant: Merchant,
+  { leaseSeconds, batchSize }: { leaseSeconds: number; batchSize: number },
+): Promise<Selectable<Tables[Table]>[]> {
+  const now = timestamp(merchantNow(deps.clock, merchant));
+  const lease = { ...newLease(deps, leaseSeconds), merchantNow: now };
+  return await claimDue(deps.database.db, due, merchant.id, lease, batchSize);
+}
