@@ -238,7 +238,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
         /^The signature is right[\s\S]*verify the raw bytes/,
       ],
       ['no JSON', { header: right, body: 'checkout' }, /The body is not JSON/],
-      ['another body', { header: sign('{}') }, /made with another key, or of another body/],
+      ['another body', { header: sign('{}') }, /made with another key or over another body/],
     ];
 
     test('for each known mistake', async () => {

@@ -138,7 +138,7 @@ describe('the demo shop', () => {
     await start(Number(new URL(shop.url).port));
     await until('the shop to learn of it', async () => (await orderOf(id)).status === 'paid');
     const page = await (await fetch(`${shop.url}/orders/${id}`)).text();
-    assert.match(page, /Learned by asking: paid/);
+    assert.match(page, /Found by look-up: paid/);
   });
 
   test('retries a create whose answer was lost, and gets the same checkout', async () => {

@@ -56,14 +56,16 @@ export async function diagnose(inputs: Inputs, environment: string): Promise<Dia
     found.verdict = faults.length === 0 ? 'right' : 'wrong';
     if (compact !== inputs.body) {
       sentences.push(
-        'The body has white space between its tokens, and the signature is right for the body without it. In a request that is accepted. If this is a callback, your server has changed the body before you looked at it: verify the raw bytes.',
+        'The body has white space between its tokens, and the signature is right for the body without it. In a request that is accepted. If this is a callback, your server has changed the body before verifying it: verify the raw bytes.',
       );
       found.texts = { signed: compact, right: inputs.body };
     }
     return found;
   }
   sentences.unshift(
-    ...stray.map((what) => `The key as you pasted it has ${what} around it, not part of it.`),
+    ...stray.map(
+      (what) => `The key as you pasted it has ${what} around it; they are not part of it.`,
+    ),
   );
   const digest = readSignature(given);
   if (typeof digest === 'string')
@@ -107,14 +109,14 @@ function cleanKey(
   const other = environment === 'sandbox' ? 'production' : 'sandbox';
   if (key.startsWith('cs_')) {
     faults.push(
-      'This is a client secret, which says who is calling. Signatures are made with the signing key, which begins with sig_.',
+      'This is a client secret, which authenticates requests. Signatures use the signing key, which begins with sig_.',
     );
   } else if (key.startsWith(`sig_${other}_`)) {
     faults.push(
-      `This is the signing key of the ${other} environment, and you are in the ${environment}: each has its own.`,
+      `This is the signing key of the ${other} environment, and this is the ${environment}: each has its own.`,
     );
   } else if (key !== '' && !key.startsWith('sig_')) {
-    faults.push('The key does not begin with sig_: use it whole, as it was printed.');
+    faults.push('The key does not begin with sig_: use the whole key as printed.');
   }
   return { key, stray, faults };
 }

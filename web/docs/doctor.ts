@@ -62,7 +62,7 @@ function describe(found: Diagnosis): Node[] {
       ...(sentences.length + stray.length === 0
         ? [
             paragraph(
-              'If your server refuses it all the same, it does not look at these bytes: a framework has parsed the body before you, or the key there is another one.',
+              'If your server still refuses it, it verifies other bytes or uses another key: a framework may have parsed the body before.',
               'quiet',
             ),
           ]
@@ -85,12 +85,12 @@ function describe(found: Diagnosis): Node[] {
     nodes.push(verdictLine('wrong', 'The signature does not match.'));
     nodes.push(
       paragraph(
-        `It is a well-formed signature, but neither of this body with this key nor of any of ${found.tried} usual mistakes. So it was made with another key, or of another body: compare ${found.bodyBytes} bytes with what you signed, and the key with the one in your server’s settings.`,
+        `The signature is well-formed, but it matches neither this body with this key nor any of ${found.tried} usual mistakes. So it was made with another key or over another body: compare these ${found.bodyBytes} bytes with what you signed, and the key with your server’s settings.`,
       ),
     );
   }
   if (texts) {
-    const right = verdict === 'right' ? 'The body here' : 'What has to be signed';
+    const right = verdict === 'right' ? 'The body here' : 'What must be signed';
     nodes.push(comparison(['What was signed', right], [texts.signed, texts.right]));
   }
   if (keys)
