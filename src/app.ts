@@ -36,7 +36,7 @@ export type AppDeps = CheckoutDeps &
 export function buildApp(deps: AppDeps): FastifyInstance {
   const app = Fastify({
     loggerInstance: deps.log as FastifyBaseLogger,
-    // One line per request, at its end, without the address: a payment token is in it.
+    // We log one line per request ourselves, without its URL: that can contain a payment token.
     logController: new LogController({
       disableRequestLogging: true,
       requestIdLogLabel: 'request_id',
@@ -44,39 +44,39 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     genReqId: () => deps.random.uuid(),
     requestIdHeader: false,
     trustProxy: trustedProxies(deps.trustProxy) as never,
-    // A slow client is closed; it must not keep a connection from the others.
+    // Close slow clients, so that they do not hold connections that others need.
     requestTimeout: 9_000,
-    // One that does not take its answers is closed too, but later than any answer may come: a
-    // request outlives a database that restarts.
+    // Close clients that do not read their answer. The time is longer than any answer takes: a
+    // request waits while the database restarts.
     connectionTimeout: 60_000,
     keepAliveTimeout: 60_000,
     http: {
       headersTimeout: 5_000,
       connectionsCheckingInterval: 1_000,
-      // Its absence is answered like any other request, by us.
+      // Node would answer a missing Host header itself, without our envelope.
       requireHostHeader: false,
     },
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, deps.random.uuid()),
-    // A path that cannot be decoded, or is longer than any of ours, is one that does not exist.
+    // A path that cannot be decoded or is too long is not found.
     frameworkErrors: (_error, request, reply) => {
       addCommonHeaders(request, reply);
       answerNotFound(reply);
     },
     forceCloseConnections: 'idle',
-    // What reaches us while we stop is served like everything before it, and its connection closed.
+    // Serve requests that arrive while the process stops, then close their connections.
     return503OnClosing: false,
     exposeHeadRoutes: false,
     routerOptions: { maxParamLength: 500 },
   });
 
-  // Bodies are validated in the handlers, inside what makes an answer repeatable; the schemas of
-  // the routes describe and serialise.
+  // Handlers validate bodies, inside `answerOnce`, so that a refusal can be replayed (decision 0008).
+  // Route schemas only describe and serialise.
   app.setValidatorCompiler(() => () => true);
   handleErrors(app);
 
   app.addHook('onRequest', async (request, reply) => {
     addCommonHeaders(request, reply);
-    // Before anybody reads a body that is meant for nothing.
+    // Refuse an unknown path before its body is read.
     if (request.is404) throw nothingHere();
   });
   app.addHook('onResponse', async (request, reply) => {
@@ -94,7 +94,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     );
   });
 
-  // An expectation that we do not know is none that we refuse.
+  // Ignore unknown Expect headers instead of refusing the request.
   app.server.on('checkExpectation', (request, response) => app.routing(request, response));
 
   const described = collectRoutes(app);
@@ -111,7 +111,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   return app;
 }
 
-/** Fastify takes a number of proxies to mean none; the operator who gives one means it. */
+/** Fastify trusts no proxy when it is given a number, so turn the number into a function. */
 function trustedProxies(trustProxy: Config['trustProxy']): unknown {
   if (typeof trustProxy !== 'number') return trustProxy;
   return (_address: string, hop: number) => hop < trustProxy;
@@ -123,7 +123,7 @@ function addCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('x-content-type-options', 'nosniff');
 }
 
-/** What never became a request (no HTTP, too slow, too large a head) still gets our envelope. */
+/** A request that Node could not parse or that came too slowly still gets our error envelope. */
 function answerBrokenRequest(
   error: Error & { code?: string },
   socket: Socket,

@@ -104,7 +104,7 @@ export async function checkoutRoutes(api: FastifyInstance, deps: CheckoutDeps): 
     },
   );
 
-  /** The merchant that a checkout is for; null when an intermediary did not name one. */
+  /** The merchant of the new checkout; null when an intermediary names none. */
   async function bodyMerchant(request: FastifyRequest): Promise<Merchant | null> {
     if (!request.caller.intermediary) return await deps.callers.ownMerchant(request.caller);
     const merchant_id = namedMerchantId(request);
@@ -114,7 +114,7 @@ export async function checkoutRoutes(api: FastifyInstance, deps: CheckoutDeps): 
     return merchant;
   }
 
-  /** For an intermediary: whose the checkout of the path is. */
+  /** For an intermediary: the merchant that owns the checkout in the path. */
   async function checkoutMerchantId(request: FastifyRequest): Promise<string | null> {
     const { id } = request.params as { id: string };
     if (!isUuid(id)) return null;

@@ -43,7 +43,7 @@ const LineItemSchema = Type.Object(
 );
 
 const members = {
-  // Not `minimum: 1`: an amount that no band holds is answered with the bands.
+  // No `minimum`: the refusal of an amount outside the bands names the bands.
   amount: Type.Integer({
     description:
       'Total payable amount in cents. Must fall inside one band of the merchant config `rules`.',
@@ -73,7 +73,7 @@ export const CreateCheckoutBody = Type.Object(
   { title: 'CheckoutCreateRequest', examples: [example] },
 );
 
-/** An intermediary names the target merchant in the signed body (D10). */
+/** An intermediary names the merchant in the signed body (decision 0010). */
 export const IntermediaryCreateCheckoutBody = Type.Object(
   {
     checkout: Type.Object(

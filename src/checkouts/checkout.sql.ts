@@ -4,22 +4,22 @@ import { rowGroup } from '../database/row-group.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import { type Checkout, type CheckoutStatus, paymentUrlMinutes } from './checkout.ts';
 
-/** A checkout before it has its place in the merchant's list, which also sets its times. */
+/** A checkout without its number and times, which come with its place in the merchant's list. */
 export type NewCheckout = Omit<
   Checkout,
   'number' | 'status' | 'number_of_payments' | 'created_at' | 'expires_at' | 'completed_at'
 >;
 
 /**
- * Makes room for new rows at the end of several merchants' lists. In the order of the merchants,
- * so that two processes never wait for each other; a count of 0 only takes the locks.
+ * Reserves numbers at the end of several merchants' lists. Locks in the order of the merchants, so
+ * that two processes cannot deadlock. A count of 0 only takes the lock.
  */
 export async function advanceCheckoutTotals(
   client: pg.ClientBase,
   room: Map<string, { count: number; at: Timestamp }>,
 ): Promise<void> {
   const merchants = [...room].sort(([a], [b]) => (a < b ? -1 : 1));
-  // Values, because Citus sends these to the nodes of their merchants, and a select to all nodes.
+  // VALUES, because Citus sends these rows to their merchants' nodes, and a SELECT to all nodes.
   const rows = merchants.map(
     (_, index) => `($${3 * index + 1}, 'checkouts', $${3 * index + 2}, $${3 * index + 3})`,
   );
@@ -54,9 +54,10 @@ const created = rowGroup({
 });
 
 /**
- * Inserts into the room made by `advanceCheckoutTotals` in the same transaction. `behind` is how
- * many checkouts of the same merchant follow in this group: the last one's number is the total.
- * The merchants are named once more for Citus: it asks their nodes and no other.
+ * Inserts checkouts with the numbers that `advanceCheckoutTotals` reserved in the same transaction.
+ * `behind` is how many checkouts of the same merchant follow in this batch; the last one's number
+ * is the list's total. The condition on `$1` repeats the merchants so that Citus contacts only
+ * their nodes.
  */
 export function insertCheckouts(
   client: pg.ClientBase,
@@ -117,7 +118,7 @@ export async function findCheckout(
   return row ?? null;
 }
 
-/** The newest checkout of a merchant that fits, and that was not begun under v1. */
+/** The newest checkout of a merchant that matches and was not created by v1. */
 export async function findNewestCheckout(
   db: Handle,
   merchant_id: string,
@@ -139,7 +140,7 @@ export async function findNewestCheckout(
   return (await query.orderBy('number', 'desc').limit(1).executeTakeFirst()) ?? null;
 }
 
-/** Whose a checkout is, for an operator: whoever it may be. */
+/** The merchant of a checkout. For operators, who may read every merchant's. */
 export async function findCheckoutMerchant(db: Handle, id: string): Promise<string | null> {
   const row = await db
     .selectFrom('checkouts')
@@ -164,7 +165,7 @@ export async function lockCheckout(
   return row ?? null;
 }
 
-/** Several of a merchant's, in one order for everybody: who waits for one holds none after it. */
+/** Locks in the order of the ids, so that two transactions cannot deadlock. */
 export async function lockCheckouts(db: Handle, merchant_id: string, ids: string[]): Promise<void> {
   await db
     .selectFrom('checkouts')
@@ -177,8 +178,8 @@ export async function lockCheckouts(db: Handle, merchant_id: string, ids: string
 }
 
 /**
- * received → an end, with the time and the term that come with it. Null when it was not
- * `received`: another actor won.
+ * Moves a checkout from `received` to its outcome. Null when it was not `received`: another actor
+ * won.
  */
 export async function moveEnded(
   db: Handle,
@@ -212,7 +213,7 @@ export async function moveEnded(
   return row;
 }
 
-/** The one move of a checkout, once it has ended. */
+/** The only move that a checkout makes; null before it has ended. */
 export async function findMove(
   db: Handle,
   merchant_id: string,

@@ -1,8 +1,8 @@
 import type { Timestamp } from '../shared/clock.ts';
 
 /**
- * A checkout is `received` until it reaches one outcome and never leaves it again. Only the
- * guarded moves of checkout.sql.ts change a status: no row moved means that another actor won.
+ * A checkout is `received` until it reaches its one outcome, which never changes again. Only the
+ * guarded moves in checkout.sql.ts change a status. If no row moved, another actor won.
  */
 export const checkoutStatuses = ['received', 'successful', 'cancelled', 'invalid_payload'] as const;
 export type CheckoutStatus = (typeof checkoutStatuses)[number];
@@ -31,7 +31,7 @@ export type Checkout = {
   cancel_url: string;
   customer: Customer;
   line_items: LineItem[];
-  /** The band's terms at creation: a later change of the rules never touches them (D20). */
+  /** The band's terms at creation. A later change of the rules does not affect them (decision 0011). */
   terms: number[];
   number_of_payments: number | null;
   signed: boolean;
@@ -39,13 +39,13 @@ export type Checkout = {
   expires_at: Timestamp;
   /** When it became `successful` or `cancelled`. */
   completed_at: Timestamp | null;
-  /** What its v1 callback proves itself by; null when it came by v2 (D32). */
+  /** Authenticates its v1 callback; null for a checkout that was created by v2 (decision 0040). */
   sealed_verify: Buffer | null;
 };
 
-/** What a `transaction_verify` is sealed for: it opens for no other checkout. */
+/** Binds a sealed `transaction_verify` to its checkout: it opens for no other one. */
 export const verifyContext = (merchant_id: string, checkout_id: string) =>
   `transaction_verify ${merchant_id} ${checkout_id}`;
 
-/** The hosted page can be opened for this long (D17). */
+/** How long the hosted page can be opened (decision 0011). */
 export const paymentUrlMinutes = 30;

@@ -24,10 +24,10 @@ import {
 } from './checkout.sql.ts';
 import { type Customer, verifyContext } from './checkout.ts';
 
-/** What the rest of the world learns of a new checkout; the payment URL follows from it. */
+/** The ids of a new checkout. The payment URL is derived from them. */
 export type CreatedCheckout = { id: string; merchant_id: string };
 
-/** With a `transaction_verify` it came by v1, and its callback will have the v1 form (D32). */
+/** A checkout with a `transaction_verify` came by v1 and gets a v1 callback (decision 0040). */
 export async function createCheckout(
   deps: { clock: Clock; random: Random; sealing: Sealing; commitCheckout: CommitCheckout },
   post: SignedPost & { keyed: KeyedRequest | null },
@@ -71,7 +71,7 @@ export async function createCheckout(
   return outcome;
 }
 
-/** Only the members that the contract knows are kept. */
+/** Stores only the members that the contract knows. */
 function pickCustomer(customer: Customer): Customer {
   const { email, first_name, last_name, phone_number, billing_address } = customer;
   return {
@@ -83,7 +83,7 @@ function pickCustomer(customer: Customer): Customer {
   };
 }
 
-/** `at` is the merchant's time. */
+/** A checkout that waits for its commit. `at` is the merchant's time. */
 type Waiting = SignedPost & {
   keyed: KeyedRequest | null;
   checkout: NewCheckout;
@@ -92,11 +92,11 @@ type Waiting = SignedPost & {
 type Outcome = CreatedCheckout | 'key taken' | 'must sign';
 export type CommitCheckout = GroupCommit<Waiting, Outcome>;
 
-const mostInOneCommit = 200;
+const commitBatchSize = 200;
 
-/** Checkouts that arrive while a commit is in flight share the next one. */
+/** Checkouts that arrive while a commit is in flight share the next commit. */
 export function checkoutCommits(deps: { database: Database; clock: Clock }): CommitCheckout {
-  return groupCommit((group: Waiting[]) => commitCheckouts(deps, group), mostInOneCommit);
+  return groupCommit((group: Waiting[]) => commitCheckouts(deps, group), commitBatchSize);
 }
 
 async function commitCheckouts(
@@ -109,7 +109,7 @@ async function commitCheckouts(
     let open = group;
 
     if (maybeCommitted) {
-      // A commit under way holds these locks: once we have them, its fate is decided.
+      // A commit in flight holds these locks. Once we have them, its fate is decided.
       await advanceCheckoutTotals(client, roomFor(open, 0));
       const existing = await listExisting(
         db,
@@ -132,7 +132,7 @@ async function commitCheckouts(
     const byKey = new Map<string, Waiting & { keyed: KeyedRequest }>();
     for (const one of open) {
       if (!one.keyed) continue;
-      // Of two with the same key in one group, the first is the first.
+      // If two requests in one batch share a key, the earlier one wins.
       if (byKey.has(orderOf(one.keyed))) outcomes.set(one, 'key taken');
       else byKey.set(orderOf(one.keyed), one as Waiting & { keyed: KeyedRequest });
     }
@@ -159,7 +159,8 @@ async function commitCheckouts(
         behind.set(checkout.merchant_id, left);
         return { ...checkout, behind: left };
       });
-      // Sent in one go: the locks on the lists are held no longer than the commit takes.
+      // Sent without waiting for each other's answers, so that the locks on the lists are held only
+      // as long as the commit takes.
       await Promise.all([
         advanceCheckoutTotals(client, room),
         insertCheckouts(client, rows),
@@ -171,7 +172,7 @@ async function commitCheckouts(
   });
 }
 
-/** v1 has no signatures, so that they are mandatory does not concern it (D33). */
+/** v1 requests carry no signatures, so mandatory signing does not apply to them (decision 0040). */
 const signable = (group: Waiting[]) =>
   group.filter(({ checkout }) => checkout.sealed_verify === null);
 
@@ -180,7 +181,7 @@ const created = ({ checkout }: Waiting): CreatedCheckout => ({
   merchant_id: checkout.merchant_id,
 });
 
-/** Per merchant: how many rows are to be added, and the time as the merchant has it. */
+/** Per merchant: the number of rows to add, and the merchant's time. */
 function roomFor(group: Waiting[], each: number): Map<string, { count: number; at: Timestamp }> {
   const room = new Map<string, { count: number; at: Timestamp }>();
   for (const { checkout, at } of group) {

@@ -8,8 +8,8 @@ import type { Checkout } from './checkout.ts';
 type Key = { merchant_id: string; id: string };
 
 /**
- * Ends a checkout, in the transaction of whoever found out how. Null when it had ended before:
- * then what was found out is not its outcome.
+ * Ends a checkout, in the caller's transaction. Null when it had already ended: the caller's result
+ * is then not its outcome.
  */
 export async function completeCheckout(
   deps: { random: Random },
@@ -31,7 +31,10 @@ export async function cancelCheckout(
   return await endWithCallback(deps, db, checkout, 'cancelled', number_of_payments, at);
 }
 
-/** The gateway refuses what the checkout says: it can never be paid (D20). Nobody is told. */
+/**
+ * The gateway refuses the checkout's data, so it can never be paid (decision 0026). No callback: the
+ * contract has none for this status.
+ */
 export async function invalidateCheckout(
   db: Handle,
   checkout: Key,

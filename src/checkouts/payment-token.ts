@@ -1,6 +1,6 @@
 import type { Sealing } from '../shared/sealing.ts';
 
-/** A payment token says which checkout it opens, to us alone; nothing about it is stored. */
+/** A payment token is the sealed ids of its checkout. Only we can read it, and we store nothing. */
 export function paymentToken(
   sealing: Sealing,
   checkout: { merchant_id: string; id: string },

@@ -6,7 +6,7 @@ import { CreateCheckoutBody, IntermediaryCreateCheckoutBody } from './checkout.s
 const explainBody = compileSchema(CreateCheckoutBody);
 const explainIntermediaryBody = compileSchema(IntermediaryCreateCheckoutBody);
 
-/** The body, when it is a checkout that this merchant can have; else one error per bad field. */
+/** The body, if this merchant accepts such a checkout; otherwise throws one error per bad field. */
 export function validateCheckout(
   body: unknown,
   intermediary: boolean,
@@ -18,7 +18,7 @@ export function validateCheckout(
   return body as CreateCheckoutBody;
 }
 
-/** The bad fields of a body. What only a merchant's rules can tell needs the merchant. */
+/** The bad fields of a body. Without a merchant, its rules are not checked. */
 export function explainCheckout(
   body: unknown,
   intermediary: boolean,
@@ -36,7 +36,7 @@ export function explainCheckout(
   return errors;
 }
 
-/** What no schema can say. A field that is not even well-formed has its error already. */
+/** The rules that no schema can express. A malformed field has its error already. */
 function explainRules(
   merchant: Merchant,
   allowed: AllowedRange[],

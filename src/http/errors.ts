@@ -9,12 +9,12 @@ const titles = {
   internal_server_error: 'Internal server error',
 } as const;
 
-/** A refusal that the caller is told about: one error object per detail. */
+/** A refusal with an answer for the caller: one error object per detail. */
 export class ApiError extends Error {
   readonly status: number;
   readonly code: keyof typeof titles;
   readonly details: string[];
-  /** Whether it was given before, to the same Idempotency-Key. */
+  /** Whether this repeats the stored answer of an Idempotency-Key. */
   readonly replayed: boolean;
 
   constructor(status: number, code: keyof typeof titles, details: string[], replayed = false) {
@@ -33,7 +33,7 @@ export const nothingHere = () => notFound('There is nothing at this method and p
 export const unprocessable = (...details: string[]) =>
   new ApiError(422, 'unprocessable_entity', details);
 
-/** Too many requests. Not an ApiError: its body is the spec's odd one out. */
+/** Too many requests. Not an ApiError: the contract gives a 429 a body of its own form. */
 export class RateLimited extends Error {
   readonly windowSeconds: number;
   readonly retryAfterSeconds: number;
@@ -56,7 +56,7 @@ export function presentErrors(error: ApiError): object {
   };
 }
 
-/** Fastify's own refusals (a body cut short, a bad header) are the client's mistakes. */
+/** Fastify's own 4xx errors (a truncated body, a bad header) become a 400 in our envelope. */
 function fromFastify(error: { statusCode?: number; message: string }): ApiError | null {
   const status = error.statusCode ?? 500;
   return status >= 400 && status < 500 ? badRequest(`Malformed request: ${error.message}.`) : null;
@@ -77,14 +77,15 @@ function answerError(error: Error, request: FastifyRequest, reply: FastifyReply)
     return;
   }
   if (error instanceof FateUnknown) {
-    // A 500 would promise that nothing was committed (D38). No answer promises nothing.
+    // A 500 promises that nothing was committed (decision 0013), which we do not know here. Close
+    // the connection without an answer instead.
     request.log.error({ err: error }, 'the fate of a commit is unknown: closing without an answer');
     reply.hijack();
     request.raw.socket.destroy();
     return;
   }
   const known = error instanceof ApiError ? error : fromFastify(error);
-  if (!known) request.log.error({ err: error }, 'a fault of ours');
+  if (!known) request.log.error({ err: error }, 'internal error');
   const answer =
     known ??
     new ApiError(500, 'internal_server_error', [

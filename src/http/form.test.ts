@@ -5,7 +5,7 @@ import { MalformedForm, readForm } from './form.ts';
 
 const read = (text: string | Buffer) => readForm(Buffer.from(text as string));
 
-describe('a form says what JSON would have said, in text', () => {
+describe('a form reads like the same JSON, with text for every value', () => {
   const cases: [form: string, value: object][] = [
     ['', {}],
     ['a=1', { a: '1' }],
@@ -39,14 +39,14 @@ describe('a form says what JSON would have said, in text', () => {
   }
 });
 
-describe('what is no form is told so in a sentence', () => {
+describe('a malformed form is refused in one sentence', () => {
   const deep = `a${'[b]'.repeat(32)}=1`;
   for (const [form, message] of [
     ['a=1&a=2', 'The body has the field "a" twice.'],
     ['a[b]=1&a[b]=2', 'The body has the field "a[b]" twice.'],
     ['a=1&%61=2', 'The body has the field "a" twice.'],
     ['a[0]=1&a[]=2&a[1]=3', 'The body has the field "a[1]" twice.'],
-    ['a=1&a[b]=2', 'The body has a field "a[b]", and a value where that belongs.'],
+    ['a=1&a[b]=2', 'The body has a field "a[b]", and also a value for a part of that name.'],
     ['a[b]=2&a=1', 'The body has the field "a" twice.'],
     ['a=%', 'The body has a % that is not followed by two hexadecimal digits.'],
     ['a=%1', 'The body has a % that is not followed by two hexadecimal digits.'],
@@ -63,12 +63,12 @@ describe('what is no form is told so in a sentence', () => {
       'constructor[prototype][a]=1',
       'The body has a field "constructor[prototype][a]", which is not accepted.',
     ],
-    ['=1', 'The body has a field with the name "", which is none.'],
-    ['[a]=1', 'The body has a field with the name "[a]", which is none.'],
-    ['a[b=1', 'The body has a field with the name "a[b", which is none.'],
-    ['a]b=1', 'The body has a field with the name "a]b", which is none.'],
-    ['a[b]c=1', 'The body has a field with the name "a[b]c", which is none.'],
-    ['a[[b]]=1', 'The body has a field with the name "a[[b]]", which is none.'],
+    ['=1', 'The body has a field whose name "" is not valid.'],
+    ['[a]=1', 'The body has a field whose name "[a]" is not valid.'],
+    ['a[b=1', 'The body has a field whose name "a[b" is not valid.'],
+    ['a]b=1', 'The body has a field whose name "a]b" is not valid.'],
+    ['a[b]c=1', 'The body has a field whose name "a[b]c" is not valid.'],
+    ['a[[b]]=1', 'The body has a field whose name "a[[b]]" is not valid.'],
     [deep, 'The body is nested deeper than 32 levels.'],
     [
       `${'a'.repeat(100)}=1&${'a'.repeat(100)}=2`,
@@ -80,7 +80,7 @@ describe('what is no form is told so in a sentence', () => {
     });
   }
 
-  test('bytes that are no UTF-8', () => {
+  test('invalid UTF-8', () => {
     assert.throws(() => readForm(Buffer.from([0x61, 0x3d, 0xff])), MalformedForm);
   });
 });
@@ -91,7 +91,7 @@ test('nesting of 32 levels is read', () => {
   assert.equal(value, '1');
 });
 
-test('whatever is sent is read or refused, in time, and changes no prototype', () => {
+test('every form is read or refused with bounded work, and changes no prototype', () => {
   const noise = fc.string({ unit: fc.constantFrom(...'ab[]=&%+f0_proto') });
   fc.assert(
     fc.property(noise, (text) => {
@@ -105,7 +105,7 @@ test('whatever is sent is read or refused, in time, and changes no prototype', (
   assert.equal(({} as Record<string, unknown>).a, undefined);
   const largest = 256 * 1024;
   for (const part of ['a&', '[', ']', 'a[', '%61', 'a[]=&', 'a[b]', '&']) {
-    // What it costs, not how long it takes on a machine that has other things to do.
+    // CPU time, because elapsed time depends on what else the machine does.
     const start = process.cpuUsage();
     try {
       read(part.repeat(largest / part.length));
@@ -117,7 +117,7 @@ test('whatever is sent is read or refused, in time, and changes no prototype', (
   }
 });
 
-test('what a browser writes is read back to the letter', () => {
+test('the form of a browser reads back unchanged', () => {
   fc.assert(
     fc.property(fc.string({ unit: 'binary' }), (text) => {
       fc.pre(text.isWellFormed());

@@ -1,6 +1,6 @@
 import type { JsonObject, JsonValue } from './json.ts';
 
-/** The message is one plain sentence, ready to be the `detail` of a 400. */
+/** The message is a whole sentence: it becomes the `detail` of a 400. */
 export class MalformedForm extends Error {
   override name = 'MalformedForm';
 }
@@ -8,18 +8,18 @@ export class MalformedForm extends Error {
 const maxDepth = 32;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
-/** A group of fields by their names. Not an object: the names are a stranger's. */
+/** Fields by name. A Map, because the caller chooses the names and could name a prototype. */
 type Group = Map<string, string | Group>;
 
 /**
- * Reads an `application/x-www-form-urlencoded` body into what JSON would have said, all values being
- * text: `purchase[order_id]=7` is `{"purchase": {"order_id": "7"}}`, and a group whose names are 0, 1,
- * 2 … is a list. As strict as for JSON (D4): what is said twice, cannot be decoded, is nested too
- * deep or names a prototype is no form.
+ * Reads an `application/x-www-form-urlencoded` body into the object that the same JSON would give,
+ * with text for every value: `purchase[order_id]=7` is `{"purchase": {"order_id": "7"}}`, and a group
+ * whose names are 0, 1, 2 … is a list. As strict as `readJson` (decision 0002): it refuses repeated
+ * fields, bad encoding, deep nesting and prototype names.
  */
 export function readForm(bytes: Buffer): JsonObject {
   const fields: Group = new Map();
-  // One character per byte until a field is decoded: nothing that separates fields is lost or made.
+  // Latin-1 keeps one character per byte, so decoding cannot create or destroy a separator.
   for (const field of bytes.toString('latin1').split('&')) {
     if (field === '') continue;
     const equals = field.indexOf('=');
@@ -50,7 +50,7 @@ function splitName(name: string): string[] {
     throw new MalformedForm(`The body is nested deeper than ${maxDepth} levels.`);
   }
   if (!/^[^[\]]+(\[[^[\]]*\])*$/.test(name)) {
-    throw new MalformedForm(`The body has a field with the name ${shown(name)}, which is none.`);
+    throw new MalformedForm(`The body has a field whose name ${shown(name)} is not valid.`);
   }
   const parts = name.replaceAll(']', '').split('[');
   const isPrototype = parts.some(
@@ -66,7 +66,7 @@ function splitName(name: string): string[] {
 function put(fields: Group, parts: string[], value: string, name: string): void {
   let group = fields;
   for (const [index, part] of parts.entries()) {
-    // `[]` is the next of a list.
+    // `[]` appends to a list.
     const key = part === '' ? String(group.size) : part;
     const known = group.get(key);
     if (index === parts.length - 1) {
@@ -75,7 +75,7 @@ function put(fields: Group, parts: string[], value: string, name: string): void 
       group.set(key, value);
     } else if (typeof known === 'string') {
       throw new MalformedForm(
-        `The body has a field ${shown(name)}, and a value where that belongs.`,
+        `The body has a field ${shown(name)}, and also a value for a part of that name.`,
       );
     } else {
       const next: Group = known ?? new Map();
@@ -85,7 +85,7 @@ function put(fields: Group, parts: string[], value: string, name: string): void 
   }
 }
 
-// Recursion is safe because the depth of names is bounded.
+// Recursion is safe: `splitName` has bounded the depth.
 function toValue(value: string | Group): JsonValue {
   if (typeof value === 'string') return value;
   const isList = Array.from({ length: value.size }, (_, index) => String(index)).every((index) =>
@@ -99,7 +99,7 @@ function toValue(value: string | Group): JsonValue {
   return Object.fromEntries([...value].map(([name, one]) => [name, toValue(one)]));
 }
 
-// A name comes from the caller and may be long or hold control characters.
+// The caller chose the name: it may be long or contain control characters.
 function shown(name: string): string {
   return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
 }

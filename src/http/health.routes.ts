@@ -2,7 +2,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Database } from '../database/database.ts';
 import { isMigrated } from '../database/migrate.ts';
 
-/** Alive, and able to serve: for load balancers and supervisors. */
+/** Liveness and readiness, for load balancers and supervisors. */
 export async function healthRoutes(
   app: FastifyInstance,
   deps: { database: Database },

@@ -10,12 +10,12 @@ export type KeyedRequest = { integration_id: string; key: string; fingerprint: B
 export type KeyedAnswer = KeyedRequest & { status: 200 | 422; answer: object };
 
 /**
- * Records first answers; says for each whether it is the first. An answer that is being written
- * by another transaction is waited for, so the loser finds it committed. One that is older than
- * it is kept is no longer in the way (D9). Keys must be distinct.
+ * Records answers, and says for each whether it is the first for its key. If another transaction is
+ * writing the same key, this waits for it, so the loser finds the first answer committed. An answer
+ * past its 24 hours is replaced (decision 0008). The keys must be distinct.
  *
- * For Citus these are values, not a select, and the rule of the conflict is immutable: so it asks
- * only the nodes of these integrations.
+ * Citus contacts only the nodes of these integrations, because the rows are VALUES rather than a
+ * SELECT and the conflict rule is immutable.
  */
 export async function insertAnswers(
   db: Handle,
@@ -40,7 +40,7 @@ export async function insertAnswers(
   return answers.map((one) => first.has(orderOf(one)));
 }
 
-/** One spelling for a key of an integration: to tell two apart, and to lock them in one order. */
+/** The identity of a key, which is also the order in which keys are locked. */
 export function orderOf(keyed: { integration_id: string; key: string }): string {
   return `${keyed.integration_id} ${keyed.key}`;
 }
@@ -58,7 +58,7 @@ export async function findAnswer(
   return row ?? null;
 }
 
-/** Forgets some answers that are too old to be asked for. */
+/** Deletes a batch of answers that are too old to be replayed. */
 export async function deleteAnswersBefore(
   db: Handle,
   cutoff: Timestamp,

@@ -13,8 +13,8 @@ import {
 } from './idempotency.sql.ts';
 
 /**
- * Thrown inside the transaction of an effect whose key already has an answer: the effect is
- * rolled back and the first answer is given again.
+ * Thrown in the transaction of a request whose key already has an answer. The transaction rolls
+ * back, and the caller gets the first answer.
  */
 export class KeyTaken extends Error {}
 
@@ -22,7 +22,7 @@ export function answersCutoff(clock: Clock): Timestamp {
   return timestamp(clock.now().subtract({ hours: keptHours }));
 }
 
-/** The request's key, or null when it has none. The body counts as signed: without white space. */
+/** The request's key, or null without one. Two bodies that differ only in white space are equal. */
 export function readKey(
   header: string | string[] | undefined,
   integration_id: string,
@@ -38,9 +38,9 @@ export function readKey(
 }
 
 /**
- * Gives every request with the same key the same answer (D9). There is no claim to expire and no
- * lock to leak: an effect records its answer in its own transaction (`recordAnswer`), and whoever
- * comes second is rolled back and reads what the first one wrote.
+ * Gives every request with the same key the same answer (decision 0008). The first request records
+ * its answer in the transaction of its effect (`recordAnswer`). A later one fails to record its own,
+ * rolls back, and reads the first answer. So there is no claim that could expire or leak.
  */
 export async function answerOnce<T extends object>(
   deps: { database: Database; clock: Clock },
@@ -56,13 +56,13 @@ export async function answerOnce<T extends object>(
       const isAnswered =
         error instanceof KeyTaken ||
         (status === 422 && !(await isFirstRefusal(deps, keyed, error as ApiError))) ||
-        // A 404 takes no key, but one that is taken has its answer.
+        // A 404 is not recorded. If an earlier request recorded an answer, that one counts.
         status === 404;
       if (!isAnswered) throw error;
       const first = await reading(deps, (db) => findAnswer(db, keyed));
       if (first) return { answer: replay<T>(first, keyed), replayed: true };
       if (status === 404) throw error;
-      // It was forgotten, for its age, in just this moment: then this request is the first.
+      // The answer expired in this moment, so this request is the first.
     }
   }
 }
@@ -83,7 +83,7 @@ function replay<T>(
   return first.answer as T;
 }
 
-/** To be called in the effect's transaction. */
+/** Call it in the transaction of the effect. */
 export async function recordAnswer(
   db: Parameters<typeof insertAnswers>[0],
   clock: Clock,

@@ -113,7 +113,7 @@ function twice(name: string): string {
 }
 
 for (const [name, body, detail] of refused) {
-  test(`a body is refused in one plain sentence: ${name}`, () => {
+  test(`a malformed body is refused in one sentence: ${name}`, () => {
     assert.equal(refusal(body), detail);
   });
 }
@@ -152,18 +152,18 @@ for (const [name, body, compact] of compacted) {
   });
 }
 
-test('a body that is compact already is not copied', () => {
+test('a compact body is not copied', () => {
   const body = Buffer.from('{"a":"b c"}');
   assert.equal(readJson(body).compact, body);
 });
 
-test('reading leaves the bytes that were sent as they are', () => {
+test('reading does not change the bytes', () => {
   const body = Buffer.from('{ "a" : 1 }');
   readJson(body);
   assert.equal(body.toString(), '{ "a" : 1 }');
 });
 
-test('an integer that a number cannot hold exactly does not pass for a safe one', () => {
+test('an integer that is not exact as a number is not a safe integer', () => {
   const { value } = readJson(Buffer.from('{"a":9007199254740993,"b":1.0,"c":1e2,"d":1e400}'));
   assert.deepEqual(
     Object.values(value).map((member) => Number.isSafeInteger(member)),
@@ -171,7 +171,7 @@ test('an integer that a number cannot hold exactly does not pass for a safe one'
   );
 });
 
-test('text that cannot be stored faithfully is told apart', () => {
+test('text that cannot be stored is recognised', () => {
   const table: [string, boolean][] = [
     ['', false],
     ['Thandi Nkosi', false],
@@ -228,7 +228,7 @@ test('a repeated member is refused wherever it is and however it is escaped', ()
       (object, name, value, escaped, position) => {
         const once = JSON.stringify(value);
         const repeat = `,${escaped ? escapeAll(name) : JSON.stringify(name)}:${once}`;
-        // Put the member into one of the objects of the body, twice.
+        // Add the member twice to one object of the body.
         const parts = tokens(JSON.stringify({ ...object, '': {} }));
         const braces = parts.flatMap((token, index) => (token === '{' ? [index] : []));
         const at = braces[position % braces.length] ?? 0;

@@ -1,7 +1,7 @@
 export type JsonValue = null | boolean | number | string | JsonValue[] | JsonObject;
 export type JsonObject = { [name: string]: JsonValue };
 
-/** The message is one plain sentence, ready to be the `detail` of a 400. */
+/** The message is a whole sentence: it becomes the `detail` of a 400. */
 export class MalformedJson extends Error {
   override name = 'MalformedJson';
 }
@@ -26,26 +26,27 @@ const closeBracket = 0x5d;
 const openBrace = 0x7b;
 const closeBrace = 0x7d;
 
-// A byte order mark is kept by the decoder so that we can refuse it: RFC 8259 forbids sending one,
-// and to drop it silently would leave open whether the signature covers it.
+// The decoder keeps a byte order mark so that we can refuse it. RFC 8259 forbids sending one, and
+// dropping it silently would leave unclear whether the signature covers it.
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * Reads a request body: its value, and the compact text that its signature covers (D4, D11).
+ * Reads a request body: its value, and the compact bytes that its signature covers (decisions 0002
+ * and 0005).
  *
- * `compact` is the body with insignificant white space removed and nothing else changed; it is the
- * buffer itself when there was none.
+ * `compact` is the body without insignificant white space and otherwise unchanged. It is the same
+ * buffer when there was no such white space.
  *
  * Numbers in `value` are what JSON.parse makes of them: `1.0` and `1e2` are integers as in JSON
  * Schema, digits beyond a double's precision are rounded, `-0` is negative zero, `1e400` is
  * Infinity. Number.isSafeInteger is therefore the test for an integer: 9007199254740993 arrives as
  * 9007199254740992 and fails it.
  *
- * It is on the path of every POST. JSON.parse judges the grammar and makes the value. A scan that
- * trusts the grammar counts the members (one colon outside a string each), and a walk over the
- * value counts what is left of them: of two members with one name JSON.parse keeps the last, so
- * the counts differ exactly when a name was repeated, however it was escaped. Only a body that is
- * about to be refused is read a second time, to say where it is wrong.
+ * Every POST takes this path, so it must be fast. JSON.parse checks the grammar and builds the
+ * value. A scan counts the members in the text (one colon outside a string each), and a walk counts
+ * the members of the value. JSON.parse keeps only the last of several members with one name, so the
+ * counts differ exactly when a name was repeated, however it was escaped. Only a body that we are
+ * about to refuse is read a second time, to say where it is wrong.
  */
 export function readJson(bytes: Buffer): { value: JsonObject; compact: Buffer } {
   const { value, compact } = readJsonValue(bytes);
@@ -55,7 +56,7 @@ export function readJson(bytes: Buffer): { value: JsonObject; compact: Buffer } 
   return { value, compact };
 }
 
-/** The same for a text that may be any value. */
+/** Like `readJson`, but any JSON value will do. */
 export function readJsonValue(bytes: Buffer): { value: JsonValue; compact: Buffer } {
   const text = decode(bytes);
   const { members, spaces } = scan(bytes);
@@ -70,7 +71,7 @@ export function readJsonValue(bytes: Buffer): { value: JsonValue; compact: Buffe
   return { value, compact: spaces === 0 ? bytes : withoutSpaces(bytes, spaces) };
 }
 
-/** Text that PostgreSQL or JSON cannot carry faithfully: U+0000 or half a surrogate pair (D4). */
+/** Whether a text cannot be stored as it is: U+0000 or half a surrogate pair (decision 0002). */
 export function unfaithfulText(value: string): boolean {
   return value.includes('\u0000') || !value.isWellFormed();
 }
@@ -89,8 +90,8 @@ function decode(bytes: Buffer): string {
   return text;
 }
 
-// What this counts is only meaningful for valid JSON. It comes before JSON.parse all the same, so
-// that a tower of brackets is refused before a value is built from it.
+// The counts mean something only for valid JSON. The scan still runs before JSON.parse, so that
+// deep nesting is refused before a value is built from it.
 function scan(bytes: Buffer): { members: number; spaces: number } {
   let members = 0;
   let spaces = 0;
@@ -117,7 +118,7 @@ function scan(bytes: Buffer): { members: number; spaces: number } {
   return { members, spaces };
 }
 
-// Recursion is safe because the scan has bounded the depth.
+// Recursion is safe: the scan has bounded the depth.
 function countMembers(value: JsonObject | JsonValue[]): number {
   let count = 0;
   if (Array.isArray(value)) {
@@ -156,7 +157,7 @@ function withoutSpaces(bytes: Buffer, spaces: number): Buffer {
     if (byte === quote) {
       inString = !inString;
     } else if (byte === backslash) {
-      // A backslash occurs only in strings; whatever it escapes cannot end one.
+      // A backslash occurs only in strings, and the character that it escapes cannot end one.
       compact[length++] = bytes[++i] as number;
     }
   }
@@ -164,9 +165,8 @@ function withoutSpaces(bytes: Buffer, spaces: number): Buffer {
 }
 
 /**
- * Reads a body that is known to be wrong once more, to say what is wrong with it: the byte (counted
- * from 0) at which it stops being JSON, or else the first repeated member. The scan has bounded the
- * depth of its recursion.
+ * Reads a bad body again, to say what is wrong with it: the byte, counted from 0, at which it stops
+ * being JSON, or else the first repeated member. Recursion is safe: the scan has bounded the depth.
  */
 function refuse(bytes: Buffer): never {
   let at = 0;
@@ -292,7 +292,7 @@ function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= zero && byte <= nine;
 }
 
-// A name comes from the caller and may be long or hold control characters.
+// The caller chose the name: it may be long or contain control characters.
 function shown(name: string): string {
   return JSON.stringify(name.length > 60 ? `${name.slice(0, 60)}…` : name);
 }

@@ -16,21 +16,21 @@ import { type Endpoint, endpointLimits } from './rate-limits.ts';
 
 export type Audience = 'merchants' | 'intermediaries';
 
-/** A refusal that an endpoint gives: when, and what its details say, by a name for each. */
+/** A refusal of an endpoint: when it is given, and example details by name. */
 type Refusal = { description: string; details: Record<string, string> };
 
-/** What a route says of itself beyond its schemas. */
+/** How a route describes itself, beyond its schemas. */
 export type Operation = {
   operationId: string;
   tag: 'Checkouts' | 'Refunds' | 'Configuration';
   summary: string;
   description: string;
-  /** Who has it; both when absent. */
+  /** Who can call it; both when absent. */
   audience?: Audience;
   answer: { description: string; example: object };
-  /** Besides those that follow from what the endpoint takes, and 401, 429 and 500. */
+  /** Refusals besides 400, 401, 429 and 500, which `buildDocument` adds. */
   refusals?: { 404?: Refusal; 422?: Refusal };
-  /** How it is another operation for an intermediary (D10). */
+  /** What differs for an intermediary (decision 0010). */
   intermediary?: {
     body?: TSchema;
     querystring?: TSchema;
@@ -54,8 +54,8 @@ type RouteSchemas = {
 export type DescribedRoute = { endpoint: Endpoint; operation: Operation; schemas: RouteSchemas };
 
 /**
- * Collects what the routes of the API say of themselves as they are registered, and lets none be
- * registered that says nothing: so the descriptions cannot fall behind the code.
+ * Collects the descriptions of API routes as they are registered, and refuses a route that has
+ * none. So the published description cannot fall behind the code.
  */
 export function collectRoutes(app: FastifyInstance): DescribedRoute[] {
   const routes: DescribedRoute[] = [];
@@ -73,7 +73,7 @@ export function collectRoutes(app: FastifyInstance): DescribedRoute[] {
   return routes;
 }
 
-/** An event that we send, as OpenAPI calls a webhook. */
+/** An event that we send; OpenAPI calls it a webhook. */
 export type Webhook = {
   name: string;
   operationId: string;
@@ -95,7 +95,7 @@ export type OpenApiDocument = JsonObject & {
   components: { [kind: string]: { [name: string]: JsonObject } };
 };
 
-/** Belongs to nobody; the examples are signed with it, so that a reader can check their own code. */
+/** Signs the examples, so that readers can check their own code. No integration has this key. */
 export const exampleSigningKey = 'sig_sandbox_ExampleKeyForTheDocumentationOnly0000000000';
 
 /** The compact text of an example body, and its signature under the example key. */
@@ -128,7 +128,7 @@ const refuse: Record<'400' | '404' | '422', (detail: string) => ApiError> = {
   422: unprocessable,
 };
 
-/** The routes that one audience has, in the order of the spec's table. */
+/** The routes of one audience, in the order of the contract's table. */
 export function routesOf(audience: Audience, routes: DescribedRoute[]): DescribedRoute[] {
   const order = Object.keys(endpointLimits);
   return routes
@@ -136,7 +136,7 @@ export function routesOf(audience: Audience, routes: DescribedRoute[]): Describe
     .sort((a, b) => order.indexOf(a.endpoint) - order.indexOf(b.endpoint));
 }
 
-/** The document of one audience: its routes and the events that it is sent. */
+/** The OpenAPI document of one audience: its routes, and the events that we send it. */
 export function buildDocument(
   about: {
     audience: Audience;
@@ -200,7 +200,7 @@ export function buildDocument(
     const limit = endpointLimits[endpoint];
     responses[401] = { $ref: '#/components/responses/Unauthorized' };
     responses[429] = {
-      description: `More than ${describeLimit(endpoint)}. \`Retry-After\` says how many seconds are really left.`,
+      description: `More than ${describeLimit(endpoint)}. \`Retry-After\` says how many seconds of the window are left.`,
       headers: { ...requestId, 'Retry-After': { $ref: '#/components/headers/RetryAfter' } },
       content: content(rateLimited, {
         example: { error: new RateLimited(limit.window_seconds, 1).message },
@@ -213,7 +213,7 @@ export function buildDocument(
       tags: [operation.tag],
       summary: operation.summary,
       description: `${operation.description}\n\nLimit: ${describeLimit(endpoint)}.`,
-      // Signing is optional until an integration's first signed request, mandatory from then on.
+      // Signing is optional until the integration's first signed request, then mandatory.
       security: isPost
         ? [{ client_secret: [], signature: [] }, { client_secret: [] }]
         : [{ client_secret: [] }],
@@ -278,11 +278,11 @@ export function content(schema: Json, examples: JsonObject): JsonObject {
 
 export function firstExample(schema: TSchema): Json {
   const [example] = (schema as { examples?: Json[] }).examples ?? [];
-  assert(example !== undefined, 'what is sent has an example');
+  assert(example !== undefined, 'a body schema needs an example');
   return example;
 }
 
-/** A schema as the document has it: every part with a title becomes a component of that name. */
+/** A schema for the document: each part with a title becomes a component of that name. */
 export function hoist(schema: TSchema, schemas: { [name: string]: JsonObject }): Json {
   const visit = (node: Json): Json => {
     if (Array.isArray(node)) return node.map(visit);
@@ -373,14 +373,14 @@ function describeWebhook(
         },
         default: {
           description:
-            'Anything else, a time-out and a redirect included, is a failed delivery and is tried again.',
+            'Anything else, including a time-out or a redirect, is a failed delivery and is retried.',
         },
       },
     },
   };
 }
 
-/** What the documents have in common, by the kinds and names of OpenAPI. */
+/** The components that all documents share. */
 export function sharedComponents(errors: Json) {
   return {
     securitySchemes: {
@@ -455,7 +455,7 @@ export function sharedComponents(errors: Json) {
   };
 }
 
-/** The request as a line to paste, with the secrets in variables. */
+/** A command to paste, with the secrets in variables. */
 function writeCurl(
   baseUrl: string,
   method: string,

@@ -4,7 +4,7 @@ import { badRequest } from './errors.ts';
 export type Page = { number: number; items: number };
 
 const defaultItems = 10;
-const mostItems = 100;
+const itemsMax = 100;
 
 export const PageQuery = {
   'page[number]': Type.Optional(
@@ -14,7 +14,7 @@ export const PageQuery = {
     Type.Integer({
       minimum: 1,
       default: defaultItems,
-      description: `Items on a page. More than ${mostItems} is treated as ${mostItems}.`,
+      description: `Items on a page. More than ${itemsMax} is treated as ${itemsMax}.`,
     }),
   ),
 };
@@ -38,7 +38,7 @@ export const Links = Type.Object(
 export function readPage(query: Record<string, unknown>): Page {
   return {
     number: readCount(query, 'page[number]', 1),
-    items: Math.min(readCount(query, 'page[items]', defaultItems), mostItems),
+    items: Math.min(readCount(query, 'page[items]', defaultItems), itemsMax),
   };
 }
 
@@ -51,7 +51,7 @@ function readCount(query: Record<string, unknown>, name: string, byDefault: numb
   return Number(text);
 }
 
-/** Absolute, with the page size in use and whatever else the caller filtered by (D8). */
+/** Absolute links that keep the page size in use and the caller's filters (decision 0009). */
 export function presentLinks(
   address: string,
   filter: Record<string, string>,

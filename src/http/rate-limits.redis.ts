@@ -1,7 +1,7 @@
 import type { Logger } from '../shared/logger.ts';
 import type { RateLimitStore } from './rate-limits.ts';
 
-// One round trip and no race: the window begins with the first hit and Redis ends it.
+// A script is one round trip and has no race. The first hit opens the window; Redis ends it.
 const countHit = `
   local count = redis.call('INCR', KEYS[1])
   if count == 1 then redis.call('PEXPIRE', KEYS[1], ARGV[1]) end
@@ -9,7 +9,7 @@ const countHit = `
 
 /** Counts in Redis or Valkey, shared by all processes that use the same one. */
 export async function redisRateLimitStore(url: string, log: Logger): Promise<RateLimitStore> {
-  // Loaded only where it is used: most installations never speak to a Redis.
+  // Most installations use no Redis, so load the client only here.
   const { Redis } = await import('ioredis');
   const redis = new Redis(url, { maxRetriesPerRequest: 2, commandTimeout: 2_000 });
   redis.on('error', (error) => log.warn({ err: error }, 'Redis does not answer'));

@@ -6,16 +6,16 @@ import type { Clock, Timestamp } from '../shared/clock.ts';
 import { secondsAfter, timestamp } from '../shared/clock.ts';
 import type { RateLimitStore } from './rate-limits.ts';
 
-const mostInOneStatement = 500;
+const statementHitsMax = 500;
 
 /**
- * Counts shared by all processes on one database. Hits that arrive while a count is under way
- * share the next statement, and the table is unlogged: a count never waits for the disk.
+ * Counts shared by all processes on one database. Hits that arrive while a statement is in flight
+ * share the next one. The table is unlogged, so counting never waits for the disk.
  */
 export function postgresRateLimitStore(deps: { database: Database; clock: Clock }): RateLimitStore {
   const hit = groupCommit(
     (hits: { key: string; windowSeconds: number }[]) => count(deps, hits),
-    mostInOneStatement,
+    statementHitsMax,
   );
   return { hit: (key, windowSeconds) => hit({ key, windowSeconds }), close: hit.settled };
 }
@@ -33,7 +33,7 @@ async function count(
     if (same) same.hits += 1;
     else byKey.set(key, { hits: 1, windowSeconds });
   }
-  // In the order of the keys, so that two processes never wait for each other's rows.
+  // Lock rows in the order of their keys, so that two processes cannot deadlock.
   const keys = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1));
   const { rows } = await persist(deps.clock, () =>
     deps.database.pool.query<{ key: string; count: number; resets_at: Timestamp }>({
@@ -63,7 +63,7 @@ async function count(
     const row = results.get(key);
     const ours = byKey.get(key);
     if (!row || !ours) throw new Error('a rate limit was not counted');
-    // The row's count is after all of this group's hits; each hit gets its own place in it.
+    // The row has counted the whole batch; work out the count after each single hit.
     const place = (placed.get(key) ?? 0) + 1;
     placed.set(key, place);
     return {
@@ -74,18 +74,18 @@ async function count(
   });
 }
 
-/** Forgets some windows that have ended. */
+/** Deletes a batch of windows that have ended. */
 export async function deleteEndedWindows(
   db: Handle,
   now: Timestamp,
-  most: number,
+  batchSize: number,
 ): Promise<number> {
   const ended = await db
     .selectFrom('rate_limits')
     .select('key')
     .where('resets_at', '<=', now)
     .orderBy('resets_at')
-    .limit(most)
+    .limit(batchSize)
     .execute();
   if (ended.length === 0) return 0;
   await db

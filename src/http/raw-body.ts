@@ -1,14 +1,14 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { badRequest } from './errors.ts';
 
-const mostBodyBytes = 256 * 1024;
+const bodyBytesMax = 256 * 1024;
 
-/** The body as it came, or null when it was larger than we read. */
+/** The bytes of the body, or null when there were too many. */
 type RawBody = Buffer | null;
 
 /**
- * Bodies are taken as bytes, whatever they say they are: a signature covers them, and every refusal
- * of them is ours to word, once we know who is asking.
+ * Collects bodies as bytes, whatever their Content-Type: a signature covers the bytes, and we refuse
+ * a bad body in our own words, after the request was counted.
  */
 export function takeRawBodies(api: FastifyInstance, mediaTypes: readonly string[]): void {
   api.removeAllContentTypeParsers();
@@ -17,13 +17,13 @@ export function takeRawBodies(api: FastifyInstance, mediaTypes: readonly string[
     let length = 0;
     const finish = (error: Error | null, body?: RawBody) => {
       stream.off('data', collect).off('end', end).off('error', fail);
-      // Whatever still comes is let go by, not kept.
+      // Read and discard the rest, so that the client can read our answer.
       stream.on('error', () => {}).resume();
       done(error, body);
     };
     const collect = (chunk: Buffer) => {
       length += chunk.length;
-      if (length > mostBodyBytes) finish(null, null);
+      if (length > bodyBytesMax) finish(null, null);
       else chunks.push(chunk);
     };
     const end = () => finish(null, Buffer.concat(chunks));
@@ -31,21 +31,21 @@ export function takeRawBodies(api: FastifyInstance, mediaTypes: readonly string[
     stream.on('data', collect).on('end', end).on('error', fail);
   });
 
-  // Fastify refuses a Content-Type that is none before the request was counted; one that is merely
-  // another is left to us.
+  // Fastify itself would refuse a malformed Content-Type, before the request was counted. It leaves
+  // a merely unexpected one to us.
   api.addHook('preParsing', async (request) => {
     const isKnown = mediaTypes.includes(mediaTypeOf(request));
     if (!isKnown) request.headers['content-type'] = 'application/octet-stream';
   });
 }
 
-/** The bytes and what they are, which is one of these; else a 400. */
+/** The bytes and their media type; a 400 when that is not one of these. */
 export function rawBodyOf<T extends string>(
   request: FastifyRequest,
   mediaTypes: readonly T[],
 ): { raw: Buffer; mediaType: T } {
   const raw = request.body as RawBody | undefined;
-  if (raw === null) throw badRequest(`The body is larger than ${mostBodyBytes / 1024} KiB.`);
+  if (raw === null) throw badRequest(`The body is larger than ${bodyBytesMax / 1024} KiB.`);
   const mediaType = mediaTypes.find((one) => one === mediaTypeOf(request));
   if (mediaType === undefined) {
     throw badRequest(`The Content-Type header must be ${mediaTypes.join(' or ')}.`);

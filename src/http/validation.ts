@@ -5,22 +5,22 @@ import { Settings } from 'typebox/system';
 import { unprocessable } from './errors.ts';
 import { unfaithfulText } from './json.ts';
 
-// Formats say what we accept, in the schemas' own words, so that one place decides.
+// The schemas' formats decide what is accepted; nothing checks e-mail addresses or URLs again.
 Format.Set('email', isEmailAddress);
 Format.Set('uri', isHttpUrl);
 
-/** A whole number that JSON, JavaScript and PostgreSQL all carry exactly. */
+/** An integer that JSON, JavaScript and PostgreSQL all represent exactly. */
 export const Integer = (options: { minimum?: number; description: string; examples?: number[] }) =>
   Type.Integer({ maximum: Number.MAX_SAFE_INTEGER, ...options });
 
 export type FieldError = { path: string; problem: string };
 
-/** At most so many error objects: five hundred bad line items need not all be listed. */
-const mostErrors = 50;
-// A field may break several keywords and is listed once. The library would stop at 8.
-Settings.Set({ maxErrors: 4 * mostErrors });
+/** Five hundred bad line items need not all be listed. */
+const errorsMax = 50;
+// A field that breaks several keywords is listed once, so collect more. The default limit is 8.
+Settings.Set({ maxErrors: 4 * errorsMax });
 
-/** A schema, compiled: the bad fields of a value, at most one problem each. */
+/** Compiles a schema into a function that lists the bad fields of a value, each once. */
 export function compileSchema(schema: TSchema): (value: unknown) => FieldError[] {
   const validator = Compile(schema);
   return (value) => {
@@ -40,9 +40,9 @@ export function compileSchema(schema: TSchema): (value: unknown) => FieldError[]
       if (!byPath.has(path)) byPath.set(path, problem);
     }
     const errors = [...byPath].map(([path, problem]) => ({ path, problem }));
-    if (errors.length <= mostErrors) return errors;
-    // A list that is too long says so before its items say anything.
-    return errors.sort((a, b) => depthOf(a.path) - depthOf(b.path)).slice(0, mostErrors);
+    if (errors.length <= errorsMax) return errors;
+    // Outer fields first: that a list is too long matters more than its items.
+    return errors.sort((a, b) => depthOf(a.path) - depthOf(b.path)).slice(0, errorsMax);
   };
 }
 
@@ -106,8 +106,8 @@ function joinPath(path: string, name: string): string {
 }
 
 /**
- * Text that PostgreSQL or JSON cannot carry (D4), in the members that the schema knows: what it
- * does not know is ignored and never stored.
+ * Text that PostgreSQL or JSON cannot store (decision 0002), in the members that the schema knows.
+ * Other members are ignored and never stored.
  */
 function findUnfaithfulText(schema: TSchema, value: unknown, path: string): FieldError[] {
   if (typeof value === 'string') {
@@ -131,7 +131,7 @@ function findUnfaithfulText(schema: TSchema, value: unknown, path: string): Fiel
   );
 }
 
-/** Something before one @, a dotted name after it, no white space or control characters. */
+/** A local part, one @ and a dotted domain, without white space or control characters. */
 function isEmailAddress(text: string): boolean {
   if (text.length > 254) return false;
   const at = text.lastIndexOf('@');
@@ -145,7 +145,7 @@ function isEmailAddress(text: string): boolean {
   );
 }
 
-/** An absolute http or https URL, spelled as one: nothing that a parser would have to mend. */
+/** An absolute http or https URL that a parser takes as it is, without mending it. */
 export function isHttpUrl(text: string): boolean {
   return /^https?:\/\/(?!\/)[^\s\p{Cc}\\]+$/iu.test(text) && URL.canParse(text);
 }

@@ -3,7 +3,7 @@ import { isUuid } from '../shared/uuid.ts';
 import { findMerchant, moveRules } from './merchant.sql.ts';
 import { explainBadRules, type Merchant, type Rule } from './merchant.ts';
 
-/** New bands and terms, for checkouts created from now on: earlier ones keep theirs (D20). */
+/** Sets the bands and terms of new checkouts. Existing ones keep theirs (decision 0011). */
 export async function changeRules(
   deps: OperatorDeps,
   operator: string,

@@ -37,7 +37,7 @@ export async function listMerchants(db: Handle): Promise<Merchant[]> {
   return rows.map(toMerchant);
 }
 
-/** How far merchants' clocks are ahead. */
+/** By merchant, how far its clock is ahead in milliseconds. */
 export async function listClocks(
   client: pg.ClientBase,
   ids: string[],

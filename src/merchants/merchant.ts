@@ -10,11 +10,11 @@ export type Merchant = {
   territory: Territory;
   rules: Rule[];
   created_at: string;
-  /** How far a sandbox merchant's clock is ahead of the real one (D35). */
+  /** How far a sandbox merchant's clock is ahead of real time (decision 0031). */
   clock_ahead_ms: number;
 };
 
-/** The time as this merchant has it: what everything that is done for it goes by. */
+/** The merchant's own time, which everything done for the merchant uses. */
 export function merchantNow(
   clock: Clock,
   merchant: Pick<Merchant, 'clock_ahead_ms'>,
@@ -40,7 +40,7 @@ export function findRule(rules: Rule[], amount: number): Rule | undefined {
   return rules.find((rule) => rule.from_amount <= amount && amount <= rule.to_amount);
 }
 
-/** `10000 and 99999 or between 200000 and 300000 cents`: adjoining bands are one range (D7). */
+/** `10000 and 99999 or between 200000 and 300000 cents`: adjoining bands are one range (decision 0003). */
 export function describeBands(rules: Rule[]): string {
   const ranges: { from: number; to: number }[] = [];
   for (const { from_amount, to_amount } of rules) {
@@ -51,12 +51,12 @@ export function describeBands(rules: Rule[]): string {
   return `${ranges.map(({ from, to }) => `between ${from} and ${to}`).join(' or ')} cents`;
 }
 
-/** Far more than any plan, and small enough that a page of terms and its dates stay readable. */
-const longestTerm = 120;
-/** A hundred thousand million rand: sums of many such amounts are still exact. */
-const largestAmount = 10_000_000_000_000;
+/** Longer than any real plan, and short enough for the payment page to list every date. */
+const termMax = 120;
+/** A hundred thousand million rand. Sums of many such amounts are still exact. */
+const amountMax = 10_000_000_000_000;
 
-/** What is wrong with rules that an operator gives, or null. */
+/** What is wrong with an operator's rules, or null. */
 export function explainBadRules(rules: unknown): string | null {
   if (!Array.isArray(rules) || rules.length === 0) {
     return 'Rules must be a list of at least one band.';
@@ -80,12 +80,12 @@ export function explainBadRules(rules: unknown): string | null {
     }
     let previousTerm = 0;
     for (const term of terms) {
-      if (!Number.isInteger(term) || term <= previousTerm || term > longestTerm) {
-        return `${band}: terms must be distinct integers from 1 to ${longestTerm}, ascending.`;
+      if (!Number.isInteger(term) || term <= previousTerm || term > termMax) {
+        return `${band}: terms must be distinct integers from 1 to ${termMax}, ascending.`;
       }
       previousTerm = term;
     }
-    // Every payment is at least one cent; longer terms are offered from where they can be split.
+    // Every payment is at least one cent. Longer terms are offered once the amount can be split.
     if (from_amount < (terms[0] as number)) {
       return `${band}: ${from_amount} cents cannot be split into ${terms[0]} payments.`;
     }
@@ -94,5 +94,5 @@ export function explainBadRules(rules: unknown): string | null {
 }
 
 function isAmount(value: unknown): value is number {
-  return Number.isInteger(value) && (value as number) > 0 && (value as number) <= largestAmount;
+  return Number.isInteger(value) && (value as number) > 0 && (value as number) <= amountMax;
 }

@@ -1,6 +1,6 @@
-// The mistakes that people make when they sign (D14), as guesses about what a wrong signature was
-// made of. The service tries them on a request that it refuses, and the page at /docs/signature in
-// a browser; so this imports nothing and computes no digest itself.
+// The usual mistakes in signing (decision 0005), as guesses about how a wrong signature was made.
+// The service tries them on a request that it refuses. The page at /docs/signature tries them in a
+// browser, so this file imports nothing and leaves the digests to its callers.
 
 /** 64 bytes of HMAC-SHA512 in standard Base64. */
 export const signatureLength = 88;
@@ -9,7 +9,7 @@ export type DigestAlgorithm = 'SHA-1' | 'SHA-256' | 'SHA-384' | 'SHA-512';
 
 export type Digest = { bytes: Uint8Array; algorithm: DigestAlgorithm; mistakes: string[] };
 
-/** What a signature may have been made of. Without a key it is a plain digest of the text. */
+/** How a signature may have been made. A null key means a plain digest of the text. */
 export type Guess = {
   key: string | Uint8Array | null;
   text: string | Uint8Array;
@@ -23,31 +23,31 @@ const algorithms = new Map<number, DigestAlgorithm>([
   [64, 'SHA-512'],
 ]);
 
-/** Finds the digest in whatever way it was written; a sentence when there is none to be found. */
+/** The digest in a header value, however it is encoded; a sentence when there is none. */
 export function readSignature(value: string): Digest | string {
   if (value.includes(',')) return severalValues;
   return (
     readDigest(value) ??
-    `The value has ${value.length} characters: a correct one is standard Base64 of ${signatureLength} characters that ends in =.`
+    `The value has ${value.length} characters. A correct signature is standard Base64: ${signatureLength} characters, the last of them =.`
   );
 }
 
 export const severalValues =
-  'X-Signature was sent more than once or in several parts: send one value.';
+  'The header has several values, or one that was split at a comma: send X-Signature once, with one value.';
 
-/** The digest, with what is wrong about the way in which it was written. */
+/** The digest, and what is wrong with its encoding. */
 function readDigest(value: string): Digest | null {
   if (value.length > 512) return null;
   const mistakes: string[] = [];
-  // The longest right value is 88 characters, so what precedes 27 or more others and a separator
-  // is a label such as `sha512=`.
+  // The shortest digest, SHA-1, has 27 characters in Base64. A short word and a separator before at
+  // least that many characters is a label such as `sha512=`.
   const bare = value
     .replace(/\s+|["']/g, ' ')
     .trim()
     .replace(/^[\w-]{1,20}[=: ]+(?=[^=: ]{27})/, '')
     .replaceAll(' ', '');
   if (bare !== value) {
-    mistakes.push('Send the value alone, with no quotes, label or white space.');
+    mistakes.push('Send the bare signature, without quotes, label or white space.');
   }
 
   const bytes = fromHex(bare) ?? fromBase64(bare);
@@ -56,7 +56,7 @@ function readDigest(value: string): Digest | null {
   const digest = hexInside ?? bytes;
   if (hexInside !== null) {
     mistakes.push(
-      'The value is the Base64 of a hex digest: encode the bytes of the digest, not its hex text.',
+      'The value is Base64 of a hex digest: encode the bytes of the digest, not its hex text.',
     );
   } else if (/^[0-9a-f]+$/i.test(bare)) {
     mistakes.push('The value is hex: encode the bytes of the digest as standard Base64 instead.');
@@ -65,13 +65,13 @@ function readDigest(value: string): Digest | null {
       'The value is URL-safe Base64: use the standard alphabet, with + and /, padded with =.',
     );
   } else if (bare.length % 4 !== 0) {
-    mistakes.push('The value lacks its padding: standard Base64 is padded with =.');
+    mistakes.push('The value has no padding: standard Base64 is padded with =.');
   }
 
   const algorithm = algorithms.get(digest.length);
   if (algorithm === undefined) return null;
   if (algorithm !== 'SHA-512') {
-    mistakes.push(`The value is as long as a digest of ${algorithm}: use HMAC-SHA512.`);
+    mistakes.push(`The value has the length of a ${algorithm} digest: use HMAC-SHA512.`);
   }
   return { bytes: digest, algorithm, mistakes };
 }
@@ -84,7 +84,7 @@ function hexBytes(text: string): Uint8Array {
   return Uint8Array.from(text.match(/../g) ?? [], (pair) => Number.parseInt(pair, 16));
 }
 
-/** Of either alphabet, padded or not. */
+/** Accepts both alphabets, with or without padding. */
 function fromBase64(text: string): Uint8Array | null {
   if (!/^[\w+/-]+={0,2}$/.test(text)) return null;
   const digits = text.replace(/=+$/, '').replaceAll('-', '+').replaceAll('_', '/');
@@ -93,22 +93,23 @@ function fromBase64(text: string): Uint8Array | null {
 }
 
 const lineBreakSigned =
-  'A line break after the body was signed too: sign the body without it (echo adds one; use printf).';
+  'The signed text ends in a line break that the body does not have: sign the body alone (echo adds a line break; printf does not).';
 const prettyPrintSigned =
-  'Pretty-printed text was signed: serialise the body compactly, sign that exact string and send that same string.';
+  'The signed text is pretty-printed: serialise the body compactly, sign that string and send the same string.';
 const spacedLineSigned =
-  'The signed text has spaces between its tokens: serialise the body compactly (in Python with separators=(",", ":")), sign that exact string and send that same string.';
+  'The signed text has spaces between its tokens: serialise the body compactly (in Python with separators=(",", ":")), sign that string and send the same string.';
 const otherTextSigned =
-  'Another serialisation of the same body was signed, with other escapes, number spellings or member order: serialise once, sign that exact string and send that same string.';
-const nothingSigned = 'An empty body was signed: sign the text that is sent.';
-const secretUsed = 'The key was the client secret: sign with the signing key.';
-const noKeyUsed = 'The value is a digest without a key: use HMAC-SHA512 with the signing key.';
+  'The signed text is another serialisation of this body, with other escapes, number formats or member order: serialise once, sign that string and send the same string.';
+const nothingSigned = 'The signed text is empty: sign the body that you send.';
+const secretUsed = 'The signature was made with the client secret: sign with the signing key.';
+const noKeyUsed =
+  'The value is a plain digest, without a key: use HMAC-SHA512 with the signing key.';
 
 const maxRespacedBytes = 32 * 1024;
 
 /**
- * What the signature may have been made of, the likely ones first. Each asks for one digest of the
- * body: whoever tries them says how much of that is enough.
+ * How the signature may have been made, the likely ways first. Each guess costs its caller one
+ * digest of the body, so the caller decides when to stop.
  */
 export function* guesses(request: {
   rawBody: Uint8Array;
@@ -161,15 +162,15 @@ function* textsToTry(
   }
 }
 
-// No string of JSON holds a bare line break, so one in the body stands between its tokens.
+// A JSON string contains no bare line break, so a line break in the body is between its tokens.
 function whiteSpaceSigned(rawBody: Uint8Array): string {
   return rawBody.includes(0x0a) ? prettyPrintSigned : spacedLineSigned;
 }
 
 /**
- * The body as it was sent, then as the usual serialisers spell it: a client that serialises once
- * to sign and leaves it to its HTTP library to serialise again signs one of these. JavaScript
- * writes characters as they are, Python escapes all but ASCII, PHP escapes slashes as well.
+ * The body as sent, and as the usual serialisers write it. A client that serialises once to sign
+ * and lets its HTTP library serialise again has signed one of these. JavaScript escapes nothing,
+ * Python escapes everything but ASCII, and PHP escapes slashes as well.
  */
 function respellings(asSent: string): Set<string> {
   const value = readValue(asSent);
@@ -179,7 +180,7 @@ function respellings(asSent: string): Set<string> {
     /[\u0080-\uffff]/g,
     (unit) => `\\u${unit.charCodeAt(0).toString(16).padStart(4, '0')}`,
   );
-  // A slash occurs only in strings, and JSON.stringify never escapes it.
+  // A slash occurs only in strings, and JSON.stringify does not escape it.
   return new Set([
     asSent,
     plain,
@@ -189,7 +190,7 @@ function respellings(asSent: string): Set<string> {
   ]);
 }
 
-/** Undefined where it is no JSON: into a page anything may be pasted. */
+/** Undefined for a text that is not JSON: a reader can paste anything into the page. */
 function readValue(text: string): unknown {
   try {
     return JSON.parse(text);
@@ -199,8 +200,8 @@ function readValue(text: string): unknown {
 }
 
 /**
- * Compact JSON with white space as serialisers put it: on one line with spaces, or broken into
- * lines. `lineBreak` is the break and one level of indentation.
+ * Adds white space to compact JSON as serialisers do: on one line with spaces, or with line breaks.
+ * `lineBreak` is the line break and one level of indentation.
  */
 function respaced(compact: string, lineBreak: string | null): string {
   const [newline = '', indent = ''] = lineBreak?.split(/(?<=\n)/) ?? [];
@@ -227,38 +228,43 @@ function respaced(compact: string, lineBreak: string | null): string {
 }
 
 /**
- * What is tried as a key must be as hard to guess as the signing key itself: to confirm that
- * somebody signed with a short piece of it would let a stranger find the key piece by piece. So a
- * piece is tried only when at least 128 bits of it are left, and a decoding only when the whole
- * text is of that encoding, because a lenient decoder would stop or skip where it is not.
+ * Every key that we try must be as hard to guess as the signing key itself. If we confirmed a match
+ * with a short part of the key, an attacker could find the key part by part. So we try a part only
+ * when at least 128 bits are left, and a decoded key only when the whole text is in that encoding:
+ * a lenient decoder would stop early or skip characters.
  */
 function* keysToTry(
   signingKeys: readonly string[],
 ): Generator<{ key: string | Uint8Array; mistake: string }> {
-  yield { key: '', mistake: 'The key was empty: check that the signing key is loaded.' };
+  yield {
+    key: '',
+    mistake:
+      'The signature was made with an empty key: check that your program loads the signing key.',
+  };
   for (const signingKey of signingKeys) {
     for (const lineBreak of ['\n', '\r\n']) {
       yield {
         key: signingKey + lineBreak,
-        mistake: 'The key was the signing key with a line break after it: remove the line break.',
+        mistake:
+          'The signature was made with the signing key and a line break after it: remove the line break.',
       };
     }
     for (const quote of ['"', "'"]) {
       yield {
         key: quote + signingKey + quote,
-        mistake: 'The key was the signing key with quotes around it: use it without them.',
+        mistake: 'The signature was made with the signing key in quotes: remove the quotes.',
       };
     }
     const unprefixed = signingKey.replace(/^sig_[a-z]+_/, '');
-    const decoded =
-      'The key was decoded before it was used: use the text of the signing key as it was printed.';
+    const decoded = 'The signing key was decoded before use: use its text as it was printed.';
     if (/^(?:[0-9a-f]{2}){16,}$/i.test(unprefixed)) {
       yield { key: hexBytes(unprefixed), mistake: decoded };
     }
     if (unprefixed.length >= 22) {
       yield {
         key: unprefixed,
-        mistake: 'The key was the signing key without its prefix: use it whole, as it was printed.',
+        mistake:
+          'The signature was made with the signing key without its prefix: use the whole key as it was printed.',
       };
       for (const text of [unprefixed, signingKey]) {
         const bytes = fromBase64(text);

@@ -60,7 +60,7 @@ test('a signature is the standard Base64 of an HMAC-SHA512 under the whole key a
   assert.match(sign(signingKey, Buffer.from(compact)), /^[A-Za-z0-9+/]{86}==$/);
 });
 
-test('a signature verifies under whichever key made it, and the key is told', () => {
+test('a signature verifies under either key, and the result names the key', () => {
   const body = Buffer.from(compact);
   const table: [keys: string[], key: string, index: number | null][] = [
     [[signingKey], signingKey, 0],
@@ -92,9 +92,9 @@ test('nothing but the exact value verifies', () => {
     `${right}, ${right}`,
     [right, right],
     right.toLowerCase(),
-    // The same bytes once decoded: the unused bits of the last character differ.
+    // Decodes to the same bytes: only the unused bits of the last character differ.
     right.replace(/.==$/, (end) => `${String.fromCharCode(end.charCodeAt(0) + 1)}==`),
-    // Characters whose low bytes would be the right ones.
+    // Characters whose low bytes are the correct ones.
     [...right].map((letter) => String.fromCharCode(letter.charCodeAt(0) + 256)).join(''),
     'A'.repeat(1_000_000),
     '\u0000'.repeat(88),
@@ -106,34 +106,35 @@ test('nothing but the exact value verifies', () => {
 const hex = 'The value is hex: encode the bytes of the digest as standard Base64 instead.';
 const urlSafe =
   'The value is URL-safe Base64: use the standard alphabet, with + and /, padded with =.';
-const padding = 'The value lacks its padding: standard Base64 is padded with =.';
+const padding = 'The value has no padding: standard Base64 is padded with =.';
 const hexInside =
-  'The value is the Base64 of a hex digest: encode the bytes of the digest, not its hex text.';
-const bare = 'Send the value alone, with no quotes, label or white space.';
-const secret = 'The key was the client secret: sign with the signing key.';
+  'The value is Base64 of a hex digest: encode the bytes of the digest, not its hex text.';
+const bare = 'Send the bare signature, without quotes, label or white space.';
+const secret = 'The signature was made with the client secret: sign with the signing key.';
 const lineBreak =
-  'A line break after the body was signed too: sign the body without it (echo adds one; use printf).';
+  'The signed text ends in a line break that the body does not have: sign the body alone (echo adds a line break; printf does not).';
 const prettyPrint =
-  'Pretty-printed text was signed: serialise the body compactly, sign that exact string and send that same string.';
+  'The signed text is pretty-printed: serialise the body compactly, sign that string and send the same string.';
 const spaces =
-  'The signed text has spaces between its tokens: serialise the body compactly (in Python with separators=(",", ":")), sign that exact string and send that same string.';
+  'The signed text has spaces between its tokens: serialise the body compactly (in Python with separators=(",", ":")), sign that string and send the same string.';
 const otherText =
-  'Another serialisation of the same body was signed, with other escapes, number spellings or member order: serialise once, sign that exact string and send that same string.';
-const nothing = 'An empty body was signed: sign the text that is sent.';
-const emptyKey = 'The key was empty: check that the signing key is loaded.';
+  'The signed text is another serialisation of this body, with other escapes, number formats or member order: serialise once, sign that string and send the same string.';
+const nothing = 'The signed text is empty: sign the body that you send.';
+const emptyKey =
+  'The signature was made with an empty key: check that your program loads the signing key.';
 const unprefixed =
-  'The key was the signing key without its prefix: use it whole, as it was printed.';
+  'The signature was made with the signing key without its prefix: use the whole key as it was printed.';
 const keyLineBreak =
-  'The key was the signing key with a line break after it: remove the line break.';
-const keyQuotes = 'The key was the signing key with quotes around it: use it without them.';
-const decoded =
-  'The key was decoded before it was used: use the text of the signing key as it was printed.';
-const noKey = 'The value is a digest without a key: use HMAC-SHA512 with the signing key.';
-const several = 'X-Signature was sent more than once or in several parts: send one value.';
+  'The signature was made with the signing key and a line break after it: remove the line break.';
+const keyQuotes = 'The signature was made with the signing key in quotes: remove the quotes.';
+const decoded = 'The signing key was decoded before use: use its text as it was printed.';
+const noKey = 'The value is a plain digest, without a key: use HMAC-SHA512 with the signing key.';
+const several =
+  'The header has several values, or one that was split at a comma: send X-Signature once, with one value.';
 const shorter = (algorithm: string) =>
-  `The value is as long as a digest of ${algorithm}: use HMAC-SHA512.`;
+  `The value has the length of a ${algorithm} digest: use HMAC-SHA512.`;
 const wrongLength = (length: number) =>
-  `The value has ${length} characters: a correct one is standard Base64 of 88 characters that ends in =.`;
+  `The value has ${length} characters. A correct signature is standard Base64: 88 characters, the last of them =.`;
 
 const right = hmac('base64');
 const explained: [
@@ -233,7 +234,7 @@ test('a mistake is explained under either key of a rotation', () => {
   }
 });
 
-test('a guess at a piece of the signing key is never confirmed', () => {
+test('a guess at a part of the signing key is never confirmed', () => {
   const keys = [
     'sig_sandbox_short',
     'sig_sandbox_ab_Zk3x9Qw7LrT0bVn5',

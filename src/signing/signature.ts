@@ -7,18 +7,18 @@ import {
   signatureLength,
 } from './signature-mistakes.ts';
 
-/** As Node hands a header over: absent, one string (repeats joined by a comma), or several. */
+/** A header as Node passes it: absent, one string (repeats joined by a comma), or several. */
 type Header = string | string[] | undefined;
 
-/** The key is the UTF-8 bytes of the whole signing key as printed, prefix included (D11). */
+/** The HMAC key is the whole signing key as printed, with its prefix, in UTF-8 (decision 0005). */
 export function sign(signingKey: string, compactBody: Uint8Array): string {
   return createHmac('sha512', signingKey).update(compactBody).digest('base64');
 }
 
 /**
- * The index of the key that made the signature, or null. During a rotation there are two (D15);
- * all are tried whichever matches, so that the time taken tells nothing. The length of what the
- * caller sent is no secret.
+ * The index of the key that made the signature, or null. During a rotation there are two keys
+ * (decision 0006). We always try all of them, so that the time taken does not show which one
+ * matched. The length of the header is not secret.
  */
 export function verifySignature(
   header: Header,
@@ -36,12 +36,12 @@ export function verifySignature(
 }
 
 /**
- * Says in a sentence or two which mistake made a signature that did not verify, or null when it
- * cannot be told (D14). The bodies are those of a request that `readJson` accepted.
+ * Says in a sentence or two which mistake produced a wrong signature, or null when we cannot tell
+ * (decision 0005). The bodies are those of a request that `readJson` accepted.
  *
- * It answers only "is this whole digest the one that such a mistake would give?". Whoever can ask
- * that already holds the digest, so nothing here helps to forge one; and it never shows a digest
- * or a key of ours (whether the expected signature may be shown is decided by the caller, D13).
+ * This is no help to a forger. It only answers "would this mistake give exactly this digest?", and
+ * an attacker who can ask that already holds the digest. It never shows a digest or a key; whether
+ * to show the expected signature is the caller's decision.
  */
 export function explainMismatch(request: {
   header: Header;
@@ -68,8 +68,8 @@ export function explainMismatch(request: {
   return sentences.length === 0 ? null : sentences.join(' ');
 }
 
-// Every guess hashes the body again. The bound keeps a hostile body of 256 KiB to some ten
-// milliseconds; a checkout of ordinary size stays far below it.
+// Every guess hashes the body again. This bound limits a hostile body of 256 KiB to about ten
+// milliseconds. A checkout of ordinary size stays far below it.
 const maxHashedBytes = 4 * 1024 * 1024;
 
 function compute(algorithm: string, { key, text }: Guess): Buffer {
@@ -77,7 +77,7 @@ function compute(algorithm: string, { key, text }: Guess): Buffer {
   return made.update(text).digest();
 }
 
-/** Undefined when absent, null when there are several. */
+/** Undefined without a value, null with several. */
 function single(header: Header): string | null | undefined {
   if (!Array.isArray(header)) return header;
   return header.length > 1 ? null : header[0];

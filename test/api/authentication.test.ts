@@ -32,7 +32,7 @@ before(async () => {
 after(() => service.close());
 
 let address = 0;
-/** From another address each time, so that failures do not add up. */
+/** Uses a new address each time, so that failures are not limited. */
 async function request(
   authorization: string | undefined,
   [method, url, body]: (typeof everyEndpoint)[number] = ['GET', '/api/config'],
@@ -71,7 +71,7 @@ test('an unauthenticated caller learns nothing about the body, the path or the r
   assert.equal(response.statusCode, 401);
 });
 
-describe('what is not a Bearer token', () => {
+describe('a header that is not a Bearer token is refused', () => {
   for (const header of [
     '',
     'Bearer',
@@ -110,7 +110,7 @@ test('the scheme is recognised in any case', async () => {
   }
 });
 
-test('a client secret of the other environment is told so', async () => {
+test('the refusal names the other environment of a client secret', async () => {
   assertRefused(
     await request(`Bearer ${randomSecret('production')}`),
     401,
@@ -162,7 +162,7 @@ test('a revoked integration is refused everywhere within a second', async () => 
   }
 });
 
-test('during a rotation both client secrets are valid, after it the new one alone', async () => {
+test('during a rotation both client secrets are valid, and afterwards only the new one', async () => {
   const { db } = service.deps.database;
   const caller = await createAccount(service);
   const client_secret = randomSecret('sandbox');
@@ -185,7 +185,7 @@ test('during a rotation both client secrets are valid, after it the new one alon
   }
 });
 
-test('paths that are not ours are a 404 for anybody', async () => {
+test('an unknown path is a 404, with or without credentials', async () => {
   for (const [method, url] of [
     ['GET', '/api'],
     ['GET', '/api/'],

@@ -37,7 +37,7 @@ test('a merchant reads its own configuration, and nothing beyond what the contra
   assert.deepEqual(Object.keys(answer.body.data), ['id', 'type', 'attributes']);
 });
 
-test('an answer is JSON, is not to be stored, and has a request ID of its own', async () => {
+test('an answer is JSON, forbids caching, and has its own request ID', async () => {
   const [first, second] = [await config(), await config()];
   assert.equal(first.headers['content-type'], 'application/json; charset=utf-8');
   assert.equal(first.headers['cache-control'], 'no-store');
@@ -52,7 +52,7 @@ test('a caller cannot choose the request ID', async () => {
   assert.match(String(answer.headers['x-request-id']), uuidPattern);
 });
 
-test('a name of any script is answered as it was given', async () => {
+test('a merchant name in any script is answered unchanged', async () => {
   const name = 'Café "Zoë" \\ 日本 😀';
   const merchant = await createMerchant(service.deps, 'test', { name, territory: 'ZA', rules });
   const credentials = await createIntegration(service.deps, 'test', {

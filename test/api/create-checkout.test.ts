@@ -27,7 +27,7 @@ import {
 const clock = movableClock();
 let service: Service;
 let account: Account;
-/** Never signs, so that a body may be sent in any spelling. */
+/** Does not sign, so that a test can send a body in any spelling. */
 let unsigned: Account;
 before(async () => {
   service = await startService({ clock });
@@ -68,7 +68,7 @@ const customer = (changes: object = {}) => ({
 const item = (changes: object = {}) => ({ name: 'Boots', amount: 100, quantity: 1, ...changes });
 const items = (...all: object[]) => ({ line_items: all });
 
-/** The body with one value of `checkout` spelled as raw JSON. */
+/** The body with one value of `checkout` given as raw JSON. */
 function spelled(path: string[], raw: string): string {
   const body = checkoutBody(items(item())) as Record<string, unknown>;
   const owner = path.slice(0, -1).reduce((at, name) => at[name] as Record<string, unknown>, body);
@@ -76,7 +76,7 @@ function spelled(path: string[], raw: string): string {
   return JSON.stringify(body).replace('"<here>"', () => raw);
 }
 
-test('a valid request makes a checkout and answers its ID and payment URL alone', async () => {
+test('a valid request creates a checkout and answers only its ID and payment URL', async () => {
   const answer = await post(checkoutBody());
   assert.equal(answer.status, 200);
   assert.deepEqual(Object.keys(answer.body), ['data']);
@@ -97,7 +97,7 @@ test('a payment URL has an unguessable token of its own that is not the checkout
     assert.ok(!token.includes(body.data.id) && !token.includes(body.data.id.replaceAll('-', '')));
     const opened = checkoutOfToken(service.deps.sealing, token);
     assert.deepEqual(opened, { merchant_id: account.merchant.id, id: body.data.id });
-    // One character changed opens nothing.
+    // A token with one character changed opens nothing.
     const forged = `${token.slice(0, -2)}${token.at(-2) === 'A' ? 'B' : 'A'}${token.at(-1)}`;
     assert.equal(checkoutOfToken(service.deps.sealing, forged), null);
     return token;
@@ -116,7 +116,7 @@ test('the payment URL begins with the configured base address', async () => {
   }
 });
 
-test('what was sent is kept verbatim; what the contract does not know is ignored', async () => {
+test('known members are stored verbatim; unknown ones are ignored', async () => {
   const sent = {
     client_reference_id: ' Órder/1 "é" 😀 ',
     ...customer({
@@ -177,7 +177,7 @@ describe('amounts', () => {
     });
   }
 
-  test('bands with a gap are told one by one, adjoining ones as one range', async () => {
+  test('the refusal lists bands with a gap one by one, and adjoining bands as one range', async () => {
     const merchant = await createMerchant(service.deps, 'test', {
       name: 'Gaps',
       territory: 'ZA',
@@ -252,9 +252,9 @@ describe('integers are strict', () => {
     [['checkout', 'line_items', '0', 'quantity'], 'checkout.line_items[0].quantity'],
   ] as [string[], string][]) {
     for (const [raw, problem] of spellings) {
-      // What no band holds is answered with the bands, however large it is.
+      // An amount outside the bands is refused with the bands, however large it is.
       if (problem === tooLarge && name === 'checkout.amount') continue;
-      test(`${name}: ${raw} is ${problem ? 'none' : 'one'}`, async () => {
+      test(`${name}: ${raw} is ${problem ? 'refused' : 'accepted'}`, async () => {
         const answer = await post(spelled(path, raw));
         if (problem) assertRefused(answer, 422, `Validation failed: ${name} ${problem}.`);
         else assert.equal(answer.status, 200);
@@ -460,7 +460,7 @@ describe('fields', () => {
     });
   }
 
-  test('every bad field has one error object, however many there are', async () => {
+  test('every bad field gets one error object', async () => {
     const answer = await post({
       checkout: {
         amount: '150000',
@@ -506,7 +506,7 @@ describe('fields', () => {
     assert.deepEqual(answer.body.errors.sort(byDetail), expected.errors.sort(byDetail));
   });
 
-  test('a rule of the merchant and a bad field are told together', async () => {
+  test('one answer reports both the rules and the bad fields', async () => {
     const answer = await post(
       checkoutBody({ amount: 5, currency: 'USD', ...customer({ email: 'x' }) }),
     );
@@ -546,7 +546,7 @@ describe('notify_url', () => {
   const noPublicAddress = 'must have a public address';
   const noPublicName = 'must have a public host name';
   const userInfo = 'must not carry a user name or password';
-  /** The problem on a service off loopback; then on one whose base address is loopback, if other. */
+  /** The problem on a public service, then on a loopback service if that differs. */
   const cases: [string, string | null, null?][] = [
     ['https://shop.example/callback', null],
     ['https://shop.example:8443/callback?a=b', null],
@@ -600,7 +600,7 @@ describe('notify_url', () => {
     ['https://PRINTER.LOCAL/', noPublicName],
     ['https://metadata.google.internal/', noPublicName],
     ['https://a.internal../', noPublicName],
-    // A developer's own machine: for a service that runs on it.
+    // A developer's own machine, which only a service on the same machine may call.
     ['https://127.0.0.1/', noPublicAddress, null],
     ['https://127.255.0.9/', noPublicAddress, null],
     ['https://127.0.0.1./', noPublicAddress, null],
@@ -801,10 +801,10 @@ describe('malformed requests', () => {
   });
 });
 
-describe('faults on our side', () => {
+describe('internal faults', () => {
   const fault = 'Something went wrong on our side and nothing was changed. Try again with backoff.';
 
-  test('a 500 means that nothing was committed, fails no neighbour, and leaves the key free', async () => {
+  test('a 500 commits nothing, fails no other request of its batch, and leaves the key free', async () => {
     const { pool } = service.deps.database;
     await pool.query(
       `alter table checkouts add constraint fault check (client_reference_id <> 'cursed')`,
@@ -837,7 +837,7 @@ describe('faults on our side', () => {
     assert.equal(retried.headers['idempotent-replayed'], undefined);
   });
 
-  test('connections that die around COMMIT lose no acknowledged checkout and make none twice', async () => {
+  test('connections that die around COMMIT lose no acknowledged checkout and duplicate none', async () => {
     const caller = await createAccount(service);
     const { pool } = service.deps.database;
     const answered: string[] = [];
@@ -854,7 +854,7 @@ describe('faults on our side', () => {
       running = false;
     });
     for (let round = 0; running && round < 8; round++) {
-      // The service's own connections of this database, whatever they are doing at this moment.
+      // All connections of the service to this database, whatever they are doing.
       await pool
         .query(
           `select pg_terminate_backend(pid) from pg_stat_activity

@@ -92,7 +92,7 @@ test('the whole amount may be refunded at once', async () => {
   assert.equal((await refund(checkout_id, 2_000_000)).status, 200);
 });
 
-test('a failed refund gives its amount back; a pending or complete one does not', async () => {
+test('a failed refund frees its amount; a pending or complete one does not', async () => {
   const checkout_id = await createSuccessfulCheckout(service, account, { amount: 100_000 });
   const { body } = await refund(checkout_id, 70_000);
   const at = '2026-11-15T08:00:00Z';
@@ -117,7 +117,6 @@ test('a checkout that is not successful cannot be refunded', async () => {
     "status = 'invalid_payload'",
     "status = 'cancelled', number_of_payments = 1, completed_at = created_at",
   ]) {
-    // Nothing cancels a checkout yet: the hosted page will.
     await service.deps.database.pool.query(`update checkouts set ${change} where id = $1`, [id]);
     assertRefused(await refund(id, 1), 422, notSuccessful);
   }
@@ -151,7 +150,7 @@ describe('the window', () => {
     });
   }
 
-  test('the purchase date is that of the payment, not of the creation', async () => {
+  test('the purchase date is the day of the payment, not of the creation', async () => {
     const caller = await createAccount(service);
     clock.set('2027-01-01T21:50:00Z');
     const id = await createCheckout(service, caller);
@@ -163,7 +162,7 @@ describe('the window', () => {
     assertRefused(await refund(id, 1, caller), 422, tooLate);
   });
 
-  test('the integration that created the checkout decides, whoever asks', async () => {
+  test('the refund mode is that of the integration that created the checkout', async () => {
     clock.set('2027-05-01T08:00:00Z');
     const manual = await createAccount(service, { refund_mode: 'manual' });
     const second = await createIntegration(service.deps, 'test', {
@@ -239,13 +238,13 @@ describe('fields', () => {
     });
   }
 
-  test('a checkout_id that no database can hold is never a 500', async () => {
+  test('a checkout_id that PostgreSQL cannot store is never a 500', async () => {
     for (const raw of ['"\\u0000"', '"\\ud800"']) {
       assertRefusedLike(await post(`{"checkout_id":${raw},"amount":1}`), 422, /cannot be stored/);
     }
   });
 
-  test('every bad field has its error object', async () => {
+  test('every bad field gets one error object', async () => {
     assertRefused(
       await post({}),
       422,

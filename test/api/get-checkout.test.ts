@@ -25,7 +25,7 @@ after(() => service.close());
 const get = (id: string, caller: Account = account) =>
   send(service, caller, 'GET', `/api/checkouts/${id}`);
 
-test('a checkout is answered in the contract’s envelope, the additions after its own fields', async () => {
+test('a checkout is answered in the contract’s envelope, with our additions last', async () => {
   const id = await createCheckout(service, account, {
     amount: 123_456,
     client_reference_id: 'órder "1" 😀',
@@ -119,7 +119,7 @@ for (const id of [
   '%F0%9F%98%80',
   'a'.repeat(400),
 ]) {
-  test(`an ID that is none is a 404: ${id.slice(0, 50)}`, async () => {
+  test(`a malformed ID is a 404: ${id.slice(0, 50)}`, async () => {
     assertRefused(await get(id), 404, noCheckout);
   });
 }

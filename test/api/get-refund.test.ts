@@ -68,7 +68,7 @@ test('each status of a refund request is shown as the contract names it', async 
   assert.equal((await get(id)).body.data.attributes.status, 'requested');
   for (const status of refundStatuses.filter((one) => one !== 'requested')) {
     const due_at = status === 'pending' ? '2026-11-15T08:00:00Z' : null;
-    // How it is moved is shown elsewhere; only the reading is shown here.
+    // Other tests show the moves; this one shows only what a reader sees.
     await service.deps.database.db
       .updateTable('refund_requests')
       .set({ status, approved_at: '2026-11-15T08:00:00Z', due_at })
@@ -87,7 +87,7 @@ test("a merchant cannot read another merchant's refund request, nor tell it from
   assert.equal((await get(id.toUpperCase())).body.data.id, id);
 });
 
-test('an ID that is none, or that of the checkout, is a 404', async () => {
+test('a malformed ID, or the ID of the checkout, is a 404', async () => {
   const { checkout_id } = await createRefund();
   for (const id of ['x', '%00', "'", checkout_id, `${checkout_id}0`]) {
     assertRefused(await get(id), 404, noRefund);

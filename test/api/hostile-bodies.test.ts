@@ -50,7 +50,7 @@ const codes: Record<string, string> = {
 
 type Response = { statusCode: number; headers: Record<string, unknown>; body: string };
 
-/** Every answer is a success or one of the contract's refusals, in the contract's envelope. */
+/** Asserts a success or a refusal of the contract, in the contract's envelope. */
 function assertWellFormed(response: Response): void {
   const { statusCode, headers, body } = response;
   assert.equal(headers['content-type'], 'application/json; charset=utf-8');
@@ -179,7 +179,7 @@ async function postSigned(name: string, url: string, body: string): Promise<Resp
   return await post(caller, url, body, name === 'unsigned' ? {} : { 'x-signature': signature });
 }
 
-describe('nothing that can be sent gives a 500, and every refusal is well-formed', () => {
+describe('no request gives a 500, and every refusal is well-formed', () => {
   test('any JSON', async () => {
     const json = fc.oneof(
       fc.json({ maxDepth: 6 }),
@@ -219,7 +219,7 @@ describe('nothing that can be sent gives a 500, and every refusal is well-formed
           const response = await postSigned(name, url, body);
           assertWellFormed(response);
           if (response.statusCode !== 200 || url !== '/api/checkouts') return;
-          // What was accepted is kept as it was sent.
+          // An accepted body is stored as it was sent.
           const { id } = JSON.parse(response.body).data;
           const row = await service.deps.database.db
             .selectFrom('checkouts')
@@ -286,7 +286,7 @@ describe('nothing that can be sent gives a 500, and every refusal is well-formed
   });
 
   test('any header values', async () => {
-    // What an HTTP parser lets through.
+    // Characters that an HTTP parser lets through.
     const value = fc.oneof(
       fc
         .array(
@@ -379,7 +379,7 @@ describe('nothing that can be sent gives a 500, and every refusal is well-formed
       .map((pairs) => pairs.map(([key, value]) => `${key}=${value}`).join('&'));
     await fc.assert(
       fc.asyncProperty(who, path, query, async (caller, one, parameters) => {
-        // As a request line can carry it; a real connection, because nothing may be mended on the way.
+        // Over a real connection, so that no client library mends the request line.
         const url = `${one}?${parameters}`.replace(/[^\x21-\x7e]/gu, (character) =>
           character.isWellFormed() ? encodeURIComponent(character) : '%ff',
         );
@@ -395,7 +395,7 @@ async function converse(...chunks: (string | Buffer)[]): Promise<string> {
   const socket = net.connect(port, '127.0.0.1');
   const received: Buffer[] = [];
   socket.on('data', (chunk: Buffer) => received.push(chunk));
-  // A server that has refused may close while we still write.
+  // A server that has refused may close the connection while we still write.
   socket.on('error', () => {});
   await once(socket, 'connect');
   for (const chunk of chunks) socket.write(chunk);
@@ -405,7 +405,7 @@ async function converse(...chunks: (string | Buffer)[]): Promise<string> {
 
 type Message = { status: number; headers: Record<string, string>; body: string };
 
-/** The answers in what came back, interim ones included. */
+/** The answers in the received bytes, interim ones included. */
 function readMessages(text: string): Message[] {
   const messages: Message[] = [];
   let rest = text;
@@ -445,7 +445,7 @@ describe('over a real connection', () => {
   const close = 'Connection: close';
   const body = JSON.stringify(checkoutBody());
 
-  test('methods that an address does not have are a 404', async () => {
+  test('a method that a path does not have is a 404', async () => {
     for (const method of ['PUT', 'DELETE', 'PATCH', 'OPTIONS', 'TRACE', 'PROPFIND']) {
       for (const path of ['/api/checkouts', '/api/config', '/api/refunds/x']) {
         const [answer] = await exchange(head(`${method} ${path} HTTP/1.1`, close));
@@ -483,7 +483,7 @@ describe('over a real connection', () => {
       `GET /api/config HTTP/1.1\r\nHost: x\r\nX-Y: ${'y'.repeat(32 * 1024)}\r\n\r\n`,
     ],
   ] as [string, string | Buffer][]) {
-    test(`what is not HTTP is a 400 in the envelope: ${name}`, async () => {
+    test(`malformed HTTP is a 400 in the envelope: ${name}`, async () => {
       const [answer] = await exchange(bytes);
       assertMessage(answer, 400);
       assert.deepEqual(
@@ -494,7 +494,7 @@ describe('over a real connection', () => {
     });
   }
 
-  test('a body in chunks is read', async () => {
+  test('a chunked body is read', async () => {
     const pieces = [body.slice(0, 20), body.slice(20, 21), body.slice(21)];
     const chunked = pieces.map((piece) => `${piece.length.toString(16)}\r\n${piece}\r\n`);
     const [answer] = await exchange(
@@ -505,7 +505,7 @@ describe('over a real connection', () => {
     assertMessage(answer, 200);
   });
 
-  test('a body in chunks is held to the same size', async () => {
+  test('a chunked body has the same size limit', async () => {
     const piece = `8000\r\n${'x'.repeat(0x8000)}\r\n`;
     const [answer] = await exchange(
       head('POST /api/checkouts HTTP/1.1', json, close, 'Transfer-Encoding: chunked'),
@@ -516,7 +516,7 @@ describe('over a real connection', () => {
     assert.match(answer?.body ?? '', /larger than 256 KiB/);
   });
 
-  test('a chunk that is none ends the request with a 400', async () => {
+  test('a malformed chunk is a 400', async () => {
     const [answer] = await exchange(
       head('POST /api/checkouts HTTP/1.1', json, 'Transfer-Encoding: chunked'),
       'zz\r\n',
@@ -549,7 +549,7 @@ describe('over a real connection', () => {
       ['application/xml', '<a/>'],
       ['no media type', 'x'],
     ] as const) {
-      test(`${method} of ${text.length} bytes of ${type} to nowhere is a 404`, async () => {
+      test(`${method} of ${text.length} bytes of ${type} to an unknown path is a 404`, async () => {
         const answer = await fetch(`http://127.0.0.1:${port}/api/nowhere`, {
           method,
           headers: { 'content-type': type },
@@ -561,7 +561,7 @@ describe('over a real connection', () => {
     }
   }
 
-  test('a missing Host and an unknown expectation do not keep a request from its answer', async () => {
+  test('a request without Host or with an unknown Expect is answered', async () => {
     const bare = `GET /api/config HTTP/1.1\r\nConnection: close\r\n\r\n`;
     const [withoutHost] = await exchange(bare);
     assertMessage(withoutHost, 401);
@@ -569,7 +569,7 @@ describe('over a real connection', () => {
     assertMessage(expecting, 404);
   });
 
-  test('Expect: 100-continue is answered, then the request', async () => {
+  test('Expect: 100-continue is answered before the request', async () => {
     const [interim, answer] = await exchange(
       head(
         'POST /api/checkouts HTTP/1.1',
@@ -584,7 +584,7 @@ describe('over a real connection', () => {
     assertMessage(answer, 200);
   });
 
-  test('requests one after another on one connection are answered in order', async () => {
+  test('pipelined requests on one connection are answered in order', async () => {
     const one = head('POST /api/checkouts HTTP/1.1', json, `Content-Length: ${body.length}`) + body;
     const bad = `${head('POST /api/checkouts HTTP/1.1', json, 'Content-Length: 1')}{`;
     const answers = await exchange(one + bad + one + head('GET /api/nothing HTTP/1.1', close));
@@ -595,16 +595,16 @@ describe('over a real connection', () => {
     for (const answer of answers) assertMessage(answer, answer.status);
   });
 
-  test('a length that is too small cuts the body, and what follows is no request: 400', async () => {
+  test('a Content-Length that is too small cuts the body, and the rest is a 400', async () => {
     const answers = await exchange(
       head('POST /api/checkouts HTTP/1.1', json, 'Content-Length: 10') + body,
     );
-    // Whether the first answer is still on its way when the rest is refused is a matter of time.
+    // The first answer may or may not be sent before the rest is refused.
     assert.ok(answers.length >= 1);
     for (const answer of answers) assertMessage(answer, 400);
   });
 
-  test('a client that leaves in the middle of its body harms nobody', async () => {
+  test('a client that disconnects in the middle of its body does not affect others', async () => {
     const sockets = await Promise.all(
       Array.from({ length: 20 }, async () => {
         const socket = net.connect(port, '127.0.0.1');
@@ -620,7 +620,7 @@ describe('over a real connection', () => {
     assert.equal(answer.status, 200);
   });
 
-  test('an absolute address in the request line names no other service', async () => {
+  test('an absolute URL in the request line is served by this service', async () => {
     const [answer] = await exchange(head('GET http://evil.example/api/nothing HTTP/1.1', close));
     assertMessage(answer, 404);
   });

@@ -63,7 +63,7 @@ async function countRows(table: 'checkouts' | 'refund_requests', caller: Account
   return rows[0].count;
 }
 
-test('the same key and body give the first checkout again, and make no other', async () => {
+test('a retry with the same key and body gets the first checkout and creates no other', async () => {
   const caller = await createAccount(service);
   const first = await post('/api/checkouts', 'order', checkoutBody(), caller);
   assert.equal(first.status, 200);
@@ -73,10 +73,10 @@ test('the same key and body give the first checkout again, and make no other', a
   assert.equal(await countRows('checkouts', caller), 1);
 });
 
-test('the same key and body give the first refund again, as it was answered then', async () => {
+test('a retry with the same key and body gets the first refund, as it was answered then', async () => {
   const caller = await createAccount(service);
   const checkout_id = await createSuccessfulCheckout(service, caller);
-  // The whole amount: asked for anew it would be refused.
+  // The whole amount, so that a second refund would be refused.
   const body = { checkout_id, amount: 150_000 };
   const first = await post('/api/refunds', 'refund', body, caller);
   assert.equal(first.status, 200);
@@ -90,7 +90,7 @@ test('the same key and body give the first refund again, as it was answered then
   assert.equal(await countRows('refund_requests', caller), 1);
 });
 
-test('a body counts as the same however it was spaced', async () => {
+test('white space does not make a body another one', async () => {
   const first = await post('/api/checkouts', 'spaced', checkoutBody());
   const answer = await send(service, account, 'POST', '/api/checkouts', {
     body: JSON.stringify(checkoutBody(), null, 2),
@@ -128,7 +128,7 @@ describe('a key that was used', () => {
     assert.equal(await countRows('refund_requests', caller), 0);
     await post('/api/refunds', 'b', refund, caller);
     assertRefused(await post('/api/checkouts', 'b', checkoutBody(), caller), 422, usedOtherwise);
-    // The very same bytes are another request there.
+    // The same bytes are another request there.
     const text = JSON.stringify({ ...checkoutBody(), ...refund });
     assert.equal((await post('/api/checkouts', 'c', text, caller)).status, 200);
     assertRefused(await post('/api/refunds', 'c', text, caller), 422, usedOtherwise);
@@ -198,7 +198,7 @@ describe('the key stays free after', () => {
     const answer = await post('/api/checkouts', 'k', body, caller);
     assert.equal(answer.status, 200);
     assert.equal(answer.headers['idempotent-replayed'], undefined);
-    // Unsigned from here on: a 400, and no way to read the first answer.
+    // Now unsigned: a 400, which does not reveal the first answer.
     const unsigned = await send(service, caller, 'POST', '/api/checkouts', {
       body,
       signed: false,
@@ -265,7 +265,7 @@ describe('the header', () => {
     });
   }
 
-  test('absent changes nothing: the same body twice makes two', async () => {
+  test('is optional: without it the same body creates two checkouts', async () => {
     const caller = await createAccount(service);
     for (let count = 0; count < 2; count++) {
       const answer = await send(service, caller, 'POST', '/api/checkouts', {
@@ -329,7 +329,7 @@ describe('twenty at once with one key', () => {
       }
     });
 
-    test(`and two bodies: one of them wins, the other is told: ${where}`, async () => {
+    test(`with two bodies: one body wins, and the other is refused: ${where}`, async () => {
       for (let round = 0; round < rounds; round++) {
         const caller = await createAccount(service);
         const answers = await inParallel(20, (index) =>

@@ -37,7 +37,7 @@ let service: Service;
 let first: Shop;
 let second: Shop;
 let foreign: Shop;
-/** Manages the first two. */
+/** The intermediary manages the first two merchants. */
 let platform: IssuedCredentials;
 before(async () => {
   service = await startService({ clock });
@@ -63,7 +63,7 @@ const create = (changes: object, caller: IssuedCredentials = platform) =>
   post('/api/checkouts', checkoutBody(changes), caller);
 
 describe('configuration', () => {
-  test('of a managed merchant is what that merchant itself reads', async () => {
+  test('of a managed merchant equals what that merchant reads', async () => {
     const answer = await get(`/api/merchants/${first.merchant.id}/config`);
     assert.equal(answer.status, 200);
     assert.deepEqual(answer.body, {
@@ -72,7 +72,7 @@ describe('configuration', () => {
     assert.deepEqual(answer.body, (await get('/api/config', first)).body);
   });
 
-  test('of its own an intermediary has none: the answer names the path per merchant', async () => {
+  test('of its own does not exist: the refusal names the path per merchant', async () => {
     assertRefused(
       await get('/api/config'),
       404,
@@ -80,7 +80,7 @@ describe('configuration', () => {
     );
   });
 
-  test('of a merchant that is not managed, or is none, is a 404', async () => {
+  test('of an unmanaged or unknown merchant is a 404', async () => {
     for (const id of [foreign.merchant.id, randomUUID(), platform.id, 'x', '%00', "'--", '%20']) {
       assertRefused(await get(`/api/merchants/${id}/config`), 404, notManaged);
     }
@@ -99,7 +99,7 @@ describe('a checkout', () => {
     }
   });
 
-  test('must name one', async () => {
+  test('must name a merchant', async () => {
     assertRefused(await create({}), 422, 'Validation failed: checkout.merchant_id is required.');
     for (const merchant_id of [5, null, [first.merchant.id], {}, true]) {
       assertRefused(
@@ -108,7 +108,7 @@ describe('a checkout', () => {
         'Validation failed: checkout.merchant_id must be a string.',
       );
     }
-    // Elsewhere in the body it names nothing.
+    // Only the member inside `checkout` counts.
     const outside = { ...checkoutBody(), merchant_id: first.merchant.id };
     assertRefused(
       await post('/api/checkouts', outside),
@@ -117,15 +117,15 @@ describe('a checkout', () => {
     );
   });
 
-  test('of a merchant that is not managed, or is none, is a 404', async () => {
+  test('of an unmanaged or unknown merchant is a 404', async () => {
     for (const merchant_id of [foreign.merchant.id, randomUUID(), '', 'x', '\0', '\ud800']) {
       assertRefused(await create({ merchant_id }), 404, notManaged);
     }
-    // Before anything is said about that merchant's bands.
+    // The refusal reveals nothing about that merchant's bands.
     assertRefused(await create({ merchant_id: foreign.merchant.id, amount: 1 }), 404, notManaged);
   });
 
-  test('is held to the rules of that merchant, and every bad field is told', async () => {
+  test('follows the rules of that merchant, and every bad field is reported', async () => {
     assertRefused(
       await create({ merchant_id: first.merchant.id, amount: 1, customer: {} }),
       422,
@@ -163,7 +163,7 @@ describe('a checkout', () => {
 
 describe('lists', () => {
   for (const name of ['checkouts', 'refunds'] as const) {
-    test(`${name} are those of the merchant that the filter names, and the links keep it`, async () => {
+    test(`${name} of the merchant in the filter, which the links keep`, async () => {
       for (const shop of [first, second]) {
         const query = `filter[merchant_id]=${shop.merchant.id}&page[items]=2`;
         const answer = await get(`/api/${name}?${query}`);
@@ -190,7 +190,7 @@ describe('lists', () => {
       }
     });
 
-    test(`${name} of a merchant that is not managed, or is none, are a 404`, async () => {
+    test(`${name} of an unmanaged or unknown merchant are a 404`, async () => {
       for (const id of [foreign.merchant.id, randomUUID(), 'x', '%00', '%20']) {
         assertRefused(await get(`/api/${name}?filter[merchant_id]=${id}`), 404, notManaged);
       }
@@ -203,7 +203,7 @@ describe('lists', () => {
   }
 });
 
-describe('nobody reads or refunds what is not theirs, nor can tell it from what is missing', () => {
+describe('another merchant’s resources cannot be read or refunded, nor told from missing ones', () => {
   const callers = {
     first: () => first,
     second: () => second,
@@ -217,7 +217,7 @@ describe('nobody reads or refunds what is not theirs, nor can tell it from what 
   for (const caller of Object.keys(callers) as (keyof typeof callers)[]) {
     for (const shop of Object.keys(shops) as (keyof typeof shops)[]) {
       const may = isTheirs(caller, shop);
-      test(`${caller} and what is of ${shop}: ${may ? 'open' : 'closed'}`, async () => {
+      test(`${caller} and the resources of ${shop}: ${may ? 'allowed' : 'refused'}`, async () => {
         const who = callers[caller]();
         const whose = shops[shop]();
         const refund = (checkout_id: string) =>
@@ -255,7 +255,7 @@ describe('nobody reads or refunds what is not theirs, nor can tell it from what 
   }
 });
 
-test('a merchant that is added or removed is so everywhere within a second', async () => {
+test('adding or removing a managed merchant takes effect within a second', async () => {
   const { db } = service.deps.database;
   const caller = await createIntermediary(service, [first.merchant.id]);
   const statuses = async () => [
@@ -275,7 +275,7 @@ test('a merchant that is added or removed is so everywhere within a second', asy
   assert.deepEqual(await statuses(), [404, 404, 404, 404, 404, 404]);
 });
 
-test('a checkout that a former intermediary created stays the merchant’s', async () => {
+test('a checkout of a former intermediary still belongs to its merchant', async () => {
   const caller = await createIntermediary(service, [first.merchant.id]);
   const { body } = await create({ merchant_id: first.merchant.id }, caller);
   await deleteManagedMerchants(service.deps.database.db, caller.id, [first.merchant.id]);
@@ -284,7 +284,7 @@ test('a checkout that a former intermediary created stays the merchant’s', asy
   assert.equal((await get(`/api/checkouts/${body.data.id}`, first)).status, 200);
 });
 
-test('an intermediary’s signing is its own: sticky for it, not for the merchants', async () => {
+test('signing becomes sticky for the intermediary and not for its merchants', async () => {
   const shop = await createAccount(service);
   const caller = await createIntermediary(service, [shop.merchant.id]);
   assert.equal((await create({ merchant_id: shop.merchant.id }, caller)).status, 200);

@@ -54,7 +54,7 @@ test('an item is exactly what reading that checkout answers', async () => {
 
 describe('pages', () => {
   let caller: Account;
-  /** Newest first. The clock stands still: all were created in the same millisecond. */
+  /** Newest first. The clock stands still, so all were created in the same millisecond. */
   let newest: string[];
   before(async () => {
     caller = await createAccount(service);
@@ -183,9 +183,9 @@ describe('pages', () => {
   });
 });
 
-test('a walk while rows are created misses none that existed when it began', async () => {
-  // Pages count from the newest row, so a new one pushes others onto the next page: a row may be
-  // met twice, and the new ones may not be met, but none is passed over.
+test('a walk while rows are created visits every row that existed when it began', async () => {
+  // Pages count from the newest row, so a new row pushes others onto the next page. The walk may
+  // visit a row twice and may not see the new ones, but it skips none.
   const caller = await createAccount(service);
   const existing = await createMany(caller, 30);
   const seen: string[] = [];

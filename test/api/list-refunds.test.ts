@@ -18,7 +18,7 @@ let newest: string[];
 before(async () => {
   service = await startService({ clock });
   account = await createAccount(service);
-  // Of two checkouts in turn, all in the same millisecond.
+  // Of two checkouts alternately, all in the same millisecond.
   const checkouts = [
     await createSuccessfulCheckout(service, account),
     await createSuccessfulCheckout(service, account),

@@ -39,7 +39,7 @@ const documentPaths = {
 };
 type DocumentName = keyof typeof documentPaths;
 const documentNames = Object.keys(documentPaths) as DocumentName[];
-/** Whom v2 is described for. */
+/** The audiences that v2 is described for. */
 const audiences = ['merchants', 'intermediaries'] as const;
 const pages = ['/docs', '/docs/intermediary'];
 
@@ -58,7 +58,7 @@ before(async () => {
 });
 after(() => service.close());
 
-/** From Fastify's own tree of routes, so that nothing of ours decides what is compared. */
+/** From Fastify's own tree of routes, so that our code does not decide what is compared. */
 function listRegistered(): string[] {
   const parents: string[] = [];
   return service.app
@@ -88,7 +88,7 @@ function operationOf(document: OpenApiDocument, endpoint: string): JsonObject {
   return operation;
 }
 
-/** Without references, so that a part of the document can be compiled by itself. */
+/** Resolves references, so that a part of the document can be compiled by itself. */
 function dereference(document: OpenApiDocument, node: Json): Json {
   if (Array.isArray(node)) return node.map((one) => dereference(document, one));
   if (typeof node !== 'object' || node === null) return node;
@@ -101,7 +101,7 @@ function dereference(document: OpenApiDocument, node: Json): Json {
   );
 }
 
-/** As documented and nothing besides: an answer may not carry what the description is silent about. */
+/** Forbids undocumented members: an answer may carry only what is described. */
 function closed(node: Json): Json {
   if (Array.isArray(node)) return node.map(closed);
   if (typeof node !== 'object' || node === null) return node;
@@ -187,15 +187,15 @@ describe('the descriptions', () => {
     }
   });
 
-  test('hold every route of the API, and no other', () => {
+  test('describe every route of the API, and no other', () => {
     const described = new Set(documentNames.flatMap((name) => endpointsOf(documents[name])));
     assert.deepEqual([...described].sort(), listRegistered().sort());
-    // Its limit is that of POST /api/checkouts.
+    // It shares the limit of POST /api/checkouts.
     described.delete('POST /payment/checkout');
     assert.deepEqual([...described].sort(), Object.keys(endpointLimits).sort());
   });
 
-  test('give merchants and intermediaries each their own', () => {
+  test('are separate for merchants and intermediaries', () => {
     const { merchants, intermediaries } = documents;
     assert(merchants.paths['/api/config']);
     assert(!merchants.paths['/api/merchants/{merchant_id}/config']);
@@ -218,7 +218,7 @@ describe('the descriptions', () => {
     }
   });
 
-  test('name the base address, the limits and every answer that all endpoints give', () => {
+  test('name the base address, the limits and the answers that all endpoints share', () => {
     for (const audience of audiences) {
       const document = documents[audience];
       assert.deepEqual(document.servers, [{ url: baseUrl }]);
@@ -301,7 +301,7 @@ describe('the API answers as described', () => {
       assertDescribed('merchants', endpoint, answer);
       return answer;
     };
-    // What the description gives as an example of a refusal is what the API says.
+    // The examples of refusals are the API's own words.
     const refused = async (
       endpoint: string,
       expected: number,
@@ -525,7 +525,7 @@ describe('the reference for people', () => {
   });
 });
 
-test('descriptions need no credentials, may be cached, and are sent again only when changed', async () => {
+test('descriptions need no credentials, may be cached, and are sent again only after a change', async () => {
   for (const url of [...Object.values(documentPaths), ...pages, '/docs/docs.css']) {
     const first = await service.app.inject(url);
     assert.equal(first.statusCode, 200);

@@ -51,7 +51,7 @@ describe('counts in Redis', { skip: !isInstalled && 'redis-server is not install
     for (const store of stores) await store.close?.();
   });
 
-  test('a window ends by itself and begins anew with the next hit', async () => {
+  test('a window ends by itself, and the next hit begins a new one', async () => {
     const store = await redisRateLimitStore(url, log);
     assert.equal((await store.hit('short', 0.05)).count, 1);
     let again = await store.hit('short', 0.05);
@@ -60,7 +60,7 @@ describe('counts in Redis', { skip: !isInstalled && 'redis-server is not install
     await store.close?.();
   });
 
-  test('the API answers 429 by it', async () => {
+  test('the API answers 429 from these counts', async () => {
     const service = await startService({ env: { REDIS_URL: url }, rateLimitStore: 'redis' });
     try {
       const account = await createAccount(service, { limits: 'spec' });
@@ -74,7 +74,7 @@ describe('counts in Redis', { skip: !isInstalled && 'redis-server is not install
     }
   });
 
-  test('a Redis that is away refuses requests rather than letting them pass uncounted', async () => {
+  test('without Redis, requests are refused rather than passed uncounted', async () => {
     const store = await redisRateLimitStore(`redis://127.0.0.1:${await freePort()}`, log);
     const limits = createRateLimits(store);
     await assert.rejects(limits.failedAuthentication('192.0.2.1'));

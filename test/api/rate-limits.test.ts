@@ -26,7 +26,7 @@ import {
 
 type Request = ['GET' | 'POST', string, object?];
 
-/** The spec's table. What a request answers does not matter here: it counts whatever it is. */
+/** The contract's table. The answers do not matter here: every request counts. */
 const table: [Request, number, number][] = [
   [['GET', '/api/config'], 5, 3600],
   [['GET', `/api/merchants/${randomUUID()}/config`], 5, 3600],
@@ -107,7 +107,7 @@ for (const rateLimitStore of ['memory', 'postgres'] as const) {
       assertLimited(await request(caller, ['GET', '/api/config']), 3600);
     });
 
-    test('Retry-After says what is really left, in whole seconds', async () => {
+    test('Retry-After says how many whole seconds are left', async () => {
       const caller = await createAccount(service, { limits: 'spec' });
       await request(caller, ['GET', '/api/checkouts']);
       for (const [milliseconds, left] of [
@@ -124,7 +124,7 @@ for (const rateLimitStore of ['memory', 'postgres'] as const) {
       }
     });
 
-    test("an operator's limit takes the place of the spec's", async () => {
+    test("an operator's limit replaces the contract's", async () => {
       const caller = await createAccount(service, { limits: 'spec' });
       const limit = async (endpoint: string, max_requests: number, window_seconds: number) => {
         const change = { integration_id: caller.id, endpoint, max_requests, window_seconds };
@@ -173,7 +173,7 @@ for (const rateLimitStore of ['memory', 'postgres'] as const) {
         if (answer.status === 401) assertRefused(answer, 401, invalidToken);
         else assertLimited(answer, 60);
       }
-      // A valid secret from the same address is not touched, nor is a failure from another.
+      // A valid secret from the same address still works, and so does a failure from another.
       const caller = await createAccount(service);
       assert.equal((await attempt('192.0.2.1', caller.client_secret)).status, 200);
       assert.equal((await attempt('192.0.2.2')).status, 401);
@@ -181,7 +181,7 @@ for (const rateLimitStore of ['memory', 'postgres'] as const) {
       const many = await inParallel(70, () => attempt('192.0.2.3', caller.client_secret));
       assert.deepEqual(countStatuses(many), { 200: 70 });
       assert.equal((await attempt('192.0.2.3')).status, 401);
-      // Nor does a missing header or a secret of the other environment pass by.
+      // A missing header and a secret of the other environment count as failures.
       assertLimited(await attempt('192.0.2.1', ''), 60);
       assertLimited(await attempt('192.0.2.1', randomSecret('production')), 60);
       clock.advance({ seconds: 60 });
@@ -334,7 +334,7 @@ describe('an intermediary', () => {
     }
   });
 
-  test('gets no new window by naming a merchant in another spelling, or one that is not its own', async () => {
+  test('gets no new window by spelling a merchant differently or by naming one that it does not manage', async () => {
     const caller = await managing();
     const config = (id: string) => send(service, caller, 'GET', `/api/merchants/${id}/config`);
     for (let count = 0; count < 5; count++) {
@@ -342,7 +342,7 @@ describe('an intermediary', () => {
       assert.equal((await config(id)).status, 200);
     }
     assertLimited(await config(merchantId(0)), 3600);
-    // All that it does not manage share one window.
+    // All merchants that it does not manage share one window.
     for (const id of [randomUUID(), 'x', merchantId(2), randomUUID(), '%00']) {
       assert.equal((await config(id)).status, 404);
     }
@@ -402,7 +402,7 @@ describe('the address of a client', () => {
     }
   }
 
-  test('is that of the connection: a forwarded one is not believed by default', () =>
+  test('is that of the connection: by default a forwarded address is ignored', () =>
     using({}, async (service) => {
       const forwarded = (index: number) => `203.0.113.${index}`;
       assert.deepEqual(await failures(service, 70, '192.0.2.1', forwarded), { 401: 60, 429: 10 });
@@ -416,7 +416,7 @@ describe('the address of a client', () => {
         401: 60,
         429: 10,
       });
-      // What the client itself wrote before the proxy's entry is not believed.
+      // The entries that the client wrote before the proxy's are ignored.
       const chosen = (index: number) => `1.2.3.${index}, 198.51.100.1`;
       assert.deepEqual(await failures(service, 5, '10.1.2.3', chosen), { 429: 5 });
       assert.deepEqual(await failures(service, 70, '192.0.2.1', forwarded), { 401: 60, 429: 10 });

@@ -37,7 +37,7 @@ before(async () => {
 });
 after(() => service.close());
 
-/** Sends a text as it is, with a signature header as it is. */
+/** Sends exactly this text, with exactly this signature header. */
 const post = (
   body: string,
   signature: string | null,
@@ -79,18 +79,18 @@ describe('a compact body verifies over its own bytes, however it was written', (
       const body = withMember(raw);
       const answer = await post(body, sign(account.signing_key, body));
       assert.equal(answer.status, 200, JSON.stringify(answer.body));
-      // The same body spaced on the way, in ways that no parser minds.
+      // The same body with insignificant white space added on the way.
       const spaced = ` {\n\t"checkout" :\r\n ${body.slice('{"checkout":'.length, -1)} } \n`;
       assert.equal((await post(spaced, sign(account.signing_key, body))).status, 200);
     });
   }
 
-  test('pretty-printed on the way', async () => {
+  test('and pretty-printed on the way', async () => {
     const pretty = JSON.stringify(checkoutBody(), null, 2);
     assert.equal((await post(pretty, sign(account.signing_key, valid))).status, 200);
   });
 
-  test('refunds too', async () => {
+  test('on refunds too', async () => {
     const checkout_id = await createSuccessfulCheckout(service, account);
     const body = `{"amount":1.0,"checkout_id":"${checkout_id}","x":"\\/"}`;
     const answer = await post(body, sign(account.signing_key, body), account, '/api/refunds');
@@ -104,7 +104,7 @@ describe('a wrong signature', () => {
   const pretty = JSON.stringify(checkoutBody(), null, 2);
   const cases: [string, (caller: Account) => string, RegExp | null, string?][] = [
     ['is made up', () => Buffer.alloc(64, 1).toString('base64'), null],
-    ['is not one at all', () => 'zzz', /The value has 3 characters/],
+    ['is not a signature', () => 'zzz', /The value has 3 characters/],
     ['is empty', () => '', /The value has 0 characters/],
     ['is hex', ({ signing_key }) => hmac(signing_key, valid).digest('hex'), /The value is hex/],
     [
@@ -118,46 +118,46 @@ describe('a wrong signature', () => {
       /URL-safe Base64/,
     ],
     [
-      'lacks its padding',
+      'has no padding',
       ({ signing_key }) => sign(signing_key, valid).slice(0, -2),
-      /lacks its padding/,
+      /has no padding/,
     ],
     [
       'was made with the client secret',
       ({ client_secret }) => sign(client_secret, valid),
-      /The key was the client secret/,
+      /The signature was made with the client secret/,
     ],
     [
       'covers pretty-printed text, compact sent',
       ({ signing_key }) => sign(signing_key, pretty),
-      /Pretty-printed text was signed/,
+      /The signed text is pretty-printed/,
     ],
     [
       'covers pretty-printed text, pretty sent',
       ({ signing_key }) => sign(signing_key, pretty),
-      /Pretty-printed text was signed/,
+      /The signed text is pretty-printed/,
       pretty,
     ],
     [
       'covers a trailing newline',
       ({ signing_key }) => sign(signing_key, `${valid}\n`),
-      /A line break after the body was signed/,
+      /The signed text ends in a line break/,
     ],
     [
       'covers a trailing newline that was sent',
       ({ signing_key }) => sign(signing_key, `${valid}\n`),
-      /A line break after the body was signed/,
+      /The signed text ends in a line break/,
       `${valid}\n`,
     ],
     [
       'is a digest of SHA-256',
       ({ signing_key }) => hmac(signing_key, valid, 'sha256').digest('base64'),
-      /SHA-256: use HMAC-SHA512/,
+      /SHA-256 digest: use HMAC-SHA512/,
     ],
     [
       'has no key',
       () => createHash('sha512').update(valid).digest('base64'),
-      /digest without a key/,
+      /plain digest, without a key/,
     ],
     ['is of another body', ({ signing_key }) => sign(signing_key, withMember('"x":1')), null],
     [
@@ -167,14 +167,14 @@ describe('a wrong signature', () => {
     ],
   ];
   for (const [name, signatureFor, hint, body = valid] of cases) {
-    test(`${name}: 400 with the expected one${hint ? ' and the mistake' : ''}, also while signing is optional`, async () => {
+    test(`${name}: 400 that shows the expected signature${hint ? ' and names the mistake' : ''}, also while signing is optional`, async () => {
       const caller = await createAccount(service);
       const answer = await post(body, signatureFor(caller), caller);
       const expected = `${mismatch} Expected ${sign(caller.signing_key, valid)}.`;
       if (hint === null) assertRefused(answer, 400, expected);
       else assertRefusedLike(answer, 400, hint);
       assert.ok(answer.body.errors[0].detail.startsWith(expected), answer.body.errors[0].detail);
-      // It neither made a checkout nor made signing mandatory.
+      // It created no checkout and did not make signing mandatory.
       assert.equal((await post(valid, null, caller)).status, 200);
       const list = await send(service, caller, 'GET', '/api/checkouts');
       assert.equal(list.body.data.length, 1);
@@ -193,12 +193,12 @@ describe('a wrong signature', () => {
     assert.equal((await post(valid, sign(other.signing_key, valid))).status, 400);
   });
 
-  test('is refused before the fields are looked at', async () => {
+  test('is refused before the fields are validated', async () => {
     assertRefusedLike(await post('{"checkout":{}}', 'x'), 400, /does not match/);
   });
 });
 
-describe('the expected signature is never shown for what could be a callback', () => {
+describe('the expected signature is never shown for a body that could be a callback', () => {
   const callback = {
     status: 'successful',
     amount: 150_000,
@@ -226,7 +226,7 @@ describe('the expected signature is never shown for what could be a callback', (
     });
   }
 
-  test('and the mistake is still told', async () => {
+  test('but the mistake is still named', async () => {
     const text = JSON.stringify(callback);
     const hex = createHmac('sha512', account.signing_key).update(text).digest('hex');
     const answer = await post(text, hex, account, '/api/refunds');
@@ -238,7 +238,7 @@ describe('the expected signature is never shown for what could be a callback', (
     assert.ok(!answer.body.errors[0].detail.includes(sign(account.signing_key, text)));
   });
 
-  test('while it is shown for the shapes that the endpoints take', async () => {
+  test('it is shown for the shapes that the endpoints take', async () => {
     const caller = await createAccount(service);
     for (const [path, text] of [
       ['/api/checkouts', '{"checkout":{}}'],
@@ -266,7 +266,7 @@ describe('the expected signature is shown 30 times an hour', () => {
       .where('integration_id', '=', integration_id)
       .execute();
 
-  test('the 31st is not, and the operator is alerted once', async () => {
+  test('not on the 31st, which alerts the operator once', async () => {
     const caller = await createAccount(service);
     const shown = `${mismatch} Expected ${sign(caller.signing_key, valid)}.`;
     for (let count = 1; count <= 29; count++) {
@@ -281,7 +281,7 @@ describe('the expected signature is shown 30 times an hour', () => {
       { kind: 'signature_mismatches', merchant_id: null },
     ]);
 
-    // Correct requests are not hindered, and others neither.
+    // Correct requests still pass, and so do those of other integrations.
     assert.equal((await post(valid, sign(caller.signing_key, valid), caller)).status, 200);
     assert.match((await post(valid, wrong)).body.errors[0].detail, /Expected/);
 
@@ -330,7 +330,7 @@ describe('signing is sticky', () => {
     assert.equal((await send(service, caller, 'GET', '/api/checkouts')).status, 200);
   });
 
-  test('a signed POST whose key was taken does not: it did not succeed', async () => {
+  test('a signed POST whose key was taken does not make it so: it did not succeed', async () => {
     const caller = await createAccount(service);
     const keyed = { 'idempotency-key': 'k1' };
     const first = await send(service, caller, 'POST', '/api/checkouts', {
@@ -395,12 +395,12 @@ describe('signing is sticky', () => {
     assertRefused(await unsigned(caller), 400, mustSign);
   });
 
-  test('at once, also on another process that still remembers the integration as it was', async () => {
+  test('at once, also on another process with a cached integration', async () => {
     const second = await startService({ clock, databaseUrl: service.databaseUrl });
     try {
       const caller = await createAccount(service);
       const { body } = await unsigned(caller, second);
-      // Its clock stands still, so what it remembers of the integration is never looked up again.
+      // Its clock stands still, so its cached integration never expires.
       assert.equal((await signed(caller, service)).status, 200);
       assertRefused(await unsigned(caller, second), 400, mustSign);
       assertRefused(await unsigned(caller, service), 400, mustSign);
@@ -414,14 +414,14 @@ describe('signing is sticky', () => {
   });
 
   for (const path of ['/api/checkouts', '/api/refunds'] as const) {
-    test(`an unsigned request that was under way when signing became mandatory is refused: ${path}`, async () => {
+    test(`an unsigned request in flight when signing became mandatory is refused: ${path}`, async () => {
       const caller = await createAccount(service);
       const { body } = await unsigned(caller);
       const { id } = body.data;
       await completeTestCheckout(service, caller.merchant, id);
       const refund = JSON.stringify({ checkout_id: id, amount: 1 });
 
-      // As the transaction of a signed request that was first to lock the integration.
+      // Plays the transaction of a signed request that locked the integration first.
       const { pool } = service.deps.database;
       const rival = await pool.connect();
       try {
@@ -455,12 +455,12 @@ describe('signing is sticky', () => {
     });
   }
 
-  test('under concurrency: once the first signed one is acknowledged no unsigned one is accepted', async () => {
+  test('under concurrency: once a signed request is acknowledged, no unsigned one is accepted', async () => {
     const second = await startService({ clock, databaseUrl: service.databaseUrl });
     try {
       for (let round = 0; round < runs(40); round++) {
         const caller = await createAccount(service);
-        // Both remember that signing is optional.
+        // Both have cached that signing is optional.
         for (const one of [service, second]) await send(one, caller, 'GET', '/api/config');
         let isAcknowledged = false;
         const sentAfter: Answer[] = [];
@@ -508,7 +508,7 @@ test('in production signing is mandatory from the start', async () => {
     assertRefused(await unsigned('/api/checkouts', checkoutBody()), 400, mustSign);
     assertRefused(await unsigned('/api/refunds', { checkout_id: 'x', amount: 1 }), 400, mustSign);
     await createCheckout(production, caller);
-    // Callbacks never go to the machine itself there.
+    // In production a callback may not go to loopback.
     const notify_url = 'https://127.0.0.1/';
     const answer = await send(production, caller, 'POST', '/api/checkouts', {
       body: checkoutBody({ notify_url }),
@@ -523,7 +523,7 @@ test('in production signing is mandatory from the start', async () => {
   }
 });
 
-test('during a rotation either signing key signs, the newest is shown, and its first use is noted', async () => {
+test('during a rotation both signing keys verify, the newer one signs what is shown, and its first use is recorded', async () => {
   const caller = await createAccount(service);
   const { db } = service.deps.database;
   const newKey = `sig_sandbox_${'n'.repeat(43)}`;

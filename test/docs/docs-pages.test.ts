@@ -175,26 +175,26 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
       [
         'the client secret used as the key',
         { header: sign(body, 'base64', secret), secret },
-        /The key was the client secret/,
+        /The signature was made with the client secret/,
         /from byte 0: 63 73 5f/,
       ],
       ['the client secret entered', { header: right, key: secret }, /This is a client secret/],
       [
         'pretty-printed text signed',
         { header: sign(pretty) },
-        /Pretty-printed text was signed/,
+        /The signed text is pretty-printed/,
         /from byte 1: 0a 20 20 22/,
       ],
       [
         'a trailing newline',
         { header: sign(`${body}\n`) },
-        /A line break after the body/,
+        /The signed text ends in a line break/,
         /from byte 39: 0a\b[\s\S]*from byte 39: the end/,
       ],
       [
         'a re-serialised body',
         { header: sign(php) },
-        /Another serialisation of the same body/,
+        /another serialisation of this body/,
         /from byte 18: 5c 75 30 30[\s\S]*from byte 18: c3 ab/,
       ],
       [
@@ -205,7 +205,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
       [
         'quotes in the key that was used',
         { header: sign(body, 'base64', `"${key}"`) },
-        /quotes around it/,
+        /made with the signing key in quotes/,
       ],
       [
         'quotes in the key that was entered',
@@ -230,7 +230,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
       [
         'white space in the header',
         { header: ` ${right.slice(0, 40)} ${right.slice(40)}` },
-        /no quotes, label or white space/,
+        /without quotes, label or white space/,
       ],
       [
         'a callback that was formatted',

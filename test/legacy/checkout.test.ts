@@ -361,7 +361,7 @@ describe('what cannot be read is a 400', () => {
       'a group and a value',
       'purchase=1&purchase[order_id]=2',
       form,
-      'The body has a field "purchase[order_id]", and a value where that belongs.',
+      'The body has a field "purchase[order_id]", and also a value for a part of that name.',
     ],
     [
       'a prototype',

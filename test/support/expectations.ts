@@ -6,7 +6,7 @@ import {
 } from '../../src/integrations/create-integration.ts';
 import { type Answer, liftLimits, movableClock, type Service } from './service.ts';
 
-// What several files expect of an answer, and the few things that they set up alike.
+// Assertions and set-up that several test files share.
 
 const codes: Record<number, [string, string]> = {
   400: ['bad_request', 'Bad request'],
@@ -16,7 +16,7 @@ const codes: Record<number, [string, string]> = {
   500: ['internal_server_error', 'Internal server error'],
 };
 
-/** The whole body of a refusal: one error object of exactly four members per detail. */
+/** Asserts the whole body of a refusal: one error object with exactly four members per detail. */
 export function errorBody(status: number, ...details: string[]): object {
   const [code, title] = codes[status] ?? [];
   return { errors: details.map((detail) => ({ status: String(status), code, title, detail })) };
@@ -27,7 +27,7 @@ export function assertRefused(answer: Answer, status: number, ...details: string
   assert.equal(answer.status, status);
 }
 
-/** A refusal with one error object, its text told only by a pattern. */
+/** Asserts a refusal with one error object whose detail matches a pattern. */
 export function assertRefusedLike(answer: Answer, status: number, detail: RegExp): void {
   const text = answer.body?.errors?.[0]?.detail;
   assertRefused(answer, status, String(text));
@@ -55,7 +55,7 @@ export const mustSign =
 export const uuidPattern = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/;
 export const timePattern = /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/;
 
-/** A clock on which no time passes at all unless a test says so, stopwatch included. */
+/** A clock on which no time passes, not even monotonic time, until a test moves it. */
 export function frozenClock(start?: string): ReturnType<typeof movableClock> {
   const clock = movableClock(start);
   return { ...clock, monotonic: () => clock.now().epochMilliseconds };
@@ -74,7 +74,7 @@ export async function createIntermediary(
   return credentials;
 }
 
-/** Something for every endpoint: method, path, body. IDs are ones that do not exist. */
+/** A request for every endpoint: method, path, body. The IDs do not exist. */
 export const everyEndpoint: ['GET' | 'POST', string, object?][] = [
   ['GET', '/api/config'],
   ['GET', `/api/merchants/${randomUUID()}/config`],
@@ -90,7 +90,7 @@ export function randomSecret(environment: 'sandbox' | 'production'): string {
   return `cs_${environment}_${randomBytes(32).toString('base64url')}`;
 }
 
-/** All at once. */
+/** Runs all at once. */
 export function inParallel<T>(count: number, one: (index: number) => Promise<T>): Promise<T[]> {
   return Promise.all(Array.from({ length: count }, (_, index) => one(index)));
 }

@@ -33,13 +33,13 @@ async function onEveryNode(statement: string): Promise<void> {
 }
 
 /**
- * A database of its own for a test file, migrated, and distributed where there is Citus. Cloned
- * from one template that the first file to come makes for all.
+ * A migrated database for one test file, distributed if there is Citus. It is a clone of a template
+ * that the first file creates.
  */
 export async function createTestDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const template = `template_${process.env.TEST_RUN ?? process.ppid}`;
   return onNode(serverUrl, async (client) => {
-    // Two files that start together: one makes the template, the other waits.
+    // Of two files that start together, one creates the template and the other waits.
     await client.query('select pg_advisory_lock(hashtext($1))', [template]);
     const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [
       template,
@@ -57,7 +57,7 @@ async function createTemplate(name: string): Promise<void> {
   await migrate(database, { clock: systemClock, log });
   if (hasCitus) await distributeDatabase(database);
   await database.close();
-  // What is connected to a database keeps it from being cloned, and Citus stays connected.
+  // PostgreSQL does not clone a database that has connections, and Citus keeps some open.
   await onEveryNode(`alter database ${name}_new with allow_connections false`);
   await onEveryNode(
     `select pg_terminate_backend(pid, 10000) from pg_stat_activity where datname = '${name}_new'`,
@@ -67,10 +67,10 @@ async function createTemplate(name: string): Promise<void> {
   }
 }
 
-/** A database that nothing was ever done in. */
+/** A database without migrations. */
 export const createEmptyDatabase = () => createDatabase('');
 
-/** The same on all nodes of a Citus cluster. */
+/** An empty database on every node of a Citus cluster. */
 export async function createEmptyCluster(): ReturnType<typeof createDatabase> {
   const created = await createDatabase('');
   await joinCluster(new URL(created.url).pathname.slice(1));
@@ -86,7 +86,7 @@ async function createDatabase(from: string): Promise<{ url: string; drop(): Prom
   };
 }
 
-/** A clock that stands still until a test moves it; waiting is real. */
+/** A clock that stands still until a test moves it. Sleeping takes real time. */
 export function movableClock(start = '2026-11-15T08:00:00Z'): Clock & {
   advance(duration: Temporal.DurationLike): void;
   set(instant: string): void;
@@ -128,7 +128,7 @@ export function testConfig(
   const mode = env.TRANCHE_ENV === 'production' ? 'live' : 'test';
   const config = readConfig({
     MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
-    // Never called unless a test starts a gateway and says where it is.
+    // Not called unless a test starts a gateway and passes its address.
     STRIPE_SECRET_KEY: `sk_${mode}_of_tests`,
     STRIPE_PUBLISHABLE_KEY: `pk_${mode}_of_tests`,
     ...env,
@@ -137,12 +137,12 @@ export function testConfig(
   return { ...config, databaseUrl, rateLimitStore, gateway: config.gateway };
 }
 
-/** No test asks the network for a name: a callback to one fails at once unless a test answers. */
+/** Resolves no names, so that no test uses the network. A test can pass its own answers. */
 const resolveNowhere: Resolve = async (hostname) => {
   throw Object.assign(new Error(`${hostname} is nowhere`), { code: 'ENOTFOUND' });
 };
 
-/** The whole service in this process, on a database of its own unless one is given. */
+/** The whole service in this process, on a new database unless one is given. */
 export async function startService(
   options: {
     clock?: Clock;
@@ -150,7 +150,7 @@ export async function startService(
     databaseUrl?: string;
     rateLimitStore?: ReadyConfig['rateLimitStore'];
     callbackSender?: CallbackSenderOptions;
-    /** How long the gateway is waited for, when not as in production. */
+    /** The gateway's time limit, if it differs from production. */
     gatewayTimeoutMs?: number;
     log?: Logger;
   } = {},
@@ -177,12 +177,12 @@ export async function startService(
   };
 }
 
-/** Far above what a test sends: for tests that are not about limits. */
+/** Higher than any test reaches, for tests that are not about limits. */
 const unlimited = { max_requests: 1_000_000, window_seconds: 1 };
 
 export type Account = IssuedCredentials & { merchant: Merchant };
 
-/** A merchant with one integration, its limits lifted unless a test is about them. */
+/** A merchant with one integration. Its limits are lifted unless a test asks for them. */
 export async function createAccount(
   { deps }: Pick<Service, 'deps'>,
   options: { refund_mode?: RefundMode; limits?: 'spec' | 'none' } = {},
@@ -229,12 +229,12 @@ export const checkoutBody = (changes: object = {}) => ({
 
 export type Answer = {
   status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: an answer is looked into by assertions.
+  // biome-ignore lint/suspicious/noExplicitAny: assertions look into answers.
   body: any;
   headers: Record<string, unknown>;
 };
 
-/** Sends a request as a merchant's server does; POSTs are signed unless told otherwise. */
+/** Sends a request like a merchant's server. POSTs are signed by default. */
 export async function send(
   { app }: Pick<Service, 'app'>,
   account: Pick<IssuedCredentials, 'client_secret' | 'signing_key'>,
@@ -276,7 +276,7 @@ export async function createCheckout(
   return answer.body.data.id;
 }
 
-/** A checkout that was paid, by the use cases that record an authorised payment. */
+/** A paid checkout, made by the use cases that record an authorised payment. */
 export async function createSuccessfulCheckout(
   service: Service,
   account: Account,
@@ -301,7 +301,7 @@ export async function completeTestCheckout(
   });
 }
 
-/** How often a randomised test runs: a tenth, and all of it in `npm run test:long`. */
+/** How often a randomised test runs: fully in `npm run test:long`, otherwise a tenth. */
 export function runs(long: number): number {
   return process.env.TRANCHE_TEST_LONG ? long : Math.ceil(long / 10);
 }
