@@ -3,16 +3,21 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Agent, request } from 'undici';
-import { listDueDestinations } from '../src/callbacks/callback.sql.ts';
-import { claimCallbacks, handful } from '../src/callbacks/delivery/deliver-callback.ts';
+import { claimCallbacks } from '../src/callbacks/delivery/deliver-callback.ts';
 import { deliverDueCallbacks } from '../src/callbacks/delivery/deliver-due-callbacks.ts';
+import { listDueDestinations } from '../src/callbacks/delivery/due-callbacks.sql.ts';
+import {
+  claimBatchSize,
+  destinationsMax,
+  merchantDestinationsMax,
+} from '../src/callbacks/delivery/limits.ts';
 import type { Deps } from '../src/main.ts';
 import { timestamp } from '../src/shared/clock.ts';
 import { sign } from '../src/signing/signature.ts';
 import { median } from './create.ts';
 import { type Account, createAccount, startDatabase } from './service.ts';
 
-/** As many merchants, each with a receiver, as one process serves at once. */
+/** Each merchant has a receiver. Together they fill all places of one process. */
 const merchants = 64;
 const concurrency = 1024;
 const payload = JSON.stringify({
@@ -26,22 +31,22 @@ const payload = JSON.stringify({
 const shopUrls = Array.from({ length: merchants }, (_, at) => `https://shop-${at}.example/`);
 
 export type CallbacksResult = {
-  /** Deliveries to bare requests, of the two in the same round: the machine is shared. */
+  /** Deliveries to bare requests, both from the same round because the machine is shared. */
   ratio: number;
   /** Per second. */
   bare: number;
   bareCpu: number;
   delivered: number;
-  /** Seconds of one core for 1,000 deliveries: of our process, and of the database's. */
+  /** Seconds of one core for 1,000 deliveries: our process, then the database. */
   cpu: number;
   databaseCpu: number;
   failures: number;
 };
 
 /**
- * Due callbacks delivered to receivers that answer at once, every attempt written before and after
- * (committed with fsync), beside a bare loop of the same signed requests without a database, in
- * turns in the same process.
+ * Delivers due callbacks to receivers that answer at once. Every attempt is committed with fsync
+ * before and after it is sent. A bare loop of the same signed requests without a database takes
+ * turns with it in the same process.
  */
 export async function benchCallbacks(
   options: { count: number; rounds: number },
@@ -57,7 +62,7 @@ export async function benchCallbacks(
     const cpu: number[] = [];
     const databaseCpu: number[] = [];
     let failures = 0;
-    // The first round is there to warm up.
+    // Round 0 warms up.
     for (let round = 0; round <= options.rounds; round += 1) {
       progress(`callbacks: round ${round} of ${options.rounds}, bare requests`);
       const bareBefore = process.cpuUsage();
@@ -71,7 +76,8 @@ export async function benchCallbacks(
       const count = await deliverDueCallbacks(deps);
       const seconds = (performance.now() - start) / 1000;
       const { user, system } = process.cpuUsage(before);
-      failures += await countUndelivered(deps, options.count * (round + 1));
+      // All rounds so far.
+      failures = await countUndelivered(deps, options.count * (round + 1));
       if (round === 0) continue;
       bare.push(barePerSecond);
       bareCpu.push((bareUsed.user + bareUsed.system) / 1000 / options.count);
@@ -94,7 +100,7 @@ export async function benchCallbacks(
   }
 }
 
-/** What it costs to find who has something due and take some of it, beside few rows and many. */
+/** The time to list due destinations and claim a batch, beside few rows and beside many. */
 export async function benchClaims(
   options: { delivered: number; rounds: number },
   progress: (text: string) => void,
@@ -115,7 +121,7 @@ export async function benchClaims(
       await queue(deps, accounts, shopUrls, 2_000);
       await deps.database.pool.query('vacuum analyze callbacks');
     }
-    // The first rounds are there to warm up.
+    // The first five rounds warm up.
     for (let round = -5; round < options.rounds; round += 1) {
       if (round % 10 === 0) progress(`callbacks: claims, round ${round} of ${options.rounds}`);
       for (const { deps, accounts, times } of sides) {
@@ -123,10 +129,14 @@ export async function benchClaims(
         const { merchant } = accounts[index] as Account;
         const start = performance.now();
         const now = timestamp(deps.clock.now());
-        const due = await listDueDestinations(deps.database.db, now, { ofOne: 16, inAll: 1000 });
-        const claimed = await claimCallbacks(deps, merchant, handful, `shop-${index}.example`);
+        const due = await listDueDestinations(deps.database.db, now, {
+          ofMerchant: merchantDestinationsMax,
+          inAll: destinationsMax,
+        });
+        const host = `shop-${index}.example`;
+        const claimed = await claimCallbacks(deps, merchant, claimBatchSize, { host });
         if (round >= 0) times.push(performance.now() - start);
-        if (due.length !== merchants || claimed.length !== handful) {
+        if (due.length !== merchants || claimed.length !== claimBatchSize) {
           throw new Error('there was not enough to claim');
         }
         await deps.database.pool.query(
@@ -161,7 +171,7 @@ async function startReceivers(): Promise<{ urls: string[]; stop(): void }> {
   };
 }
 
-/** The same requests by as little as can send them. */
+/** Sends the same requests with the least code that can. */
 async function postBare(urls: string[], accounts: Account[], count: number): Promise<number> {
   const agent = new Agent({ pipelining: 1 });
   const body = Buffer.from(payload);
@@ -200,7 +210,7 @@ async function postBare(urls: string[], accounts: Account[], count: number): Pro
   return perSecond;
 }
 
-/** Callbacks that are due, evenly over the merchants. Their checkouts are left out. */
+/** Writes due callbacks, spread evenly over the merchants, without checkouts. */
 async function queue(
   deps: Deps,
   accounts: Account[],
@@ -247,7 +257,8 @@ async function insertCallbacks(
          from generate_series(1, $7::int)`,
         [
           ...[account.merchant.id, account.id, urls[index], Buffer.from(payload), status, now],
-          Math.round(count / accounts.length),
+          // The first merchants have one more each when the count cannot be divided evenly.
+          Math.floor(count / accounts.length) + (index < count % accounts.length ? 1 : 0),
         ],
       );
     }
@@ -267,7 +278,7 @@ async function countUndelivered(deps: Deps, count: number): Promise<number> {
   return count - rows[0].count;
 }
 
-/** What the processes of a server have used so far; 0 where that cannot be known. */
+/** CPU seconds that the processes of a server have used; 0 where /proc does not exist. */
 function cpuSecondsOf(postmaster: number): number {
   try {
     const used = readdirSync('/proc')

@@ -2,7 +2,7 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ipaddr from 'ipaddr.js';
-import { type AllowedRange, parseAllowedRanges } from './callbacks/destination.ts';
+import { type AllowedRange, parseAllowedRanges } from './callbacks/delivery/destination.ts';
 import { type StripeSettings, stripeProblems } from './gateway/settings.ts';
 import type { Environment } from './integrations/integration.ts';
 import { defaultSunset, deprecatedSince } from './legacy/deprecation.ts';

@@ -1,7 +1,7 @@
 import { auditSlice } from './audit/audit-books.ts';
-import { dueCallbacks } from './callbacks/callback.sql.ts';
 import { deliverMerchantCallbacks } from './callbacks/delivery/deliver-callback.ts';
 import { deliverDueCallbacks } from './callbacks/delivery/deliver-due-callbacks.ts';
+import { dueCallbacks } from './callbacks/delivery/due-callbacks.sql.ts';
 import type { AnyDueWork } from './database/due-work.sql.ts';
 import { deleteAnswersBefore } from './http/idempotency.sql.ts';
 import { answersCutoff } from './http/idempotency.ts';

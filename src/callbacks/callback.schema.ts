@@ -26,7 +26,7 @@ export const CallbackBody = Type.Object(
   { title: 'Callback', description: 'The outcome of a checkout.', examples: [example] },
 );
 
-/** What a merchant may answer. Whatever else is in it is ignored. */
+/** What a merchant may answer. Other members are ignored. */
 export const CallbackAnswer = Type.Object(
   {
     redirect_url: Type.Optional(
@@ -39,7 +39,7 @@ export const CallbackAnswer = Type.Object(
   },
   {
     title: 'CallbackAnswer',
-    description: 'Optional. An empty body is as good.',
+    description: 'Optional. The body may be empty.',
     examples: [{ redirect_url: 'https://shop.example/orders/1001/thank-you' }],
   },
 );

@@ -1,17 +1,21 @@
-import { type Checkout, verifyContext } from '../checkouts/checkout.ts';
+import type { Checkout } from '../checkouts/checkout.ts';
 import type { Sealing } from '../shared/sealing.ts';
 import type { Callback } from './callback.ts';
 
-// The callback of v1 (D32): a form that proves itself by a value which only the plugin and we know.
-// v1 knows no signatures.
+// The callback of v1 (decision 0040) is an unsigned form. It proves itself by `transaction_verify`,
+// a secret that the plugin sent when it created the checkout.
+
+/** What a `transaction_verify` is sealed for: it opens for no other checkout. */
+export const verifyContext = (merchant_id: string, checkout_id: string) =>
+  `transaction_verify ${merchant_id} ${checkout_id}`;
 
 export function isForm({ sealed_verify }: Pick<Callback, 'sealed_verify'>): boolean {
   return sealed_verify !== null;
 }
 
 /**
- * The bytes that are kept, fields in the spec's order. Whoever knows a `transaction_verify` can forge
- * the callback, so its place is empty until they are sent.
+ * The form as it is stored, fields in the contract's order. Anyone who reads a `transaction_verify`
+ * can forge the callback, so its value is left empty until the form is sent.
  */
 export function formPayload(
   checkout: Pick<Checkout, 'status' | 'client_reference_id' | 'number_of_payments'>,
@@ -35,12 +39,12 @@ export function formHeaders(callback: Callback, number: number): Record<string, 
   };
 }
 
-/** The bytes as they are sent; null when no master key at hand opens what proves them. */
+/** The form as it is sent, or null if no known master key opens its `transaction_verify`. */
 export function formBody(sealing: Sealing, callback: Callback): Buffer | null {
   const { payload, sealed_verify, merchant_id, checkout_id } = callback;
   if (sealed_verify === null || !sealing.isKnown(sealed_verify)) return null;
   const transaction_verify = sealing.open(sealed_verify, verifyContext(merchant_id, checkout_id));
-  // No other field can hold what is looked for: `&` and `=` are encoded in them.
+  // No value contains the separator, because `&` and `=` are encoded in values.
   const [before = '', after = ''] = payload.toString('utf8').split('&transaction_verify=&');
   return Buffer.from(`${before}&${new URLSearchParams({ transaction_verify })}&${after}`);
 }

@@ -3,10 +3,11 @@ import type { Handle } from '../database/database.ts';
 import { secondsAfter, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 import { insertCallback } from './callback.sql.ts';
-import { callbackPayload, leaseSeconds } from './callback.ts';
+import { callbackPayload } from './callback.ts';
+import { leaseSeconds } from './delivery/limits.ts';
 import { formPayload, isForm } from './legacy-form.ts';
 
-/** Writes what the merchant will be told, in the transaction of the outcome that it tells. */
+/** Writes the callback of a checkout, in the transaction that ends the checkout. */
 export async function queueCallback(
   deps: { random: Random },
   db: Handle,
@@ -23,7 +24,7 @@ export async function queueCallback(
     sealed_verify: checkout.sealed_verify,
     status: 'pending',
     created_at,
-    // Whoever ended the checkout delivers it at once; if it dies, others do so a little later.
+    // The process that ends the checkout delivers at once. If it dies, a worker delivers.
     due_at: timestamp(secondsAfter(Temporal.Instant.from(created_at), leaseSeconds)),
     attempts: 0,
     run: 1,

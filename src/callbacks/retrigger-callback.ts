@@ -5,10 +5,11 @@ import { OperatorError, operate } from '../operators/operate.ts';
 import { timestamp } from '../shared/clock.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { findCallback, findCallbackMerchant, moveRetriggered } from './callback.sql.ts';
-import { type Callback, leaseSeconds } from './callback.ts';
+import type { Callback } from './callback.ts';
 import { type DeliveryDeps, deliverCallback } from './delivery/deliver-callback.ts';
+import { leaseSeconds } from './delivery/limits.ts';
 
-/** An operator's re-trigger: one delivery at once, then a new run of retries (D24). */
+/** An operator's re-trigger: one delivery at once, then a new run of retries (decision 0033). */
 export async function retriggerCallback(
   deps: DeliveryDeps,
   operator: string,

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import type { AllowedRange } from '../callbacks/destination.ts';
+import type { AllowedRange } from '../callbacks/delivery/destination.ts';
 import { findManagedOwner, listPage } from '../database/merchant-lists.sql.ts';
 import { reading } from '../database/transaction.ts';
 import { notFound } from '../http/errors.ts';

@@ -43,9 +43,5 @@ export type Checkout = {
   sealed_verify: Buffer | null;
 };
 
-/** Binds a sealed `transaction_verify` to its checkout: it opens for no other one. */
-export const verifyContext = (merchant_id: string, checkout_id: string) =>
-  `transaction_verify ${merchant_id} ${checkout_id}`;
-
 /** How long the hosted page can be opened (decision 0011). */
 export const paymentUrlMinutes = 30;

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { verifyContext } from '../callbacks/legacy-form.ts';
 import type { Database } from '../database/database.ts';
 import { type GroupCommit, groupCommit } from '../database/group-commit.ts';
 import { transaction } from '../database/transaction.ts';
@@ -22,7 +23,7 @@ import {
   listExisting,
   type NewCheckout,
 } from './checkout.sql.ts';
-import { type Customer, verifyContext } from './checkout.ts';
+import type { Customer } from './checkout.ts';
 
 /** The ids of a new checkout. The payment URL is derived from them. */
 export type CreatedCheckout = { id: string; merchant_id: string };

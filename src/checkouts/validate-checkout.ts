@@ -1,4 +1,4 @@
-import { type AllowedRange, explainBadNotifyUrl } from '../callbacks/destination.ts';
+import { type AllowedRange, explainBadNotifyUrl } from '../callbacks/delivery/destination.ts';
 import { compileSchema, type FieldError, isHttpUrl, validationFailed } from '../http/validation.ts';
 import { describeBands, findRule, type Merchant } from '../merchants/merchant.ts';
 import { CreateCheckoutBody, IntermediaryCreateCheckoutBody } from './checkout.schema.ts';

@@ -2,7 +2,7 @@ import { findCheckoutCallback, listCallbackAttempts } from '../callbacks/callbac
 import { callbackPayload } from '../callbacks/callback.ts';
 import { callbackHeaders } from '../callbacks/delivery/callback-headers.ts';
 import type { DeliveryDeps } from '../callbacks/delivery/deliver-callback.ts';
-import { explainBadNotifyUrl } from '../callbacks/destination.ts';
+import { explainBadNotifyUrl } from '../callbacks/delivery/destination.ts';
 import { findCheckout, findNewestCheckout } from '../checkouts/checkout.sql.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
 import { checkoutCommits, createCheckout } from '../checkouts/create-checkout.ts';

@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
-import type { AllowedRange } from '../callbacks/destination.ts';
+import type { AllowedRange } from '../callbacks/delivery/destination.ts';
 import { type CommitCheckout, createCheckout } from '../checkouts/create-checkout.ts';
 import { paymentToken } from '../checkouts/payment-token.ts';
 import { transaction } from '../database/transaction.ts';

@@ -1,4 +1,4 @@
-import type { AllowedRange } from '../callbacks/destination.ts';
+import type { AllowedRange } from '../callbacks/delivery/destination.ts';
 import { explainCheckout } from '../checkouts/validate-checkout.ts';
 import type { JsonObject, JsonValue } from '../http/json.ts';
 import type { Merchant } from '../merchants/merchant.ts';

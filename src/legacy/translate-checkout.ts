@@ -1,4 +1,4 @@
-import type { AllowedRange } from '../callbacks/destination.ts';
+import type { AllowedRange } from '../callbacks/delivery/destination.ts';
 import type { CreateCheckoutBody } from '../checkouts/checkout.schema.ts';
 import { explainCheckout } from '../checkouts/validate-checkout.ts';
 import { type JsonObject, type JsonValue, MalformedJson, readJsonValue } from '../http/json.ts';

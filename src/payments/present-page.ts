@@ -1,4 +1,5 @@
-import { type Callback, deadlineSeconds } from '../callbacks/callback.ts';
+import type { Callback } from '../callbacks/callback.ts';
+import { deadlineSeconds } from '../callbacks/delivery/limits.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { planPayments } from '../instalments/instalment.ts';

@@ -7,12 +7,12 @@ import { after, describe, test } from 'node:test';
 import tls from 'node:tls';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
+import { isReachable, parseAllowedRanges } from '../../src/callbacks/delivery/destination.ts';
 import type { Resolve } from '../../src/callbacks/delivery/resolve-name.ts';
 import {
   type CallbackSenderOptions,
   createCallbackSender,
 } from '../../src/callbacks/delivery/send-callback.ts';
-import { isReachable, parseAllowedRanges } from '../../src/callbacks/destination.ts';
 import { systemClock } from '../../src/shared/clock.ts';
 import { createAuthority, expired, notYetValid, selfSigned } from '../support/certificates.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
-import { insertCallbackAttempts } from '../../src/callbacks/callback.sql.ts';
+import { insertCallbackAttempts } from '../../src/callbacks/delivery/attempt.sql.ts';
 import { insertCheckouts } from '../../src/checkouts/checkout.sql.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { rowGroup } from '../../src/database/row-group.ts';

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { findCallback, listCallbackAttempts } from '../../src/callbacks/callback.sql.ts';
-import { type Callback, type CallbackAttempt, leaseSeconds } from '../../src/callbacks/callback.ts';
+import type { Callback, CallbackAttempt } from '../../src/callbacks/callback.ts';
+import { leaseSeconds } from '../../src/callbacks/delivery/limits.ts';
 import { findMerchant } from '../../src/merchants/merchant.sql.ts';
 import { merchantNow } from '../../src/merchants/merchant.ts';
 import { timestamp } from '../../src/shared/clock.ts';

@@ -1,4 +1,4 @@
-import { mostRunAttempts, retryMinutes } from '../../callbacks/callback.ts';
+import { retryMinutes, runAttemptsMax } from '../../callbacks/delivery/limits.ts';
 import type { Invariant } from './invariant.ts';
 
 export const callbackInvariants: Invariant[] = [
@@ -58,7 +58,7 @@ export const callbackInvariants: Invariant[] = [
   },
   {
     name: 'C1',
-    says: `every attempt of a callback that no process has claimed is kept and counted, at most ${mostRunAttempts} in a run`,
+    says: `every attempt of a callback that no process has claimed is kept and counted, at most ${runAttemptsMax} in a run`,
     sql: `
       select k.id, k.attempts, k.run_attempts, count(a.id) as kept
       from callbacks k left join callback_attempts a
@@ -69,7 +69,7 @@ export const callbackInvariants: Invariant[] = [
         or count(a.id) filter (where a.run = k.run) <> k.run_attempts
       union all
       select callback_id, null, null, count(*)
-      from callback_attempts group by merchant_id, callback_id, run having count(*) > ${mostRunAttempts}`,
+      from callback_attempts group by merchant_id, callback_id, run having count(*) > ${runAttemptsMax}`,
   },
   {
     name: 'C1',
@@ -85,7 +85,7 @@ export const callbackInvariants: Invariant[] = [
   },
   {
     name: 'C1',
-    says: `an exhausted callback had ${mostRunAttempts} attempts in its run, and every such run has one alert`,
+    says: `an exhausted callback had ${runAttemptsMax} attempts in its run, and every such run has one alert`,
     sql: `
       with runs as (
         select merchant_id, callback_id, run, count(*) as attempts,
@@ -96,15 +96,15 @@ export const callbackInvariants: Invariant[] = [
         from alerts where kind = 'callback_exhausted' group by 1, 2
       )
       select k.id, k.status, k.run, coalesce(a.alerts, 0) as alerts,
-        count(r.run) filter (where r.attempts = ${mostRunAttempts} and not r.is_delivered) as exhausted_runs
+        count(r.run) filter (where r.attempts = ${runAttemptsMax} and not r.is_delivered) as exhausted_runs
       from callbacks k
       left join raised a on a.merchant_id = k.merchant_id and a.callback_id = k.id
       left join runs r on r.merchant_id = k.merchant_id and r.callback_id = k.id
       where k.status = 'exhausted' or a.alerts > 0
       group by k.id, k.merchant_id, a.alerts
       having coalesce(a.alerts, 0)
-          > count(r.run) filter (where r.attempts = ${mostRunAttempts} and not r.is_delivered)
-        or k.status = 'exhausted' and (coalesce(a.alerts, 0) = 0 or k.run_attempts <> ${mostRunAttempts}
+          > count(r.run) filter (where r.attempts = ${runAttemptsMax} and not r.is_delivered)
+        or k.status = 'exhausted' and (coalesce(a.alerts, 0) = 0 or k.run_attempts <> ${runAttemptsMax}
           or bool_or(r.is_delivered) filter (where r.run = k.run))`,
   },
 ];

@@ -1,6 +1,6 @@
-import type { Database, Handle } from '../../database/database.ts';
+import type { Database } from '../../database/database.ts';
 import { type GroupCommit, groupCommit } from '../../database/group-commit.ts';
-import { transaction } from '../../database/transaction.ts';
+import { type Transaction, transaction } from '../../database/transaction.ts';
 import { findCallbackKeys } from '../../integrations/callback-key.ts';
 import { listClocks } from '../../merchants/merchant.sql.ts';
 import { raiseAlert } from '../../operators/raise-alert.ts';
@@ -8,36 +8,30 @@ import { type Clock, secondsAfter, type Timestamp, timestamp } from '../../share
 import type { Logger } from '../../shared/logger.ts';
 import type { Random } from '../../shared/random.ts';
 import type { Sealing } from '../../shared/sealing.ts';
+import type { Callback, CallbackTrigger } from '../callback.ts';
+import { formHeaders, isForm } from '../legacy-form.ts';
+import { nextAttemptAt, readRedirectUrl, readRetryAfter } from './answer.ts';
 import {
   insertCallbackAttempts,
-  listWritten,
+  listWrittenAttempts,
   moveAttemptsFinished,
-  moveExhausted,
-  movePutDown,
-} from '../callback.sql.ts';
-import {
-  type Callback,
-  type CallbackTrigger,
-  mostRunAttempts,
-  nextTry,
-  readRedirectUrl,
-  readRetryAfter,
-} from '../callback.ts';
-import { formHeaders, isForm } from '../legacy-form.ts';
+} from './attempt.sql.ts';
 import { callbackHeaders } from './callback-headers.ts';
+import { releaseCallbacks } from './due-callbacks.sql.ts';
+import { commitBatchSize, runAttemptsMax } from './limits.ts';
 import { noteDestinations } from './note-destinations.ts';
 import type { Exchange } from './send-callback.ts';
 
-/** A try at a callback in hand. */
-export type Attempt = {
+/** An attempt to deliver a claimed callback. */
+type Attempt = {
   callback: Callback;
   id: string;
   trigger: CallbackTrigger;
   operator: string | null;
 };
 
-/** What is sent with it (nothing where nobody can sign), and when it began for the merchant. */
-export type OpenAttempt = Attempt & {
+/** `headers` is null without a signing key; `started_at` is on the merchant's clock. */
+type OpenAttempt = Attempt & {
   headers: Record<string, string> | null;
   clock_ahead_ms: number;
   started_at: Timestamp;
@@ -46,16 +40,15 @@ export type OpenAttempt = Attempt & {
 type Ended = { attempt: OpenAttempt; exchange: Exchange };
 
 /**
- * How attempts are written: before the socket opens, and closed afterwards. That there is an
- * attempt of that number keeps everybody else from beginning it; one that was never closed is
- * counted by whoever finds it, so whatever happens to this process in between, nobody delivers
- * again too soon and nothing is forgotten. Those that come while a commit is in flight share the
- * next one.
+ * An attempt is written before the socket opens and recorded afterwards. The row keeps every other
+ * process from beginning the attempt of that number. If this process dies in between, the process
+ * that claims the callback next finds the row and counts it, so the callback is neither sent again
+ * too soon nor lost. Attempts that arrive while a commit is in flight share the next commit.
  */
 export type AttemptCommits = {
-  /** Null when the callback is in other hands. */
+  /** Null if another process has claimed the callback or has begun this attempt. */
   openAttempt: GroupCommit<Attempt, OpenAttempt | null>;
-  /** Closes the attempt with what became of it, and puts the callback down if it is in hand. */
+  /** Records the result of an attempt, and releases its callback if the lease still holds. */
   recordAttempt: GroupCommit<Ended, Exchange>;
 };
 
@@ -67,12 +60,10 @@ type CommitDeps = {
   sealing: Sealing;
 };
 
-const mostInOneCommit = 400;
-
 export function attemptCommits(deps: CommitDeps): AttemptCommits {
   return {
-    openAttempt: groupCommit((group) => openAttempts(deps, group), mostInOneCommit),
-    recordAttempt: groupCommit((group) => recordAttempts(deps, group), mostInOneCommit),
+    openAttempt: groupCommit((group) => openAttempts(deps, group), commitBatchSize),
+    recordAttempt: groupCommit((group) => recordAttempts(deps, group), commitBatchSize),
   };
 }
 
@@ -82,8 +73,8 @@ async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAt
     const now = deps.clock.now();
     const integrations = new Set(group.map(({ callback }) => callback.integration_id));
     const merchants = new Set(group.map(({ callback }) => callback.merchant_id));
-    // Keys and clocks are read with every group and never remembered: a key that was revoked or
-    // taken into use a moment ago is the one that counts.
+    // Keys and clocks are read with every batch and never cached, so that a rotated or revoked key
+    // takes effect at once.
     const [keys, clocks] = await Promise.all([
       findCallbackKeys(deps, tx, integrations, timestamp(now)),
       listClocks(client, [...merchants]),
@@ -103,13 +94,13 @@ async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAt
     const rows = open.map(attemptRow);
     const [count] = await Promise.all([insertCallbackAttempts(client, rows), commit()]);
     if (count === rows.length) return open;
-    // Some are in other hands, or an earlier run of this transaction has written them.
-    const ours = new Set(await listWritten(db, rows));
+    // Another process claimed some, or an earlier try of this transaction has written them.
+    const ours = new Set(await listWrittenAttempts(db, rows));
     return open.map((attempt) => (ours.has(attempt.id) ? attempt : null));
   });
 }
 
-/** One instant as merchants have it, each by how far its clock is ahead. */
+/** One instant on the clocks of merchants, each ahead by its own amount. */
 function merchantTimes(now: Temporal.Instant): (clock_ahead_ms: number) => Timestamp {
   const times = new Map<number, Timestamp>();
   return (clock_ahead_ms) => {
@@ -150,24 +141,25 @@ function writeHeaders(
 
 async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchange[]> {
   return await transaction(deps, async (tx) => {
-    const { db, client } = tx;
+    const { client } = tx;
     const now = deps.clock.now();
     const timeOf = merchantTimes(now);
-    const isGivenUp = ({ attempt, exchange }: Ended) =>
+    const isExhausted = ({ attempt, exchange }: Ended) =>
       !exchange.delivered && isLast(attempt.callback);
     const [closed] = await Promise.all([
       moveAttemptsFinished(
         client,
         group.map((one) => finished(one, timeOf(one.attempt.clock_ahead_ms))),
       ),
-      movePutDown(
+      releaseCallbacks(
         client,
         group
-          .filter((one) => !isGivenUp(one))
+          .filter((one) => !isExhausted(one))
           .map((one) => settled(one, now, timeOf(one.attempt.clock_ahead_ms))),
       ),
     ]);
-    // Nobody else closes them, so there are none if an earlier run of this transaction did.
+    // Only we record these attempts. If none was open, an earlier try of this transaction has
+    // recorded them, and counting their failures again would be wrong.
     if (closed > 0) {
       const deliveries = group.map(({ attempt, exchange }) => ({
         callback: attempt.callback,
@@ -175,8 +167,8 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchang
       }));
       await noteDestinations(deps, tx, deliveries);
     }
-    for (const { attempt, exchange } of group.filter(isGivenUp)) {
-      await giveUp(deps, db, attempt.callback, { made: 1, reason: exchange.reason });
+    for (const { attempt, exchange } of group.filter(isExhausted)) {
+      await exhaust(deps, tx, attempt.callback, { attempts_made: 1, reason: exchange.reason });
     }
     return group.map(({ exchange }) => exchange);
   });
@@ -197,22 +189,23 @@ function finished({ attempt, exchange }: Ended, finished_at: Timestamp) {
   };
 }
 
-/** What becomes of a callback that is not given up: told, or to be tried again. */
+/** How a callback is released unless it is exhausted: delivered, or due for a retry. */
 function settled({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNow: Timestamp) {
   const { callback, trigger } = attempt;
-  const counted = {
+  const released = {
     merchant_id: callback.merchant_id,
     id: callback.id,
     lease: callback.lease,
+    attempts_made: 1,
     due_at: null,
     delivered_at: null,
     redirect_url: null,
   };
   if (exchange.delivered) {
-    // What was cut off is not what the receiver said, even where it reads like an answer.
+    // A truncated body is not the receiver's answer, even if it parses.
     const answer = trigger === 'first' && !exchange.truncated ? exchange.body : null;
     return {
-      ...counted,
+      ...released,
       status: 'delivered' as const,
       delivered_at: merchantNow,
       redirect_url:
@@ -222,36 +215,34 @@ function settled({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNo
   const { 'retry-after': retryAfter } = exchange.headers ?? {};
   const wait = readRetryAfter(exchange.status, retryAfter, now);
   const asked = wait === null ? null : secondsAfter(Temporal.Instant.from(merchantNow), wait);
-  const due = nextTry(Temporal.Instant.from(attempt.started_at), asked);
-  return { ...counted, status: 'pending' as const, due_at: timestamp(due) };
+  const due = nextAttemptAt(Temporal.Instant.from(attempt.started_at), asked);
+  return { ...released, status: 'pending' as const, due_at: timestamp(due) };
 }
 
-const isLast = (callback: Callback) => callback.run_attempts + 1 >= mostRunAttempts;
+const isLast = (callback: Callback) => callback.run_attempts + 1 >= runAttemptsMax;
 
-/** Gives up one whose last try nobody knows the result of: a crash took it along. */
+/** Exhausts a callback whose last attempt was counted after a crash. Its result is unknown. */
 export async function exhaustUnknown(deps: CommitDeps, callback: Callback): Promise<void> {
-  await transaction(deps, async ({ db }) => {
-    await giveUp(deps, db, callback, { made: 0, reason: null });
+  await transaction(deps, async (tx) => {
+    await exhaust(deps, tx, callback, { attempts_made: 0, reason: null });
   });
 }
 
-/** No more tries by ourselves after so many more: the operator is told, once. */
-async function giveUp(
+/** Ends the run of a callback and raises one alert. */
+async function exhaust(
   deps: CommitDeps,
-  db: Handle,
+  { db, client }: Pick<Transaction, 'db' | 'client'>,
   callback: Callback,
-  last: { made: 0 | 1; reason: string | null },
+  last: { attempts_made: 0 | 1; reason: string | null },
 ): Promise<void> {
-  const wasInHand = await moveExhausted(db, callback, {
-    attempts: callback.attempts + last.made,
-    run_attempts: callback.run_attempts + last.made,
-  });
-  if (!wasInHand) return;
+  const { attempts_made } = last;
+  const exhausted = { ...callback, attempts_made, status: 'exhausted', due_at: null } as const;
+  if ((await releaseCallbacks(client, [exhausted])) === 0) return;
   await raiseAlert(deps, db, {
     kind: 'callback_exhausted',
     merchant_id: callback.merchant_id,
     integration_id: callback.integration_id,
     subject_id: callback.id,
-    detail: `Callback ${callback.id} of checkout ${callback.checkout_id} was not delivered in ${mostRunAttempts} attempts (last: ${last.reason ?? 'unknown'}). Re-trigger it with: tranche callbacks retry ${callback.id}`,
+    detail: `Callback ${callback.id} of checkout ${callback.checkout_id} was not delivered in ${runAttemptsMax} attempts (last: ${last.reason ?? 'unknown'}). Re-trigger it with: tranche callbacks retry ${callback.id}`,
   });
 }

@@ -1,7 +1,7 @@
 import { createHmac } from 'node:crypto';
 import { sign } from '../../signing/signature.ts';
 
-/** The spec's header, ours, and those of Standard Webhooks for whoever wants replay protection. */
+/** The contract's header, our own, and those of Standard Webhooks, which protect against replays. */
 export function callbackHeaders(message: {
   id: string;
   payload: Buffer;

@@ -5,23 +5,13 @@ import { type Clock, timestamp, within } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Random } from '../../shared/random.ts';
 import type { Sealing } from '../../shared/sealing.ts';
-import {
-  claimFirst,
-  dueCallbacks,
-  findAttemptStart,
-  moveFirstDue,
-  moveUnknownCounted,
-} from '../callback.sql.ts';
-import {
-  type Callback,
-  type CallbackTrigger,
-  deadlineSeconds,
-  leaseSeconds,
-  mostRunAttempts,
-  nextTry,
-} from '../callback.ts';
+import type { Callback, CallbackTrigger } from '../callback.ts';
 import { formBody, isForm } from '../legacy-form.ts';
+import { nextAttemptAt } from './answer.ts';
+import { findAttemptStart } from './attempt.sql.ts';
 import { type AttemptCommits, exhaustUnknown } from './attempt-commits.ts';
+import { claimFirst, dueCallbacks, moveFirstDue, releaseCallbacks } from './due-callbacks.sql.ts';
+import { claimBatchSize, deadlineSeconds, leaseSeconds, runAttemptsMax } from './limits.ts';
 import type { Exchange, SendCallback } from './send-callback.ts';
 
 export type DeliveryDeps = AttemptCommits & {
@@ -34,8 +24,8 @@ export type DeliveryDeps = AttemptCommits & {
 };
 
 /**
- * One delivery of a callback in hand, and what became of it; null when it was in other hands after
- * all. Written down before the socket opens, and after.
+ * Makes one attempt to deliver a claimed callback. Returns null if the attempt could not begin,
+ * because another process claimed the callback or had begun this attempt before it died.
  */
 export async function deliverCallback(
   deps: DeliveryDeps,
@@ -45,13 +35,7 @@ export async function deliverCallback(
 ): Promise<Exchange | null> {
   const attempt = await deps.openAttempt({ callback, id: deps.random.uuid(), trigger, operator });
   if (attempt === null) {
-    // If it is in our hands after all, whoever had it before died with this attempt under way.
-    const { db } = deps.database;
-    const began = await findAttemptStart(db, callback, callback.attempts + 1);
-    if (began !== null) {
-      const next = nextTry(Temporal.Instant.from(began));
-      await moveUnknownCounted(db, callback, timestamp(next));
-    }
+    await countUnknown(deps, callback);
     return null;
   }
   const { headers } = attempt;
@@ -61,6 +45,18 @@ export async function deliverCallback(
       ? await deps.sendCallback({ url: callback.notify_url, headers, body })
       : { ...nothing, reason: headers ? 'no_transaction_verify' : 'no_signing_key' };
   return await deps.recordAttempt({ attempt, exchange });
+}
+
+/**
+ * Counts an attempt that a process began and died with. It may have been sent, so the next one is
+ * due ten minutes after it began. Does nothing if the callback is no longer ours.
+ */
+async function countUnknown(deps: DeliveryDeps, callback: Callback): Promise<void> {
+  const { db, pool } = deps.database;
+  const startedAt = await findAttemptStart(db, callback, callback.attempts + 1);
+  if (startedAt === null) return;
+  const due_at = timestamp(nextAttemptAt(Temporal.Instant.from(startedAt)));
+  await releaseCallbacks(pool, [{ ...callback, attempts_made: 1, due_at }]);
 }
 
 const nothing: Exchange = {
@@ -76,9 +72,9 @@ const nothing: Exchange = {
 };
 
 /**
- * The first delivery, by the process that ended the checkout, for a shopper who waits: for its
- * answer, but no longer than the deadline, whatever else is slow. Never throws: what is not
- * delivered now is delivered later.
+ * The first delivery, by the process that ended the checkout, while the shopper waits. Returns when
+ * it has been recorded, but at the deadline at the latest, whatever is slow. Never throws: a callback
+ * that is not delivered now is delivered later.
  */
 export async function deliverFirst(
   deps: DeliveryDeps,
@@ -97,8 +93,8 @@ export async function deliverFirst(
 }
 
 /**
- * Leaves the first delivery to whoever delivers what is due, without delay: for a checkout that
- * was ended by no request. A receiver that hangs then takes no place but its own. Never throws.
+ * Makes the first delivery due at once and leaves it to the workers. For a checkout that recovery
+ * ended: a receiver that hangs must not hold up recovery. Never throws.
  */
 export async function leaveFirst(
   deps: DeliveryDeps,
@@ -113,30 +109,26 @@ export async function leaveFirst(
   }
 }
 
-/** How many of one merchant are taken in hand at once. */
-export const handful = 8;
-
-/** Takes some of a merchant's due callbacks in hand, of all or of one host. */
+/** Claims some of a merchant's due callbacks, to all hosts or to one. */
 export async function claimCallbacks(
   deps: Pick<DeliveryDeps, 'database' | 'clock' | 'random'>,
   merchant: Merchant,
-  most: number,
-  host?: string,
-  seconds = leaseSeconds,
+  rows: number,
+  { host, seconds = leaseSeconds }: { host?: string; seconds?: number } = {},
 ): Promise<Callback[]> {
   const now = timestamp(merchantNow(deps.clock, merchant));
   const claim = { ...newLease(deps, seconds), merchantNow: now };
-  return await claimDue(deps.database.db, dueCallbacks(host), merchant.id, claim, most);
+  return await claimDue(deps.database.db, dueCallbacks(host), merchant.id, claim, rows);
 }
 
-/** Delivers one that was due, in hand. Never throws: what is not recorded is due again. */
+/** Delivers a claimed callback. Never throws: what is not recorded falls due again. */
 export async function deliverClaimed(
   deps: DeliveryDeps,
   callback: Callback,
 ): Promise<Exchange | null> {
   try {
-    // A crash took the last try's result with it: there is none left to make.
-    if (callback.run_attempts >= mostRunAttempts) {
+    // The last attempt of the run was counted after a crash. No attempt is left.
+    if (callback.run_attempts >= runAttemptsMax) {
       await exhaustUnknown(deps, callback);
       return null;
     }
@@ -148,12 +140,12 @@ export async function deliverClaimed(
   }
 }
 
-/** Delivers some of what is due of one merchant, and waits for it. */
+/** Delivers some of one merchant's due callbacks. Returns how many. */
 export async function deliverMerchantCallbacks(
   deps: DeliveryDeps,
   merchant: Merchant,
 ): Promise<number> {
-  const callbacks = await claimCallbacks(deps, merchant, handful);
+  const callbacks = await claimCallbacks(deps, merchant, claimBatchSize);
   await Promise.all(callbacks.map((callback) => deliverClaimed(deps, callback)));
   return callbacks.length;
 }

@@ -1,255 +1,272 @@
 import { findMerchant } from '../../merchants/merchant.sql.ts';
-import { secondsAfter, timestamp } from '../../shared/clock.ts';
-import { type DueDestination, listDueDestinations, moveReleased } from '../callback.sql.ts';
-import { type Callback, leaseSeconds } from '../callback.ts';
-import { claimCallbacks, type DeliveryDeps, deliverClaimed, handful } from './deliver-callback.ts';
-import type { Exchange, SendCallback } from './send-callback.ts';
-
-/** What one process has under way at once: in all, of one merchant, to one host. */
-const mostAtOnce = 1_024;
-const mostOfOne = 2 * handful;
-/** Destinations that hang have their own places, so that they never take everybody's. */
-const mostSlowAtOnce = 32;
-const slowMilliseconds = 2_000;
-
-/** How often we look who has something due: with many that are due it is not cheap. */
-const lookMilliseconds = 1_000;
-const pauseMilliseconds = 250;
-const mostDestinations = { ofOne: mostOfOne, inAll: 1_000 };
-/** Few, so that whoever opens or records an attempt need not wait for a connection. */
-const mostClaimsAtOnce = 4;
+import { type Clock, secondsAfter, timestamp } from '../../shared/clock.ts';
+import type { Callback } from '../callback.ts';
+import {
+  type Choice,
+  type Destination as ChoiceDestination,
+  type Flight as ChoiceFlight,
+  chooseDeliveries,
+  type Pace,
+  paceAfter,
+} from './choose-deliveries.ts';
+import { claimCallbacks, type DeliveryDeps, deliverClaimed } from './deliver-callback.ts';
+import { type DueDestination, listDueDestinations, releaseCallbacks } from './due-callbacks.sql.ts';
+import {
+  claimLeaseSeconds,
+  destinationsMax,
+  leaseSeconds,
+  lookMilliseconds,
+  merchantDestinationsMax,
+  pauseMilliseconds,
+} from './limits.ts';
+import type { SendCallback } from './send-callback.ts';
 
 /**
- * A receiver that answers quickly gets more than it takes at once, so that we need not claim as
- * often, and the next ones before it has run out. They have to leave in time for a whole exchange
- * under their lease.
+ * A dispatcher does three kinds of work at once, and none waits for another:
+ *
+ * - a look lists the destinations that have callbacks due, at most once a second;
+ * - a claim takes callbacks of one destination under a lease, at most `claimsMax` at once;
+ * - a flight delivers one callback: it opens the attempt, sends it and records the result.
+ *
+ * It goes through two modes.
+ *
+ * - `delivering`: whenever a look, a claim or a flight has ended, the dispatcher chooses again
+ *   (choose-deliveries.ts) and begins what was chosen. This mode ends when nothing is left to do,
+ *   when the worker stops, or when a look, a claim or a release fails.
+ * - `finishing`: it begins nothing more. Claims and looks in flight end, callbacks that were
+ *   claimed and not sent are released for other processes, and flights end and are recorded.
+ *
+ * Nothing is left to do when nothing is in flight, no destination has callbacks, and no flight has
+ * begun or ended since the last look began. What another process holds then does not count: it may
+ * hold that for long.
  */
-const quickMilliseconds = 200;
-const mostInHand = 16 * handful;
-const fewInHand = mostInHand / 2;
-const handLeaseSeconds = 10 + leaseSeconds;
-
-/** Failures that cost somebody's time, as opposed to an answer that says no. */
-const slowReasons = new Set(['timeout', 'dns', 'connect', 'tls']);
+type Dispatch = {
+  /** In the order of their turns. Written by looks, and by `carryOut` after each choice. */
+  destinations: Destination[];
+  /** Written by `launch`, when a flight begins and when it ends. */
+  readonly flights: Set<Flight>;
+  /** Written by `beginClaim`, when a claim begins and when it ends. */
+  readonly claims: Set<Promise<void>>;
+  /** The look in flight. Written by `beginLook`, when it begins and when it ends. */
+  look: Promise<void> | null;
+  /** When the last look began. Written by `beginLook`. */
+  lookedAt: number;
+  /** Whether a flight has begun or ended since then. Set by `launch`, reset by `beginLook`. */
+  hasMoved: boolean;
+  /** Written by `launch`, when a flight ends. */
+  readonly paces: Map<string, Pace>;
+  /** The number of each merchant's last turn. Written by `carryOut`. */
+  readonly lastTurns: Map<string, number>;
+  /** Written by `carryOut`. */
+  turn: number;
+  /** Written by `launch`, when a flight ends. */
+  delivered: number;
+  /** What a look or a claim failed with. Written by `beginLook` and `beginClaim`. */
+  readonly failures: unknown[];
+  /** Rung when a look, a claim or a flight ends. */
+  readonly bell: Bell;
+};
 
 /**
- * Somebody with something due: how many more, what we have in hand of it, and for how many places
- * a claim is under way (null: for none; a claim that only fills the hand needs no place).
+ * `count` is written by looks and by the end of a claim, `claimed` by the end of a claim (adds) and
+ * by `carryOut` (removes), `isClaiming` by `beginClaim`, `reserved` by `beginClaim` and by the
+ * first `carryOut` after the claim.
  */
-type Destination = DueDestination & { inHand: Callback[]; claiming: number | null };
+type Destination = ChoiceDestination<Callback>;
 
-/** A delivery under way, and since when its receiver keeps us waiting. */
-type Flight = { callback: Callback; sentAt: number | null; landing: Promise<void> };
+/** `sentAt` is written by its own sending. */
+type Flight = ChoiceFlight & { ended: Promise<void> };
 
 /**
- * Delivers callbacks that are due until nothing is: several at once, in turn between merchants and
- * their destinations, bounded for a merchant and for a host. Nobody waits for a round to end. A
- * host that hangs or cannot be reached gets one delivery at a time, from few places, until it
- * answers.
+ * Delivers due callbacks until none are left: many at once, merchants and their destinations in
+ * turn. Returns how many deliveries were made.
  */
 export async function deliverDueCallbacks(
   deps: DeliveryDeps,
   stopping?: AbortSignal,
 ): Promise<number> {
-  const flights = new Set<Flight>();
-  const claims = new Set<Promise<void>>();
-  const slowHosts = new Set<string>();
-  const quickHosts = new Set<string>();
-  const lastTurn = new Map<string, number>();
-  const nameOf = ({ merchant_id, host }: Omit<DueDestination, 'count'>) => `${merchant_id} ${host}`;
-  /** In the order of their turns. */
-  let due: Destination[] = [];
-  let lookedAt = Number.NEGATIVE_INFINITY;
-  let delivered = 0;
-  let turn = 0;
-  let wake = () => {};
-  let sleeping: Promise<void> | null = null;
-  const failures: unknown[] = [];
-  let isOver = false;
-  /** Whether a delivery has begun or ended since we looked. */
-  let hasMoved = true;
-  const ended = new AbortController();
-
-  async function look(): Promise<void> {
-    lookedAt = deps.clock.monotonic();
-    hasMoved = false;
-    const now = timestamp(deps.clock.now());
-    const found = await listDueDestinations(deps.database.db, now, mostDestinations);
-    const known = new Map(due.map((one) => [nameOf(one), one]));
-    for (const one of due) one.count = 0;
-    for (const one of found) {
-      const destination = known.get(nameOf(one)) ?? { ...one, inHand: [], claiming: null };
-      known.set(nameOf(one), Object.assign(destination, one));
-    }
-    due = [...known.values()].filter(isWaiting);
-    // Every merchant in its turn; those that never had one come first.
-    const lastOf = ({ merchant_id }: Destination) => lastTurn.get(merchant_id) ?? 0;
-    due.sort((one, other) => lastOf(one) - lastOf(other));
-  }
-
-  /** Puts down what we shall not begin, for whoever comes next. */
-  async function release(callbacks: Callback[]): Promise<void> {
-    if (callbacks.length > 0) await moveReleased(deps.database.pool, callbacks);
-  }
-
-  /** Takes out of a hand what has been there for so long that its lease may end too soon. */
-  function tooLate({ inHand }: Destination): Callback[] {
-    if (inHand.length === 0) return [];
-    const leastLease = timestamp(secondsAfter(deps.clock.now(), leaseSeconds));
-    const inTime = inHand.findIndex(({ leased_until }) => (leased_until ?? '') >= leastLease);
-    return inHand.splice(0, inTime < 0 ? inHand.length : inTime);
-  }
-
-  /** Whom to serve next, and with how many, within all bounds. */
-  function choose(): { destination: Destination; take: number }[] {
-    const now = deps.clock.monotonic();
-    const slow = new Set(slowHosts);
-    for (const { sentAt, callback } of flights) {
-      if (sentAt !== null && now - sentAt > slowMilliseconds) slow.add(callback.host);
-    }
-    const counts = new Map<string, number>();
-    const count = (name: string, by: number) => counts.set(name, (counts.get(name) ?? 0) + by);
-    const add = ({ merchant_id, host }: Omit<DueDestination, 'count'>, by: number) => {
-      count(host, by);
-      // What hangs does not count against what else the merchant has.
-      if (!slow.has(host)) count(merchant_id, by);
-      count(slow.has(host) ? 'all slow' : 'all swift', by);
-    };
-    for (const { callback } of flights) add(callback, 1);
-    for (const one of due) add(one, one.claiming ?? 0);
-    const left = (name: string, most: number) => most - (counts.get(name) ?? 0);
-
-    const chosen: ReturnType<typeof choose> = [];
-    for (const destination of due) {
-      if (left('all swift', mostAtOnce) <= 0 && left('all slow', mostSlowAtOnce) <= 0) break;
-      const { merchant_id, host, inHand } = destination;
-      const there = inHand.length + (destination.claiming === null ? destination.count : 0);
-      const take = slow.has(host)
-        ? Math.min(there, left(host, 1), left('all slow', mostSlowAtOnce))
-        : Math.min(
-            handful,
-            there,
-            left(host, mostOfOne),
-            left(merchant_id, mostOfOne),
-            left('all swift', mostAtOnce),
-          );
-      if (take <= 0) continue;
-      add(destination, take);
-      chosen.push({ destination, take });
-    }
-    return chosen;
-  }
-
-  /** Takes some in hand; as many as there are places for leave at once. */
-  async function claim(destination: Destination): Promise<void> {
-    const { merchant_id, host } = destination;
-    const most = quickHosts.has(host) ? mostInHand : handful;
-    const merchant = await findMerchant(deps.database.db, merchant_id);
-    const callbacks = merchant
-      ? await claimCallbacks(deps, merchant, most, host, handLeaseSeconds)
-      : [];
-    destination.inHand.push(...callbacks);
-    // Others were quicker with the rest, or there is none.
-    destination.count = callbacks.length < most ? 0 : Math.max(destination.count - most, 0);
-    // It may have had to wait for the database.
-    await release(tooLate(destination));
-    if (!isOver && !stopping?.aborted) serveFromHand(destination, destination.claiming ?? 0);
-  }
-
-  function beginClaim(destination: Destination, places: number): void {
-    destination.claiming = places;
-    const claiming = claim(destination)
-      .catch((error) => void failures.push(error))
-      .finally(() => {
-        destination.claiming = null;
-        claims.delete(claiming);
-        wake();
-      });
-    claims.add(claiming);
-  }
-
-  function serveFromHand({ merchant_id, inHand }: Destination, take: number): number {
-    const callbacks = inHand.splice(0, take);
-    for (const callback of callbacks) launch(callback);
-    if (callbacks.length > 0) lastTurn.set(merchant_id, ++turn);
-    return callbacks.length;
-  }
-
-  /** One turn for everybody that there is room for; says whether anybody had one. */
-  async function serve(): Promise<boolean> {
-    await release(due.flatMap(tooLate));
-    const hadTurn = new Set<Destination>();
-    let hasServed = false;
-    for (const { destination, take } of choose()) {
-      const taken = serveFromHand(destination, take);
-      const { host, inHand, count, claiming } = destination;
-      const isLacking = taken < take || (quickHosts.has(host) && inHand.length < fewInHand);
-      const isClaimed =
-        isLacking && count > 0 && claiming === null && claims.size < mostClaimsAtOnce;
-      if (isClaimed) beginClaim(destination, take - taken);
-      if (taken > 0 || isClaimed) hadTurn.add(destination);
-      if (taken > 0) hasServed = true;
-    }
-    due = [...due.filter((one) => !hadTurn.has(one)), ...hadTurn].filter(isWaiting);
-    return hasServed;
-  }
-
-  function launch(callback: Callback): void {
-    const sendCallback: SendCallback = async (message) => {
-      flight.sentAt = deps.clock.monotonic();
-      const exchange = await deps.sendCallback(message);
-      flight.sentAt = null;
-      return exchange;
-    };
-    const landing = deliverClaimed({ ...deps, sendCallback }, callback).then((exchange) => {
-      flights.delete(flight);
-      hasMoved = true;
-      delivered += 1;
-      if (exchange) judge(callback.host, exchange);
-      wake();
-    });
-    const flight: Flight = { callback, sentAt: null, landing };
-    flights.add(flight);
-    hasMoved = true;
-  }
-
-  function judge(host: string, { reason, timings: { total = 0 } }: Exchange): void {
-    const isSlow = slowReasons.has(reason ?? '') || total > slowMilliseconds;
-    slowHosts[isSlow ? 'add' : 'delete'](host);
-    quickHosts[total < quickMilliseconds && !isSlow ? 'add' : 'delete'](host);
-  }
-
-  /** Until a delivery or a claim has ended, but not for long. */
-  async function pause(): Promise<void> {
-    const { promise, resolve } = Promise.withResolvers<void>();
-    wake = resolve;
-    sleeping ??= deps.clock.sleep(pauseMilliseconds, ended.signal).then(() => {
-      sleeping = null;
-    });
-    await Promise.race([promise, sleeping]);
-  }
-
+  const dispatch: Dispatch = {
+    destinations: [],
+    flights: new Set(),
+    claims: new Set(),
+    look: null,
+    lookedAt: Number.NEGATIVE_INFINITY,
+    hasMoved: true,
+    paces: new Map(),
+    lastTurns: new Map(),
+    turn: 0,
+    delivered: 0,
+    failures: [],
+    bell: createBell(deps.clock),
+  };
   try {
     while (!stopping?.aborted) {
-      if (failures.length > 0) throw failures[0];
-      // One that ends meanwhile may have kept us from claiming others.
-      const isIdle = flights.size === 0 && claims.size === 0;
-      // What was due by the last look is in other hands, and they may keep it for long.
-      if (isIdle && !hasMoved && !due.some(isWaiting)) break;
-      if (isIdle || deps.clock.monotonic() - lookedAt >= lookMilliseconds) await look();
-      if (await serve()) continue;
-      if (due.length > 0 || flights.size > 0) await pause();
+      if (dispatch.failures.length > 0) throw dispatch.failures[0];
+      const isIdle = dispatch.flights.size === 0 && dispatch.claims.size === 0 && !dispatch.look;
+      const isEmpty = isIdle && !dispatch.destinations.some(hasCallbacks);
+      if (isEmpty && !dispatch.hasMoved) break;
+      const isLookDue = deps.clock.monotonic() - dispatch.lookedAt >= lookMilliseconds;
+      if (!dispatch.look && (isEmpty || isLookDue)) beginLook(deps, dispatch);
+      const choice = chooseDeliveries({
+        ...dispatch,
+        claimsInFlight: dispatch.claims.size,
+        milliseconds: deps.clock.monotonic(),
+        leasedUntilMin: timestamp(secondsAfter(deps.clock.now(), leaseSeconds)),
+      });
+      await carryOut(deps, dispatch, choice);
+      // A destination gets one batch in a turn and may have places left for the next.
+      if (choice.send.length === 0) await dispatch.bell.wait();
     }
   } finally {
-    // What is under way is recorded, what is not begun is left to others.
-    isOver = true;
-    await Promise.all(claims);
-    await release(due.flatMap(({ inHand }) => inHand)).catch(() => {});
-    await Promise.all([...flights].map(({ landing }) => landing));
-    ended.abort();
+    await Promise.all([...dispatch.claims, dispatch.look]);
+    const claimed = dispatch.destinations.flatMap((destination) => destination.claimed);
+    await release(deps, claimed).catch(() => {});
+    await Promise.all([...dispatch.flights].map(({ ended }) => ended));
+    dispatch.bell.close();
   }
-  return delivered;
+  return dispatch.delivered;
 }
 
-const isWaiting = ({ count, inHand, claiming }: Destination) =>
-  count > 0 || inHand.length > 0 || claiming !== null;
+const hasCallbacks = ({ count, claimed, isClaiming }: Destination) =>
+  count > 0 || claimed.length > 0 || isClaiming;
+
+/** Begins what was chosen, and ends the turns of those that were served. */
+async function carryOut(
+  deps: DeliveryDeps,
+  dispatch: Dispatch,
+  choice: Choice<Destination>,
+): Promise<void> {
+  const late = choice.release.flatMap(({ destination, count }) =>
+    destination.claimed.splice(0, count),
+  );
+  const served = new Set<Destination>();
+  for (const { destination, count } of choice.send) {
+    for (const callback of destination.claimed.splice(0, count)) launch(deps, dispatch, callback);
+    dispatch.turn += 1;
+    dispatch.lastTurns.set(destination.merchant_id, dispatch.turn);
+    served.add(destination);
+  }
+  for (const destination of dispatch.destinations) {
+    if (!destination.isClaiming) destination.reserved = 0;
+  }
+  for (const { destination, rows, places } of choice.claim) {
+    beginClaim(deps, dispatch, destination, rows, places);
+    served.add(destination);
+  }
+  const others = dispatch.destinations.filter((destination) => !served.has(destination));
+  dispatch.destinations = [...others, ...served].filter(hasCallbacks);
+  await release(deps, late);
+}
+
+async function release(deps: DeliveryDeps, callbacks: Callback[]): Promise<void> {
+  if (callbacks.length === 0) return;
+  const unchanged = callbacks.map((callback) => ({ ...callback, attempts_made: 0 }));
+  await releaseCallbacks(deps.database.pool, unchanged);
+}
+
+function beginLook(deps: DeliveryDeps, dispatch: Dispatch): void {
+  dispatch.lookedAt = deps.clock.monotonic();
+  dispatch.hasMoved = false;
+  dispatch.look = look(deps, dispatch)
+    .catch((error) => void dispatch.failures.push(error))
+    .finally(() => {
+      dispatch.look = null;
+      dispatch.bell.ring();
+    });
+}
+
+async function look(deps: DeliveryDeps, dispatch: Dispatch): Promise<void> {
+  const found = await listDueDestinations(deps.database.db, timestamp(deps.clock.now()), {
+    ofMerchant: merchantDestinationsMax,
+    inAll: destinationsMax,
+  });
+  const known = new Map(dispatch.destinations.map((one) => [nameOf(one), one]));
+  for (const destination of known.values()) destination.count = 0;
+  for (const { merchant_id, host, count } of found) {
+    const name = nameOf({ merchant_id, host });
+    const destination = known.get(name);
+    if (destination) destination.count = count;
+    else {
+      known.set(name, { merchant_id, host, count, claimed: [], isClaiming: false, reserved: 0 });
+    }
+  }
+  // Merchants take turns. Those that have not had one come first.
+  const lastTurn = ({ merchant_id }: Destination) => dispatch.lastTurns.get(merchant_id) ?? 0;
+  dispatch.destinations = [...known.values()]
+    .filter(hasCallbacks)
+    .sort((one, other) => lastTurn(one) - lastTurn(other));
+}
+
+const nameOf = ({ merchant_id, host }: Pick<DueDestination, 'merchant_id' | 'host'>) =>
+  `${merchant_id} ${host}`;
+
+function beginClaim(
+  deps: DeliveryDeps,
+  dispatch: Dispatch,
+  destination: Destination,
+  rows: number,
+  places: number,
+): void {
+  destination.isClaiming = true;
+  destination.reserved = places;
+  const claiming = claim(deps, destination, rows)
+    .catch((error) => void dispatch.failures.push(error))
+    .finally(() => {
+      destination.isClaiming = false;
+      dispatch.claims.delete(claiming);
+      dispatch.bell.ring();
+    });
+  dispatch.claims.add(claiming);
+}
+
+async function claim(deps: DeliveryDeps, destination: Destination, rows: number): Promise<void> {
+  const { merchant_id, host } = destination;
+  const merchant = await findMerchant(deps.database.db, merchant_id);
+  const callbacks = merchant
+    ? await claimCallbacks(deps, merchant, rows, { host, seconds: claimLeaseSeconds })
+    : [];
+  destination.claimed.push(...callbacks);
+  // A batch that is not full was the last: other processes claimed the rest.
+  destination.count = callbacks.length < rows ? 0 : Math.max(destination.count - rows, 0);
+}
+
+function launch(deps: DeliveryDeps, dispatch: Dispatch, callback: Callback): void {
+  const { merchant_id, host } = callback;
+  const sendCallback: SendCallback = async (message) => {
+    flight.sentAt = deps.clock.monotonic();
+    const exchange = await deps.sendCallback(message);
+    flight.sentAt = null;
+    return exchange;
+  };
+  const ended = deliverClaimed({ ...deps, sendCallback }, callback).then((exchange) => {
+    dispatch.flights.delete(flight);
+    dispatch.hasMoved = true;
+    dispatch.delivered += 1;
+    if (exchange) dispatch.paces.set(host, paceAfter(exchange));
+    dispatch.bell.ring();
+  });
+  const flight: Flight = { merchant_id, host, sentAt: null, ended };
+  dispatch.flights.add(flight);
+  dispatch.hasMoved = true;
+}
+
+/** Wakes the dispatcher when something has ended, and every `pauseMilliseconds` in any case. */
+type Bell = { ring(): void; wait(): Promise<void>; close(): void };
+
+function createBell(clock: Clock): Bell {
+  const closing = new AbortController();
+  let rung = Promise.withResolvers<void>();
+  // One timer for many waits: most of them end long before it does.
+  let timer: Promise<void> | null = null;
+  return {
+    ring: () => rung.resolve(),
+    async wait() {
+      timer ??= clock.sleep(pauseMilliseconds, closing.signal).then(() => {
+        timer = null;
+      });
+      await Promise.race([rung.promise, timer]);
+      rung = Promise.withResolvers();
+    },
+    close: () => closing.abort(),
+  };
+}

@@ -4,7 +4,7 @@ import { rowGroup } from '../../database/row-group.ts';
 
 type Destination = { merchant_id: string; host: string };
 
-/** Adds failures in a row; how many there are now, and whether the operator knows. */
+/** Adds failures in a row. Returns how many there are now and whether an alert was raised. */
 export async function advanceFailures(
   db: Handle,
   { merchant_id, host }: Destination,
@@ -24,7 +24,7 @@ export async function advanceFailures(
 
 const working = rowGroup({ merchant_id: 'uuid', host: 'text' });
 
-/** Nothing is written for a receiver that has been well all along. */
+/** Clears the failures of destinations that work. Writes nothing for those that had none. */
 export async function clearFailures(
   client: pg.ClientBase,
   destinations: Destination[],

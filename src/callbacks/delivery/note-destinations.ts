@@ -6,18 +6,16 @@ import type { Logger } from '../../shared/logger.ts';
 import type { Random } from '../../shared/random.ts';
 import type { Callback } from '../callback.ts';
 import { advanceFailures, clearFailures, moveAlerted } from './destination.sql.ts';
-
-/** So many failures in a row, over all callbacks to one host, are no accident any more. */
-const failuresBeforeAlert = 5;
+import { failuresBeforeAlert } from './limits.ts';
 
 export type Delivered = { callback: Callback; reason: string | null };
 
 type Standing = { last: Delivered; worked: boolean; failures: number };
 
 /**
- * Notes how deliveries to merchants' receivers went, in the transaction that records them. One
- * that keeps failing is told to the operator once, before any callback is given up; one that works
- * again starts anew.
+ * Counts failures in a row of each destination, in the transaction that records the deliveries. A
+ * destination that keeps failing raises one alert, long before a callback is exhausted. A success
+ * clears the count.
  */
 export async function noteDestinations(
   deps: { clock: Clock; random: Random; log: Logger },
@@ -26,7 +24,7 @@ export async function noteDestinations(
 ): Promise<void> {
   const standings = new Map<string, Standing>();
   for (const one of deliveries) {
-    // What was not the receiver's fault says nothing of it.
+    // These failures are ours and say nothing about the receiver.
     if (one.reason === 'no_signing_key' || one.reason === 'interrupted') continue;
     const destination = `${one.callback.merchant_id} ${one.callback.host}`;
     const { worked = false, failures = 0 } = standings.get(destination) ?? {};
@@ -37,7 +35,7 @@ export async function noteDestinations(
         : { last: one, worked, failures: failures + 1 },
     );
   }
-  // In one order for everybody, so that two who note the same ones never wait for each other.
+  // Every process updates destinations in this order, so two of them cannot deadlock.
   const sorted = [...standings].sort(([one], [other]) => (one < other ? -1 : 1));
   const working = sorted.filter(([, { worked }]) => worked);
   if (working.length > 0) {

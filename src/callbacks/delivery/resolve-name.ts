@@ -1,10 +1,8 @@
 import type { LookupAddress } from 'node:dns';
 import { Resolver } from 'node:dns/promises';
+import { nameServerQuery } from './limits.ts';
 
 export type Resolve = (hostname: string) => Promise<LookupAddress[]>;
-
-/** Together shorter than the time for a connection, so that it is known what was slow. */
-const patience = { timeout: 1_000, tries: 2 };
 
 const loopback: LookupAddress[] = [
   { address: '127.0.0.1', family: 4 },
@@ -12,17 +10,17 @@ const loopback: LookupAddress[] = [
 ];
 
 /**
- * The addresses of a merchant's receiver, by the name servers of this machine. Not by the system's
- * own look-up: that blocks one of the few threads which files and every other look-up share, for
- * as long as a name server likes, and anybody may name a server that says nothing. So what only
- * this machine knows (its hosts file) is not asked; a developer's `localhost` is what it always is.
+ * Resolves the name of a receiver by asking the name servers of this machine directly. The system's
+ * own look-up would block one of the few threads that files and all other look-ups share, for as
+ * long as a name server likes, and merchants choose the names. The hosts file is therefore not read;
+ * `localhost` is always this machine.
  */
 export function createResolve(servers?: string[]): Resolve {
   return async (hostname) => {
     const name = hostname.replace(/\.$/, '').toLowerCase();
     if (name === 'localhost' || name.endsWith('.localhost')) return loopback;
-    // One of its own for every name: it knows of name servers that changed.
-    const resolver = new Resolver(patience);
+    // A new resolver for every name uses the machine's current name servers.
+    const resolver = new Resolver(nameServerQuery);
     if (servers) resolver.setServers(servers);
     const [four, six] = await Promise.allSettled([
       resolver.resolve4(name),

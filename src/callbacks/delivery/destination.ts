@@ -1,10 +1,10 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Address ranges that callbacks may reach besides the public ones (CALLBACK_ALLOW, D6). */
+/** Address ranges that callbacks may reach besides public ones (CALLBACK_ALLOW, decision 0004). */
 export type AllowedRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
-/** `127.0.0.0/8,::1/128` → ranges; throws with the part that is none. */
+/** Reads `127.0.0.0/8,::1/128`. Throws with the part that is not a range. */
 export function parseAllowedRanges(text: string): AllowedRange[] {
   return text
     .split(',')
@@ -24,7 +24,7 @@ function isAllowed(address: ipaddr.IPv4 | ipaddr.IPv6, allowed: AllowedRange[]):
   );
 }
 
-/** Whether a callback may be sent to this address. An IPv4 address in IPv6's clothes is IPv4. */
+/** Whether a callback may be sent to this address. An IPv4-mapped IPv6 address counts as IPv4. */
 export function isReachable(address: string, allowed: AllowedRange[]): boolean {
   if (!ipaddr.isValid(address)) return false;
   const parsed = ipaddr.process(address);
@@ -34,8 +34,8 @@ export function isReachable(address: string, allowed: AllowedRange[]): boolean {
 }
 
 /**
- * What is wrong with a notify_url by itself, or null (D6). A name may still resolve to an address
- * that is not reachable: that is checked when the connection is made.
+ * What is wrong with the text of a notify_url, or null (decision 0004). A name may still resolve to
+ * an address that callbacks may not reach; the connection guard checks that.
  */
 export function explainBadNotifyUrl(url: URL, allowed: AllowedRange[]): string | null {
   if (url.username !== '' || url.password !== '') return 'must not carry a user name or password';
@@ -44,9 +44,9 @@ export function explainBadNotifyUrl(url: URL, allowed: AllowedRange[]): string |
     .replace(/\.+$/, '')
     .toLowerCase();
   const isLocalhost = host === 'localhost' || host.endsWith('.localhost');
-  // A URL's parser has respelled every odd literal (0x7f.1, 2130706433) by now.
+  // The URL parser has normalised unusual literals such as 0x7f.1 and 2130706433.
   const isLiteral = isIP(host) !== 0;
-  // A developer's own machine goes by its name as well as by its address.
+  // Developers name their own machine `localhost` as well as 127.0.0.1.
   const address = isLocalhost ? '127.0.0.1' : host;
   const isExempt = (isLiteral || isLocalhost) && isAllowed(ipaddr.process(address), allowed);
   if (isExempt) return null;

@@ -1,0 +1,56 @@
+import { postponeMinutesMax, redirectUrlLengthMax, retryMinutes } from './limits.ts';
+
+// What a receiver's answer means for its callback and for the shopper.
+
+/**
+ * When to try again: ten minutes after the last attempt began, so that attempts never bunch up after
+ * an outage of ours. A receiver may ask for a longer pause of at most an hour, never for a shorter.
+ */
+export function nextAttemptAt(
+  startedAt: Temporal.Instant,
+  asked: Temporal.Instant | null = null,
+): Temporal.Instant {
+  const regular = startedAt.add({ minutes: retryMinutes });
+  if (asked === null || Temporal.Instant.compare(asked, regular) <= 0) return regular;
+  const latest = startedAt.add({ minutes: postponeMinutesMax });
+  return Temporal.Instant.compare(asked, latest) > 0 ? latest : asked;
+}
+
+const httpDate = /^[A-Z][a-z]{2}, \d{2} [A-Z][a-z]{2} \d{4} \d{2}:\d{2}:\d{2} GMT$/;
+
+/**
+ * The pause in seconds that a 429 or a 503 asks for, or null. The header holds a number or a date
+ * in HTTP's format. A date is a time on the real clock, not on the merchant's.
+ */
+export function readRetryAfter(
+  status: number | null,
+  header: string | string[] | undefined,
+  now: Temporal.Instant,
+): number | null {
+  if ((status !== 429 && status !== 503) || typeof header !== 'string') return null;
+  const text = header.trim();
+  if (/^\d+$/.test(text)) return Math.min(Number(text), postponeMinutesMax * 60);
+  const milliseconds = httpDate.test(text) ? Date.parse(text) : Number.NaN;
+  return Number.isNaN(milliseconds) ? null : (milliseconds - now.epochMilliseconds) / 1000;
+}
+
+/**
+ * The absolute http or https URL that an answer sends the shopper to, or null (decision 0026).
+ * v1 calls the member `redirect`.
+ */
+export function readRedirectUrl(
+  body: Buffer,
+  member: 'redirect_url' | 'redirect' = 'redirect_url',
+): string | null {
+  if (body.length === 0) return null;
+  try {
+    const { [member]: redirect_url } = JSON.parse(body.toString('utf8'));
+    if (typeof redirect_url !== 'string' || redirect_url.length > redirectUrlLengthMax) return null;
+    return /^https?:\/\/[^\s\p{Cc}\\/][^\s\p{Cc}]*$/iu.test(redirect_url) &&
+      URL.canParse(redirect_url)
+      ? redirect_url
+      : null;
+  } catch {
+    return null;
+  }
+}

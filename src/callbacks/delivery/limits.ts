@@ -1,0 +1,99 @@
+// Every limit of callback delivery, with its reason. Decisions 0033 and 0041 say how they were
+// chosen.
+
+// One callback.
+
+/** The first delivery of a run and the 18 retries that the contract promises. */
+export const runAttemptsMax = 19;
+
+/** The contract's interval between two attempts. */
+export const retryMinutes = 10;
+
+/** A receiver may ask for a longer pause, but not for one that outlasts the merchant's interest. */
+export const postponeMinutesMax = 60;
+
+/**
+ * The deadline of the whole exchange, the response body included. The contract asks receivers to
+ * respond well under ten seconds, and the shopper waits for the first delivery.
+ */
+export const deadlineSeconds = 10;
+
+/** Longer than an exchange, with time to record it: two exchanges of one callback never overlap. */
+export const leaseSeconds = deadlineSeconds + 5;
+
+// One exchange.
+
+/** Connecting takes at most half of the deadline, so that the receiver has the other half. */
+export const connectMilliseconds = (deadlineMilliseconds: number) => deadlineMilliseconds / 2;
+
+/**
+ * Two queries to a name server, together shorter than the time for a connection, so that a slow
+ * name server is told apart from a slow receiver.
+ */
+export const nameServerQuery = { timeout: 1_000, tries: 2 };
+
+/** Shorter than servers keep idle connections: a callback fails if the server closes one first. */
+export const keepAliveMilliseconds = 1_000;
+
+/** Enough for any JSON with a `redirect_url`; the rest of a longer body is not read. */
+export const responseBodyBytesMax = 64 * 1024;
+export const responseHeaderBytesMax = 16 * 1024;
+
+/** Longer URLs do not work in every browser. */
+export const redirectUrlLengthMax = 2048;
+
+// One process.
+
+/** Deliveries in flight. Beyond this, more sockets do not deliver more per second. */
+export const deliveriesMax = 1_024;
+
+/** Deliveries of one destination that one choice begins, so that merchants take turns. */
+export const sendBatchSize = 8;
+
+/** Deliveries in flight for one merchant, and to one host, so that neither takes all places. */
+export const merchantDeliveriesMax = 2 * sendBatchSize;
+export const hostDeliveriesMax = 2 * sendBatchSize;
+
+/** A delivery that takes longer makes its host slow. */
+export const slowMilliseconds = 2_000;
+
+/** Slow hosts share these places of their own, so that they never take the places of the others. */
+export const slowDeliveriesMax = 32;
+export const slowHostDeliveriesMax = 1;
+
+/** A host that answers sooner is quick. */
+export const quickMilliseconds = 200;
+
+/** Claims for a host that is not quick: these leave at once. */
+export const claimBatchSize = sendBatchSize;
+
+/**
+ * Claims for a quick host: more than leave at once, so that there are fewer claims. The next claim
+ * begins when half of the batch is left, so that the host never waits for the database.
+ */
+export const quickClaimBatchSize = 16 * sendBatchSize;
+export const quickClaimedMin = quickClaimBatchSize / 2;
+
+/** A claimed callback must leave within ten seconds, to have `leaseSeconds` for its exchange. */
+export const claimLeaseSeconds = 10 + leaseSeconds;
+
+/** Claims in flight. Few, so that opening and recording attempts find a free connection. */
+export const claimsMax = 4;
+
+/** Listing the due destinations is expensive while many callbacks are due. */
+export const lookMilliseconds = 1_000;
+
+/** The dispatcher chooses anew at least this often, to notice a delivery that hangs. */
+export const pauseMilliseconds = 250;
+
+/** Destinations listed at once. Listing more would only postpone the choice. */
+export const destinationsMax = 1_000;
+export const merchantDestinationsMax = merchantDeliveriesMax;
+
+/** Attempts in one commit: enough to share a flush of the disk, few enough to keep it short. */
+export const commitBatchSize = 400;
+
+// One destination.
+
+/** Failures in a row before the operator is alerted: fewer may be an accident. */
+export const failuresBeforeAlert = 5;
