@@ -19,7 +19,7 @@ import {
   startService,
 } from '../support/service.ts';
 
-// The operator's own address hears of every alert.
+// Alerts are posted to ALERT_WEBHOOK_URL.
 
 const clock = movableClock();
 let receiver: Receiver;
@@ -46,7 +46,7 @@ const read = async () =>
 
 const posted = () => receiver.received.map(({ raw }) => JSON.parse(raw.toString()));
 
-test('an alert is posted once, as JSON, with all that it says', async () => {
+test('an alert is posted once, as JSON, with all of its members', async () => {
   await raise();
   const [{ id, at }] = await read();
   assert.equal(await postAlerts(service.deps), 1);
@@ -65,11 +65,11 @@ test('an alert is posted once, as JSON, with all that it says', async () => {
 });
 
 for (const [how, answer] of [
-  ['refuses it', () => ({ status: 500 })],
-  ['sends it elsewhere', () => ({ status: 302, headers: { location: '/other' } })],
-  ['hangs up', () => 'close'],
+  ['answers 500', () => ({ status: 500 })],
+  ['redirects', () => ({ status: 302, headers: { location: '/other' } })],
+  ['closes the connection', () => 'close'],
 ] as [string, Receiver['answer']][]) {
-  test(`while the address ${how} an alert is posted again, after a pause that grows`, async () => {
+  test(`while the address ${how} an alert is posted again, with growing backoff`, async () => {
     receiver.answer = answer;
     await raise();
     for (const [index, seconds] of [10, 20, 40, 80].entries()) {
@@ -88,7 +88,7 @@ for (const [how, answer] of [
   });
 }
 
-test('an address where nobody listens is tried thirty times, at most an hour apart; the row stays', async () => {
+test('an address that refuses connections gets thirty attempts, at most an hour apart, and the row stays', async () => {
   const closed = net.createServer();
   await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
   const { port } = closed.address() as net.AddressInfo;
@@ -105,7 +105,7 @@ test('an address where nobody listens is tried thirty times, at most an hour apa
   assert.deepEqual([row.posted_at, row.due_at, row.tries], [null, null, 30]);
 });
 
-test('one that hangs keeps no other from being posted', async () => {
+test('an alert whose post hangs does not delay the others', async () => {
   const hung = Promise.withResolvers<void>();
   receiver.answer = (_received, count) => {
     if (count > 1) return {};
@@ -125,7 +125,7 @@ test('one that hangs keeps no other from being posted', async () => {
   service.deps.alertWebhookUrl = `${receiver.url}/alerts`;
 });
 
-test('one that a process died with is posted by the next process, a minute later', async () => {
+test('if a process dies while it posts an alert, another posts it a minute later', async () => {
   await raise();
   const now = clock.now();
   const claimed = await claimDueAlerts(
@@ -171,13 +171,13 @@ test('two processes post each alert once', async () => {
   }
 });
 
-test('without an address nothing is posted, and nothing is lost', async () => {
+test('without an address alerts stay due', async () => {
   await raise();
   assert.equal(await postAlerts({ ...service.deps, alertWebhookUrl: null }), 0);
   assert.equal(await postAlerts(service.deps), 1);
 });
 
-test('who keeps sending wrong signatures is told of at that address (D13)', async () => {
+test('repeated wrong signatures raise an alert that is posted (decision 0005)', async () => {
   const account = await createAccount(service);
   for (let count = 1; count <= 30; count += 1) {
     const wrong = { 'x-signature': Buffer.alloc(64).toString('base64') };
@@ -195,7 +195,7 @@ test('who keeps sending wrong signatures is told of at that address (D13)', asyn
   assert.match(posted()[0].detail, /wrong signatures/);
 });
 
-test('a destination that keeps failing, and what was given up for it, are told of at that address', async () => {
+test('a failing destination and an exhausted callback raise alerts that are posted', async () => {
   const account = await createAccount(service);
   receiver.answer = ({ path }) => (path === '/alerts' ? {} : { status: 500 });
   await queueCallbacks(service, account, [`${receiver.url}/shop`]);

@@ -35,7 +35,7 @@ import {
   send,
 } from '../support/service.ts';
 
-// The clock moves only when a test moves it; the deadline is short, so that tests can wait for it.
+// Tests move the clock. The deadline is short, so that tests can wait for it.
 const deadlineMilliseconds = 600;
 
 let paying: Paying;
@@ -61,7 +61,7 @@ after(async () => {
 
 const answers = new Map<string, Answering>();
 
-/** An address of its own at the receiver, and how it answers there. */
+/** A path of its own at the receiver, and its answers. */
 function place(answer: Answering): { url: string; path: string; received(): Received[] } {
   const path = `/${randomUUID()}`;
   answers.set(path, answer);
@@ -74,7 +74,7 @@ const at = (attempt: CallbackAttempt | undefined) =>
 const minutesBetween = (one: CallbackAttempt | undefined, other: CallbackAttempt | undefined) =>
   at(one).until(at(other)).total('minutes');
 
-/** A checkout that its shopper cancelled, and what the shopper saw then. */
+/** A checkout that its shopper cancelled, and the page after that. */
 async function cancelled(notify_url: string, account?: Account) {
   const shopper = await paying.shopper({ notify_url }, account);
   const page = await shopper.cancel();
@@ -82,7 +82,7 @@ async function cancelled(notify_url: string, account?: Account) {
 }
 
 describe('the first delivery is made while the shopper waits', () => {
-  test('a payment is told, and the shopper goes where the receiver says', async () => {
+  test('a payment sends a callback, and the shopper goes to its redirect_url', async () => {
     const redirect_url = 'https://shop.example/orders/1?a=b#c';
     const { url, received } = place(() => ({ body: JSON.stringify({ redirect_url }) }));
     const shopper = await paying.shopper({ notify_url: url });
@@ -95,16 +95,16 @@ describe('the first delivery is made while the shopper waits', () => {
     const callback = await readCallback(service, shopper.id);
     assert.deepEqual([callback.status, callback.attempts, callback.due_at], ['delivered', 1, null]);
     assert.equal(callback.tried[0]?.trigger, 'first');
-    // A reload, or another tab, is steered to the same place.
+    // A reload or another tab goes to the same URL.
     assert.equal((await shopper.state()).return_url, redirect_url);
   });
 
-  test('nobody is sent away before the receiver has answered', async () => {
+  test('the shopper waits until the receiver has answered', async () => {
     const held = Promise.withResolvers<Reply>();
     const { url, received } = place(() => held.promise);
     const shopper = await paying.shopper({ notify_url: url });
     const cancelling = shopper.cancel();
-    await until('the receiver to be told', () => received().length === 1);
+    await until('the delivery', () => received().length === 1);
     const meanwhile = await shopper.state();
     assert.deepEqual([meanwhile.status, meanwhile.return_url], ['paying', null]);
     // Two tabs, one delivery.
@@ -115,7 +115,7 @@ describe('the first delivery is made while the shopper waits', () => {
     assert.equal(received().length, 1);
   });
 
-  test('nobody waits for longer than the deadline, whatever hangs', async () => {
+  test('the shopper does not wait longer than the deadline, whatever hangs', async () => {
     const [id = ''] = await queueCallbacks(service, paying.account, [place(() => ({})).url]);
     const waits: number[] = [];
     const clock: Clock = {
@@ -129,7 +129,7 @@ describe('the first delivery is made while the shopper waits', () => {
     await deliverFirst(hanging, paying.account.merchant, id);
     await until('its attempt', async () => (await readCallback(service, id)).tried.length === 1);
     assert.deepEqual(waits, [10_000]);
-    // A page that asks is told to wait no longer either, and goes the usual way.
+    // The page stops waiting too, and goes to the static URL.
     const shopper = paying.open(id);
     assert.deepEqual((await shopper.state()).status, 'paying');
     paying.clock.advance({ seconds: 10 });
@@ -183,7 +183,7 @@ describe('the first delivery is made while the shopper waits', () => {
     ['JSON null', { body: 'null' }],
     ['invalid UTF-8', { body: Buffer.from([0xff, 0xfe, 0x7b]) }],
     ['compressed', { headers: { 'content-encoding': 'gzip' }, body: Buffer.alloc(100, 0x1f) }],
-    ['an answer that is cut off', { body: good + ' '.repeat(65_536) }],
+    ['a truncated body', { body: good + ' '.repeat(65_536) }],
   ] as [string, Reply][]) {
     test(`redirect_url is ignored: ${kind}`, async () => {
       const { url } = place(() => reply);
@@ -204,7 +204,7 @@ describe('the first delivery is made while the shopper waits', () => {
     });
   }
 
-  test('a retry cannot steer anybody, nor can an operator', async () => {
+  test('neither a retry nor a re-trigger can redirect the shopper', async () => {
     const { url } = place((_, count) => (count === 1 ? { status: 503 } : { body: good }));
     const { shopper, page, read } = await cancelled(url);
     assert.equal(page.return_url, 'https://shop.example/cart');
@@ -220,13 +220,13 @@ describe('the first delivery is made while the shopper waits', () => {
   const closed = net.createServer();
   for (const [how, url, reason] of [
     ['is down', async () => `http://127.0.0.1:${await freePort()}/`, 'connect'],
-    ['is nowhere', async () => 'https://nowhere.example/', 'dns'],
+    ['has no address', async () => 'https://nowhere.example/', 'dns'],
     ['says nothing', async () => place(() => 'hang').url, 'timeout'],
-    ['hangs up', async () => place(() => 'close').url, 'connection_closed'],
+    ['closes the connection', async () => place(() => 'close').url, 'connection_closed'],
     ['answers too late', async () => place(late).url, 'timeout'],
     ['refuses', async () => place(refuse).url, 'http_500'],
   ] as const) {
-    test(`a receiver that ${how} holds nobody up: the shopper goes the usual way`, async () => {
+    test(`a receiver that ${how}: the shopper goes to the static URL`, async () => {
       const notify_url = await url();
       const shopper = await paying.shopper({ notify_url });
       const begun = performance.now();
@@ -251,8 +251,8 @@ describe('the first delivery is made while the shopper waits', () => {
   }
 });
 
-describe('what failed is tried again on the schedule', () => {
-  test('19 attempts, 10 minutes apart, on the clock of the merchant; then the operator is told, once', async () => {
+describe('a failed delivery is retried on the schedule', () => {
+  test('19 attempts, 10 minutes apart on the merchant’s clock, then one alert', async () => {
     const account = await createAccount(service);
     const other = await createAccount(service);
     const { url, received } = place(refuse);
@@ -300,7 +300,7 @@ describe('what failed is tried again on the schedule', () => {
     try {
       for (const count of [2, 3, 4]) {
         paying.clock.advance({ minutes: 9, seconds: 59, milliseconds: 999 });
-        // Two rounds of the worker go by.
+        // Another delivery shows that the worker has looked for due callbacks.
         const idle = await cancelled(place(() => ({})).url);
         await until('the other one', async () => (await idle.read()).status === 'delivered');
         assert.equal(received().length, count - 1);
@@ -318,7 +318,7 @@ describe('what failed is tried again on the schedule', () => {
     }
   });
 
-  test('an outage of ours does not make them bunch up', async () => {
+  test('attempts do not bunch up after an outage of the service', async () => {
     const { url, received } = place(refuse);
     const { read } = await cancelled(url);
     paying.clock.advance({ hours: 2, minutes: 5 });
@@ -374,7 +374,7 @@ describe('what failed is tried again on the schedule', () => {
     });
   }
 
-  test('Retry-After as a date is real time, whatever time the merchant has', async () => {
+  test('a date in Retry-After is on the real clock, not on the merchant’s', async () => {
     const account = await createAccount(service);
     await tranche.json('clock', 'advance', '--merchant', account.merchant.id, '--by', '90d');
     const { url } = place(() => ({ status: 503, headers: { 'retry-after': inMinutes(30)() } }));
@@ -387,7 +387,7 @@ describe('what failed is tried again on the schedule', () => {
     );
   });
 
-  test('patience uses up no try: 19 attempts all the same, an hour apart', async () => {
+  test('Retry-After does not reduce the number of attempts: 19, an hour apart', async () => {
     const account = await createAccount(service);
     const { url, received } = place(() => ({ status: 429, headers: { 'retry-after': '7200' } }));
     const { read } = await cancelled(url, account);
@@ -400,7 +400,7 @@ describe('what failed is tried again on the schedule', () => {
     }
   });
 
-  test('a 2xx at the last try counts, and nobody is alarmed', async () => {
+  test('a 2xx at the last attempt counts, and no alert is raised', async () => {
     const account = await createAccount(service);
     const { url, received } = place((_, count) => ({ status: count < 19 ? 500 : 204 }));
     const { read } = await cancelled(url, account);
@@ -412,7 +412,7 @@ describe('what failed is tried again on the schedule', () => {
     assert.equal((await alertsOf(service, account.merchant.id, 'destination_failing')).length, 1);
   });
 
-  test('a 2xx after the deadline is too late: the receiver hears it again', async () => {
+  test('a 2xx after the deadline is a failure, and the callback is sent again', async () => {
     const { url, received } = place(async (_, count) => {
       if (count > 1) return {};
       await new Promise((resolve) => setTimeout(resolve, deadlineMilliseconds + 200));
@@ -426,11 +426,11 @@ describe('what failed is tried again on the schedule', () => {
     const [one, two] = received();
     assert.ok(
       one && two && one.raw.equals(two.raw),
-      'the same bytes, so that it can be told apart',
+      'the same bytes, so that the receiver can deduplicate',
     );
   });
 
-  test('what was delivered is delivered no more', async () => {
+  test('a delivered callback is not sent again', async () => {
     const { url, received } = place(() => ({ status: 202 }));
     const { read } = await cancelled(url);
     paying.clock.advance({ hours: 5 });
@@ -439,7 +439,7 @@ describe('what failed is tried again on the schedule', () => {
   });
 });
 
-describe('an operator delivers again', () => {
+describe('an operator re-triggers a callback', () => {
   async function exhausted(answer: Answering) {
     const account = await createAccount(service);
     const at = place(answer);
@@ -450,7 +450,7 @@ describe('an operator delivers again', () => {
     return { ...at, account, read, id: (await read()).id };
   }
 
-  test('one at once, which ends it when it succeeds', async () => {
+  test('one delivery at once, which ends the run if it succeeds', async () => {
     const { id, read, received } = await exhausted((_, count) => ({
       status: count < 20 ? 500 : 200,
     }));
@@ -470,7 +470,7 @@ describe('an operator delivers again', () => {
     assert.deepEqual(rows, [{ operator: 'nomsa', action: 'callbacks retry' }]);
   });
 
-  test('and then a run of 18 more, after which it is alerted of once more', async () => {
+  test('then 18 retries, and one more alert after the last', async () => {
     const { id, read, received, account } = await exhausted(refuse);
     assert.equal((await retriggerCallback(service.deps, 'nomsa', id)).status, 'pending');
     const how = ['--merchant', account.merchant.id, '--by'];
@@ -491,7 +491,7 @@ describe('an operator delivers again', () => {
     assert.equal((await alertsOf(service, account.merchant.id)).length, 2);
   });
 
-  test('one that is waiting for its retry: the retry is put off', async () => {
+  test('a re-trigger before a retry postpones the retry', async () => {
     const { url, received } = place(refuse);
     const { read } = await cancelled(url);
     paying.clock.advance({ minutes: 7 });
@@ -505,19 +505,19 @@ describe('an operator delivers again', () => {
     assert.equal(received().length, 3);
   });
 
-  test('also one that was delivered: somebody may have lost it', async () => {
+  test('a delivered callback can be sent again', async () => {
     const { url, received } = place(() => ({}));
     const { read } = await cancelled(url);
     const callback = await retriggerCallback(service.deps, 'nomsa', (await read()).id);
     assert.deepEqual([callback.status, received().length], ['delivered', 2]);
   });
 
-  test('never while it is being delivered', async () => {
+  test('a callback in flight cannot be re-triggered', async () => {
     const held = Promise.withResolvers<Reply>();
     const { url, received } = place(() => held.promise);
     const shopper = await paying.shopper({ notify_url: url });
     const cancelling = shopper.cancel();
-    await until('the receiver to be told', () => received().length === 1);
+    await until('the delivery', () => received().length === 1);
     const { id } = await readCallback(service, shopper.id);
     await assert.rejects(retriggerCallback(service.deps, 'nomsa', id), OperatorError);
     held.resolve({});
@@ -525,14 +525,14 @@ describe('an operator delivers again', () => {
     assert.equal(received().length, 1);
   });
 
-  test('at the very moment when a retry is due: one of the two, never both at once', async () => {
-    let now = 0;
-    let most = 0;
+  test('a re-trigger and a retry at the same moment never overlap', async () => {
+    let inFlight = 0;
+    let inFlightMax = 0;
     const { url, received } = place(async (_, count) => {
-      now += 1;
-      most = Math.max(most, now);
+      inFlight += 1;
+      inFlightMax = Math.max(inFlightMax, inFlight);
       await new Promise((resolve) => setTimeout(resolve, 5));
-      now -= 1;
+      inFlight -= 1;
       return { status: count === 1 ? 500 : 200 };
     });
     for (let round = 0; round < runs(100); round += 1) {
@@ -545,10 +545,10 @@ describe('an operator delivers again', () => {
         retriggerCallback(service.deps, 'one', id),
         retriggerCallback(service.deps, 'two', id),
       ]);
-      assert.equal(most, 1);
-      const told = received().length - before - 1;
+      assert.equal(inFlightMax, 1);
+      const deliveries = received().length - before - 1;
       const ours = outcomes.slice(1).filter((one) => one.status === 'fulfilled').length;
-      assert.ok(told >= Math.max(1, ours) && told <= 3, `${told} deliveries`);
+      assert.ok(deliveries >= Math.max(1, ours) && deliveries <= 3, `${deliveries} deliveries`);
       for (const outcome of outcomes) {
         if (outcome.status === 'rejected') assert.ok(outcome.reason instanceof OperatorError);
       }
@@ -556,7 +556,7 @@ describe('an operator delivers again', () => {
     }
   });
 
-  test('a process that dies right after it was asked to leaves it due', async () => {
+  test('if the process dies right after the re-trigger, a worker delivers', async () => {
     const { url, received } = place((_, count) => ({ status: count === 1 ? 500 : 200 }));
     const { read } = await cancelled(url);
     const { id, merchant_id } = await read();
@@ -566,15 +566,15 @@ describe('an operator delivers again', () => {
     };
     assert.ok(await moveRetriggered(service.deps.database.db, { merchant_id, id }, claim));
     await deliverDueCallbacks(service.deps);
-    assert.equal(received().length, 1, 'as long as somebody may be at it');
+    assert.equal(received().length, 1, 'not while the lease lasts');
     paying.clock.advance({ seconds: 15 });
     await deliverDueCallbacks(service.deps);
     assert.deepEqual([(await read()).status, received().length], ['delivered', 2]);
   });
 });
 
-describe('what is sent can be believed', () => {
-  test('the signature holds over the raw bytes, whatever is in them, and the extras are what they say', async () => {
+describe('the signature of a callback', () => {
+  test('the signatures match the raw bytes, whatever the reference contains, and the other headers are right', async () => {
     const { url, received } = place((_, count) => ({ status: count < 3 ? 500 : 200 }));
     const reference = 'é/日本 "\\\u2028 <script>&\u00a0\ud83d\ude00';
     const shopper = await paying.shopper({ notify_url: url, client_reference_id: reference });
@@ -635,7 +635,7 @@ describe('what is sent can be believed', () => {
     ]);
   });
 
-  /** A callback that is told anew, and the key that it was signed with. */
+  /** Delivers a new callback and returns the name of the key that signed it. */
   async function signer(account: Account, keys: Record<string, string>): Promise<string> {
     const { url, received } = place(() => ({}));
     const { shopper } = await cancelledUnsigned(account, url);
@@ -647,7 +647,7 @@ describe('what is sent can be believed', () => {
     return names[0]?.[0] as string;
   }
 
-  /** Its checkout was created before the keys changed, and nothing was signed since. */
+  /** Checkouts that were created before the keys change, so that no request is signed after that. */
   const prepared = new Map<string, string[]>();
   async function prepare(account: Account, signed: boolean): Promise<void> {
     const ids: string[] = [];
@@ -695,8 +695,12 @@ describe('what is sent can be believed', () => {
     const keys = { old: account.signing_key, new: value };
     assert.equal(await signer(account, keys), 'old');
     await createCheckout(service, account);
-    assert.equal(await signer(account, keys), 'old', 'who signs with the old key has no other yet');
-    // Requests remember the keys for a moment.
+    assert.equal(
+      await signer(account, keys),
+      'old',
+      'an integration that signs with the old key may not have the new one',
+    );
+    // Requests cache the keys for a moment.
     paying.clock.advance({ seconds: 5 });
     const refused = await send(
       service,
@@ -708,12 +712,12 @@ describe('what is sent can be believed', () => {
       },
     );
     assert.equal(refused.status, 422);
-    assert.equal(await signer(account, keys), 'old', 'what was refused shows nothing');
+    assert.equal(await signer(account, keys), 'old', 'a refused request proves nothing');
     await createCheckout(service, { ...account, signing_key: value });
     assert.equal(await signer(account, keys), 'new');
   });
 
-  test('during a rotation with the old key also when the integration never signed at all', async () => {
+  test('during a rotation with the old key also when the integration never signed a request', async () => {
     const account = await createAccount(service);
     await prepare(account, false);
     const { value } = await rotate(account);
@@ -731,7 +735,7 @@ describe('what is sent can be believed', () => {
     assert.equal(await signer(account, keys), 'new');
   });
 
-  test('a compromised key signs nothing any more, not even a retry', async () => {
+  test('a key that was rotated without overlap signs nothing more, not even a retry', async () => {
     const account = await createAccount(service);
     const { url, received } = place((_, count) => ({ status: count === 1 ? 500 : 200 }));
     const { read } = await cancelled(url, account);
@@ -746,7 +750,7 @@ describe('what is sent can be believed', () => {
     assert.equal((await read()).status, 'delivered');
   });
 
-  test('a revoked integration still signs what it began', async () => {
+  test('callbacks of a revoked integration are still signed', async () => {
     const account = await createAccount(service);
     const { url, received } = place(() => ({}));
     const shopper = await paying.shopper({ notify_url: url }, account);
@@ -757,8 +761,8 @@ describe('what is sent can be believed', () => {
   });
 });
 
-describe('every attempt is kept', () => {
-  test('what was sent, to whom, what came back, and how long it took', async () => {
+describe('every attempt is recorded', () => {
+  test('the request, the address, the response and the timings', async () => {
     const { url } = place(() => ({
       status: 418,
       headers: { 'content-type': 'text/plain', 'x-shop': 'yes' },
@@ -796,7 +800,7 @@ describe('every attempt is kept', () => {
     for (const secret of [signing_key, client_secret]) assert.ok(!kept.includes(secret));
   });
 
-  test('before the receiver hears anything, and closed once it has answered', async () => {
+  test('an attempt is written before it is sent, and finished after the answer', async () => {
     let id = '';
     const { promise, resolve } = Promise.withResolvers<CallbackAttempt[]>();
     const { url } = place(async () => {
@@ -816,7 +820,7 @@ describe('every attempt is kept', () => {
     assert.deepEqual(after?.request_headers, during[0]?.request_headers);
   });
 
-  test('of a long answer the first 64 KiB, of a strange one every byte', async () => {
+  test('the first 64 KiB of a long body, and every byte of an unusual one', async () => {
     const long = await cancelled(place(() => ({ body: 'x'.repeat(70_000) })).url);
     assert.equal((await long.read()).tried[0]?.response_body?.length, 65_536);
     const bytes = Buffer.from([0, 1, 2, 0xff, 0xfe, 0xed, 0xa0, 0x80]);
@@ -828,11 +832,11 @@ describe('every attempt is kept', () => {
   });
 });
 
-describe('a crash leaves a trace and loses nothing', () => {
-  /** A process that sends and is never heard of again. */
+describe('a crash loses no callback', () => {
+  /** A process that sends a callback and dies. */
   const dying = (sent: () => void) => ({
     ...service.deps,
-    // The dead keep to no deadline, and so keep nobody waiting for it either.
+    // A dead process keeps no deadline. Without this the test would wait for it.
     clock: { ...service.deps.clock, sleep: () => new Promise<never>(() => {}) },
     sendCallback: () => {
       sent();
@@ -840,7 +844,7 @@ describe('a crash leaves a trace and loses nothing', () => {
     },
   });
 
-  test('between sending and recording: unknown for ever, delivered again 10 minutes later', async () => {
+  test('between sending and recording: the attempt stays unknown, and the next is due 10 minutes later', async () => {
     const { url, received } = place(() => ({}));
     const [id = ''] = await queueCallbacks(service, paying.account, [url]);
     const sent = Promise.withResolvers<void>();
@@ -867,7 +871,7 @@ describe('a crash leaves a trace and loses nothing', () => {
     );
   });
 
-  test('between sending and recording, and then an operator asks: delivered at once, as the second attempt', async () => {
+  test('between sending and recording, then a re-trigger: delivered at once, as the second attempt', async () => {
     const { url, received } = place(() => ({}));
     const [id = ''] = await queueCallbacks(service, paying.account, [url]);
     const sent = Promise.withResolvers<void>();
@@ -888,7 +892,7 @@ describe('a crash leaves a trace and loses nothing', () => {
     );
   });
 
-  test('between claiming and sending: somebody else delivers as soon as the lease has ended', async () => {
+  test('between claiming and sending: another process delivers when the lease has ended', async () => {
     const { url, received } = place(() => ({}));
     const [id = ''] = await queueCallbacks(service, paying.account, [url]);
     paying.clock.advance({ seconds: 15 });
@@ -903,18 +907,22 @@ describe('a crash leaves a trace and loses nothing', () => {
     assert.deepEqual([received().length, tried.length], [1, 1]);
   });
 
-  test('before anything: the first delivery is made by whoever finds it', async () => {
+  test('before claiming: a worker makes the first delivery', async () => {
     const { url, received } = place(() => ({ body: '{"redirect_url":"https://shop.example/x"}' }));
     const [id = ''] = await queueCallbacks(service, paying.account, [url]);
     await deliverDueCallbacks(service.deps);
-    assert.equal(received().length, 0, 'whoever ended the checkout has a moment to do it');
+    assert.equal(
+      received().length,
+      0,
+      'the process that ended the checkout has 15 seconds to deliver',
+    );
     paying.clock.advance({ seconds: 15 });
     await deliverDueCallbacks(service.deps);
     const { tried } = await readCallback(service, id);
     assert.deepEqual([received().length, tried[0]?.trigger], [1, 'first']);
   });
 
-  test('at the last try: no twentieth, and the operator is told', async () => {
+  test('at the last attempt: no twentieth attempt, and one alert', async () => {
     const account = await createAccount(service);
     const { url, received } = place(refuse);
     const { id, read } = await cancelled(url, account);
@@ -940,7 +948,7 @@ describe('a crash leaves a trace and loses nothing', () => {
     assert.ok(id);
   });
 
-  test('who comes back from the dead after others took over changes nothing but its own attempt', async () => {
+  test('a process that lost its lease finishes its own attempt and changes nothing else', async () => {
     const { url, received } = place(() => ({}));
     const [id = ''] = await queueCallbacks(service, paying.account, [url]);
     const answer = Promise.withResolvers<Awaited<ReturnType<typeof service.deps.sendCallback>>>();

@@ -26,7 +26,7 @@ after(async () => {
   for (const close of closings) await close();
 });
 
-/** Sockets that are closed with the server, whatever they are in the middle of. */
+/** Listens, and closes all sockets of the server after the tests. */
 async function listening<T extends net.Server>(server: T, host = '127.0.0.1', port = 0) {
   const sockets = new Set<net.Socket>();
   server.on('connection', (socket: net.Socket) => {
@@ -41,7 +41,7 @@ async function listening<T extends net.Server>(server: T, host = '127.0.0.1', po
   return { server, port: (server.address() as AddressInfo).port };
 }
 
-/** A receiver on plain TCP, and what reached it. */
+/** A receiver on plain TCP that counts what reaches it. */
 async function tcp(answer: (socket: net.Socket) => void = () => {}, host?: string, port?: number) {
   const seen = { connections: 0, bytes: 0 };
   const { port: at } = await listening(
@@ -64,7 +64,7 @@ function sender(allowed: string, options: CallbackSenderOptions = {}) {
   const created = createCallbackSender({
     clock: systemClock,
     allowed: parseAllowedRanges(allowed),
-    resolve: async (name) => assert.fail(`nobody may ask for ${name}`),
+    resolve: async (name) => assert.fail(`${name} must not be looked up`),
     authorities: [authority.cert],
     ...options,
   });
@@ -101,9 +101,9 @@ const forbidden = {
   'reserved and broadcast': ['240.0.0.1', '255.255.255.255', '100::1', '4000::1', 'e000::1'],
 };
 
-describe('an address that is not public is not reached', () => {
+describe('callbacks do not reach addresses that are not public', () => {
   for (const [kind, addresses] of Object.entries(forbidden)) {
-    test(`${kind}: written in the URL, or behind a name, alone or among public ones`, async () => {
+    test(`${kind}: as a literal or behind a name, alone or among public addresses`, async () => {
       const calls: Promise<{ reason: string | null; address: string | null }>[] = [];
       for (const address of addresses) {
         assert.equal(isReachable(address, []), false, address);
@@ -120,14 +120,14 @@ describe('an address that is not public is not reached', () => {
     });
   }
 
-  test('public ones are', () => {
+  test('callbacks reach public addresses', () => {
     for (const address of ['93.184.216.34', '1.1.1.1', '2606:4700::1111', '::ffff:8.8.8.8']) {
       assert.equal(isReachable(address, []), true, address);
     }
   });
 });
 
-test('nothing knocks at a loopback server, however its address is spelt', async () => {
+test('no spelling of a loopback address opens a connection', async () => {
   const { port, seen } = await tcp();
   const v6 = await tcp(undefined, '::1', port);
   const hosts = [
@@ -180,7 +180,7 @@ test('nothing knocks at a loopback server, however its address is spelt', async 
   assert.deepEqual([seen.connections, v6.seen.connections], [0, 0]);
 });
 
-test('a name is asked for once: what it is bound to afterwards does not matter', async () => {
+test('a connection goes to the address that was checked, even if the name changes', async () => {
   const good = await answering('HTTP/1.1 204 No Content\r\n\r\n');
   const trap = await tcp(undefined, '127.0.0.9', good.port);
   const answers = [found('127.0.0.1'), found('127.0.0.9'), found('127.0.0.9')];
@@ -199,21 +199,21 @@ test('a name is asked for once: what it is bound to afterwards does not matter',
   const first = await send({ url, headers, body });
   assert.deepEqual([first.reason, first.address], [null, '127.0.0.1']);
   assert.deepEqual(asked, ['shop.example']);
-  // The next connection asks again, and is not deceived either.
+  // The next connection looks the name up again and blocks the new address.
   server.closeAllConnections();
   assert.equal((await send({ url, headers, body })).reason, 'blocked_address');
   assert.equal(trap.seen.connections, 0);
 });
 
-test('who is at the other end of the socket is looked at before anything is said', async () => {
-  // A connection to this network goes to the machine itself.
+test('the address of the connected socket is checked before anything is sent', async () => {
+  // A connection to 0.0.0.0 reaches the machine itself.
   const { port, seen } = await tcp();
   const { reason, status } = await post(`http://0.0.0.0:${port}/`, '0.0.0.0/32');
   assert.deepEqual([reason, status], ['blocked_address', null]);
   assert.equal(seen.bytes, 0);
 });
 
-test('an address that does not answer is passed over for the next one of the name', async () => {
+test('if one address of a name refuses the connection, the next one is tried', async () => {
   const certificate = authority.certify(['shop.example']);
   const { port } = await listening(https.createServer(certificate, (_, answer) => answer.end()));
   const resolve = resolvesTo('127.0.0.2', '127.0.0.1');
@@ -221,11 +221,11 @@ test('an address that does not answer is passed over for the next one of the nam
   assert.deepEqual([reason, address], [null, '127.0.0.1']);
 });
 
-describe('a name that nobody knows', () => {
+describe('a name without an address fails with the reason dns', () => {
   const unknown: Record<string, Resolve> = {
     'is not found': () => Promise.reject(Object.assign(new Error(), { code: 'ENOTFOUND' })),
     'has no address': async () => [],
-    'is never answered for': () => new Promise(() => {}),
+    'gets no answer': () => new Promise(() => {}),
   };
   for (const [how, resolve] of Object.entries(unknown)) {
     test(how, async () => {
@@ -237,22 +237,20 @@ describe('a name that nobody knows', () => {
   }
 });
 
-describe('a receiver without a valid certificate hears nothing', () => {
+describe('a receiver without a valid certificate receives nothing', () => {
   const shop = (certificate: { cert: string; key: string }) => certificate;
   const wrong = {
-    'from an authority that nobody knows': shop(
-      createAuthority('Another').certify(['shop.example']),
-    ),
+    'from an unknown authority': shop(createAuthority('Another').certify(['shop.example'])),
     expired: shop(authority.certify(['shop.example'], expired())),
     'not valid yet': shop(authority.certify(['shop.example'], notYetValid())),
     'self-signed': shop(selfSigned('shop.example')),
     'for another name': shop(authority.certify(['other.example'])),
-    'for a name below': shop(authority.certify(['www.shop.example'])),
+    'for a subdomain': shop(authority.certify(['www.shop.example'])),
   };
   for (const [how, certificate] of Object.entries(wrong)) {
     test(how, async () => {
       const { server, port } = await listening(
-        https.createServer(certificate, () => assert.fail('it was told')),
+        https.createServer(certificate, () => assert.fail('the receiver got the callback')),
       );
       server.on('tlsClientError', () => {});
       const resolve = resolvesTo('127.0.0.1');
@@ -263,16 +261,16 @@ describe('a receiver without a valid certificate hears nothing', () => {
     });
   }
 
-  test('for a name, when it is called by its address', async () => {
+  test('a certificate for a name, when the URL has the address', async () => {
     const certificate = authority.certify(['shop.example']);
     const { server, port } = await listening(
-      https.createServer(certificate, () => assert.fail('it was told')),
+      https.createServer(certificate, () => assert.fail('the receiver got the callback')),
     );
     server.on('tlsClientError', () => {});
     assert.equal((await post(`https://127.0.0.1:${port}/`)).reason, 'tls');
   });
 
-  test('or that speaks plain HTTP, or TLS 1.1', async () => {
+  test('plain HTTP or TLS 1.1 instead of a certificate', async () => {
     const plain = await answering('HTTP/1.1 200 OK\r\n\r\n');
     const resolve = resolvesTo('127.0.0.1');
     const spoken = await post(`https://shop.example:${plain.port}/`, loopback, { resolve });
@@ -289,7 +287,7 @@ describe('a receiver without a valid certificate hears nothing', () => {
     assert.equal(outdated.reason, 'tls');
   });
 
-  test('one with a valid certificate does', async () => {
+  test('a receiver with a valid certificate receives the callback', async () => {
     const certificate = authority.certify(['shop.example']);
     const { port } = await listening(https.createServer(certificate, (_, answer) => answer.end()));
     const resolve = resolvesTo('127.0.0.1');
@@ -306,26 +304,26 @@ const drip = (socket: net.Socket, text: string, milliseconds: number) => {
   socket.on('close', () => clearInterval(timer));
 };
 
-describe('nobody is waited for longer than the deadline', () => {
+describe('no receiver takes longer than the deadline', () => {
   const slow: Record<string, (socket: net.Socket) => void> = {
-    'who says nothing': () => {},
-    'who drips headers': (socket) => {
+    'says nothing': () => {},
+    'drips headers': (socket) => {
       socket.write('HTTP/1.1 200 OK\r\n');
       drip(socket, 'x: y\r\n', 30);
     },
-    'who drips a body': (socket) => {
+    'drips a body': (socket) => {
       socket.write('HTTP/1.1 200 OK\r\ncontent-length: 100000\r\n\r\n');
       drip(socket, ' ', 30);
     },
-    'who drips chunks': (socket) => {
+    'drips chunks': (socket) => {
       socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
       drip(socket, '1\r\n \r\n', 30);
     },
-    'who sends interim answers for ever': (socket) =>
+    'sends 1xx responses for ever': (socket) =>
       drip(socket, 'HTTP/1.1 103 Early Hints\r\nlink: </a>\r\n\r\n', 30),
   };
-  for (const [who, answer] of Object.entries(slow)) {
-    test(who, async () => {
+  for (const [how, answer] of Object.entries(slow)) {
+    test(how, async () => {
       const { port } = await tcp(answer);
       const begun = performance.now();
       const options = { deadlineMilliseconds: 400 };
@@ -336,7 +334,7 @@ describe('nobody is waited for longer than the deadline', () => {
     });
   }
 
-  test('who never ends the handshake of TLS', async () => {
+  test('never ends the TLS handshake', async () => {
     const { port } = await tcp();
     const resolve = resolvesTo('127.0.0.1');
     const options = { resolve, deadlineMilliseconds: 4_000 };
@@ -356,7 +354,7 @@ describe('nobody is waited for longer than the deadline', () => {
   });
 });
 
-describe('an answer that is none is a failed delivery, with its reason', () => {
+describe('a failed delivery has a reason', () => {
   const gone = async (socket: net.Socket) => void socket.resetAndDestroy();
   const answers: [string, string, (socket: net.Socket) => void][] = [
     ['closed', 'connection_closed', (socket) => socket.end()],
@@ -402,7 +400,7 @@ describe('an answer that is none is a failed delivery, with its reason', () => {
     });
   }
 
-  test('nobody listens: connect', async () => {
+  test('a closed port: connect', async () => {
     const { server, port } = await listening(net.createServer());
     await promisify(server.close.bind(server))();
     assert.equal((await post(`http://127.0.0.1:${port}/`)).reason, 'connect');
@@ -434,7 +432,7 @@ describe('an answer that is none is a failed delivery, with its reason', () => {
   }
 });
 
-describe('of a long answer only the beginning is read', () => {
+describe('at most 64 KiB of a response body are read', () => {
   for (const [length, truncated] of [
     [65_535, false],
     [65_536, false],
@@ -451,7 +449,7 @@ describe('of a long answer only the beginning is read', () => {
     });
   }
 
-  test('one without an end is cut off', async () => {
+  test('a body without an end is cut off', async () => {
     let sent = 0;
     const { port } = await tcp((socket) => {
       socket.write('HTTP/1.1 200 OK\r\ntransfer-encoding: chunked\r\n\r\n');
@@ -468,7 +466,7 @@ describe('of a long answer only the beginning is read', () => {
     assert.ok(sent < 50_000_000);
   });
 
-  test('a compressed one stays compressed', async () => {
+  test('a compressed body is not decompressed', async () => {
     const bomb = await promisify(gzip)(Buffer.alloc(50_000_000));
     assert.ok(bomb.length < 65_536);
     const { port } = await listening(
@@ -481,7 +479,7 @@ describe('of a long answer only the beginning is read', () => {
   });
 });
 
-test('the connection that an answer came over is known, also when it is used again', async () => {
+test('an exchange knows its connection, also when the connection is used again', async () => {
   const certificate = authority.certify(['one.example', 'two.example']);
   const versions = ['TLSv1.2', 'TLSv1.3'] as const;
   const [one, two] = await Promise.all(
@@ -511,7 +509,7 @@ test('the connection that an answer came over is known, also when it is used aga
     for (const [index, exchange] of exchanges.entries()) {
       const expected = index % 2 === 0 ? ['127.0.0.1', 'TLSv1.2'] : ['127.0.0.2', 'TLSv1.3'];
       assert.deepEqual([exchange.address, exchange.tls_version], expected);
-      // Whoever opened the connection has its phases; whoever found it open has not.
+      // Only the exchange that opened the connection has its phases.
       const isReused = exchange.timings.tls === undefined;
       assert.equal(exchange.timings.dns === undefined, isReused);
       if (round > 0) assert.ok(isReused, 'a connection was used again');
@@ -519,12 +517,12 @@ test('the connection that an answer came over is known, also when it is used aga
     }
     const ports = new Set(exchanges.map((exchange) => exchange.body?.toString()));
     assert.equal(ports.size, 12);
-    // Only then is it known that a connection is free.
+    // Connections are free for the next round only after this.
     await new Promise((resolve) => setImmediate(resolve));
   }
 });
 
-test('a destination that hangs holds up no other, nor itself', async () => {
+test('a receiver that hangs delays no other delivery, not even to itself', async () => {
   const dead = await tcp();
   const { port } = await listening(http.createServer((_, answer) => answer.end()));
   const { send } = sender(loopback, { deadlineMilliseconds: 3_000 });
@@ -538,7 +536,7 @@ test('a destination that hangs holds up no other, nor itself', async () => {
   assert.equal(dead.seen.connections, 50);
 });
 
-test('proxies of the environment are not asked', async (t) => {
+test('proxy settings of the environment are ignored', async (t) => {
   const proxy = await tcp();
   const names = ['HTTP_PROXY', 'HTTPS_PROXY', 'ALL_PROXY', 'http_proxy', 'https_proxy'];
   for (const name of names) {
@@ -554,12 +552,12 @@ test('proxies of the environment are not asked', async (t) => {
   assert.equal(proxy.seen.connections, 0);
 });
 
-test('what was under way when the service stops is said to be interrupted', async () => {
+test('a delivery in flight when the service stops is interrupted', async () => {
   const { port, seen } = await tcp();
   const { send, close } = sender(loopback);
-  const under = send({ url: `http://127.0.0.1:${port}/`, headers, body });
+  const inFlight = send({ url: `http://127.0.0.1:${port}/`, headers, body });
   while (seen.bytes === 0) await new Promise((resolve) => setImmediate(resolve));
   await close();
-  assert.equal((await under).reason, 'interrupted');
+  assert.equal((await inFlight).reason, 'interrupted');
   assert.equal(tls.DEFAULT_MIN_VERSION, 'TLSv1.2');
 });

@@ -16,7 +16,7 @@ import {
 } from '../support/sandbox-process.ts';
 import { checkoutBody, runs } from '../support/service.ts';
 
-/** A sandbox, and a receiver that it tells. Each test has its own, for each changes the answers. */
+/** A sandbox and a receiver. Each test has its own, because each changes the answers. */
 async function startScene(t: TestContext) {
   const folder = await temporaryFolder();
   const receiver = await startReceiver();
@@ -31,7 +31,7 @@ async function startScene(t: TestContext) {
   return {
     receiver,
     signing_key: sandbox.file.integration.signing_key,
-    /** A checkout with its payment link, told of at a path of its own. */
+    /** A checkout whose callback goes to a path of its own. */
     async create(): Promise<{ id: string; payment_url: string; at: string }> {
       orders += 1;
       const at = `/order-${orders}`;
@@ -58,7 +58,7 @@ async function startScene(t: TestContext) {
       await kill(sandbox);
       sandbox = await startSandbox(sandbox.dataDir);
     },
-    /** Lets time pass for the merchant. What the dead had in hand is waited for, in real time. */
+    /** Advances the merchant's clock. Waits in real time for the leases of a killed process. */
     pass: (by: string) =>
       tranche(
         ['clock', 'advance', '--merchant', sandbox.file.merchant.id, '--by', by],
@@ -82,42 +82,42 @@ const cancel = ({ payment_url }: { payment_url: string }) =>
     body: JSON.stringify({ number_of_payments: 1 }),
   });
 
-// What a killed service had in hand is left alone until its lease has run out, in real time: the
-// service is killed several times before that is waited for, and the tests wait side by side.
+// The leases of a killed service run out in real time. To wait less often, the tests kill the
+// service several times before they wait, and run side by side.
 describe('a service that is killed', { concurrency: true }, () => {
-  test('between sending and recording tells it again, and keeps that it does not know', async (t) => {
+  test('between sending and recording sends the callback again, and keeps the unknown attempt', async (t) => {
     const { receiver, signing_key, create, read, restart, pass, assertSound } = await startScene(t);
-    /** Within the minute that is left before the next attempt is due. */
-    const killsAtOnce = 5;
-    for (let killed = 0; killed < runs(20); killed += killsAtOnce) {
-      const told: Awaited<ReturnType<typeof create>>[] = [];
-      for (let round = killed; round < Math.min(runs(20), killed + killsAtOnce); round += 1) {
+    /** As many as fit into the minute before the next attempt is due. */
+    const killsBatchSize = 5;
+    for (let killed = 0; killed < runs(20); killed += killsBatchSize) {
+      const all: Awaited<ReturnType<typeof create>>[] = [];
+      for (let round = killed; round < Math.min(runs(20), killed + killsBatchSize); round += 1) {
         const held = Promise.withResolvers<Reply>();
         receiver.answer = (_, count) => (count === 1 ? held.promise : {});
         const checkouts = await Promise.all(Array.from({ length: 5 }, create));
-        told.push(...checkouts);
+        all.push(...checkouts);
         const shoppers = Promise.allSettled(checkouts.map(cancel));
-        await until('everybody to be told', () =>
+        await until('every first delivery', () =>
           checkouts.every(({ at }) => receiver.at(at).length === 1),
         );
         await restart();
         held.resolve({});
         await shoppers;
-        for (const row of await read(told.map(({ id }) => id))) {
+        for (const row of await read(all.map(({ id }) => id))) {
           assert.deepEqual([row.status, row.callback], ['cancelled', 'pending']);
           assert.deepEqual(row.outcomes, ['unknown']);
         }
       }
       await pass('9m');
       assert.ok(
-        told.every(({ at }) => receiver.at(at).length === 1),
-        'not before its time',
+        all.every(({ at }) => receiver.at(at).length === 1),
+        'no retry before ten minutes have passed',
       );
       await pass('1m');
-      for (const row of await read(told.map(({ id }) => id))) {
+      for (const row of await read(all.map(({ id }) => id))) {
         assert.deepEqual([row.callback, row.outcomes], ['delivered', ['unknown', 'delivered']]);
       }
-      for (const { at } of told) {
+      for (const { at } of all) {
         const [one, two, ...more] = receiver.at(at);
         assert.ok(one && two && more.length === 0);
         assert.ok(one.raw.equals(two.raw));
@@ -127,7 +127,7 @@ describe('a service that is killed', { concurrency: true }, () => {
     }
   });
 
-  test('at any moment loses no callback of what it ended', async (t) => {
+  test('at any moment loses no callback of a checkout that it ended', async (t) => {
     const { receiver, signing_key, create, read, restart, pass, assertSound } = await startScene(t);
     let again = 0;
     const all: { id: string; at: string }[] = [];
@@ -140,14 +140,14 @@ describe('a service that is killed', { concurrency: true }, () => {
       all.push(...checkouts);
       const before = receiver.received.length;
       const target = before + 1 + Math.floor(Math.random() * 28);
-      // One after another from several shoppers, so that the kill finds them everywhere.
+      // Several shoppers cancel one after another, so that the kill hits every stage.
       const queue = [...checkouts];
       const shoppers = Promise.all(
         Array.from({ length: 6 }, async () => {
           for (let one = queue.shift(); one; one = queue.shift()) await cancel(one).catch(() => {});
         }),
       );
-      await until('some to be told', () => receiver.received.length >= target);
+      await until('some deliveries', () => receiver.received.length >= target);
       await restart();
       await shoppers;
     }
@@ -157,25 +157,27 @@ describe('a service that is killed', { concurrency: true }, () => {
     const rows = await read(all.map(({ id }) => id));
     const places = new Map(all.map(({ id, at }) => [id, at]));
     for (const { id, status, callback, outcomes } of rows) {
-      const told = receiver.at(places.get(id) ?? '');
+      const deliveries = receiver.at(places.get(id) ?? '');
       if (status === 'received') {
-        assert.deepEqual([callback, told.length], [null, 0]);
+        assert.deepEqual([callback, deliveries.length], [null, 0]);
         continue;
       }
       assert.deepEqual(
         [status, callback, outcomes.at(-1)],
         ['cancelled', 'delivered', 'delivered'],
       );
-      assert.ok(told.length >= 1 && told.length <= outcomes.length);
-      if (told.length > 1) again += 1;
-      for (const one of told) {
+      assert.ok(deliveries.length >= 1 && deliveries.length <= outcomes.length);
+      if (deliveries.length > 1) again += 1;
+      for (const one of deliveries) {
         assert.ok(isSigned(one, signing_key));
         assert.equal(JSON.parse(one.raw.toString()).client_reference_id, one.path);
       }
     }
     const ended = rows.filter(({ status }) => status === 'cancelled').length;
     const unknown = rows.filter(({ outcomes }) => outcomes.includes('unknown')).length;
-    t.diagnostic(`${ended} ended, ${again} told more than once, ${unknown} cut off in the middle`);
+    t.diagnostic(
+      `${ended} ended, ${again} delivered more than once, ${unknown} with an unknown attempt`,
+    );
     assert.ok(ended > 0);
     await assertSound();
   });

@@ -7,7 +7,7 @@ import { createResolve } from '../../src/callbacks/delivery/resolve-name.ts';
 import { createCallbackSender } from '../../src/callbacks/delivery/send-callback.ts';
 import { systemClock } from '../../src/shared/clock.ts';
 
-// Names of receivers, asked of a real name server over UDP.
+// Looks up names of receivers at a real name server over UDP.
 
 const types = { 1: 'A', 28: 'AAAA' } as const;
 type Answers = Record<string, { A?: string[]; AAAA?: string[] } | 'unknown' | 'broken' | 'silent'>;
@@ -36,7 +36,7 @@ before(async () => {
 });
 after(() => server.close());
 
-/** What a name server says to one question, in the format of RFC 1035. */
+/** The reply of a name server to one query, in the format of RFC 1035. */
 function answer(query: Buffer): Buffer | null {
   const labels: string[] = [];
   let at = 12;
@@ -72,7 +72,7 @@ for (const [name, expected] of [
   ['localhost', ['127.0.0.1', '::1']],
   ['api.localhost', ['127.0.0.1', '::1']],
 ] as const) {
-  test(`${name} has all the addresses of both kinds that it has`, async () => {
+  test(`${name} resolves to all of its IPv4 and IPv6 addresses`, async () => {
     const found = await resolve(name);
     assert.deepEqual(
       found.map(({ address }) => address),
@@ -82,7 +82,7 @@ for (const [name, expected] of [
   });
 }
 
-test('what is always this machine is asked of nobody', () => {
+test('localhost is not looked up', () => {
   assert.deepEqual(
     asked.filter((question) => question.includes('localhost')),
     [],
@@ -90,7 +90,7 @@ test('what is always this machine is asked of nobody', () => {
 });
 
 for (const name of ['none.example', 'nowhere.example', 'broken.example']) {
-  test(`${name} has none`, async () => {
+  test(`${name} resolves to no address`, async () => {
     await assert.rejects(resolve(name));
   });
 }
@@ -114,13 +114,13 @@ for (const [name, reason] of [
   });
 }
 
-test('a name server that says nothing holds up neither files nor other names', async () => {
-  const hopeless = Promise.allSettled(Array.from({ length: 40 }, () => resolve('silent.example')));
+test('a silent name server delays neither file access nor other look-ups', async () => {
+  const silent = Promise.allSettled(Array.from({ length: 40 }, () => resolve('silent.example')));
   const begun = performance.now();
   await readFile(import.meta.filename);
   assert.equal((await resolve('four.example')).length, 2);
-  assert.ok(performance.now() - begun < 1_500, 'while all of these were waiting');
-  const given = await hopeless;
-  assert.ok(given.every(({ status }) => status === 'rejected'));
-  assert.ok(performance.now() - begun < 5_000, 'before the time for a connection is over');
+  assert.ok(performance.now() - begun < 1_500, 'while forty look-ups wait');
+  const results = await silent;
+  assert.ok(results.every(({ status }) => status === 'rejected'));
+  assert.ok(performance.now() - begun < 5_000, 'before the connection times out');
 });

@@ -7,7 +7,7 @@ import { merchantNow } from '../../src/merchants/merchant.ts';
 import { timestamp } from '../../src/shared/clock.ts';
 import type { Account, Service } from './service.ts';
 
-/** The callback of a checkout and everything that was tried. */
+/** The callback of a checkout and its attempts. */
 export async function readCallback(
   { deps }: Pick<Service, 'deps'>,
   checkout_id: string,
@@ -23,8 +23,8 @@ export async function readCallback(
 }
 
 /**
- * Cancelled checkouts whose callbacks nobody has begun to deliver, as a crash leaves them: one for
- * every URL. Written by hand, because there may be thousands.
+ * Cancelled checkouts whose callbacks were never attempted, as a crash leaves them: one for every
+ * URL. Written in one statement, because there may be thousands.
  */
 export async function queueCallbacks(
   { deps }: Pick<Service, 'deps'>,

@@ -1,9 +1,9 @@
 import { generateKeyPairSync, type KeyObject, randomBytes, sign } from 'node:crypto';
 
-// Certificates for receivers of callbacks, made when they are needed: nothing that can expire is
-// kept in the tree, and no program has to be there to make them.
+// Makes certificates for receivers when a test needs them, so that none expires in the repository
+// and no other program is needed.
 
-/** One value of DER: its tag, its length, what is in it. */
+/** One DER value: tag, length, content. */
 function der(tag: number, ...parts: Buffer[]): Buffer {
   const content = Buffer.concat(parts);
   const { length } = content;
@@ -26,7 +26,8 @@ const isAuthority = sequence(
   der(0x01, Buffer.from([0xff])),
   der(0x04, sequence(der(0x01, Buffer.from([0xff])))),
 );
-const goesBy = (names: Buffer[]) => sequence(objectId('551d11'), der(0x04, sequence(...names)));
+const alternativeNames = (names: Buffer[]) =>
+  sequence(objectId('551d11'), der(0x04, sequence(...names)));
 
 export type Certificate = { cert: string; key: string };
 type Issuer = { name: string; key: KeyObject };
@@ -56,14 +57,14 @@ const newKeys = () => generateKeyPairSync('ec', { namedCurve: 'P-256' });
 const pem = (key: KeyObject) => key.export({ type: 'pkcs8', format: 'pem' }).toString();
 const hours = (count: number) => Temporal.Now.instant().add({ hours: count });
 
-/** An authority of a test's own, and what it certifies. */
+/** A certificate authority for one test. */
 export function createAuthority(name = 'Authority of a test') {
   const { publicKey, privateKey } = newKeys();
   const issuer = { name, key: privateKey };
   const always = { from: hours(-1), until: hours(24) };
   return {
     cert: issue({ name, publicKey }, issuer, isAuthority, always),
-    /** For these host names and IPv4 addresses. */
+    /** A certificate for these host names and IPv4 addresses. */
     certify(hosts: string[], valid = always): Certificate {
       const keys = newKeys();
       const names = hosts.map((host) =>
@@ -72,7 +73,10 @@ export function createAuthority(name = 'Authority of a test') {
           : der(0x82, Buffer.from(host)),
       );
       const subject = { name: hosts[0] ?? '', publicKey: keys.publicKey };
-      return { cert: issue(subject, issuer, goesBy(names), valid), key: pem(keys.privateKey) };
+      return {
+        cert: issue(subject, issuer, alternativeNames(names), valid),
+        key: pem(keys.privateKey),
+      };
     },
   };
 }
@@ -80,11 +84,11 @@ export function createAuthority(name = 'Authority of a test') {
 export const expired = () => ({ from: hours(-48), until: hours(-24) });
 export const notYetValid = () => ({ from: hours(24), until: hours(48) });
 
-/** Certified by nobody but itself. */
+/** A self-signed certificate. */
 export function selfSigned(host: string): Certificate {
   const { publicKey, privateKey } = newKeys();
   const valid = { from: hours(-1), until: hours(24) };
-  const names = goesBy([der(0x82, Buffer.from(host))]);
+  const names = alternativeNames([der(0x82, Buffer.from(host))]);
   const cert = issue({ name: host, publicKey }, { name: host, key: privateKey }, names, valid);
   return { cert, key: pem(privateKey) };
 }

@@ -2,9 +2,9 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 
-// A merchant's receiver, with nothing but what comes with Node: what a shop has to write.
+// A merchant's receiver, written with Node alone, as a shop would write it.
 
-/** What was received, byte for byte. */
+/** A request as it was received. */
 export type Received = {
   path: string;
   headers: http.IncomingHttpHeaders;
@@ -26,13 +26,13 @@ export type Answering = (
 export type Receiver = {
   url: string;
   received: Received[];
-  /** What was received at a path. */
+  /** The requests to a path. */
   at(path: string): Received[];
   answer: Answering;
   close(): Promise<void>;
 };
 
-/** Takes everything with a 200 until told otherwise. */
+/** Answers 200 unless a test says otherwise. */
 export async function startReceiver(answer: Answering = () => ({})): Promise<Receiver> {
   const server = http.createServer((request, response) => {
     const chunks: Buffer[] = [];
@@ -72,13 +72,13 @@ function equal(one: Buffer, other: Buffer): boolean {
   return one.length === other.length && timingSafeEqual(one, other);
 }
 
-/** Authentication, rule 8: over the raw bytes, in constant time. */
+/** Authentication, rule 8: compares over the raw bytes, in constant time. */
 export function isSigned({ headers, raw }: Received, signingKey: string): boolean {
   const given = Buffer.from(String(headers['x-signature'] ?? ''), 'base64');
   return equal(given, createHmac('sha512', signingKey).update(raw).digest());
 }
 
-/** Standard Webhooks: what is signed has an id and a time, so that it cannot be played again. */
+/** Standard Webhooks: the signature covers an id and a time, which protects against replays. */
 export function isSignedStandardly({ headers, raw }: Received, signingKey: string): boolean {
   const [version, given = ''] = String(headers['webhook-signature'] ?? '').split(',');
   const prefix = `${headers['webhook-id']}.${headers['webhook-timestamp']}.`;

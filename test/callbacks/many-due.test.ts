@@ -8,7 +8,7 @@ import { startReceiver } from '../support/receiver.ts';
 import { kill, launch, until } from '../support/sandbox-process.ts';
 import { createAccount, movableClock, type Service, startService } from '../support/service.ts';
 
-// Many callbacks that are due at once.
+// Thousands of callbacks that fall due at the same time.
 
 const clock = movableClock(new Date().toISOString());
 let service: Service;
@@ -37,14 +37,18 @@ async function countByStatus(merchant_ids: string[]): Promise<Record<string, num
   return Object.fromEntries(rows.map(({ what, count }) => [what, count]));
 }
 
-test('three worker processes deliver what is due, each callback exactly once', async (t) => {
+test('three workers deliver each due callback exactly once', async (t) => {
   const count = isLong ? 5_000 : 1_500;
-  const crowd = await startReceiver();
+  const receiver = await startReceiver();
   const accounts = await Promise.all(Array.from({ length: 10 }, () => createAccount(service)));
   for (const [index, account] of accounts.entries()) {
-    await queueCallbacks(service, account, fill(`${crowd.url}/${index}`, count / accounts.length));
+    await queueCallbacks(
+      service,
+      account,
+      fill(`${receiver.url}/${index}`, count / accounts.length),
+    );
   }
-  // The workers have the real time: what the test's clock made due in the future is not.
+  // The workers use the real clock, on which these callbacks would fall due later.
   await service.deps.database.pool.query('update callbacks set due_at = created_at');
   const env = {
     DATABASE_URL: service.databaseUrl,
@@ -59,25 +63,25 @@ test('three worker processes deliver what is due, each callback exactly once', a
   );
   t.after(async () => {
     for (const worker of workers) await kill(worker);
-    await crowd.close();
+    await receiver.close();
   });
   const merchant_ids = accounts.map(({ merchant }) => merchant.id);
   const expected = { 'delivered after 1': count };
   await until(
-    'all to be delivered',
+    'all deliveries',
     async () => (await countByStatus(merchant_ids))['delivered after 1'] === count,
     120,
   );
   assert.deepEqual(await countByStatus(merchant_ids), expected);
-  assert.equal(crowd.received.length, count);
-  assert.equal(new Set(crowd.received.map(({ path }) => path)).size, count);
+  assert.equal(receiver.received.length, count);
+  assert.equal(new Set(receiver.received.map(({ path }) => path)).size, count);
   const { rows } = await service.deps.database.pool.query(
     'select count(*) as attempts, count(distinct callback_id) as callbacks from callback_attempts',
   );
   assert.deepEqual(rows, [{ attempts: count, callbacks: count }]);
 });
 
-test('thousands that are due at once: everybody in turn, and a dead or slow destination slows only itself', async (t) => {
+test('merchants take turns, and a dead or slow destination delays only itself', async (t) => {
   const total = isLong ? 10_000 : 2_000;
   const [dead, slow, alive] = [
     await startReceiver(() => 'hang'),
@@ -99,11 +103,11 @@ test('thousands that are due at once: everybody in turn, and a dead or slow dest
   await queueCallbacks(service, silent, fill(`${dead.url}/dead`, total / 10));
   await queueCallbacks(service, tardy, fill(`${slow.url}/slow`, total / 10));
   await queueCallbacks(service, busy, fill(`${alive.url}/busy`, total / 2));
-  // One platform receives for many merchants: they share its host, and what it takes at once.
+  // A platform receives for many merchants. They share the places of its host.
   for (const [index, account] of small.entries()) {
     await queueCallbacks(service, account, fill(`${alive.url}/small-${index}`, total / 50));
   }
-  // Dead and slow as well, beside something that works: that does not wait for it.
+  // A merchant with a dead destination has a good one as well. The good one must not wait.
   await queueCallbacks(service, silent, fill(`${alive.url}/silent`, total / 10));
   clock.advance({ seconds: 15 });
 
@@ -111,12 +115,14 @@ test('thousands that are due at once: everybody in turn, and a dead or slow dest
   const begun = performance.now();
   const working = deliverDueCallbacks(service.deps, stopping.signal);
   const expected = total * 0.8;
-  await until('what can be delivered', () => alive.received.length === expected, 60);
+  await until('the deliveries to good destinations', () => alive.received.length === expected, 60);
   const seconds = (performance.now() - begun) / 1000;
   const [hanging, waiting] = [dead.received.length, slow.received.length];
-  t.diagnostic(`${expected} in ${seconds.toFixed(1)} s; ${hanging} dead, ${waiting} slow beside`);
+  t.diagnostic(
+    `${expected} in ${seconds.toFixed(1)} s; meanwhile ${hanging} to the dead, ${waiting} to the slow one`,
+  );
   stopping.abort();
-  // Whoever hangs is let go, so that the test need not wait for the deadline.
+  // Close the hanging connections, so that the test need not wait for the deadline.
   await dead.close();
   await working;
 
@@ -125,29 +131,29 @@ test('thousands that are due at once: everybody in turn, and a dead or slow dest
     places.set(path.split('/')[1] ?? '', index);
   }
   assert.equal(places.size, small.length + 2);
-  // With a turn for everybody they are done when the busy one has had as many as each of them.
+  // With fair turns the small merchants are done when the busy one has had as many as each of them.
   for (const index of small.keys()) {
     const last = places.get(`small-${index}`) ?? 0;
-    assert.ok(last < expected * 0.6, `the last of small-${index} came as number ${last}`);
+    assert.ok(last < expected * 0.6, `the last callback of small-${index} was number ${last}`);
   }
   assert.ok(hanging <= 17 + seconds / 2, `${hanging} at the dead host at once`);
   assert.ok(waiting <= 17 + seconds, `${waiting} at the slow host`);
-  assert.equal(new Set(alive.received.map(({ path }) => path)).size, expected, 'none came twice');
+  assert.equal(new Set(alive.received.map(({ path }) => path)).size, expected, 'no callback twice');
 });
 
-test('a host that hangs gets one delivery at a time after it was found out', async (t) => {
+test('a host that hangs gets one delivery at a time', async (t) => {
   const impatient = await startService({
     clock,
     databaseUrl: service.databaseUrl,
     callbackSender: { deadlineMilliseconds: 300 },
   });
-  let now = 0;
+  let inFlight = 0;
   const counts: number[] = [];
   const dead = await startReceiver(async () => {
-    now += 1;
-    counts.push(now);
+    inFlight += 1;
+    counts.push(inFlight);
     setTimeout(() => {
-      now -= 1;
+      inFlight -= 1;
     }, 250);
     return 'hang' as const;
   });
@@ -164,16 +170,16 @@ test('a host that hangs gets one delivery at a time after it was found out', asy
   assert.ok(Math.max(...counts.slice(-4)) <= 2, counts.join());
 });
 
-test('so many are under way at once and no more, however many destinations there are', async (t) => {
-  let now = 0;
-  let most = 0;
+test('at most 1,024 deliveries are in flight, however many destinations there are', async (t) => {
+  let inFlight = 0;
+  let inFlightMax = 0;
   const receivers = await Promise.all(
     Array.from({ length: 70 }, () =>
       startReceiver(async () => {
-        now += 1;
-        most = Math.max(most, now);
+        inFlight += 1;
+        inFlightMax = Math.max(inFlightMax, inFlight);
         await new Promise((resolve) => setTimeout(resolve, 700));
-        now -= 1;
+        inFlight -= 1;
         return {};
       }),
     ),
@@ -189,11 +195,11 @@ test('so many are under way at once and no more, however many destinations there
   await deliverDueCallbacks(service.deps);
   const merchant_ids = accounts.map(({ merchant }) => merchant.id);
   assert.deepEqual(await countByStatus(merchant_ids), { 'delivered after 1': 1_400 });
-  t.diagnostic(`${most} at once`);
-  assert.ok(most <= 1_024, `${most} at once`);
+  t.diagnostic(`${inFlightMax} at once`);
+  assert.ok(inFlightMax <= 1_024, `${inFlightMax} at once`);
 });
 
-test('what somebody else has locked is left for later, and nobody asks for it again and again', async (t) => {
+test('a locked callback is skipped, and the dispatcher ends instead of looking again and again', async (t) => {
   const receiver = await startReceiver();
   const client = await service.deps.database.pool.connect();
   t.after(async () => {
