@@ -179,7 +179,7 @@ export type Callback = {
   number_of_payments: number;
 };
 
-/** Optional. An empty body is as good. */
+/** Optional. The body may be empty. */
 export type CallbackAnswer = {
   /** Absolute http or https URL. The shopper’s browser is sent there instead of `success_url` or `cancel_url`. Empty or malformed: ignored. */
   redirect_url?: string | undefined;

@@ -10,7 +10,7 @@ import type { Exchange } from '../callbacks/delivery/send-callback.ts';
 export const drillChecks = [
   {
     name: 'wrong_signature',
-    title: 'Wrong signature, and no signature',
+    title: 'Wrong signature, and none',
     expects: 'refused',
     why: 'Anyone can post to your address. Only the signature shows that a callback is ours.',
     fix: 'Compute Base64(HMAC-SHA512(signing key, raw body)), compare it with X-Signature in constant time, and answer 401 before you read the body. Refuse a callback without the header as well.',
@@ -59,7 +59,7 @@ export const drillChecks = [
   },
   {
     name: 'slow_network',
-    title: 'The same callback in small pieces',
+    title: 'The same in small pieces',
     expects: 'accepted',
     why: 'A body may come in pieces, over seconds. A receiver that verifies the first piece, or gives up early, loses the callback.',
     fix: 'Read the whole body before you verify it, and allow ten seconds for that.',

@@ -64,14 +64,14 @@ export const slowHostDeliveriesMax = 1;
 /** A host that answers sooner is quick. */
 export const quickMilliseconds = 200;
 
-/** Claims for a host that is not quick: these leave at once. */
-export const claimBatchSize = sendBatchSize;
+/** Claims for a host that is not quick: as many as one choice sends. */
+export const claimBatchSize = 8;
 
 /**
  * Claims for a quick host: more than leave at once, so that there are fewer claims. The next claim
  * begins when half of the batch is left, so that the host never waits for the database.
  */
-export const quickClaimBatchSize = 16 * sendBatchSize;
+export const quickClaimBatchSize = 16 * claimBatchSize;
 export const quickClaimedMin = quickClaimBatchSize / 2;
 
 /** A claimed callback must leave within ten seconds, to have `leaseSeconds` for its exchange. */
@@ -86,9 +86,11 @@ export const lookMilliseconds = 1_000;
 /** The dispatcher chooses anew at least this often, to notice a delivery that hangs. */
 export const pauseMilliseconds = 250;
 
-/** Destinations listed at once. Listing more would only postpone the choice. */
+/** Destinations listed at once: about as many as there are places. */
 export const destinationsMax = 1_000;
-export const merchantDestinationsMax = merchantDeliveriesMax;
+
+/** Destinations listed for one merchant: one for each of its places. */
+export const merchantDestinationsMax = 16;
 
 /** Attempts in one commit: enough to share a flush of the disk, few enough to keep it short. */
 export const commitBatchSize = 400;
