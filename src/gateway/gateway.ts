@@ -1,14 +1,14 @@
 import type { Timestamp } from '../shared/clock.ts';
 
 /**
- * The card gateway as the rest of the house sees it. A decline is a result; an exception means
- * that the outcome is not known (`OutcomeUnknown`) or that the gateway cannot be used as set up.
+ * The card gateway as the slices see it. A decline is a result. An exception means that the outcome
+ * is unknown (`OutcomeUnknown`) or that the gateway cannot be used as it is set up.
  */
 export type Gateway = {
-  /** What the payment page needs to take a card without the number ever reaching us. */
+  /** What the payment page needs so that card numbers never reach us. */
   cardEntry: CardEntry;
 
-  /** Makes the gateway's record of a shopper; the same key gives the same one. */
+  /** Creates the gateway's record of a shopper. The same key gives the same record. */
   createCustomer(customer: {
     key: string;
     merchant: MerchantTime;
@@ -17,8 +17,8 @@ export type Gateway = {
   }): Promise<{ customer_ref: string }>;
 
   /**
-   * Holds an amount on a card that the shopper entered. The same key with the same input gives the
-   * same outcome, also after a crash, for as long as the gateway remembers keys (a day).
+   * Holds an amount on a card that the shopper entered. For as long as the gateway remembers keys
+   * (a day), the same key with the same input gives the same outcome.
    */
   authorise(payment: {
     key: string;
@@ -29,21 +29,21 @@ export type Gateway = {
     amount: number;
     currency: string;
     card_token: string;
-    /** Whether later payments will be charged without the shopper. */
+    /** True if later payments are charged without the shopper. */
     store_card: boolean;
     return_url: string;
   }): Promise<Authorisation>;
 
-  /** What became of a payment: the only truth after a challenge, a time-out or a restart. */
+  /** Looks up a payment: the only truth after a challenge, a time-out or a restart. */
   payment(merchant: MerchantTime, payment_ref: string): Promise<PaymentState>;
 
-  /** The payment of an attempt whose reference we never learnt, or null when there is none. */
+  /** Finds the payment of an attempt whose reference we never learnt; null if there is none. */
   findPayment(
     merchant: MerchantTime,
     attempt: { customer_ref: string; attempt_id: string },
   ): Promise<PaymentState | null>;
 
-  /** Takes a held amount, or less of it: the rest is let go. */
+  /** Captures a held amount, or less of it. The rest of the hold is voided. */
   capture(payment: {
     key: string;
     merchant: MerchantTime;
@@ -51,7 +51,7 @@ export type Gateway = {
     amount: number;
   }): Promise<{ outcome: 'captured' } | { outcome: 'lapsed' }>;
 
-  /** Lets a hold go. Also right for one that is waiting for a challenge, or is let go already. */
+  /** Voids a hold, also one that waits for a challenge or is voided already. */
   void(payment: {
     key: string;
     merchant: MerchantTime;
@@ -70,7 +70,7 @@ export type Gateway = {
     currency: string;
   }): Promise<Charge>;
 
-  /** Gives captured money back. Refused for good: failed, and there is nothing to refer to. */
+  /** Refunds captured money. If the gateway refuses, the refund has failed without a reference. */
   refund(refund: {
     key: string;
     merchant: MerchantTime;
@@ -79,7 +79,7 @@ export type Gateway = {
     refund_id: string;
   }): Promise<RefundState | { refund_ref: null; status: 'failed' }>;
 
-  /** The refund whose reference we never learnt, or null when there is none. */
+  /** Finds a refund whose reference we never learnt; null if there is none. */
   findRefund(
     merchant: MerchantTime,
     refund: { payment_ref: string; refund_id: string },
@@ -88,7 +88,7 @@ export type Gateway = {
   refundStatus(merchant: MerchantTime, refund_ref: string): Promise<RefundState>;
 };
 
-/** The merchant's time (D35, D36): a test gateway lets holds and refunds age with it. */
+/** The merchant's time (decision 0031): holds and refunds of a test gateway age with it. */
 export type MerchantTime = { id: string; now: Timestamp };
 
 export type Shopper = { email: string; name?: string; phone_number?: string };
@@ -96,7 +96,7 @@ export type Shopper = { email: string; name?: string; phone_number?: string };
 export type CardEntry = {
   scriptUrl: string;
   publicKey: string;
-  /** What the page's content security policy must allow, besides ourselves. */
+  /** What the page's content security policy must allow besides our own origin. */
   scriptOrigins: string[];
   frameOrigins: string[];
   connectOrigins: string[];
@@ -117,12 +117,12 @@ export type DeclineReason =
 
 export type Decline = {
   reason: DeclineReason;
-  /** False when trying this card again is pointless or forbidden. */
+  /** False if a retry with this card is pointless or forbidden. */
   may_retry: boolean;
 };
 
 export type HeldCard = {
-  /** For charges without the shopper; null when it was not stored. */
+  /** For charges without the shopper; null if the card was not stored. */
   card_ref: string | null;
   brand: string | null;
   last4: string | null;
@@ -138,7 +138,7 @@ export type Authorisation =
     }
   | { outcome: 'challenge'; payment_ref: string; url: string }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
-  /** The gateway refuses what the checkout says (not the card): it can never be paid (D20). */
+  /** The gateway refuses the checkout's data, not the card: it can never be paid (decision 0026). */
   | { outcome: 'refused'; detail: string };
 
 export type PaymentState =
@@ -157,7 +157,7 @@ export type RefundState = {
 };
 
 /**
- * The request may or may not have had its effect: a time-out, a closed connection, a 5xx, a key
- * in use. Whoever asked keeps its row open and finds out later.
+ * The request may or may not have had its effect: a time-out, a closed connection, a 5xx, a key in
+ * use. The caller keeps its row open and finds out later.
  */
 export class OutcomeUnknown extends Error {}

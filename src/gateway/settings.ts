@@ -1,6 +1,6 @@
 import { isLoopback } from '../shared/loopback.ts';
 
-/** How to reach Stripe, or the test gateway that speaks as Stripe does. */
+/** How to reach Stripe, or the test gateway, which speaks Stripe's protocol. */
 export type StripeSettings = {
   environment: 'sandbox' | 'production';
   secretKey: string;
@@ -9,17 +9,17 @@ export type StripeSettings = {
   apiUrl?: string;
   /** Stripe's own script when absent. */
   scriptUrl?: string;
-  /** The gateway is our test gateway: it is told the merchant's time (D36), which Stripe never is. */
+  /** The gateway is our test gateway, which receives the merchant's time (decision 0031). */
   testGateway?: boolean;
   timeoutMs?: number;
 };
 
-/** What is wrong with the settings, all of it at once (D34). */
+/** Everything that is wrong with the settings (decision 0029). */
 export function stripeProblems(settings: StripeSettings): string[] {
   const problems: string[] = [];
   const live = /^(sk|rk)_live_/;
   if (settings.environment === 'sandbox' && live.test(settings.secretKey)) {
-    problems.push('The sandbox does not take a live gateway key.');
+    problems.push('The sandbox does not accept a live gateway key.');
   }
   if (settings.environment === 'production') {
     if (!live.test(settings.secretKey)) {
@@ -30,7 +30,7 @@ export function stripeProblems(settings: StripeSettings): string[] {
     }
     if (settings.testGateway) problems.push('Production does not run on a test gateway.');
   } else if (settings.publicKey.startsWith('pk_live_')) {
-    problems.push('The sandbox does not take a live public gateway key.');
+    problems.push('The sandbox does not accept a live public gateway key.');
   }
   for (const [name, given] of [
     ['address', settings.apiUrl],

@@ -14,7 +14,7 @@ import {
 } from './gateway.ts';
 import { type StripeSettings, stripeProblems } from './settings.ts';
 
-/** The port spoken to Stripe, or to the test gateway that speaks as Stripe does. */
+/** The gateway port over Stripe, or over the test gateway, which speaks Stripe's protocol. */
 export function createStripeGateway(settings: StripeSettings): Gateway {
   const problems = stripeProblems(settings);
   if (problems.length > 0) throw new Error(problems.join(' '));
@@ -24,13 +24,12 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
     port: api.port || (api.protocol === 'https:' ? 443 : 80),
     protocol: api.protocol === 'https:' ? 'https' : 'http',
     timeout: settings.timeoutMs ?? 15_000,
-    // Whoever asked keeps a row open and asks again; a second hidden round of tries would only
-    // hide from it how long that takes.
+    // The caller keeps a row open and retries. Hidden retries here would only make that slower.
     maxNetworkRetries: 0,
     telemetry: false,
   });
 
-  // Every request carries its key: the SDK repeats one whose connection was closed, retries or not.
+  // Every POST carries a key, because the SDK repeats a request whose connection was closed.
   function options(merchant: MerchantTime, key?: string): Stripe.RequestOptions {
     return {
       ...(key !== undefined && { idempotencyKey: key }),
@@ -55,7 +54,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
     attempt_id: string,
   ): Promise<Stripe.PaymentIntent | null> {
     try {
-      // Not Stripe's search, which lags behind by a minute: the list has what was answered for.
+      // Stripe's search lags behind by a minute. The list is up to date.
       const intents = stripe.paymentIntents.list(
         { customer: customer_ref, limit: 100, expand: expanded.map((member) => `data.${member}`) },
         options(merchant),
@@ -85,10 +84,9 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
   }
 
   /**
-   * Sends a request under its key. A 500 is remembered with the key, so the same key would give it
-   * for a day whatever really happened: once it is a repeated answer, the request has ended, and
-   * looking tells whether it had its effect. If it had none, it is sent under the next key, which
-   * whoever asks again arrives at by the same way.
+   * Sends a request under its key. Stripe stores a 500 with the key and repeats it for a day,
+   * whatever really happened. A repeated 500 means that the request has ended: look whether it had
+   * its effect. If not, send it under the next key. A retry reaches that key by the same steps.
    */
   async function sendOnce<T>(
     merchant: MerchantTime,
@@ -119,7 +117,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
         ...(shopper.phone_number !== undefined && { phone: shopper.phone_number }),
       };
       const create = async (params: Stripe.CustomerCreateParams, under: string) => {
-        // A customer that nobody knows of does no harm: a second one is as good.
+        // A second customer does no harm.
         const send = (how: Stripe.RequestOptions) => stripe.customers.create(params, how);
         const customer = await sendOnce(merchant, under, send, async () => null);
         return { customer_ref: customer.id };
@@ -127,8 +125,8 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       try {
         return await create({ ...contact, metadata }, key);
       } catch (error) {
-        // The contact is a courtesy to the gateway. One that it finds fault with is left out, so
-        // that nobody fails to pay for it.
+        // The gateway does not need the contact. Leave out what it refuses, so that the shopper
+        // can pay.
         if (!isContactRefused(error)) fail(error);
         return await create({ metadata }, `${key}:bare`).catch(fail);
       }
@@ -159,7 +157,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       } catch (error) {
         if (error instanceof Stripe.errors.StripeCardError) return declinedBy(error);
         if (error instanceof Stripe.errors.StripeInvalidRequestError) {
-          // The token came from the browser: whatever is wrong with it, entering the card again helps.
+          // The token came from the browser. Entering the card again gives a new one.
           if (error.param === 'confirmation_token') {
             return { outcome: 'declined', payment_ref: null, decline: cardToEnterAgain };
           }
@@ -185,7 +183,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
 
     async capture({ key, merchant, payment_ref, amount }) {
       const settled = (intent: Stripe.PaymentIntent): { outcome: 'captured' | 'lapsed' } => {
-        // Also by an earlier try of ours, under a key that the gateway no longer knows.
+        // An earlier request may have captured it, under a key that the gateway has forgotten.
         if (intent.status === 'succeeded' && intent.amount_received === amount) {
           return { outcome: 'captured' };
         }
@@ -261,7 +259,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       } catch (error) {
         if (error instanceof Stripe.errors.StripeCardError) return declinedBy(error);
         if (error instanceof Stripe.errors.StripeInvalidRequestError) {
-          // The stored card is gone, or the amount can never be charged: no try will change that.
+          // The stored card is gone, or the amount can never be charged. A retry cannot help.
           if (error.param === 'payment_method' || isDataRefused(error)) {
             const decline = { reason: 'processing_error', may_retry: false } as const;
             return { outcome: 'declined', payment_ref: null, decline };
@@ -304,7 +302,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
 }
 
 function cardEntry({ publicKey, scriptUrl }: StripeSettings): CardEntry {
-  // The script's release is the API's that the pinned SDK speaks.
+  // The script's release is that of the pinned SDK's API version.
   if (scriptUrl === undefined) {
     return {
       scriptUrl: `https://js.stripe.com/${Stripe.API_VERSION.split('.')[1]}/stripe.js`,
@@ -369,7 +367,7 @@ function authorisation(intent: Stripe.PaymentIntent): Authorisation {
     case 'declined':
       return state;
     case 'voided':
-      // Let go before we learnt of it, which takes a failed answer first. Nothing is held.
+      // It was voided before we learnt of it, after a failed answer. Nothing is held.
       return { outcome: 'declined', payment_ref: state.payment_ref, decline: cardToEnterAgain };
     default:
       throw new OutcomeUnknown(`a payment to be authorised is ${intent.status}`);
@@ -386,7 +384,7 @@ function heldCard(intent: Stripe.PaymentIntent): HeldCard {
   };
 }
 
-/** Most holds last seven days; the charge says so when this one's is another. */
+/** Most holds last seven days; the charge says if this one does not. */
 function captureBefore(intent: Stripe.PaymentIntent): string {
   const charge = typeof intent.latest_charge === 'object' ? intent.latest_charge : null;
   const seconds =
@@ -425,7 +423,7 @@ const reasons: Record<string, DeclineReason> = {
   payment_intent_authentication_failure: 'authentication_failed',
 };
 
-/** Of these the same card will not do better next time, whatever the network advises. */
+/** After these a retry with the same card is pointless, whatever the network advises. */
 const final: ReadonlySet<DeclineReason> = new Set<DeclineReason>([
   'lost_card',
   'stolen_card',
@@ -434,7 +432,7 @@ const final: ReadonlySet<DeclineReason> = new Set<DeclineReason>([
   'authentication_required',
 ]);
 
-/** The issuer, or the shopper through it, forbids another try, whether or not advice says so. */
+/** After these the issuer forbids a retry, even if it does not say so in its advice. */
 const finalCodes: ReadonlySet<string> = new Set([
   'fraudulent',
   'invalid_account',
@@ -471,7 +469,7 @@ function isCode(error: unknown, ...codes: string[]): boolean {
   return error instanceof Stripe.errors.StripeError && codes.includes(error.code ?? '');
 }
 
-/** The checkout's own data, as far as a checkout can be wrong in the gateway's eyes (D20). */
+/** The gateway refuses the checkout's amount or currency (decision 0026). */
 function isDataRefused(error: Stripe.errors.StripeInvalidRequestError): boolean {
   if (error.statusCode !== 400) return false;
   if (error.code === 'parameter_unknown' || error.code === 'parameter_missing') return false;
@@ -482,9 +480,9 @@ function isDataRefused(error: Stripe.errors.StripeInvalidRequestError): boolean 
   );
 }
 
-/** The request under this key has ended, and the key will never tell how. */
+/** The request under this key has ended, and the key does not say how. */
 function isRepeatedFailure(error: unknown): boolean {
-  // Sent before with another return address: by a process whose own address or master key differs.
+  // Sent before with another return address, by a process with another address or master key.
   if (error instanceof Stripe.errors.StripeIdempotencyError) return error.statusCode === 400;
   return (
     error instanceof Stripe.errors.StripeError &&
@@ -501,10 +499,7 @@ function isContactRefused(error: unknown): boolean {
   );
 }
 
-/**
- * Throws what the caller may see of an error. Never its message, headers or body: they may repeat
- * what we sent.
- */
+/** Throws without the error's message, headers and body, because they may repeat what we sent. */
 function fail(error: unknown): never {
   if (!(error instanceof Stripe.errors.StripeError)) throw error;
   const { type, statusCode, code, param, requestId } = error;
@@ -516,7 +511,7 @@ function fail(error: unknown): never {
     error instanceof Stripe.errors.StripeConnectionError ||
     statusCode === undefined ||
     statusCode >= 500 ||
-    // Too many requests, or a key in use: nothing was done by this call, but perhaps by another.
+    // Too many requests, or a key in use. This call did nothing, but another one may have.
     statusCode === 409 ||
     statusCode === 429;
   if (unknown) throw new OutcomeUnknown(`the gateway did not say what happened (${facts})`);

@@ -14,7 +14,7 @@ export type Movement = {
   refund_id?: string;
 };
 
-/** Writes movements into the books, in the transaction of what caused them. */
+/** Writes movements into the books, in the transaction of the change that caused them. */
 export async function postMovements(
   deps: { random: Random },
   db: Handle,

@@ -5,7 +5,7 @@ export async function insertPostings(db: Handle, postings: Posting[]): Promise<v
   await db.insertInto('postings').values(postings).execute();
 }
 
-/** All postings of a checkout, the oldest first. */
+/** All postings of a checkout, oldest first. */
 export async function listPostings(
   db: Handle,
   merchant_id: string,

@@ -1,15 +1,15 @@
 import type { Timestamp } from '../shared/clock.ts';
 
 /**
- * The books. Every movement of money, or of a claim to it, is one posting: an amount that goes
- * from one account of a checkout (the credit) to another (the debit). It is written in the
- * transaction of the row that caused it and never changed, so the accounts of a checkout sum to
+ * The books. Every movement of money, or of a claim to it, is one posting: an amount that moves
+ * from one account of a checkout (the credit) to another (the debit). A posting is written in the
+ * transaction of the row that caused it and never changed. So the accounts of a checkout sum to
  * zero, and at any moment
  *
  *   amount = collected + outstanding + refunded + cancelled
  *
- * where `collected` is what came from the card less what went back to it, `refunded` is what went
- * back, and `cancelled` is what a refund took from payments before they were collected.
+ * where `collected` is what came from the card less what was refunded to it, `refunded` is what was
+ * refunded to it, and `cancelled` is what refunds took from payments before they were collected.
  */
 export const accounts = [
   'sale',
@@ -17,10 +17,10 @@ export const accounts = [
   'collected',
   'refunded',
   'cancelled',
-  // What the issuer holds for us, which is no money yet.
+  // What the issuer holds for us. It is not money yet.
   'issuer',
   'held',
-  // What refund requests have claimed and not moved yet.
+  // What refund requests have reserved and not refunded yet.
   'refundable',
   'reserved',
 ] as const;
@@ -30,16 +30,16 @@ export type Account = (typeof accounts)[number];
 export const movements = {
   sold: { debit: 'outstanding', credit: 'sale' },
   authorised: { debit: 'held', credit: 'issuer' },
-  /** The hold's money arrived, all or part of it; what was held is `used`. */
+  /** The hold was captured, all or part of it; the whole hold is `used`. */
   captured: { debit: 'collected', credit: 'outstanding' },
   used: { debit: 'issuer', credit: 'held' },
   collected: { debit: 'collected', credit: 'outstanding' },
   voided: { debit: 'issuer', credit: 'held' },
   lapsed: { debit: 'issuer', credit: 'held' },
-  /** A refund took it before it was collected; `restored` when the refund failed. */
+  /** A refund took it before it was collected; `restored` if the refund failed. */
   cancelled: { debit: 'cancelled', credit: 'outstanding' },
   restored: { debit: 'outstanding', credit: 'cancelled' },
-  /** Back to the card; `returned` when the card network gave it back to us. */
+  /** Refunded to the card; `returned` if the card network sent it back to us. */
   refunded: { debit: 'refunded', credit: 'collected' },
   returned: { debit: 'collected', credit: 'refunded' },
   reserved: { debit: 'reserved', credit: 'refundable' },
@@ -62,7 +62,7 @@ export type Posting = {
   at: Timestamp;
 };
 
-/** What is on each account: debits less credits. */
+/** The balance of each account: debits less credits. */
 export function balancesOf(
   postings: Pick<Posting, 'debit' | 'credit' | 'amount'>[],
 ): Record<Account, number> {
