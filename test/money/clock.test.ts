@@ -46,7 +46,7 @@ async function timesOf(account: Account): Promise<{ created_at: string; expires_
   return body.data.attributes;
 }
 
-test("a merchant's clock moves by what was asked, and nobody else's moves", async () => {
+test("a merchant's clock moves by the given duration, and no other merchant's moves", async () => {
   const [moved, other] = [await createAccount(paying.service), await createAccount(paying.service)];
   const id = moved.merchant.id;
   assert.deepEqual(await show(moved), { merchant_id: id, now: start, next_event_at: null });
@@ -56,7 +56,7 @@ test("a merchant's clock moves by what was asked, and nobody else's moves", asyn
   assert.equal((await show(moved)).now, at({ hours: 37, minutes: 30 }));
   assert.equal((await show(other)).now, start);
 
-  // At once, also for a server that knew the merchant from before.
+  // A server that has the merchant in its cache also uses the new time.
   const times = await timesOf(moved);
   assert.equal(times.created_at, at({ hours: 37, minutes: 30 }));
   assert.equal(times.expires_at, at({ hours: 38 }));
@@ -74,7 +74,7 @@ test('a checkout expires by its merchant’s clock', async () => {
   assert.equal((await shopper.state()).status, 'expired');
 });
 
-test('what falls due on the way happens at its own time, not at the end of the journey', async () => {
+test('due work happens at its own time while a clock moves, not at the end', async () => {
   const account = await createAccount(paying.service);
   const other = await createAccount(paying.service);
   const shopper = await paying.shopper({}, account);
@@ -86,11 +86,11 @@ test('what falls due on the way happens at its own time, not at the end of the j
   const [attempt] = await shopper.attempts();
   assert.equal(attempt?.status, 'voided');
   assert.equal(attempt?.settled_at, at({ minutes: 45, seconds: 0, milliseconds: 1 }));
-  assert.ok((attempt?.tries ?? 0) > 10, 'the bank was asked on the way');
+  assert.ok((attempt?.tries ?? 0) > 10, 'the challenge was looked up while the clock moved');
   assert.equal((await waiting.state()).status, 'challenge');
 });
 
-test('a challenge that was approved in time completes on the way, and the purchase is dated there', async () => {
+test('a challenge that was approved in time completes while the clock moves, with the time of then', async () => {
   const account = await createAccount(paying.service);
   const shopper = await paying.shopper({}, account);
   await shopper.pay(3, { card: challengeCard });
@@ -103,7 +103,7 @@ test('a challenge that was approved in time completes on the way, and the purcha
   assert.match((await shopper.callback()) ?? '', /"successful"/);
 });
 
-test('several things that fall due are done in the order of their times', async () => {
+test('due work is done in the order of its due times', async () => {
   const account = await createAccount(paying.service);
   const first = await paying.shopper({}, account);
   await first.pay(3, { card: challengeCard });
@@ -128,7 +128,7 @@ test('several things that fall due are done in the order of their times', async 
   );
 });
 
-test('--to-next-event goes to the next event and no further, until nothing is waiting', async () => {
+test('--to-next-event moves to the next event and no further, until there is none', async () => {
   const account = await createAccount(paying.service);
   const shopper = await paying.shopper({}, account);
   await shopper.pay(3, { card: challengeCard });
@@ -154,12 +154,12 @@ test('--to-next-event goes to the next event and no further, until nothing is wa
   );
 });
 
-test('two journeys at once both arrive, and everything on the way is done once, at its own time', async () => {
+test('of two moves at once both arrive, and all due work is done once, at its own time', async () => {
   const account = await createAccount(paying.service);
   const shopper = await paying.shopper({}, account);
   await shopper.pay(3, { card: challengeCard });
   await Promise.all([advance(account, '--by', '1h'), advance(account, '--by', '2h')]);
-  // The later of the two may have begun when the other was on its way.
+  // The second move may have begun while the first was in progress.
   const { now } = await show(account);
   assert.ok(now >= at({ hours: 2 }) && now <= at({ hours: 3 }), now);
   const [attempt] = await shopper.attempts();
@@ -174,7 +174,7 @@ test('two journeys at once both arrive, and everything on the way is done once, 
   assert.deepEqual(rows, Array(2).fill({ operator: 'nomsa', action: 'clock advance' }));
 });
 
-test('a worker that does due work at the same time changes nothing about it', async () => {
+test('a worker that runs at the same time changes no result', async () => {
   const account = await createAccount(paying.service);
   const shopper = await paying.shopper({}, account);
   await shopper.pay(3, { card: challengeCard });
@@ -189,7 +189,7 @@ test('a worker that does due work at the same time changes nothing about it', as
   );
 });
 
-test('a clock is never moved back, nor without saying how far', async () => {
+test('a clock is never moved back, nor without a duration', async () => {
   const { merchant } = await createAccount(paying.service);
   const move = ['clock', 'advance', '--merchant', merchant.id];
   await tranche.refused(2, /--by is "-1h" and must be a duration/, ...move, '--by=-1h');
@@ -213,7 +213,7 @@ test('an unknown merchant has no clock', async () => {
   }
 });
 
-test('in production nobody moves a clock', async (t) => {
+test('no clock is moved in production', async (t) => {
   const database = await createTestDatabase();
   t.after(() => database.drop());
   const production = commandLine({ ...productionSettings, DATABASE_URL: database.url });
@@ -223,7 +223,7 @@ test('in production nobody moves a clock', async (t) => {
   await production.refused(1, sentence, 'clock', 'advance', ...merchant, '--to-next-event');
 });
 
-test('without --json it is a page for people', async () => {
+test('without --json the output is text for people', async () => {
   const account = await createAccount(paying.service);
   const shopper = await paying.shopper({}, account);
   await shopper.pay(3, { card: challengeCard });

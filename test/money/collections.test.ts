@@ -17,8 +17,8 @@ import {
 import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { type Account, createAccount } from '../support/service.ts';
 
-// Captures and collections on the merchant's clock, against the real test gateway. The time moves
-// on from test to test, never back.
+// Captures and collections on the merchant's clock, against the real test gateway. Each test
+// continues at the time of the one before.
 
 let paying: Paying;
 before(async () => {
@@ -60,7 +60,7 @@ test('the hold is captured at 02:00 of the next day, the others are collected at
   assert.deepEqual(await planOf(shopper), ['1 collected', '2 scheduled', '3 scheduled']);
   assert.deepEqual(await accountsOf(shopper), { outstanding: 66_666, collected: 33_334 });
   await paying.pass('2026-04-01T00:00:00Z');
-  // The 31st comes back after the shorter month.
+  // The plan returns to the 31st after the shorter month.
   const expected = ['2026-02-01T02:00', '2026-02-28T08:00', '2026-03-31T08:00'];
   assert.deepEqual(await collectedAt(shopper), expected);
   assert.deepEqual((await atGateway(shopper)).taken, [33_333, 33_333, 33_334]);
@@ -78,7 +78,7 @@ test('a purchase shortly before local midnight is captured in the same night, on
 });
 
 describe('a collection that is declined', () => {
-  test('is tried again after 1, 3 and 7 days, then the payment is overdue and the operator hears of it once', async () => {
+  test('is retried after 1, 3 and 7 days, then the payment is overdue and one alert is raised', async () => {
     await paying.pass('2026-05-01T08:00:00Z');
     const shopper = await bought(3, { card: cards.laterInsufficientFunds });
     await paying.pass('2026-06-08T05:59:00Z');
@@ -97,10 +97,10 @@ describe('a collection that is declined', () => {
   });
 
   for (const [name, card] of [
-    ['for good', cards.laterLost],
-    ['because the shopper is needed', cards.laterNeedsShopper],
+    ['of a lost card', cards.laterLost],
+    ['that needs the shopper', cards.laterNeedsShopper],
   ] as const) {
-    test(`${name} is not tried again`, async () => {
+    test(`${name} is not retried`, async () => {
       const shopper = await paying.shopper({ amount: 100_000 });
       const page = await shopper.pay(3, { card });
       if (page.challenge_url) {
@@ -116,13 +116,13 @@ describe('a collection that is declined', () => {
     });
   }
 
-  test('can be tried once more by an operator: a decline leaves it overdue, success collects it', async () => {
+  test('can be retried by an operator: a decline leaves it overdue, success collects it', async () => {
     const shopper = await bought(3, { card: cards.laterLost });
     await paying.pass({ days: 32 });
     const id = `${shopper.id}:2`;
     const retry = () => retryInstalment(paying.service.deps, 'nomsa', id);
     assert.equal((await retry()).status, 'overdue');
-    // The shopper has cleared it with their bank.
+    // The bank would now accept the card.
     const other = await bought(3);
     await paying.service.deps.database.pool.query(
       `with other as materialized (select * from stored_cards where checkout_id = $2)
@@ -140,7 +140,7 @@ describe('a collection that is declined', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('two operators who try at once make one try', async () => {
+  test('two operators who retry at once make one attempt', async () => {
     const shopper = await bought(3, { card: cards.laterLost });
     await paying.pass({ days: 32 });
     const retry = (name: string) =>
@@ -150,12 +150,12 @@ describe('a collection that is declined', () => {
       );
     const answers = await Promise.all([retry('nomsa'), retry('pieter')]);
     const tries = (await shopper.rows('collections')).filter(({ instalment }) => instalment === 2);
-    // The second either found it being tried, or tried after the first had ended.
+    // The second found it claimed, or retried after the first had ended.
     assert.ok(tries.length === 2 || answers.every((answer) => answer === 'overdue'), `${answers}`);
     await assertBalanced(paying, shopper);
   });
 
-  test('an operator cannot try what does not exist', async () => {
+  test('an operator cannot retry an unknown payment', async () => {
     const missing = '00000000-0000-7000-8000-000000000000';
     for (const id of ['', 'x', `${missing}:1`, missing, `${missing}:0`]) {
       await assert.rejects(
@@ -167,7 +167,7 @@ describe('a collection that is declined', () => {
 });
 
 describe('a hold that lapsed', () => {
-  /** We were away for longer than a hold lasts. */
+  /** The service is down for longer than a hold lasts. */
   async function beAway(): Promise<void> {
     paying.clock.advance({ days: 8 });
     await paying.work();
@@ -184,7 +184,7 @@ describe('a hold that lapsed', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('of a once-off payment cannot be charged: it is overdue, and the operator hears of it', async () => {
+  test('of a once-off payment cannot be charged: it is overdue, with an alert', async () => {
     const shopper = await bought(1);
     await beAway();
     assert.deepEqual(await planOf(shopper), ['1 overdue']);
@@ -196,7 +196,7 @@ describe('a hold that lapsed', () => {
   });
 });
 
-describe('whatever the gateway does, a payment is taken once', () => {
+describe('whatever the gateway does, a payment is collected once', () => {
   for (const fault of [
     'error_before',
     'error_after',
@@ -209,7 +209,7 @@ describe('whatever the gateway does, a payment is taken once', () => {
       ['capture', '/v1/payment_intents/:id/capture', 2],
       ['charge', '/v1/payment_intents', 33],
     ] as const) {
-      // What keeps us waiting does so once: a second time leads to the same places.
+      // A slow fault strikes once: a second time reaches the same states.
       const times = fault.startsWith('latency') ? 1 : 2;
       test(`${call}, ${fault} × ${times}`, async () => {
         const shopper = await bought(3);
@@ -223,14 +223,14 @@ describe('whatever the gateway does, a payment is taken once', () => {
     }
   }
 
-  test('an outcome that nobody knew until the key was forgotten is looked up, never asked for again', async () => {
+  test('a request whose key the gateway has forgotten is looked up, never sent again', async () => {
     for (const effect of ['after', 'before'] as const) {
       const shopper = await bought(3);
       await paying.pass({ days: 2 });
       const path = '/v1/payment_intents';
       const second = (await shopper.rows('instalments')).find(({ number }) => number === 2);
       const due = Temporal.Instant.from(second.due_at);
-      // Every request of the day fails, whether it had its effect or not.
+      // Every request of the day fails, with or without its effect.
       await paying.pass(due.subtract({ seconds: 1 }).toString());
       await paying.gateway.fault({ fault: `error_${effect}`, method: 'POST', path, times: 1 });
       await paying.gateway.fault({ fault: 'drop_before', method: 'POST', path, times: 1_000 });
@@ -248,7 +248,7 @@ describe('whatever the gateway does, a payment is taken once', () => {
     }
   });
 
-  test('a request that was sent a moment ago is not taken for lost, however far the merchant’s clock has come', async () => {
+  test('a request that was sent a moment ago is not taken for lost, however far the merchant’s clock has moved', async () => {
     const account = await createAccount(paying.service);
     const shopper = await paying.shopper({ amount: 100_000 }, account);
     await shopper.pay(3);
@@ -264,7 +264,7 @@ describe('whatever the gateway does, a payment is taken once', () => {
     await ahead(31);
     await paying.work();
     await paying.clearFaults();
-    // The merchant's clock has passed the gateway's memory; the real one has not moved.
+    // On the merchant's clock the key is forgotten; the real clock has not moved.
     await ahead(33);
     await paying.work();
     const tries = async () =>
@@ -279,7 +279,7 @@ describe('whatever the gateway does, a payment is taken once', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('several workers at once ask for each payment once', async () => {
+  test('several workers at once collect each payment once', async () => {
     const shoppers = await Promise.all(Array.from({ length: 12 }, () => bought(3)));
     const { deps } = paying.service;
     const { merchant } = paying.account;
@@ -297,7 +297,7 @@ describe('whatever the gateway does, a payment is taken once', () => {
   });
 });
 
-test('money that does not move for long is told to the operator, once a day and merchant', async () => {
+test('money that does not move for long raises one alert a day and merchant', async () => {
   const account = await createAccount(paying.service);
   const shopper = await paying.shopper({ amount: 100_000 }, account);
   const other = await paying.shopper({ amount: 100_000 }, account);
@@ -317,7 +317,7 @@ test('money that does not move for long is told to the operator, once a day and 
   await assertBalanced(paying, shopper);
 });
 
-test('a merchant with many payments due does not keep the others waiting', async () => {
+test('a merchant with many due payments does not delay the others', async () => {
   const [large, small] = [await createAccount(paying.service), await createAccount(paying.service)];
   const buy = async (account: Account) => {
     const shopper = await paying.shopper({ amount: 100_000 }, account);

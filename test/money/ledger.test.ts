@@ -8,7 +8,7 @@ import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { createAccount } from '../support/service.ts';
 
 let paying: Paying;
-/** Collected twice, refunded in part: something of everything. */
+/** A checkout with two collected payments and a partial refund. */
 let shopper: Shopper;
 before(async () => {
   paying = await startPaying({ start: '2026-01-05T08:00:00Z' });
@@ -36,7 +36,7 @@ test('the books of every checkout add up at every moment of its life', async () 
   await assertBalanced(paying, other);
 });
 
-describe('a difference is found, whatever it is', () => {
+describe('every kind of difference is found', () => {
   const of = () => `checkout_id = '${shopper.id}'`;
   for (const [name, change, undo, invariant] of [
     [
@@ -55,7 +55,7 @@ describe('a difference is found, whatever it is', () => {
       'M8',
     ],
     [
-      'a payment that is collected without a request',
+      'a payment collected without a request',
       () => `update collections set status = 'lost' where ${of()} and instalment = 2`,
       () => `update collections set status = 'collected' where ${of()} and instalment = 2`,
       'M5',
@@ -67,13 +67,13 @@ describe('a difference is found, whatever it is', () => {
       'M1',
     ],
     [
-      'a refund whose parts are not its amount',
+      'a refund whose parts do not sum to its amount',
       () => `update refund_parts set amount = amount - 1 where ${of()} and kind = 'card'`,
       () => `update refund_parts set amount = amount + 1 where ${of()} and kind = 'card'`,
       'M6',
     ],
     [
-      'a payment that is reduced without a refund',
+      'a payment reduced without a refund',
       () => `update instalments set reduced = 1 where ${of()} and number = 1`,
       () => `update instalments set reduced = 0 where ${of()} and number = 1`,
       'M7',
@@ -95,7 +95,7 @@ describe('a difference is found, whatever it is', () => {
   }
 });
 
-test('the worker audits slice by slice, and tells the operator of a difference once', async () => {
+test('the worker audits slice by slice and raises one alert for a difference', async () => {
   const { deps } = paying.service;
   const alerts = async () => {
     const { rows } = await deps.database.pool.query(
@@ -116,7 +116,7 @@ test('the worker audits slice by slice, and tells the operator of a difference o
   await run(`update instalments set reduced = 0 ${where}`);
 });
 
-test('moving a merchant’s clock by a year collects everything on the way, each payment on its day', async () => {
+test('moving a merchant’s clock by a year collects each payment on its day', async () => {
   const { deps } = paying.service;
   const account = await createAccount(paying.service);
   const buyer = await paying.shopper({ amount: 120_000 }, account);

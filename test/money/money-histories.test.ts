@@ -24,11 +24,11 @@ import { challengeCard, type Paying, type Shopper, visa } from '../support/payme
 import { isReplay, playSeeds, type Story } from '../support/seeds.ts';
 import { type Account, createAccount, send } from '../support/service.ts';
 
-// A year of a merchant's: shoppers pay in their terms, refunds are asked for, reviewed and retried,
-// cards are declined, time creeps and jumps, the gateway fails at every call. Most of it runs
-// free. At some moments the stage is set: then two processes, a merchant and two operators act at
-// once, statement by statement, and die or lose their database between any two of them.
-// TRANCHE_SEED=17 runs that one again.
+// A year of a merchant. Shoppers pay in terms, refunds are requested, reviewed and retried, cards
+// are declined, time passes slowly or jumps, the gateway fails at every kind of call. Most of it
+// runs freely. At some moments two processes, a merchant and two operators act at once, statement
+// by statement, and a process dies or loses its database between any two statements.
+// TRANCHE_SEED=17 repeats seed 17.
 
 const gatewayTimeoutMs = 120;
 const zone = 'Africa/Johannesburg';
@@ -44,7 +44,7 @@ const serve = async (api: FastifyInstance, deps: Deps) => {
   await refundRoutes(api, deps);
 };
 
-/** The fate of a commit is unknown: the service closes the connection without an answer (D38). */
+/** The fate of a commit is unknown: the service closes the connection (decision 0013). */
 function isClosed(error: Error & { code?: string }): null {
   if (error.code !== 'LIGHT_ECONNRESET') throw error;
   return null;
@@ -66,7 +66,7 @@ const purses = [
   cards.refundFails,
 ];
 
-/** What is asked of the gateway, and how it is asked after when that fails. */
+/** The calls to the gateway, and the look-up that follows a failure of each. */
 const calls = {
   capture: ['/v1/payment_intents/:id/capture', '/v1/payment_intents/:id'],
   void: ['/v1/payment_intents/:id/cancel', '/v1/payment_intents/:id'],
@@ -75,7 +75,7 @@ const calls = {
   watch: [null, '/v1/refunds/:id'],
 } as const;
 const prompt = ['error_before', 'error_after', 'error_after', 'drop_before', 'drop_after'] as const;
-/** These keep us waiting, so they are rare; the first ones lead to the same places. */
+/** Slow faults are rare, because the fast ones reach the same states. */
 const slow = ['latency', 'latency_after', 'hold_key'] as const;
 const declineCodes = ['insufficient_funds', 'generic_decline', 'lost_card', 'expired_card'];
 
@@ -119,12 +119,12 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
   const refund_mode = chance.pick(['manual', 'auto'] as const);
   const account = await createAccount(service, { refund_mode });
   const { merchant } = account;
-  // Some merchants' clocks are moved by themselves: then no lease runs out by a jump (D35).
+  // Some stories move the merchant's clock alone: then a jump ends no lease (decision 0031).
   const hasOwnClock = chance.isLucky(0.3);
   let ahead = 0;
   const now = () => clock.now().add({ milliseconds: ahead });
 
-  /** Everybody's time passes, or most of it only on the merchant's clock. */
+  /** Moves the real clock, or mostly the merchant's clock. */
   async function pass(duration: Temporal.Duration): Promise<void> {
     const milliseconds = duration.total('milliseconds');
     const own = hasOwnClock ? Math.max(0, milliseconds - 61_000) : 0;
@@ -132,7 +132,7 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
       ahead += own;
       await moveClock(database.db, merchant.id, ahead);
     }
-    // Also tells whoever remembers the merchant that some time has passed.
+    // Some real time passes too, so that cached merchants expire.
     clock.advance({ milliseconds: Math.max(milliseconds - own, 1_000) });
   }
   const passUntil = (time: Temporal.Instant) => pass(time.since(now(), { largestUnit: 'hours' }));
@@ -160,7 +160,7 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
     return shopper;
   }
 
-  // What a merchant's server asks for. An answer that did not come is asked for again, by its key.
+  // The merchant's server requests refunds. Without an answer it repeats a request by its key.
 
   type Asked = { key: string; body: { checkout_id: string; amount: number }; id?: string };
   const asked: Asked[] = [];
@@ -201,7 +201,7 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
     });
     const heard = sent.catch(isClosed);
     const answer = await (process.died ? Promise.race([heard, process.died]) : heard);
-    // Safe to ask again, says the spec of a 500; no answer at all says nothing, but the key is kept.
+    // A 500 is safe to repeat, says the contract. Without an answer the key makes it safe.
     if (answer === null || answer.status === 500) return note('unanswered', one.key);
     unanswered.delete(one);
     if (answer.status === 200) one.id = answer.body.data.id;
@@ -211,7 +211,7 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
     return answer.status === 200 ? 'accepted' : said;
   }
 
-  /** Nobody else acts: the answer is known beforehand. */
+  /** No other actor runs, so the answer is known beforehand. */
   async function askAlone(one: Asked): Promise<void> {
     const { checkout, remainder } = await refundable(one.body.checkout_id);
     const date = Temporal.Instant.from(checkout.completed_at).toZonedDateTimeISO(zone);
@@ -229,7 +229,7 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
     assert.equal(await ask(one, service), expected);
   }
 
-  // What operators do: to what they see, which may have changed by the time they do it.
+  // Operators act on what they see, which may have changed before they act.
 
   type Operation = { says: string; run(deps: Deps): Promise<unknown> };
 
@@ -277,7 +277,7 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
     }
   }
 
-  /** Faults where they will strike: at what is asked of the gateway next. */
+  /** Sets faults at the calls that the gateway receives next. */
   async function arm(at: Partial<Fault> = {}): Promise<void> {
     const { rows } = await database.pool.query<{ status: string }>(
       `select distinct status from instalments where merchant_id = $1 and due_at is not null
@@ -321,8 +321,8 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
   }
 
   /**
-   * Nothing is on its way to the gateway any more. Before long jumps of time, because what
-   * travels for a day finds its key forgotten, and no network is as slow as that.
+   * Waits until no request is in flight to the gateway. Needed before long jumps of time: a request
+   * that travels for a day would find its key forgotten, and no network is that slow.
    */
   async function calm(): Promise<void> {
     const { body } = await gateway.call('GET', '/_test/faults');
@@ -342,7 +342,7 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
     }
   }
 
-  /** When something falls due, or comes out of the hands of somebody who died. */
+  /** When a row falls due, or the lease of a dead process runs out. */
   async function nextDue(): Promise<Temporal.Instant | null> {
     const { rows } = await database.pool.query(
       `select min(due_at) as due_at, min(leased_until) as leased_until
@@ -371,19 +371,19 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
       [1, 24 * 8],
       [1, 24 * 33],
     ] as const);
-    // Late by nothing, or by so much that others fall due on the way.
+    // Exactly on time, or so late that other rows fall due meanwhile.
     const to = due.add({ hours });
     note('clock', `${to} (late by ${hours} h)`);
     await passUntil(to);
   }
 
-  /** What must be true at every moment, not only once due work has been done. */
+  /** What must be true at every moment, not only when no due work is left. */
   async function assertWhole(): Promise<void> {
     const [first = '', last = ''] = [ids[0], ids.at(-1)];
     assert.deepEqual(await findDifferences(database, first, last), []);
   }
 
-  /** Everybody at once, step by step. */
+  /** All actors at once, step by step. */
   async function act(): Promise<void> {
     if (chance.isLucky(0.7)) await move();
     let events = chance.between(4, 10);
@@ -408,7 +408,7 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
       busy.add(actor);
       acting.catch((error) => failures.push(error)).finally(() => busy.delete(actor));
     };
-    /** A worker says that its work failed, and comes again. */
+    /** A worker notes that its work failed, and runs again. */
     const tolerant = async (process: Incarnation, work: Promise<unknown>) => {
       try {
         await Promise.race([work, process.died]);
@@ -437,7 +437,7 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
       const steps = stage.waiting.filter((step) => step.process === process);
       note('kill', `before ${steps.map((step) => step.name).join(', ')}`);
       kills -= 1;
-      // What it sent last may be under way, and may arrive.
+      // Its last request may be in flight, and may arrive.
       if (chance.isLucky(0.3)) chance.pick(steps).go();
       await turn();
       process.kill();
@@ -529,7 +529,7 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
         },
       ],
       [
-        // Later than that nothing is refunded, but for what an operator retries.
+        // Later than that only an operator's retry refunds anything.
         asks > 0 ? (now().since(begun).total('hours') < 24 * 100 ? 4 : 0.5) : 0,
         async () => {
           asks -= 1;
@@ -561,10 +561,10 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
     ])();
   }
 
-  // The end: nobody fails any more, what waits for review is reviewed, what is due is done.
+  // The end: no more faults, every request is reviewed, all due work is done.
   await calm();
   for (let round = 0; ; round += 1) {
-    assert.ok(round < 500, 'the year comes to its end');
+    assert.ok(round < 500, 'the year ends');
     await work();
     const open = (await seen()).filter(({ says }) => says === 'approve' || says === 'decline');
     if (open.length > 0) await operate(chance.pick(open), service);
@@ -578,7 +578,7 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
   await assertTold(paying, account, asked, note);
 }
 
-/** The gateway's books of a checkout and ours say the same, to the cent, and everything once. */
+/** The gateway's books of a checkout and ours agree to the cent, and everything moved once. */
 async function assertAgreed(paying: Paying, shopper: Shopper, note: Story['note']): Promise<void> {
   const instalments: Instalment[] = await shopper.rows('instalments');
   const collections = await shopper.rows('collections');
@@ -605,7 +605,7 @@ async function assertAgreed(paying: Paying, shopper: Shopper, note: Story['note'
   assert.deepEqual(
     sorted(received.map(({ id, amount }) => [id, amount])),
     sorted(collected.map((one) => [one.payment_ref, one.amount - one.reduced])),
-    'each payment was taken once, and nothing else was',
+    'each payment was taken once, and nothing else',
   );
   unique(
     books.payment_intents.map(({ metadata }) => metadata.attempt_id),
@@ -617,23 +617,26 @@ async function assertAgreed(paying: Paying, shopper: Shopper, note: Story['note'
   assert.deepEqual(
     held.map(({ id }) => id),
     authorised.map(({ payment_ref }) => payment_ref),
-    'what is still held is still to be captured',
+    'a hold at the gateway is still to be captured',
   );
 
   for (const intent of books.payment_intents) {
     const { attempt_id } = intent.metadata;
     if (attempts.some(({ id }) => id === attempt_id)) continue;
     const collection = collections.find(({ id }) => id === attempt_id);
-    assert.ok(collection, 'nothing was charged that is not on record');
+    assert.ok(collection, 'every charge is on record');
     assert.equal(intent.amount, collection.amount);
     assert.equal(collection.status, intent.status === 'succeeded' ? 'collected' : 'declined');
     const payment = instalments.find(({ number }) => number === collection.instalment);
     const due = collectsAt(payment?.due_on ?? '', zone);
-    assert.ok(intent.created * 1000 >= due.epochMilliseconds, 'nothing is charged before its date');
+    assert.ok(
+      intent.created * 1000 >= due.epochMilliseconds,
+      'no payment is charged before its date',
+    );
   }
 
   const given = books.refunds.filter(({ status }) => status === 'succeeded');
-  assert.equal(sum(given), posted('refunded') - posted('returned'), 'what the gateway gave back');
+  assert.equal(sum(given), posted('refunded') - posted('returned'), 'what the gateway refunded');
   const backToCard = parts.filter(({ kind }) => kind === 'card');
   assert.deepEqual(
     sorted(given.map(({ metadata, id, amount }) => [metadata.refund_id, id, amount])),
@@ -642,7 +645,7 @@ async function assertAgreed(paying: Paying, shopper: Shopper, note: Story['note'
         .filter(({ status }) => status === 'done')
         .map(({ id, refund_ref, amount }) => [id, refund_ref, amount]),
     ),
-    'each part was given back once, and nothing else was',
+    'each part was refunded once, and nothing else',
   );
   unique(
     books.refunds.map(({ metadata }) => metadata.refund_id),
@@ -653,11 +656,11 @@ async function assertAgreed(paying: Paying, shopper: Shopper, note: Story['note'
     assert.equal(part?.status, status === 'succeeded' ? 'done' : 'failed', `a refund ${status}`);
   }
   for (const { amount_captured, amount_refunded } of books.charges) {
-    assert.ok(amount_refunded <= amount_captured, 'more was given back than taken');
+    assert.ok(amount_refunded <= amount_captured, 'no more was refunded than captured');
   }
 }
 
-/** What the merchant was answered is there, and nothing else; it reads what we know. */
+/** Every refund that the merchant was answered exists, and no other. The API shows our rows. */
 async function assertTold(
   { service }: Paying,
   account: Account,

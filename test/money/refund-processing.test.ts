@@ -18,7 +18,8 @@ import {
 import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { createAccount, send } from '../support/service.ts';
 
-// Refunds from request to end, against the real test gateway. The time moves on from test to test.
+// Refunds from request to end, against the real test gateway. Each test continues at the time of
+// the one before.
 
 let paying: Paying;
 before(async () => {
@@ -35,7 +36,7 @@ async function bought(term: number, card?: string): Promise<Shopper> {
   return shopper;
 }
 
-/** Three payments, of which so many are collected. */
+/** Three payments, of which the given number is collected. */
 async function collected(count: 0 | 1 | 2 | 3, card?: string): Promise<Shopper> {
   const shopper = await bought(3, card);
   await paying.pass([{ hours: 1 }, { days: 2 }, { days: 33 }, { days: 64 }][count] ?? {});
@@ -68,7 +69,7 @@ describe('what a refund is taken from', () => {
       { taken: [], held: [33_334], returned: 0 },
     ],
     [
-      'before capture, everything: the hold is let go',
+      'before capture, everything: the hold is voided',
       0,
       100_000,
       ['3 cancel 33333 done', '2 cancel 33333 done', '1 hold 33334 done'],
@@ -109,7 +110,7 @@ describe('what a refund is taken from', () => {
       assert.deepEqual(await planOf(shopper), plan);
       assert.deepEqual(await atGateway(shopper), gateway);
       await assertBalanced(paying, shopper);
-      // What is left is collected as planned, and no more.
+      // The rest is collected as planned, and no more.
       await paying.pass({ days: 100 });
       const { outstanding = 0, cancelled = 0, refunded = 0, ...rest } = await accountsOf(shopper);
       assert.deepEqual([outstanding, cancelled + refunded], [0, amount]);
@@ -118,7 +119,7 @@ describe('what a refund is taken from', () => {
     });
   }
 
-  test('several partial refunds take turns, and what is left is what may be refunded', async () => {
+  test('several partial refunds follow each other, up to the remainder', async () => {
     const shopper = await collected(2);
     const refunds: string[][] = [];
     for (const amount of [20_000, 20_000, 20_000, 40_000]) {
@@ -137,7 +138,7 @@ describe('what a refund is taken from', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('of a hold that is taken in two refunds, the second lets it go', async () => {
+  test('of two refunds that take a hold, the second voids it', async () => {
     const shopper = await bought(1);
     assert.equal((await refundNow(paying, shopper, 40_000)).status, 'complete');
     assert.deepEqual((await atGateway(shopper)).held, [100_000]);
@@ -148,7 +149,7 @@ describe('what a refund is taken from', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('of a hold that was reduced, the rest is captured', async () => {
+  test('the rest of a reduced hold is captured', async () => {
     const shopper = await bought(1);
     await refundNow(paying, shopper, 40_000);
     await paying.pass({ days: 3 });
@@ -158,7 +159,7 @@ describe('what a refund is taken from', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('an overdue payment is not collected any more', async () => {
+  test('a refunded overdue payment is not collected any more', async () => {
     const shopper = await collected(2, cards.laterLost);
     assert.deepEqual(await planOf(shopper), ['1 collected', '2 overdue', '3 scheduled']);
     assert.equal((await refundNow(paying, shopper, 50_000)).status, 'complete');
@@ -187,7 +188,7 @@ describe('review', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('an auto-approval integration needs nobody', async () => {
+  test('an auto-approval integration needs no operator', async () => {
     const account = await createAccount(paying.service, { refund_mode: 'auto' });
     const shopper = await paying.shopper({ amount: 100_000 }, account);
     await shopper.pay(3);
@@ -217,7 +218,7 @@ describe('review', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('a declined request gives its amount back, says why, and is not processed', async () => {
+  test('a declined request frees its amount, has a reason, and is not processed', async () => {
     const shopper = await collected(1);
     const id = await askRefund(paying, shopper, 100_000);
     assert.match(await refusal(shopper, 1), /remainder of 0 cents/);
@@ -231,13 +232,13 @@ describe('review', () => {
     await paying.pass({ days: 2 });
     assert.deepEqual((await atGateway(shopper)).returned, 0);
     await assertBalanced(paying, shopper);
-    // The remainder is whole again; an operator may also change their mind.
+    // The remainder is whole again. An operator may retry a declined request.
     assert.equal((await retryRefund(deps(), 'pieter', id)).status, 'complete');
     assert.match(await refusal(shopper, 1), /remainder of 0 cents/);
     await assertBalanced(paying, shopper);
   });
 
-  test('what does not exist cannot be reviewed', async () => {
+  test('an unknown refund cannot be reviewed', async () => {
     for (const id of ['', 'x', '00000000-0000-7000-8000-000000000000']) {
       await assert.rejects(approveRefund(deps(), 'nomsa', id), /There is no refund/);
       await assert.rejects(retryRefund(deps(), 'nomsa', id), /There is no refund/);
@@ -246,8 +247,8 @@ describe('review', () => {
   });
 });
 
-describe('what the gateway says', () => {
-  test('a refund that it takes time over is complete when it is', async () => {
+describe('at the gateway', () => {
+  test('a refund that stays pending is complete when the gateway says so', async () => {
     const shopper = await collected(1, cards.refundPending);
     // The day before the second payment: its date comes while the refund is in progress.
     const [, second] = (await shopper.rows('instalments')).sort((a, b) => a.number - b.number);
@@ -264,9 +265,9 @@ describe('what the gateway says', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('one that it refuses for good fails, what was taken is put back, and the operator hears of it', async () => {
+  test('a refused refund fails, reduced payments are put back, and an alert is raised', async () => {
     const shopper = await collected(2);
-    // The card network takes the money back behind our back: there is nothing left to refund.
+    // The payment is refunded at the gateway without us: nothing is left to refund.
     const [second] = (await shopper.rows('instalments')).filter(({ number }) => number === 2);
     const done = await paying.gateway.call('POST', '/v1/refunds', {
       payment_intent: second.payment_ref,
@@ -282,13 +283,13 @@ describe('what the gateway says', () => {
     assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
     assert.deepEqual(await alertsOf(paying, shopper), ['refund_failed']);
     assert.deepEqual(await accountsOf(shopper), { outstanding: 33_333, collected: 66_667 });
-    // The whole amount may be asked for again.
+    // The whole amount may be refunded again.
     assert.match(await refusal(shopper, 100_001), /remainder of 100000 cents/);
     await paying.pass({ days: 40 });
     assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 collected']);
   });
 
-  test('of one that fails in part, what was given back counts, and a retry asks for the rest only', async () => {
+  test('a refund that fails in part keeps what reached the card, and a retry refunds the rest only', async () => {
     const shopper = await collected(3);
     const [second] = (await shopper.rows('instalments')).filter(({ number }) => number === 2);
     const behind = await paying.gateway.call('POST', '/v1/refunds', {
@@ -303,14 +304,14 @@ describe('what the gateway says', () => {
       '1 card 33334 done',
     ]);
     assert.match(await refusal(shopper, 33_334), /remainder of 33333 cents/);
-    // It fails again, and nothing is given back twice.
+    // It fails again, and nothing is refunded twice.
     const retried = await retryRefund(deps(), 'nomsa', refund.id);
     assert.deepEqual([retried.status, retried.kept], ['failed', 66_667]);
     assert.equal((await accountsOf(shopper)).refunded, 66_667);
     assert.equal((await atGateway(shopper)).returned, 66_667 + 33_333);
   });
 
-  test('one that the card network fails days later is failed then, and the operator hears of it', async () => {
+  test('a refund that the card network returns days later fails then, with an alert', async () => {
     const shopper = await collected(2, cards.refundFails);
     const refund = await refundNow(paying, shopper, 60_000);
     assert.equal(refund.status, 'complete');
@@ -319,14 +320,14 @@ describe('what the gateway says', () => {
     await paying.pass({ days: 3 });
     assert.equal(await statusOf(paying, refund.id), 'failed');
     assert.deepEqual(await alertsOf(paying, shopper), ['refund_failed']);
-    // What was cancelled stays so; what came back may be refunded again.
+    // Cancelled payments stay cancelled. What was returned may be refunded again.
     assert.deepEqual(await partsOf(shopper, refund.id), [
       '3 cancel 33333 done',
       '2 card 26667 failed',
     ]);
     assert.match(await refusal(shopper, 100_000), /remainder of 66667 cents/);
     await assertBalanced(paying, shopper);
-    // Also past day 100.
+    // An operator may retry past day 100.
     await paying.pass({ days: 100 });
     assert.match(await refusal(shopper, 1), /within 100 days/);
     const retried = await retryRefund(deps(), 'nomsa', refund.id);
@@ -334,7 +335,7 @@ describe('what the gateway says', () => {
     assert.deepEqual((await partsOf(shopper, refund.id)).slice(2), ['2 card 26667 done']);
   });
 
-  test('a failed refund is retried only while the remainder allows it', async () => {
+  test('a failed refund is retried only if the remainder allows it', async () => {
     const shopper = await collected(1);
     const id = await askRefund(paying, shopper, 60_000);
     await declineRefund(deps(), 'nomsa', id, 'Not yet.');
@@ -371,7 +372,7 @@ describe('whatever the gateway does, a refund is made once', () => {
     }
   }
 
-  test('an outcome that nobody knew until the key was forgotten is looked up', async () => {
+  test('a refund whose key the gateway has forgotten is looked up', async () => {
     for (const effect of ['after', 'before'] as const) {
       const shopper = await collected(1);
       const path = '/v1/refunds';
@@ -409,14 +410,14 @@ describe('a refund and', () => {
     }
   });
 
-  test('a payment in the gateway’s hands: it waits for the answer', async () => {
+  test('a collection in flight: the refund waits for its outcome', async () => {
     const shopper = await bought(3);
     const path = '/v1/payment_intents/:id/capture';
     await paying.gateway.fault({ fault: 'error_after', method: 'POST', path });
     paying.clock.advance({ days: 1 });
     await collectMerchantInstalments(deps(), paying.account.merchant);
     const refund = await refundNow(paying, shopper, 100_000);
-    // Approved, and nobody knows yet what it will be taken from.
+    // Approved, but the open collection decides what it is taken from.
     assert.deepEqual([refund.status, refund.approved_at !== null], ['requested', true]);
     await assert.rejects(approveRefund(deps(), 'pieter', refund.id), /is approved already/);
     await assert.rejects(declineRefund(deps(), 'pieter', refund.id, 'No.'), /is approved already/);
@@ -426,7 +427,7 @@ describe('a refund and', () => {
     await assertBalanced(paying, shopper);
   });
 
-  test('another refund at the same moment never take more than there is', async () => {
+  test('another refund at the same moment: together they take no more than the remainder', async () => {
     const shopper = await collected(2);
     const ids = await Promise.all(
       [40_000, 40_000, 20_000].map((sum) => askRefund(paying, shopper, sum)),

@@ -13,7 +13,7 @@ import {
 } from '../support/money.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 
-// A card network may return what was given back, also what a refund kept that failed otherwise.
+// A card network may return a refund, also the part that a failed refund kept.
 
 let paying: Paying;
 before(async () => {
@@ -21,7 +21,7 @@ before(async () => {
 });
 after(() => paying.close());
 
-test('what a failed refund gave to the card and kept is watched, and returned when the network returns it', async () => {
+test('what a failed refund kept on the card is watched, and booked back if the network returns it', async () => {
   const shopper = await paying.shopper({ amount: 100_000 });
   await shopper.pay(3, { card: cards.refundFails });
   await paying.pass({ days: 64 });
@@ -47,7 +47,7 @@ test('what a failed refund gave to the card and kept is watched, and returned wh
   assert.deepEqual(await alertsOf(paying, shopper), ['refund_failed', 'refund_failed']);
   await assertBalanced(paying, shopper);
 
-  // Nothing is kept any more, so all of it may be tried again.
+  // Nothing is kept any more, so the whole amount may be refunded again.
   const again = await retryRefund(paying.service.deps, 'nomsa', refund.id);
   assert.equal(again.status, 'complete');
   assert.equal((await atGateway(shopper)).returned, 66_666);

@@ -35,7 +35,7 @@ const calls = {
   void: { method: 'POST', path: '/v1/payment_intents/:id/cancel' },
 };
 
-// The SDK repeats what was dropped, so it is dropped twice; what waits does so beyond our patience.
+// The SDK repeats a dropped request, so drop it twice. Latencies are longer than our time-out.
 const kinds = faultKinds.filter((kind) => kind !== 'decline');
 const strike = (call: keyof typeof calls, fault: (typeof kinds)[number], more = {}) =>
   paying.gateway.fault({
@@ -46,14 +46,14 @@ const strike = (call: keyof typeof calls, fault: (typeof kinds)[number], more = 
     ...more,
   });
 
-describe('a payment whose outcome the gateway does not tell is under way until it is found out, and held once', () => {
+describe('a payment with an unknown outcome stays in flight until it is known, and is held once', () => {
   for (const call of ['customer', 'authorise'] as const) {
     for (const fault of kinds) {
       test(`${fault} at ${call}`, async () => {
         const shopper = await paying.shopper();
         await strike(call, fault);
         assert.equal((await shopper.pay(3)).status, 'paying');
-        // Whoever pays again meanwhile, here or in another tab, waits for the same attempt.
+        // Another payment meanwhile, in this tab or another, waits for the same attempt.
         assert.equal((await shopper.pay(3)).status, 'paying');
         assert.equal((await shopper.attempts()).length, 1);
         assert.equal(await shopper.callback(), null);
@@ -84,9 +84,9 @@ describe('a payment whose outcome the gateway does not tell is under way until i
   }
 });
 
-describe('a shopper who comes back from the bank when the gateway is away', () => {
+describe('a shopper who returns from the bank while the gateway is down', () => {
   for (const fault of kinds) {
-    test(`${fault}: stays at the challenge until it is found out`, async () => {
+    test(`${fault}: stays at the challenge until the outcome is known`, async () => {
       const shopper = await paying.shopper();
       await shopper.pay(3, { card: challengeCard });
       await shopper.decide('approve');
@@ -100,7 +100,7 @@ describe('a shopper who comes back from the bank when the gateway is away', () =
   }
 });
 
-describe('a hold that must be let go is let go in the end', () => {
+describe('a hold that must be voided is voided in the end', () => {
   for (const fault of kinds) {
     test(`${fault} at the void`, async () => {
       const shopper = await paying.shopper();
@@ -118,7 +118,7 @@ describe('a hold that must be let go is let go in the end', () => {
   }
 });
 
-test('a gateway that is away for an hour is asked ever less often, and never holds twice', async () => {
+test('a gateway that is down for an hour is asked ever less often, and never holds twice', async () => {
   const shopper = await paying.shopper();
   await strike('authorise', 'drop_after', { times: 1_000 });
   assert.equal((await shopper.pay(3)).status, 'paying');
@@ -141,7 +141,7 @@ test('a gateway that is away for an hour is asked ever less often, and never hol
   assert.equal((await shopper.books()).payment_intents.length, 1);
 });
 
-describe('an attempt that is older than the gateway’s memory of keys is looked up, never sent again', () => {
+describe('an attempt whose key the gateway may have forgotten is looked up, never sent again', () => {
   for (const [fault, status, intents] of [
     ['drop_before', 'declined', 0],
     ['drop_after', 'voided', 1],
@@ -161,7 +161,7 @@ describe('an attempt that is older than the gateway’s memory of keys is looked
   }
 });
 
-test('a payment that the gateway approves when its time is over is let go', async () => {
+test('a payment that the gateway approves after the deadline is voided', async () => {
   const shopper = await paying.shopper();
   await strike('authorise', 'drop_after', { times: 2 });
   const { expires_at } = await shopper.pay(3);
@@ -172,7 +172,7 @@ test('a payment that the gateway approves when its time is over is let go', asyn
   assert.deepEqual(await shopper.live(), []);
 });
 
-test('a gateway that refuses our own key leaves the payment under way, and who has the right key settles it', async () => {
+test('a gateway that refuses our own key leaves the payment in flight, and a process with the right key settles it', async () => {
   const { url } = paying.gateway;
   const other = await startService({
     databaseUrl: paying.service.databaseUrl,
@@ -188,7 +188,7 @@ test('a gateway that refuses our own key leaves the payment under way, and who h
   assert.deepEqual(await shopper.live(), [50_000]);
 });
 
-test('a process with another address or master key takes over what one before it sent', async () => {
+test('a process with another address or master key settles what an earlier process sent', async () => {
   const other = await startService({
     databaseUrl: paying.service.databaseUrl,
     clock: paying.clock,
@@ -219,7 +219,7 @@ test('a process with another address or master key takes over what one before it
   await other.close();
 });
 
-test('an outcome that nobody waited for is told by whoever delivers: a receiver that hangs keeps no other from its outcome', async () => {
+test('the worker delivers an outcome that no shopper waits for: a receiver that hangs delays no other outcome', async () => {
   const told = Promise.withResolvers<void>();
   const answer = Promise.withResolvers<{ body: string }>();
   const hanging = await startReceiver(() => {
@@ -237,16 +237,16 @@ test('an outcome that nobody waited for is told by whoever delivers: a receiver 
     await paying.clearFaults();
   }
   paying.clock.advance({ seconds: 6 });
-  // Nothing is told here, so nobody can hold it up.
+  // Settling delivers nothing, so a receiver cannot delay it.
   while ((await recoverAttempts(deps)) > 0);
   for (const shopper of [first, second]) {
     assert.equal((await shopper.attempts())[0]?.status, 'authorised');
-    assert.equal((await shopper.state()).status, 'paying', 'the merchant is about to be told');
+    assert.equal((await shopper.state()).status, 'paying', 'the callback is about to be delivered');
   }
   const delivering = deliverDueCallbacks(deps);
   await told.promise;
   await until('the other', async () => (await second.state()).status === 'successful');
-  // The shopper of the first is still there, and is steered.
+  // The first shopper still waits and follows the callback's redirect.
   answer.resolve({ body: '{"redirect_url":"https://shop.example/found"}' });
   await delivering;
   const page = await first.state();

@@ -12,9 +12,9 @@ import { challengeCard, visa } from '../support/payments.ts';
 import { isReplay, playSeeds, type Story } from '../support/seeds.ts';
 import { createAccount } from '../support/service.ts';
 
-// Shoppers in two tabs, their bank, two processes of the service that die and come back, a worker,
-// a gateway that fails, and time: in every order that a seed comes upon, statement by statement.
-// TRANCHE_SEED=17 runs that one again.
+// A shopper in two tabs, the bank, two processes that die and restart, a worker, a gateway that
+// fails, and time. Each seed runs them in another order, statement by statement.
+// TRANCHE_SEED=17 repeats seed 17.
 
 const gatewayTimeoutMs = 120;
 
@@ -33,7 +33,7 @@ const cards = [
   '4000000000000002',
   '4000008260003178',
 ];
-// Those that keep us waiting are rarer: a failure that is told at once leads to the same places.
+// Slow faults are rarer: a fast failure reaches the same states.
 const faults = [
   'error_before',
   'error_before',
@@ -53,7 +53,7 @@ const paths = [
   ['GET', '/v1/payment_intents/:id'],
   ['GET', '/v1/payment_intents'],
 ] as const;
-/** Past a second look, past a lease; seldom past the half hour, the quarter, or the gateway's keys. */
+/** Past a retry, past a lease; seldom past the half hour, the deadline, or the gateway's keys. */
 const moves: Temporal.DurationLike[] = [
   ...Array.from({ length: 8 }, () => [{ seconds: 6 }, { seconds: 41 }, { seconds: 81 }]).flat(),
   { minutes: 14 },
@@ -63,7 +63,7 @@ const moves: Temporal.DurationLike[] = [
 ];
 const ends = ['successful', 'cancelled', 'invalid_payload'];
 
-test('whatever happens in whichever order, a checkout has one outcome at most and the gateway holds what it says', async (t) => {
+test('in any order of events a checkout has at most one outcome, and the gateway holds what it says', async (t) => {
   const count = await playSeeds(t, 500, scenes, async (story, scene) => {
     try {
       await play(story, scene);
@@ -86,11 +86,11 @@ async function play({ chance, note }: Story, { paying, stage, processes }: Scene
   const shopper = await paying.shopper({ amount: 100_001, customer: { email } }, account);
   const terms = [1, 3, 6];
   const bodies = await Promise.all(terms.map((term) => shopper.payBody(term, { token: 'x' })));
-  /** Ends that a page told its shopper of. */
+  /** Final statuses that a page showed. */
   const told = new Set<string>();
 
   let events = 6 + Math.floor(random() * 18);
-  // Not every run has every trouble: most of what goes wrong late needs a good beginning.
+  // Not every run has every fault: late failures need an undisturbed beginning.
   let kills = pick([0, 0, 1, 1, 2, 3]);
   let failings = pick([0, 0, 1, 2, 4]);
 
@@ -119,11 +119,11 @@ async function play({ chance, note }: Story, { paying, stage, processes }: Scene
     const { status } = answer.json<PayPage>();
     note('answer', `${action} ${status}`);
     if (ends.includes(status)) told.add(status);
-    // What comes after the end is worth a look, not more.
+    // A few steps after the end are enough.
     if (ends.includes(status) || status === 'expired') events = Math.min(events, 3);
   };
 
-  // Two tabs and a worker do one thing after another, each beside the others.
+  // Two tabs and a worker act concurrently, each one step after another.
   const busy = new Set<string>();
   const failures: unknown[] = [];
   const begin = (actor: string, acting: Promise<unknown>) => {
@@ -155,7 +155,7 @@ async function play({ chance, note }: Story, { paying, stage, processes }: Scene
     const urls = (await shopper.attempts()).flatMap(({ challenge_url }) => challenge_url ?? []);
     const decision = pick(['approve', 'approve', 'approve', 'decline', 'close'] as const);
     const url = pick(urls);
-    // Nobody is asked yet: that was no event.
+    // There is no challenge yet: that was no event.
     events += url === undefined ? 1 : 0;
     if (url === undefined) return;
     note('bank', decision);
@@ -179,13 +179,13 @@ async function play({ chance, note }: Story, { paying, stage, processes }: Scene
     const steps = stage.waiting.filter((step) => step.process === process);
     note('kill', `before ${steps.map((step) => step.name).join(', ')}`);
     kills -= 1;
-    // What it sent last may be under way, and may arrive.
+    // Its last request may be in flight, and may arrive.
     if (random() < 0.3) pick(steps).go();
     await turn();
     process.kill();
     await assertWhole();
   };
-  /** What must be true at every moment, not only once due work has been done. */
+  /** What must be true at every moment, not only when no due work is left. */
   const assertWhole = async () => {
     const violations = await findViolations(service.deps.database, timestamp(clock.now()));
     assert.deepEqual(
@@ -194,7 +194,7 @@ async function play({ chance, note }: Story, { paying, stage, processes }: Scene
     );
   };
 
-  // Some runs begin in the middle: what is worth seeing is often far from the start.
+  // Some runs begin in the middle, because interesting states are far from the start.
   const beginning = pick([
     'open',
     'open',
@@ -255,7 +255,7 @@ async function play({ chance, note }: Story, { paying, stage, processes }: Scene
   await settle(random() < 0.5);
   await check();
 
-  /** Leases run out, then the time to finish; everything that is due is done. */
+  /** Lets leases and then the deadline pass, and does all due work. */
   async function settle(inTime: boolean): Promise<void> {
     if (inTime) {
       for (let round = 0; round < 2; round += 1) {
@@ -287,7 +287,7 @@ async function play({ chance, note }: Story, { paying, stage, processes }: Scene
     assert.equal(page.status, checkout.status === 'received' ? 'expired' : checkout.status);
     const instalments = await shopper.rows('instalments');
     const firsts = instalments.filter(({ number }) => number === 1).map(({ amount }) => amount);
-    // A lapsed hold (a week) is no live one: nothing here takes that long.
+    // No run takes a week, so no hold has lapsed.
     assert.deepEqual(await shopper.live(), checkout.status === 'successful' ? firsts : []);
     const { payment_intents } = await shopper.books();
     const attempts = payment_intents.map(({ metadata }) => metadata.attempt_id);

@@ -93,7 +93,7 @@ describe('a card that is declined leaves the checkout open and says why', () => 
       assert.deepEqual(page.decline, { reason, may_retry });
       assert.equal(page.return_url, null);
       assert.deepEqual(await shopper.live(), []);
-      // A decline is nobody's business but the shopper's.
+      // The merchant hears nothing of a decline.
       assert.equal(await shopper.callback(), null);
     });
   }
@@ -111,7 +111,7 @@ const challenges = [
   ['challenge', 'close', 'challenge', null],
 ] as const;
 
-describe('a card whose bank asks the shopper ends as the bank says', () => {
+describe('a challenged card ends as the bank decides', () => {
   for (const [name, decision, status, reason] of challenges) {
     test(`${name}, ${decision}: ${status}`, async () => {
       const shopper = await paying.shopper();
@@ -128,7 +128,7 @@ describe('a card whose bank asks the shopper ends as the bank says', () => {
   }
 });
 
-test('every card of the gateway has its path above', () => {
+test('every test card of the gateway is tested above', () => {
   const shown = new Set<string>([
     ...pays,
     ...declines.map(([name]) => name),
@@ -151,20 +151,20 @@ test('after a decline a shopper pays with another card, in a new attempt under a
     ],
   );
   const { payment_intents } = await shopper.books();
-  assert.equal(payment_intents.length, 2, 'a replayed key would have made one');
+  assert.equal(payment_intents.length, 2, 'a replayed key would have made one payment');
   const customers = new Set(attempts.map(({ customer_ref }) => customer_ref));
-  assert.equal(customers.size, 1, 'the shopper is one customer of the gateway');
+  assert.equal(customers.size, 1, 'the gateway has one record of the shopper');
   const replayed = await shopper.pay(3);
   assert.equal(replayed.status, 'successful');
   assert.equal((await shopper.attempts()).length, 2);
 });
 
-test('a shopper who turns away from the bank pays with another card, and the first hold is let go', async () => {
+test('a shopper who leaves the challenge pays with another card, and the first hold is voided', async () => {
   const shopper = await paying.shopper();
   await shopper.pay(1, { card: challengeCard });
   const first = (await shopper.state()).challenge_url as string;
   assert.equal((await shopper.pay(3)).status, 'successful');
-  // The bank's page is still open in the other tab, and somebody approves there.
+  // The bank's page is still open in the other tab, and the shopper approves there.
   await fetch(first, {
     method: 'POST',
     body: new URLSearchParams({ decision: 'approve' }),
@@ -179,7 +179,7 @@ test('a shopper who turns away from the bank pays with another card, and the fir
   );
 });
 
-test('what the bank approved for a card that the shopper has turned away from is not the outcome, also when we are just hearing of it', async () => {
+test('an approval for a card that the shopper abandoned is not the outcome, even while we look it up', async () => {
   const shopper = await paying.shopper();
   await shopper.pay(1, { card: challengeCard });
   await shopper.decide('approve');
@@ -187,7 +187,7 @@ test('what the bank approved for a card that the shopper has turned away from is
   await paying.gateway.fault({ fault: 'latency_after', method: 'GET', path, ms: 60_000 });
   const back = shopper.comeBack();
   await until('the gateway to be asked', () => hasStruck(paying));
-  // The second tab still shows the challenge, and there the shopper takes another card.
+  // The second tab still shows the challenge. There the shopper chooses another card.
   assert.equal((await shopper.pay(3, { card: challengeCard })).status, 'challenge');
   await paying.clearFaults();
   assert.equal((await back).status, 'challenge');
@@ -198,7 +198,7 @@ test('what the bank approved for a card that the shopper has turned away from is
   assert.deepEqual(await shopper.live(), [50_000]);
 });
 
-test('who tries card after card comes to an end', async () => {
+test('a checkout takes twenty attempts and no more', async () => {
   const shopper = await paying.shopper();
   for (let tries = 0; tries < 20; tries += 1) {
     assert.equal((await shopper.state()).status, 'open');
@@ -209,7 +209,7 @@ test('who tries card after card comes to an end', async () => {
   assert.deepEqual(await shopper.live(), []);
 });
 
-test('the same card can be tried again while its challenge waits', async () => {
+test('the same card can be used again while its challenge is open', async () => {
   const shopper = await paying.shopper();
   const first = await shopper.pay(1, { card: challengeCard });
   const second = await shopper.pay(1, { card: challengeCard });
@@ -222,7 +222,7 @@ test('the same card can be tried again while its challenge waits', async () => {
 });
 
 describe('a shopper cancels', () => {
-  test('before paying: the callback says the term that was selected (D21)', async () => {
+  test('before paying: the callback has the selected term', async () => {
     const shopper = await paying.shopper({ client_reference_id: 'ref "1" é\u2028/' });
     const page = await shopper.cancel(6);
     assert.equal(page.status, 'cancelled');
@@ -236,7 +236,7 @@ describe('a shopper cancels', () => {
     assert.deepEqual(await shopper.attempts(), []);
   });
 
-  test('while the bank asks: nothing stays held', async () => {
+  test('during a challenge: nothing stays held', async () => {
     const shopper = await paying.shopper();
     const { challenge_url } = await shopper.pay(3, { card: challengeCard });
     assert.equal((await shopper.cancel(3)).status, 'cancelled');
@@ -254,7 +254,7 @@ describe('a shopper cancels', () => {
     assert.deepEqual(await shopper.live(), []);
   });
 
-  test('after the bank approved but before we heard: cancelled, and the hold is let go', async () => {
+  test('after the bank approved but before we know: cancelled, and the hold is voided', async () => {
     const shopper = await paying.shopper();
     await shopper.pay(3, { card: challengeCard });
     await shopper.decide('approve');
@@ -266,7 +266,7 @@ describe('a shopper cancels', () => {
     assert.match((await shopper.callback()) ?? '', /"cancelled"/);
   });
 
-  test('while the gateway is being asked: cancelled at once, and what it holds is let go', async () => {
+  test('while a request is in flight: cancelled at once, and the hold is voided', async () => {
     const shopper = await paying.shopper();
     await paying.gateway.fault({
       fault: 'latency',
@@ -301,7 +301,7 @@ describe('a shopper cancels', () => {
     assert.deepEqual(await shopper.attempts(), []);
   });
 
-  test('past the half hour while the bank still asks: what may still finish can be called off', async () => {
+  test('past the half hour during a challenge: a payment that may still finish can be cancelled', async () => {
     const shopper = await paying.shopper();
     const { expires_at } = await shopper.pay(3, { card: challengeCard });
     paying.clock.set(shift(expires_at, { minutes: 5 }));
@@ -311,7 +311,7 @@ describe('a shopper cancels', () => {
   });
 });
 
-/** Whether a fault has met a request. */
+/** Whether a fault has struck a request. */
 async function hasStruck({ gateway }: Pick<Paying, 'gateway'>): Promise<boolean> {
   const { body } = await gateway.call('GET', '/_test/faults');
   return body.data.some((fault: { struck: number }) => fault.struck > 0);
@@ -332,7 +332,7 @@ test('two tabs and a double click that pay at once make one attempt and one outc
   assert.equal((await shopper.rows('callbacks')).length, 1);
 });
 
-test('paying in one tab while cancelling in the other has one winner, and the page of both says who', async () => {
+test('paying in one tab while cancelling in the other has one outcome, which both pages show', async () => {
   for (let round = 0; round < 10; round += 1) {
     const shopper = await paying.shopper();
     const body = await shopper.payBody(3);
@@ -345,7 +345,7 @@ test('paying in one tab while cancelling in the other has one winner, and the pa
   }
 });
 
-test('what was found out counts only for whoever has the attempt in hand', async () => {
+test('a finding counts only under the current lease of the attempt', async () => {
   const { deps } = paying.service;
   const shopper = await paying.shopper();
   await shopper.pay(3, { card: challengeCard });
@@ -365,7 +365,7 @@ test('what was found out counts only for whoever has the attempt in hand', async
   };
   const slow = await claim();
   const quick = await claim();
-  // The slow one comes with news from before the other took over.
+  // The slow process reports a finding from before the other claimed the attempt.
   const payment_ref = attempt.payment_ref as string;
   const decline = { reason: 'generic', may_retry: true } as const;
   await recordOutcome(deps, paying.account.merchant, slow, {
@@ -383,8 +383,8 @@ test('what was found out counts only for whoever has the attempt in hand', async
   assert.equal((await shopper.attempts())[0]?.status, 'authorised');
 });
 
-describe('a payment begins within half an hour and ends within a quarter more (D17)', () => {
-  test('a millisecond before the half hour is over it can begin', async () => {
+describe('a payment begins within half an hour and ends within 15 minutes more', () => {
+  test('it can begin a millisecond before the half hour is over', async () => {
     const shopper = await paying.shopper();
     const { expires_at } = await shopper.state();
     paying.clock.set(shift(expires_at, { milliseconds: -1 }));
@@ -392,7 +392,7 @@ describe('a payment begins within half an hour and ends within a quarter more (D
     assert.equal((await shopper.pay(1)).status, 'successful');
   });
 
-  test('at the half hour it cannot, nor be cancelled', async () => {
+  test('it can neither begin nor be cancelled at the half hour', async () => {
     const shopper = await paying.shopper();
     const body = await shopper.payBody(1);
     const { expires_at } = await shopper.state();
@@ -416,7 +416,7 @@ describe('a payment begins within half an hour and ends within a quarter more (D
     ['at the last moment', { minutes: 15 }, 'successful'],
     ['a millisecond later', { minutes: 15, milliseconds: 1 }, 'expired'],
   ] as const) {
-    test(`a shopper who comes back from the bank ${about}: ${status}`, async () => {
+    test(`a shopper who returns from the bank ${about}: ${status}`, async () => {
       const shopper = await paying.shopper();
       const { expires_at } = await shopper.pay(3, { card: challengeCard });
       paying.clock.set(shift(expires_at, { minutes: 10 }));
@@ -434,7 +434,7 @@ describe('a payment begins within half an hour and ends within a quarter more (D
     });
   }
 
-  test('a challenge that nobody answers is let go when time is up, so that the bank cannot approve it later', async () => {
+  test('an unanswered challenge is voided at the deadline, so that the bank cannot approve it later', async () => {
     const shopper = await paying.shopper();
     const { expires_at, challenge_url } = await shopper.pay(3, { card: challengeCard });
     await paying.pass(shift(expires_at, { minutes: 15 }));
@@ -457,7 +457,7 @@ describe('a payment begins within half an hour and ends within a quarter more (D
   });
 });
 
-describe('a shopper whose browser never comes back from the bank (D19)', () => {
+describe('a shopper whose browser never returns from the bank', () => {
   for (const minutes of [1, 11, 29, 41, 44]) {
     test(`and who approved after ${minutes} minutes has paid, callback included`, async () => {
       const shopper = await paying.shopper();
@@ -492,7 +492,7 @@ describe('a shopper whose browser never comes back from the bank (D19)', () => {
   });
 });
 
-test('a checkout whose data the gateway refuses is invalid_payload, without a callback (D20)', async () => {
+test('a checkout whose data the gateway refuses is invalid_payload, without a callback', async () => {
   const shopper = await paying.shopper({ customer: { email: 'refused@example.com' } });
   const page = await shopper.pay(3);
   assert.deepEqual(
@@ -509,7 +509,7 @@ test('a checkout whose data the gateway refuses is invalid_payload, without a ca
   assert.equal(answer.body.data.attributes.number_of_payments, null);
 });
 
-test("the callback has the spec's members in the spec's order, compact, and goes where the checkout said", async () => {
+test("the callback has the contract's members in the contract's order, compact, and goes to the notify_url", async () => {
   const notify_url = 'https://shop.example/hook?a=1';
   const shopper = await paying.shopper({
     amount: 100_003,
@@ -544,7 +544,7 @@ describe('consent to later charges', () => {
     assert.deepEqual(consent, { version: consent_version, payments });
   });
 
-  test('is neither asked for nor is a card stored for a single payment', async () => {
+  test('a single payment needs no consent and stores no card', async () => {
     const shopper = await paying.shopper();
     const { plans, consent_version: version } = await shopper.state();
     await shopper.pay(1, { consent: { version, payments: plans[0]?.payments } });
@@ -559,7 +559,7 @@ describe('consent to later charges', () => {
     assert.equal(intent?.setup_future_usage, null);
   });
 
-  test('keeps what we know and nothing else that a page sends', async () => {
+  test('is stored without members that we do not know', async () => {
     const shopper = await paying.shopper();
     const body = await shopper.payBody(3);
     assert.ok(body.consent !== null && typeof body.consent === 'object');
@@ -618,7 +618,7 @@ describe('consent to later charges', () => {
   }
 });
 
-test('a later change of the rules does not touch a checkout: its terms are frozen (D20)', async () => {
+test('a change of the rules does not change the terms of an existing checkout', async () => {
   const account = await createAccount(paying.service);
   const shopper = await paying.shopper({}, account);
   const changed = [{ from_amount: 10_000, to_amount: 2_000_000, terms: [2] }];
@@ -687,14 +687,14 @@ describe('payments are dated by the local date of the moment of paying', () => {
   });
 });
 
-describe('what is no payment link is a 404', () => {
+describe('an invalid payment link is a 404', () => {
   const links: [about: string, make: (url: string) => string][] = [
     ['a word', () => '/pay/nonsense'],
     ['one letter changed', (url) => `${url.slice(0, -1)}${url.endsWith('A') ? 'B' : 'A'}`],
     ['cut short', (url) => url.slice(0, -4)],
     ['padded', (url) => `${url}==`],
     ['too long', (url) => `${url}${'A'.repeat(400)}`],
-    ['bytes that are no text', () => '/pay/%ff%fe'],
+    ['bytes that are not text', () => '/pay/%ff%fe'],
     ['a nul', () => '/pay/%00'],
     ['empty', () => '/pay/'],
   ];
@@ -732,7 +732,7 @@ describe('what is no payment link is a 404', () => {
   });
 });
 
-describe('a body that is not what the page sends is the client’s mistake', () => {
+describe('a malformed body is refused as the client’s mistake', () => {
   const good = { number_of_payments: 1, card_token: 'ctoken_x', consent: null };
   const bodies: [about: string, action: 'pay' | 'cancel', body: unknown, statuses: number[]][] = [
     ['no JSON', 'pay', '{', [400]],
@@ -744,7 +744,7 @@ describe('a body that is not what the page sends is the client’s mistake', () 
     ['no members', 'pay', {}, [422]],
     ['no card token', 'pay', { ...good, card_token: undefined }, [422]],
     ['an empty card token', 'pay', { ...good, card_token: '' }, [422]],
-    ['a card token without end', 'pay', { ...good, card_token: 'c'.repeat(256) }, [422]],
+    ['a card token that is too long', 'pay', { ...good, card_token: 'c'.repeat(256) }, [422]],
     ['a card token with a nul', 'pay', { ...good, card_token: 'a\u0000b' }, [422]],
     [
       'a card token of half a letter',
@@ -768,7 +768,7 @@ describe('a body that is not what the page sends is the client’s mistake', () 
     ['a term that is not offered', 'cancel', { number_of_payments: 2 }, [422]],
     ['a term as text', 'cancel', { number_of_payments: '3' }, [422]],
     ['null', 'cancel', 'null', [422]],
-    ['far too much', 'cancel', { number_of_payments: 1, more: 'x'.repeat(2_000_000) }, [400]],
+    ['too large', 'cancel', { number_of_payments: 1, more: 'x'.repeat(2_000_000) }, [400]],
   ];
   for (const [about, action, body, statuses] of bodies) {
     test(`${action}: ${about}`, async () => {
@@ -798,7 +798,7 @@ describe('a body that is not what the page sends is the client’s mistake', () 
     });
   }
 
-  test('a card token that the gateway does not know asks for the card again', async () => {
+  test('an unknown card token asks for the card again', async () => {
     const shopper = await paying.shopper();
     const page = await shopper.pay(1, { token: 'ctoken_nobody' });
     assert.equal(page.status, 'open');
@@ -806,7 +806,7 @@ describe('a body that is not what the page sends is the client’s mistake', () 
     assert.equal((await shopper.pay(1)).status, 'successful');
   });
 
-  test('a card token that has paid once pays no second checkout', async () => {
+  test('a card token cannot pay a second checkout', async () => {
     const token = await paying.gateway.tokenFor(visa);
     const first = await paying.shopper();
     const second = await paying.shopper();
@@ -816,7 +816,7 @@ describe('a body that is not what the page sends is the client’s mistake', () 
   });
 });
 
-test('several processes serve one checkout: begun on one, challenged on the next, recovered by a third', async () => {
+test('several processes serve one checkout: started on one, challenged on the next, recovered by a third', async () => {
   const others = await Promise.all(
     [1, 2].map(() =>
       startService({
@@ -883,10 +883,10 @@ test('no card number is in the database, the logs or any request that reached us
       headers: { connection: 'close' },
     });
   }
-  assert.ok(Buffer.concat(received).includes('card_token'), 'the requests are seen as they come');
+  assert.ok(Buffer.concat(received).includes('card_token'), 'the test sees the requests');
   assert.deepEqual(numbersIn(Buffer.concat(received).toString('latin1')), []);
 
-  // A page gone wrong sends us the number all the same: it goes no further.
+  // A faulty page sends us the number. It is neither stored nor logged.
   const shopper = await own.shopper();
   const leaked = await shopper.payBody(3, { token: visa });
   await shopper.send('POST', 'pay', {
@@ -899,7 +899,7 @@ test('no card number is in the database, the logs or any request that reached us
   await own.service.app.inject({ url: `${shopper.url}/return?card=${visa}` });
   await own.work();
 
-  assert.ok(lines.length > testCards.length, 'the log is seen as it is written');
+  assert.ok(lines.length > testCards.length, 'the test sees the log');
   assert.deepEqual(numbersIn(lines.join('')), []);
   const dump = await dumpOf(own.service);
   assert.match(dump, /ctoken|pm_|cus_/);

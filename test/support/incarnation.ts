@@ -8,13 +8,13 @@ import type { Clock } from '../../src/shared/clock.ts';
 import { gatewayEnv, type Paying, startPaying } from './payments.ts';
 import { log, testConfig } from './service.ts';
 
-// A stage on which several processes of the service act, one step at a time: a statement or a call
-// to the gateway waits until it is let go, so that a test decides in which order they happen and
-// between which two of them a process dies.
+// A stage on which several processes of the service act, one step at a time. Each statement and each
+// call to the gateway waits until the test starts it. So the test decides their order, and between
+// which two of them a process dies.
 
 const never = new Promise<never>(() => {});
 
-/** What a process is about to do next: a statement, or a call to the gateway. */
+/** The next step of a process: a statement or a call to the gateway. */
 export type Step = {
   name: string;
   to: 'database' | 'gateway';
@@ -24,11 +24,11 @@ export type Step = {
 
 export type Stage = ReturnType<typeof createStage>;
 
-/** A step that was let go and has not ended; a statement runs in the backend with that pid. */
+/** A step that was started and has not ended. A statement runs in the backend with that pid. */
 type Running = { process: Incarnation; pid: number | null; since: number };
 
-/** What is not a statement, and takes longer than this, is held up: the gateway is slow today. */
-const patienceMs = 40;
+/** A call to the gateway that takes longer than this counts as blocked. */
+const callMs = 40;
 
 export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
   const waiting: Step[] = [];
@@ -37,12 +37,12 @@ export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
   let isFree = true;
   let heard: (() => void)[] = [];
 
-  /** Whether everything that runs waits for somebody else. A slow machine alone is no reason. */
+  /** Whether every running step waits for another one. A slow machine alone does not count. */
   async function isHeldUp(): Promise<boolean> {
     const all = [...running];
     const pids = all.flatMap(({ pid }) => pid ?? []);
     const isPatient = all.some(
-      ({ pid, since }) => pid === null && performance.now() - since < patienceMs,
+      ({ pid, since }) => pid === null && performance.now() - since < callMs,
     );
     if (isPatient) return false;
     const { rows } = await observer().query(
@@ -54,7 +54,7 @@ export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
 
   return {
     waiting,
-    /** From now on nothing waits, or everything does. */
+    /** From now on steps run freely, or each waits to be started. */
     free(value: boolean): void {
       isFree = value;
       if (isFree) for (const step of [...waiting]) step.go();
@@ -90,14 +90,14 @@ export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
         for (const hear of heard.splice(0)) hear();
       }
     },
-    /** A call to the gateway is on its way, whatever becomes of the process that sent it. */
+    /** Notes a call to the gateway in flight. It may outlive the process that sent it. */
     sent<T>(call: Promise<T>): Promise<T> {
       asking.add(call);
       call.catch(() => {}).finally(() => asking.delete(call));
       return call;
     },
     isAsking: () => asking.size > 0,
-    /** Waits until every call to the gateway has its answer, also those of the dead. */
+    /** Waits until every call to the gateway is answered, also those of dead processes. */
     async answered(): Promise<void> {
       while (asking.size > 0) await Promise.allSettled(asking);
     },
@@ -108,8 +108,8 @@ export function createStage(observer: () => Pick<pg.Pool, 'query'>) {
       }
     },
     /**
-     * Waits until everybody is at a step, has ended, or is held up: by somebody's lock, or by a
-     * gateway that does not answer.
+     * Waits until every actor is at a step, has ended, or is blocked by a lock or by a gateway that
+     * does not answer.
      */
     async quiet(): Promise<void> {
       for (;;) {
@@ -131,14 +131,14 @@ export type Incarnation = {
   app: FastifyInstance;
   deps: Deps;
   isAlive(): boolean;
-  /** Resolves to null when it dies: whoever waits for an answer of its gets none. */
+  /** Resolves to null when the process dies, for callers that wait for an answer. */
   died: Promise<null>;
   /**
-   * As SIGKILL ends a process: its connections are gone, open transactions are rolled back, what
-   * was sent may arrive or not, and nothing that it was about to do is ever done.
+   * Ends the process as SIGKILL does: its connections close, open transactions are rolled back, what
+   * it sent may arrive or not, and it does nothing more.
    */
   kill(): void;
-  /** Its connections to the database are lost; it lives on and does not know what arrived. */
+  /** Closes its connections to the database. It lives on and does not know what arrived. */
   cut(): void;
 };
 
@@ -158,7 +158,7 @@ export async function incarnate(
   const end = new AbortController();
   const clock: Clock = {
     ...options.clock,
-    // What a process waits for ends with it: a deadline of the dead would keep us all waiting.
+    // The sleeps of a process end with it, so that no test waits for a dead process.
     sleep: (milliseconds, signal) =>
       mortal(() =>
         options.clock.sleep(
@@ -175,7 +175,7 @@ export async function incarnate(
     die = resolve;
   });
 
-  /** The dead neither act nor hear. */
+  /** A dead process neither acts nor receives anything. */
   async function mortal<T>(work: () => Promise<T>): Promise<T> {
     if (!alive) return never;
     try {
@@ -200,7 +200,7 @@ export async function incarnate(
     const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
     client.query = ((...args: unknown[]) => {
       const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text;
-      // It travels with the statement behind it.
+      // It is sent together with the next statement.
       if (text === 'begin') return mortal(() => query(...args));
       const name = text.trim().replace(/\s+/g, ' ').slice(0, 60);
       const { processID } = client as unknown as { processID: number };
@@ -245,15 +245,15 @@ export async function incarnate(
   };
   app.setValidatorCompiler(() => () => true);
   app.addHook('onRequest', async (request, reply) => {
-    // What is injected has no socket. Whoever closes it all the same leaves the caller unanswered.
+    // An injected request has no socket. Closing it leaves the caller without an answer.
     Object.assign(request.raw.socket, { destroy: () => reply.raw.destroy() });
   });
   app.register((api) => options.serve(api, self.deps));
-  // Made ready by its first request: most of them live for work, and die before that.
+  // The first request makes the app ready. Most processes only work, and die before that.
   return self;
 }
 
-/** A service with its gateway, a stage for its processes, and those that were on it. */
+/** A service with its gateway, a stage for its processes, and all processes so far. */
 export type Scene = { paying: Paying; stage: Stage; processes: Incarnation[] };
 
 export async function startScene(): Promise<Scene & { close(): Promise<void> }> {

@@ -5,7 +5,7 @@ import { approveRefund } from '../../src/refunds/review-refund.ts';
 import { assertSound, type Paying, type Shopper } from './payments.ts';
 import { type Account, send } from './service.ts';
 
-// What tests of the money after the sale have in common.
+// Shared by the tests of captures, collections and refunds.
 
 export const cards = {
   laterInsufficientFunds: '4000000000777005',
@@ -23,7 +23,7 @@ export async function planOf(shopper: Shopper): Promise<string[]> {
     .map(({ number, status, reduced }) => `${number} ${status}${reduced ? ` -${reduced}` : ''}`);
 }
 
-/** What the gateway took and gave back for a checkout, in cents. */
+/** What the gateway took, holds and refunded for a checkout, in cents. */
 export async function atGateway(shopper: Shopper): Promise<{
   taken: number[];
   held: number[];
@@ -66,7 +66,7 @@ export async function askRefund(
   return answer.body.data.id;
 }
 
-/** Asked for by the merchant and approved by an operator. */
+/** A refund that the merchant requests and an operator approves. */
 export async function refundNow(
   paying: Paying,
   shopper: Shopper,
@@ -90,7 +90,7 @@ export async function partsOf(shopper: Shopper, refund_id: string): Promise<stri
     .map(({ instalment, kind, amount, status }) => `${instalment} ${kind} ${amount} ${status}`);
 }
 
-/** Everything that must be true is, and the books agree with the gateway's to the cent. */
+/** All invariants hold, and the books agree with the gateway's to the cent. */
 export async function assertBalanced(paying: Paying, shopper: Shopper): Promise<void> {
   await assertSound(paying);
   const { differences } = await checkLedger(paying.service.deps);

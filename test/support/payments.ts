@@ -33,7 +33,7 @@ import {
 export const visa = '4242424242424242';
 export const challengeCard = '4000002500003155';
 
-/** How a service finds the test gateway of a test. */
+/** The settings with which a service finds a test's gateway. */
 export const gatewayEnv = ({ url }: { url: string }) => ({
   TEST_GATEWAY_URL: url,
   STRIPE_SECRET_KEY: secretKey,
@@ -47,13 +47,13 @@ export type Paying = {
   account: Account;
   /** Where callbacks go, unless a checkout says otherwise. */
   receiver: Receiver;
-  /** A new checkout and the shopper who has its link. */
+  /** Creates a checkout and a shopper with its link. */
   shopper(changes?: object, account?: Account): Promise<Shopper>;
-  /** A shopper of a checkout that exists, perhaps in front of another process. */
+  /** A shopper of an existing checkout, perhaps served by another process. */
   open(id: string, account?: Account, app?: FastifyInstance): Shopper;
-  /** Does everything that is due now, and what becomes due by it. */
+  /** Does all due work until none is left. */
   work(): Promise<void>;
-  /** Lets time pass as it does for a worker: what falls due on the way is done at its time. */
+  /** Lets time pass and does due work at its due times, as a worker does. */
   pass(until: Temporal.DurationLike | string): Promise<void>;
   clearFaults(): Promise<void>;
   close(): Promise<void>;
@@ -66,7 +66,7 @@ export async function startPaying(
     gatewayTimeoutMs?: number;
     log?: Logger;
     start?: string;
-    /** Whose pages may show the card frame. */
+    /** The origins whose pages may show the card frame. */
     pageOrigins?: string[];
     callbackSender?: CallbackSenderOptions;
   } = {},
@@ -138,14 +138,14 @@ export async function startPaying(
 
 type PayOptions = {
   card?: string;
-  /** Instead of one that is made for the card. */
+  /** Used instead of a new token for the card. */
   token?: string;
   consent?: unknown;
 };
 
 export type Shopper = ReturnType<typeof shopperOf>;
 
-/** Somebody with a payment link, who does what the page does. */
+/** A shopper with a payment link, who sends what the page sends. */
 function shopperOf(
   { service, gateway, app }: { service: Service; gateway: GatewayUnderTest; app: FastifyInstance },
   merchant_id: string,
@@ -199,7 +199,7 @@ function shopperOf(
       return await page('POST', 'pay', await payBody(number_of_payments, options));
     },
     cancel: (number_of_payments = 1) => page('POST', 'cancel', { number_of_payments }),
-    /** Tells the bank, without coming back from it. */
+    /** Answers the bank's challenge without returning from the bank. */
     async decide(decision: 'approve' | 'decline' | 'close'): Promise<void> {
       const { challenge_url } = await page('GET', 'state');
       assert.ok(challenge_url);
@@ -218,7 +218,7 @@ function shopperOf(
       );
       return rows;
     },
-    // biome-ignore lint/suspicious/noExplicitAny: rows are looked into by assertions.
+    // biome-ignore lint/suspicious/noExplicitAny: assertions read the rows.
     async rows(table: string): Promise<any[]> {
       const { rows } = await service.deps.database.pool.query(
         `select * from ${table} where ${table === 'checkouts' ? 'id' : 'checkout_id'} = $1`,
@@ -242,7 +242,7 @@ function shopperOf(
   };
 }
 
-/** Nothing that must always be true is not, once due work has been done. */
+/** All invariants hold. Call it when no due work is left. */
 export async function assertSound({ service, clock }: Pick<Paying, 'service' | 'clock'>) {
   assert.deepEqual(await findViolations(service.deps.database, timestamp(clock.now())), []);
 }

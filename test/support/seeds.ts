@@ -1,7 +1,7 @@
 import type { TestContext } from 'node:test';
 import { runs } from './service.ts';
 
-// What seeded tests have in common: each seed is a story that can be told again.
+// Shared by seeded tests. A seed is a story that can be repeated.
 
 export type Chance = {
   /** At least 0, below 1. */
@@ -10,21 +10,21 @@ export type Chance = {
   between(from: number, to: number): number;
   isLucky(probability: number): boolean;
   pick<T>(list: readonly T[]): T;
-  /** One of several things, the heavier the likelier. */
+  /** Picks one of several things by their weights. */
   weigh<T>(list: readonly (readonly [weight: number, thing: T])[]): T;
 };
 
 export type Story = {
   seed: number;
   chance: Chance;
-  /** Counts what happened, and tells it when the story ends badly. */
+  /** Counts an event, and prints it if the story fails. */
   note(kind: string, text?: string): void;
 };
 
 /**
- * Plays so many seeds and says how often what happened. Each scene has one story at a time; while
- * one waits for its database or its gateway, another goes on. With TRANCHE_SEED only that one, of
- * which everything is told.
+ * Plays many seeds and returns how often each event happened. Each scene plays one story at a time;
+ * while one waits for its database or gateway, another continues. With TRANCHE_SEED it plays only
+ * that seed and prints every event.
  */
 export async function playSeeds<Scene>(
   t: TestContext,
@@ -61,7 +61,7 @@ export async function playSeeds<Scene>(
   return count;
 }
 
-/** Whether this run is about one seed, which need not come upon everything. */
+/** Whether this run plays a single seed, which need not reach every state. */
 export const isReplay = () => process.env.TRANCHE_SEED !== undefined;
 
 function chanceOf(seed: number): Chance {
