@@ -16,8 +16,8 @@ export type CreateResult = {
 };
 
 /**
- * Checkouts created over HTTP (signed, authenticated, counted, validated, committed with fsync)
- * beside the same row inserted by a bare client, in turns on the same server.
+ * Compares checkouts created over HTTP (signed, authenticated, counted, validated, committed with
+ * fsync) with the same row inserted by a bare client, in turns on the same server.
  */
 export async function benchCreate(
   options: { seconds: number; processes: number; port: number; rounds: number },
@@ -75,7 +75,7 @@ async function bareInsertion(
   const { checkout } = JSON.parse(signedCheckout(account, '').body);
   const client = new pg.Client({ connectionString: url });
   await client.connect();
-  // Numbers out of the way of the service's own.
+  // Numbers that the service's own will not reach.
   await client.query('create sequence bench_numbers start 1000000000');
   await client.end();
   const literal = (value: unknown) =>

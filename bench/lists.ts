@@ -6,8 +6,8 @@ import { type Account, createAccount, serve, startDatabase } from './service.ts'
 export type ListResult = { what: string; few: number; many: number };
 
 /**
- * The same requests for a merchant with a few checkouts and one with many, in turns; one client,
- * so that the time is a request's and not a queue's. Milliseconds, medians.
+ * Sends the same requests for a merchant with few checkouts and one with many, in turns. There is
+ * one client, so that the time is a request's and not a queue's. Medians in milliseconds.
  */
 export async function benchLists(
   options: { few: number; many: number; seconds: number; rounds: number; port: number },
@@ -41,7 +41,7 @@ export async function benchLists(
         };
         const few: number[] = [];
         const many: number[] = [];
-        // Caches warm, code compiled: the first of two must not pay for the second.
+        // Warm up, so that the first of the two does not pay for cold caches.
         await time(small, options.few, 1);
         await time(large, options.many, 1);
         for (let round = 1; round <= options.rounds; round += 1) {
@@ -64,7 +64,7 @@ function pagePath(page: number): string {
   return `/api/checkouts?page%5Bnumber%5D=${page}&page%5Bitems%5D=10`;
 }
 
-/** The id of the n-th row that `fill` made; the merchant tells two of them apart. */
+/** The id of the n-th row that `fill` made for a merchant. */
 function idOf(number: number): string {
   return `00000000-0000-7000-8000-${number.toString(16).padStart(12, '0')}`;
 }

@@ -3,7 +3,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
-/** What a load of requests over a while came to. */
+/** The result of sending requests for some time. */
 export type Load = {
   perSecond: number;
   p50: number;
@@ -24,7 +24,7 @@ export function has(program: string): boolean {
   return spawnSync('sh', ['-c', `command -v ${program}`]).status === 0;
 }
 
-/** Runs a program to its end; its standard output. */
+/** Runs a program to its end and returns its standard output. */
 export async function run(
   program: string,
   args: string[],
@@ -51,7 +51,7 @@ const scripts = mkdtempSync(join(tmpdir(), 'tranche-bench-'));
 process.on('exit', () => rmSync(scripts, { recursive: true, force: true }));
 let number = 0;
 
-/** A script for a program to run, gone with us. */
+/** Writes a script for a program to run. It is deleted when this process exits. */
 export function writeScript(name: string, text: string): string {
   const file = join(scripts, `${number}-${name}`);
   number += 1;
@@ -59,7 +59,7 @@ export function writeScript(name: string, text: string): string {
   return file;
 }
 
-/** The same request again and again, from `connections` clients at once. */
+/** Repeats one request from `connections` clients at once. */
 export async function load(
   request: Request,
   options: { connections: number; seconds: number },
@@ -73,7 +73,7 @@ async function loadWithWrk(
   request: Request,
   { connections, seconds }: { connections: number; seconds: number },
 ): Promise<Load> {
-  // For plain text Lua and JSON quote alike.
+  // Lua and JSON quote plain text alike.
   const quote = JSON.stringify;
   const script = writeScript(
     'request.lua',

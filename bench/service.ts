@@ -25,14 +25,14 @@ const masterKey = Buffer.alloc(32, 1).toString('base64');
 
 export type Account = IssuedCredentials & { merchant: Merchant };
 
-/** A PostgreSQL of the bench's own, with the settings of the embedded one: fsync is on. */
+/** A separate PostgreSQL with the settings of the embedded one: fsync is on. */
 export async function startDatabase(maxConnections = 2): Promise<{
   server: EmbeddedPostgres;
   deps: Deps;
   stop(): Promise<void>;
 }> {
   const folder = mkdtempSync(join(tmpdir(), 'tranche-bench-'));
-  // As root the server runs as another user, who has to get to its data.
+  // As root, the server runs as another user, which has to reach its data.
   chmodSync(folder, 0o711);
   const server = await startEmbeddedPostgres({ dataDir: join(folder, 'data'), log });
   const config = readConfig({ MASTER_KEY: masterKey });
@@ -59,7 +59,7 @@ export async function startDatabase(maxConnections = 2): Promise<{
   };
 }
 
-/** A merchant whose limits do not limit: they are checked all the same. */
+/** A merchant whose limits are never reached. They are checked all the same. */
 export async function createAccount(deps: Deps): Promise<Account> {
   const merchant = await createMerchant(deps, 'bench', {
     name: 'Bench',
@@ -123,13 +123,13 @@ export async function serve(
 }
 
 async function untilReady(url: string, child: ChildProcess): Promise<void> {
-  for (let tries = 0; tries < 400; tries += 1) {
+  for (let attempt = 1; attempt <= 400; attempt += 1) {
     if (child.exitCode !== null) throw new Error('the service ended before it was ready');
     const answer = await fetch(`${url}/readyz`).catch(() => null);
     if (answer?.ok) return;
     await new Promise((resolve) => setTimeout(resolve, 25));
   }
-  throw new Error('the service did not get ready');
+  throw new Error('the service did not become ready');
 }
 
 function servingPids(child: ChildProcess, processes: number): number[] {

@@ -4,7 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { median } from './create.ts';
 
-/** Seconds from `npm start` to a ready sandbox, with everything installed and data present. */
+/** Seconds from `npm start` to a ready sandbox, with packages installed and a data folder made. */
 export async function benchStart(
   options: { rounds: number; port: number },
   progress: (text: string) => void,

@@ -20,35 +20,35 @@ export type Config = {
   gatewayPort: number;
   /** Where the demo shop of a sandbox listens. */
   shopPort: number;
-  /** Null: a test gateway of our own is started beside the service. */
+  /** Null: the supervisor starts a test gateway beside the service. */
   gateway: StripeSettings | null;
   metrics: { host: string; port: number };
-  /** As shoppers and merchants reach us; never ends in a slash. */
+  /** Where shoppers and merchants reach us. Never ends in a slash. */
   baseUrl: string;
   dataDir: string;
   /** Null: the embedded server. */
   databaseUrl: string | null;
-  /** The current one first. Empty: generated once, kept in the data folder. */
+  /** The current one first. Empty: a sandbox makes one and keeps it in the data folder. */
   masterKeys: Buffer[];
   rateLimitStore: 'memory' | 'postgres' | 'redis' | null;
   redisUrl: string | null;
-  /** Whose forwarded address is believed. */
+  /** The proxies whose X-Forwarded-For is trusted. */
   trustProxy: boolean | number | string[];
   callbackAllow: AllowedRange[];
   logLevel: string;
   alertWebhookUrl: string | null;
-  /** The date until which v1 is promised to work. */
+  /** v1 works at least until this date. */
   legacySunset: string;
-  /** Whose name the audit notes for changes by command. Null: the system's user. */
+  /** The name under which the audit records commands. Null: the system's user. */
   operator: string | null;
 };
 
-/** Everything that is wrong with the settings, at once. */
+/** Lists everything that is wrong with the settings at once. */
 export class BadSettings extends Error {
   readonly problems: string[];
 
   constructor(problems: string[]) {
-    super(`The settings are not usable:\n${problems.map((one) => `  - ${one}`).join('\n')}`);
+    super(`The settings cannot be used:\n${problems.map((one) => `  - ${one}`).join('\n')}`);
     this.problems = problems;
   }
 }
@@ -57,8 +57,8 @@ const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent']
 const loopbackRanges = '127.0.0.0/8,::1/128';
 
 /**
- * The only reader of the environment's variables. A command that works on the database needs no
- * gateway, so it is not asked for one.
+ * The only reader of environment variables. A command that works on the database needs no gateway,
+ * so its settings are not checked there.
  */
 export function readConfig(
   env: NodeJS.ProcessEnv,
@@ -136,10 +136,10 @@ export function readConfig(
     ? choice('RATE_LIMIT_STORE', ['memory', 'postgres', 'redis'] as const, 'postgres')
     : null;
   if (rateLimitStore === 'redis' && redisUrl === null) {
-    problem('RATE_LIMIT_STORE is redis: REDIS_URL must say where it is.');
+    problem('RATE_LIMIT_STORE is redis, so REDIS_URL must be set.');
   }
   if (rateLimitStore === 'memory' && databaseUrl !== null) {
-    problem('RATE_LIMIT_STORE is memory: that needs the embedded database and a single process.');
+    problem('RATE_LIMIT_STORE is memory: this needs the embedded database and a single process.');
   }
 
   const alertWebhookUrl = text('ALERT_WEBHOOK_URL') ?? null;
@@ -176,11 +176,11 @@ export function readConfig(
     gateway,
     metrics: {
       host: text('METRICS_HOST') ?? '127.0.0.1',
-      // Beside our own port, so that two sandboxes on one machine do not meet.
+      // Next to our own port, so that two sandboxes on one machine do not collide.
       port: port('METRICS_PORT', ownPort === 0 || ownPort > 65_526 ? 0 : ownPort + 9),
     },
     baseUrl,
-    // The default is the project's own, wherever a command is called from.
+    // The default is in the project's folder, whatever the working directory is.
     dataDir: resolve(text('DATA_DIR') ?? fileURLToPath(new URL('../.tranche', import.meta.url))),
     databaseUrl,
     masterKeys,
@@ -199,7 +199,7 @@ export function readConfig(
 
 const isAddress = (text: string, begin: RegExp) => begin.test(text) && URL.canParse(text);
 
-/** Not before v1 was deprecated: that would have been no warning. */
+/** A sunset before v1 was deprecated would leave integrators no warning. */
 function isSunset(text: string): boolean {
   if (!/^\d{4}-\d\d-\d\d$/.test(text)) return false;
   try {
@@ -217,8 +217,8 @@ export function readMasterKey(text: string): Buffer | null {
 }
 
 /**
- * Stripe by its keys; a test gateway that somebody started by its address as well. Neither, in a
- * sandbox: then we start one.
+ * Stripe needs its keys. A test gateway that the operator started needs its address as well. Null
+ * in a sandbox without either: then the supervisor starts a test gateway.
  */
 function readGateway(
   environment: Environment,

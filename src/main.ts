@@ -22,14 +22,14 @@ import { startWorker, type WorkerDeps } from './worker.ts';
 
 export type Deps = AppDeps & WorkerDeps & { close(): Promise<void> };
 
-/** Settings with nothing left open: there is a database, a master key, a place for the counts. */
+/** Settings with every choice made: a database, a master key, a rate limit store, a gateway. */
 export type ReadyConfig = Config & {
   databaseUrl: string;
   rateLimitStore: 'memory' | 'postgres' | 'redis';
   gateway: StripeSettings;
 };
 
-/** The composition root: settings in, everything that the slices need out. */
+/** The composition root: takes the settings and makes everything that the slices need. */
 export async function createDeps(
   config: ReadyConfig,
   log: Logger,
@@ -71,7 +71,7 @@ export async function createDeps(
     ...commits,
     sendCallback: sender.send,
     async close() {
-      // Requests whose clients have gone may still be under way: they end before the database.
+      // Requests whose clients have gone may still be in flight. Let them end before the database.
       await store.close?.();
       await commitCheckout.settled();
       await sender.close();
@@ -95,7 +95,7 @@ async function openRateLimitStore(
   }
 }
 
-/** One process of the service, on a database that is ready. */
+/** Starts one process of the service, on a database that is ready. */
 export async function startProcess(
   config: ReadyConfig,
   role: Role,
@@ -113,14 +113,14 @@ export async function startProcess(
   return {
     deps,
     async stop() {
-      // What was begun is finished; whoever keeps a connection open all the same is cut off.
-      const patience = new AbortController();
+      // Requests in flight may finish. Connections that stay open after that are cut.
+      const grace = new AbortController();
       const cutOff = deps.clock
-        .sleep(2_000, patience.signal)
-        .then(() => !patience.signal.aborted && app?.server.closeAllConnections());
-      // A statement that waits for a lock, or for a database that is away, is not waited for.
+        .sleep(2_000, grace.signal)
+        .then(() => !grace.signal.aborted && app?.server.closeAllConnections());
+      // Do not wait for a statement that waits for a lock or for a database that is away.
       await within(deps.clock, 2_500, Promise.all([app?.close(), worker?.stop()]));
-      patience.abort();
+      grace.abort();
       await cutOff;
       await within(deps.clock, 1_000, deps.close());
     },

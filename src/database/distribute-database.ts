@@ -1,20 +1,19 @@
 import type pg from 'pg';
 import type { Database } from './database.ts';
 
-/** Held by whoever migrates or distributes. Any number that no other program is likely to use. */
+/** Held while migrating or distributing. Any number that no other program is likely to use. */
 export const schemaLock = 7_266_243_001;
 
 /**
- * Where each table's rows live on Citus, in an order that foreign keys allow: what is referenced
- * comes before what refers to it.
+ * Where each table's rows live on Citus, in an order that foreign keys allow: a table comes after
+ * those that it refers to.
  *
- * A table is on every node (`by: null`: small, shared, read with everything) or spread by one
- * column. The rows of one merchant are together on one node, so a transaction of one merchant
- * stays on it. A test holds this list against the schema: whoever adds a table decides here.
+ * A table is on every node (`by: null`: small, shared, joined with everything) or spread by one
+ * column. All rows of a merchant are on one node, so a transaction of one merchant stays on that
+ * node. A test compares this list with the schema, so a new table needs an entry here.
  *
- * The counts of rate limits stay where they are, on the coordinator. Every request is counted
- * there without waiting for a disk; spread, a count would be a commit in two phases on several
- * nodes, each of which is flushed.
+ * Rate limit counts stay on the coordinator, where counting a request does not wait for a disk.
+ * Spread, each count would be a two-phase commit with a flush on every node involved.
  */
 export const distribution = [
   { table: 'schema_migrations', by: null },
@@ -63,13 +62,13 @@ class NoCitus extends Error {
   }
 }
 
-/** Copying the rows of a large table takes long; the pool's usual limit is for requests. */
-const patienceMilliseconds = 24 * 3600 * 1000;
+/** Copying a large table takes long. The pool's own timeout is meant for requests. */
+const statementMilliseconds = 24 * 3600 * 1000;
 
 /**
- * Turns the migrated tables into Citus tables and returns those that it turned: all of them in one
- * transaction, or none. Those that are Citus tables already are left alone. Meant for a service
- * that is stopped, because every table stays locked until the end.
+ * Turns the migrated tables into Citus tables and returns their names. All of them are turned in one
+ * transaction, or none; tables that Citus manages already stay as they are. Stop the service first,
+ * because every table is locked until the end.
  */
 export async function distributeDatabase(
   database: Database,
@@ -80,13 +79,13 @@ export async function distributeDatabase(
     if (!(await hasCitus(client))) throw new NoCitus();
     await client.query('begin');
     await client.query('set local lock_timeout = 0');
-    // Neither two of these at once, nor one beside a migration.
+    // Two of these must not run at once, nor one beside a migration.
     await client.query('select pg_advisory_xact_lock($1)', [schemaLock]);
     const tables = await placeTables(client, onTable);
     await client.query('commit');
     return tables;
   } finally {
-    // Ending the connection ends whatever is still open on it.
+    // Closing the connection rolls back what is still open on it.
     client.release(true);
   }
 }
@@ -105,18 +104,18 @@ export async function isDistributed(client: pg.ClientBase): Promise<boolean> {
 }
 
 /**
- * Puts every table where it belongs that is not there yet, in the transaction of the caller.
+ * Distributes every table that is not in its place yet, in the caller's transaction.
  *
- * Foreign keys are taken off and put back at the end. Citus would make a local table that refers
- * to a reference table one of its own, and then refuse to distribute `checkouts` while such a
- * table refers to it.
+ * It drops the foreign keys first and adds them again at the end. Citus takes over a local table
+ * that refers to a reference table, and then refuses to distribute `checkouts` while such a table
+ * refers to it.
  */
 export async function placeTables(
   client: pg.ClientBase,
   onTable: (table: string, index: number, count: number) => void = () => {},
 ): Promise<string[]> {
   const run = (text: string, values: unknown[] = []) =>
-    client.query({ text, values, query_timeout: patienceMilliseconds } as pg.QueryConfig);
+    client.query({ text, values, query_timeout: statementMilliseconds } as pg.QueryConfig);
   const found = await run(
     `select name, p.partmethod, p.repmodel
      from unnest($1::text[]) as name
@@ -150,8 +149,8 @@ export async function placeTables(
 }
 
 /**
- * Citus itself registers a local table that refers to a reference table (method `n`, model other
- * than `t`); that one has still to be placed.
+ * Citus registers a local table that refers to a reference table (method `n`, model other than `t`).
+ * Such a table still has to be placed.
  */
 function isPlaced(
   { table, by }: Placement,

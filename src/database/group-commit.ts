@@ -2,55 +2,55 @@ import { FateUnknown, isTransient } from './transaction.ts';
 
 export type GroupCommit<Item, Result> = {
   (item: Item): Promise<Result>;
-  /** Resolves when nothing is being written any more, also for whoever stopped listening. */
+  /** Resolves when no write is in flight, not even one whose caller has gone. */
   settled(): Promise<void>;
 };
 
-/** While the database is away requests pile up here; past this many they are refused at once. */
-const mostWaiting = 10_000;
+/** Requests queue here while the database is away. Beyond this many, new ones fail at once. */
+const queuedMax = 10_000;
 
 /**
- * Lets everything that arrives while a commit is in flight share the next one. A commit costs a
- * flush of the disk whether it carries one row or two hundred, so under load this is what makes
- * the service as fast as the database; without load an item is written at once and alone.
+ * Lets all items that arrive while a commit is in flight share the next one. A commit costs a flush
+ * of the disk whether it carries one row or two hundred, so under load this makes the service as
+ * fast as the database. Without load an item is written at once and alone.
  */
 export function groupCommit<Item, Result>(
   write: (items: Item[]) => Promise<Result[]>,
-  maxItems: number,
+  batchSize: number,
 ): GroupCommit<Item, Result> {
-  type Waiting = { item: Item; resolve(result: Result): void; reject(error: unknown): void };
-  const waiting: Waiting[] = [];
+  type Queued = { item: Item; resolve(result: Result): void; reject(error: unknown): void };
+  const queue: Queued[] = [];
   let flight: Promise<void> | null = null;
 
   async function fly(): Promise<void> {
-    while (waiting.length > 0) await writeGroup(waiting.splice(0, maxItems));
+    while (queue.length > 0) await writeBatch(queue.splice(0, batchSize));
     flight = null;
   }
 
-  async function writeGroup(group: Waiting[]): Promise<void> {
+  async function writeBatch(batch: Queued[]): Promise<void> {
     try {
-      const results = await write(group.map((one) => one.item));
-      group.forEach((one, index) => {
-        one.resolve(results[index] as Result);
+      const results = await write(batch.map(({ item }) => item));
+      batch.forEach(({ resolve }, index) => {
+        resolve(results[index] as Result);
       });
     } catch (error) {
-      if (group.length === 1 || error instanceof FateUnknown || isTransient(error)) {
-        for (const one of group) one.reject(error);
+      if (batch.length === 1 || error instanceof FateUnknown || isTransient(error)) {
+        for (const { reject } of batch) reject(error);
       } else {
-        // The group was rolled back. One that cannot be written must not fail its neighbours.
-        for (const one of group) await writeGroup([one]);
+        // The batch was rolled back. An item that cannot be written must not fail the others.
+        for (const queued of batch) await writeBatch([queued]);
       }
     }
   }
 
   function commit(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
-      if (waiting.length >= mostWaiting) {
-        reject(new Error('too many writes are waiting for the database'));
+      if (queue.length >= queuedMax) {
+        reject(new Error('too many writes are queued for the database'));
         return;
       }
-      waiting.push({ item, resolve, reject });
-      // Everything that this turn of the event loop brings in leaves together.
+      queue.push({ item, resolve, reject });
+      // Everything that arrives in this turn of the event loop leaves together.
       flight ??= new Promise<void>((begin) => setImmediate(begin)).then(fly);
     });
   }

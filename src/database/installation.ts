@@ -3,7 +3,7 @@ import type { Timestamp } from '../shared/clock.ts';
 import type { Handle } from './database.ts';
 import { undefinedTable } from './migrate.ts';
 
-/** A process of one environment met the database of the other. */
+/** The database belongs to the other environment. */
 class WrongEnvironment extends Error {
   constructor(database: Environment, configured: Environment) {
     super(
@@ -13,7 +13,7 @@ class WrongEnvironment extends Error {
   }
 }
 
-/** For before a migration: whatever a database of the other environment holds, it stays as it is. */
+/** Call this before migrating: a database of the other environment must stay as it is. */
 export async function refuseOtherEnvironment(db: Handle, environment: Environment): Promise<void> {
   try {
     const found = await findEnvironment(db);
@@ -24,8 +24,8 @@ export async function refuseOtherEnvironment(db: Handle, environment: Environmen
 }
 
 /**
- * A database belongs to the environment that first used it, for ever (D34). Of two first uses at
- * once one wins, and the other one is told.
+ * A database belongs to the environment that used it first, for ever (decision 0015). If two
+ * processes claim it at once, one wins and the other is refused.
  */
 export async function claimInstallation(
   db: Handle,

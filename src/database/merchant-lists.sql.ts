@@ -3,11 +3,11 @@ import type { Timestamp } from '../shared/clock.ts';
 import type { Handle } from './database.ts';
 import type { Tables } from './tables.ts';
 
-// What the lists of a merchant have in common: numbers, pages, owners. A list goes by its table.
+// What the lists of a merchant have in common: numbers, pages, owners. A list has its table's name.
 
 export type ListName = 'checkouts' | 'refund_requests';
 
-/** Adds rows to a merchant's list: their last number, and a creation time in their order. */
+/** Reserves numbers in a merchant's list: returns the last, and a creation time not before others. */
 export async function advanceListTotal(
   db: Handle,
   merchant_id: string,
@@ -26,8 +26,8 @@ export async function advanceListTotal(
 }
 
 /**
- * One page of a merchant's list, the newest first, and how many rows the whole list has. The
- * numbers of the rows are dense, so a page is a range of them: no OFFSET, no count.
+ * One page of a merchant's list, newest first, and the length of the whole list. The numbers of the
+ * rows have no gaps, so a page is a range of numbers and needs neither OFFSET nor a count.
  */
 export async function listPage<List extends ListName>(
   db: Handle,
@@ -55,7 +55,7 @@ export async function listPage<List extends ListName>(
   return { total, rows: rows as Selectable<Tables[List]>[] };
 }
 
-/** Whose a row of some list is, among the merchants that an intermediary manages. */
+/** The merchant that owns a row, among those that an intermediary manages. */
 export async function findManagedOwner(
   db: Handle,
   list: ListName,

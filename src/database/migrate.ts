@@ -9,7 +9,7 @@ import { isDistributed, placeTables, schemaLock } from './distribute-database.ts
 
 const folder = new URL('../../migrations/', import.meta.url);
 
-/** What PostgreSQL says in a database that was never migrated. */
+/** PostgreSQL's code for a query in a database that was never migrated. */
 export const undefinedTable = '42P01';
 
 export type Migration = { version: number; name: string };
@@ -28,7 +28,7 @@ export class DatabaseNewer extends Error {
   }
 }
 
-/** A migration is history: what was applied somewhere is never edited. */
+/** A migration is history: once applied anywhere, it is never edited (decision 0032). */
 export class MigrationChanged extends Error {
   constructor(name: string) {
     super(
@@ -39,9 +39,9 @@ export class MigrationChanged extends Error {
 }
 
 /**
- * Brings the database up to this program. Two nodes that start together: one migrates, the other
- * waits. All pending migrations are one transaction, so a crash leaves the database as it was. In
- * a distributed database the tables that they make take their places at once.
+ * Brings the database to this program's version. If two nodes start together, one migrates and the
+ * other waits. All pending migrations run in one transaction, so a crash leaves the database as it
+ * was. On Citus the new tables are distributed in the same transaction.
  */
 export async function migrate(
   database: Database,
@@ -91,8 +91,8 @@ export async function migrate(
 }
 
 /**
- * One statement at a time: of several in one message Citus hands all to its workers where it means
- * one. A statement ends where a line ends in a semicolon.
+ * Sends one statement at a time, because Citus passes a whole message to its workers even if only
+ * one statement in it is meant for them. A statement ends where a line ends in a semicolon.
  */
 function statementsOf(text: string): string[] {
   return text.split(/(?<=;)[ \t]*$/m).filter((statement) => statement.trim() !== '');
@@ -112,7 +112,7 @@ async function readVersion(client: pg.ClientBase): Promise<number> {
   return rows[0]?.version ?? 0;
 }
 
-/** Whether the database is exactly where this program expects it. */
+/** Whether the database is at exactly this program's version. */
 export async function isMigrated(database: Database): Promise<boolean> {
   const codeVersion = (await listMigrations()).at(-1)?.version ?? 0;
   const client = await database.pool.connect();

@@ -2,8 +2,8 @@ import type { CompiledQuery } from 'kysely';
 import type pg from 'pg';
 
 /**
- * Runs a statement whose text is always the same: the server reads and plans it once for each
- * connection. For what is run all the time.
+ * Runs a statement whose text never changes as a prepared one: the server parses and plans it once
+ * for each connection. Use it for statements that run all the time.
  */
 export async function runPrepared<Row>(
   client: pg.ClientBase,

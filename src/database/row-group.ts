@@ -1,8 +1,8 @@
 import type { Timestamp } from '../shared/clock.ts';
 
 // Rows that one statement writes together, sent column by column as arrays in PostgreSQL's binary
-// form. As text every value would be escaped here and parsed there, which for a group of hundreds
-// costs more than writing it.
+// form. The form is for speed alone: as text, every value would be escaped here and parsed there,
+// which costs more than writing the rows. FIGURES
 
 type Values = {
   uuid: string;
@@ -12,7 +12,7 @@ type Values = {
   bool: boolean;
   timestamptz: Timestamp;
   bytea: Buffer;
-  /** Anything that JSON can say, and kept in the order in which it was said. */
+  /** Any JSON value. Its members keep their order. */
   json: unknown;
   jsonb: unknown;
 };
@@ -23,11 +23,11 @@ type Row<Columns extends Record<string, ColumnType>> = {
 };
 
 export type RowGroup<Columns extends Record<string, ColumnType>> = {
-  /** What the rows are called in the statement, for its FROM: `i`, with the columns' names. */
+  /** For the statement's FROM. It names the rows `i` and gives them the columns' names. */
   from: string;
   /**
-   * The statement's first parameters. Throws for a value that its type cannot hold: at once, and so
-   * before a COMMIT that would follow in the same pipeline.
+   * The statement's first parameters. Throws at once for a value that its type cannot hold, so that
+   * a COMMIT in the same pipeline is never sent.
    */
   values(rows: Row<Columns>[]): Buffer[];
 };
@@ -50,7 +50,7 @@ export function rowGroup<const Columns extends Record<string, ColumnType>>(
   };
 }
 
-/** How values of a type travel: all in the same number of bytes, or each as text or bytes. */
+/** How the values of a type are encoded: in a fixed number of bytes, or as text or bytes. */
 type Wire =
   | { oid: number; bytes: number; write(view: DataView, at: number, value: never): void }
   | { oid: number; prefix?: string; content(value: never): string | Buffer };
@@ -118,7 +118,7 @@ function variableArray(
 
 const viewOf = ({ buffer, byteOffset, length }: Buffer) => new DataView(buffer, byteOffset, length);
 
-/** One dimension, whether there are nulls, the elements' type, how many, counted from 1. */
+/** One dimension, whether there are nulls, the type, the number of elements, the first index. */
 function writeHeader(view: DataView, oid: number, values: unknown[]): void {
   [1, values.includes(null) ? 1 : 0, oid, values.length, 1].forEach((field, index) => {
     view.setInt32(4 * index, field);
@@ -138,7 +138,7 @@ function writeInt64(view: DataView, at: number, value: number): void {
 
 const millenniumMilliseconds = Temporal.Instant.from('2000-01-01T00:00:00Z').epochMilliseconds;
 
-/** Most rows of a group have the same. */
+/** Most rows of a group have the same time. */
 let lastTime: { text: Timestamp | null; microseconds: bigint } = { text: null, microseconds: 0n };
 
 function writeTimestamp(view: DataView, at: number, value: Timestamp): void {
@@ -154,7 +154,7 @@ const digitOf = new Uint8Array(128).fill(notADigit);
 for (const [value, digit] of [...'0123456789abcdef'].entries()) {
   for (const one of [digit, digit.toUpperCase()]) digitOf[one.charCodeAt(0)] = value;
 }
-/** Where the two digits of each byte are in the text. */
+/** Where the two digits of each byte start in the text. */
 const digitsAt = [0, 2, 4, 6, 9, 11, 14, 16, 19, 21, 24, 26, 28, 30, 32, 34];
 
 function writeUuid(view: DataView, at: number, value: string): void {

@@ -17,7 +17,7 @@ import type { AttemptStatus, Consent } from '../payments/payment-attempt.ts';
 import type { RefundPartKind, RefundPartStatus, RefundStatus } from '../refunds/refund.ts';
 import type { Timestamp } from '../shared/clock.ts';
 
-// The tables that the migrations make, as types. A test holds the two against each other.
+// The tables that the migrations make, as types. A test compares the two.
 
 /** Written once, never updated. */
 type Fixed<T> = ColumnType<T, T, never>;

@@ -5,14 +5,14 @@ import type { Database, Handle } from './database.ts';
 import type { Tables } from './tables.ts';
 
 /**
- * The connection died around COMMIT and the database could not be asked what became of it.
- * The caller must neither claim success nor failure.
+ * The connection died around COMMIT, and the database could not be asked whether it committed.
+ * The caller may report neither success nor failure.
  */
 export class FateUnknown extends Error {}
 
-/** Codes after which nothing was done and the same thing may simply be tried again. */
+/** Codes after which nothing was done, so that the caller may retry. */
 const transientCodes = new Set([
-  '25P03', // idle in a transaction for too long: this process was held up, and cut off
+  '25P03', // idle in a transaction for too long: this process stalled and the server cut it off
   '40001', // serialisation failure
   '40P01', // deadlock
   '53300', // too many connections
@@ -39,7 +39,7 @@ export function isTransient(error: unknown): boolean {
   );
 }
 
-/** The server answered and said no. A FATAL is no answer: it says that the connection ends. */
+/** The server refused. A FATAL is not a refusal: it only says that the connection ends. */
 function isRefusal(error: unknown): boolean {
   if (error instanceof RolledBack) return true;
   if (!(error instanceof pg.DatabaseError)) return false;
@@ -47,12 +47,12 @@ function isRefusal(error: unknown): boolean {
   return !isEnd && !/^(08|57P)/.test(error.code ?? '');
 }
 
-/** How long a request outlives a database that restarts. */
-const patienceMilliseconds = 8_000;
+/** How long a request waits for a database that restarts. */
+const graceMilliseconds = 8_000;
 
 /**
- * Runs `attempt` again while the database is away or asks for a retry. `attempt` hears whether an
- * earlier run may have been committed, so that it looks for its own rows first.
+ * Retries `attempt` while the database is away or asks for a retry. `maybeCommitted` says that an
+ * earlier run may have committed, so `attempt` has to look for its own rows first.
  */
 export async function persist<T>(
   clock: Clock,
@@ -66,11 +66,11 @@ export async function persist<T>(
     } catch (error) {
       if (error instanceof CommitInterrupted) maybeCommitted = true;
       else if (!isTransient(error)) {
-        // It may have kept the attempt from looking for what the one before it committed.
+        // This error may have kept the attempt from finding what an earlier run committed.
         const isBlind = maybeCommitted && error instanceof pg.DatabaseError;
         throw isBlind ? fateUnknown(error) : error;
       }
-      if (clock.monotonic() - start + pause > patienceMilliseconds) {
+      if (clock.monotonic() - start + pause > graceMilliseconds) {
         throw maybeCommitted ? fateUnknown(error) : error;
       }
     }
@@ -81,28 +81,28 @@ export async function persist<T>(
 const fateUnknown = (cause: unknown) =>
   new FateUnknown('the fate of a commit is unknown', { cause });
 
-/** COMMIT was sent and no answer came back. */
+/** COMMIT was sent, and no answer came back. */
 class CommitInterrupted extends Error {}
 
-/** A statement failed before: the server answers COMMIT with ROLLBACK. */
+/** An earlier statement failed, so the server answered COMMIT with ROLLBACK. */
 class RolledBack extends Error {}
 
 export type Transaction = {
   /** For typed statements. */
   db: Handle;
-  /** The same connection, for statements that are sent without waiting for the one before. */
+  /** The same connection, for statements that are sent without waiting for the previous one. */
   client: pg.PoolClient;
   /**
-   * Commits. Called by the body only to send COMMIT together with its last statements; otherwise
-   * the body's end does it.
+   * Commits. The body calls it only to send COMMIT together with its last statements. Otherwise
+   * the transaction commits when the body ends.
    */
   commit(): Promise<void>;
 };
 
 /**
- * One transaction, run again when the database goes away. The body must choose its ids before and
- * look for them when it is told that an earlier run may have been committed; it takes its first
- * row lock before that look, so that a commit still under way is waited for.
+ * Runs one transaction, and retries it when the database goes away. The caller chooses ids before
+ * the body runs. If `maybeCommitted`, the body looks for those ids first. It takes its first row
+ * lock before it looks, so that it waits for a commit that is still in flight.
  */
 export function transaction<T>(
   deps: { database: Database; clock: Clock },
@@ -118,15 +118,15 @@ export function transaction<T>(
       return committing;
     };
     try {
-      // Sent together with the body's first statement; if it fails so does that.
+      // BEGIN leaves together with the body's first statement, and if it fails so does that one.
       client.query('begin').catch(() => {});
       const result = await body({ db: handleOver(client), client, commit }, maybeCommitted);
       await commit();
       client.release();
       return result;
     } catch (error) {
-      // The body may have failed by a statement sent before COMMIT: what counts is the answer to
-      // COMMIT itself, which follows it at once.
+      // The body may have failed by a statement sent before COMMIT. Only the answer to COMMIT
+      // counts, and it follows at once.
       const isOpen = committing !== undefined && !(await isRefused(committing));
       await release(client);
       if (isOpen) throw new CommitInterrupted('COMMIT got no answer', { cause: error });
@@ -137,7 +137,7 @@ export function transaction<T>(
 
 const isRefused = (committing: Promise<void>) => committing.then(() => false, isRefusal);
 
-/** Hands a connection back with nothing open on it, or not at all. */
+/** Returns a connection to the pool with no transaction open, or destroys it. */
 async function release(client: pg.PoolClient): Promise<void> {
   try {
     await client.query('rollback');
@@ -149,7 +149,7 @@ async function release(client: pg.PoolClient): Promise<void> {
 
 const handles = new WeakMap<pg.PoolClient, Handle>();
 
-/** Typed statements on one connection that somebody else opened and will hand back. */
+/** Typed statements on a connection that the caller opened and will release. */
 function handleOver(client: pg.PoolClient): Handle {
   let handle = handles.get(client);
   if (!handle) {
@@ -164,7 +164,7 @@ function handleOver(client: pg.PoolClient): Handle {
   return handle;
 }
 
-/** Statements that change nothing: safe to run again. */
+/** Runs statements that change nothing, so a retry is safe. */
 export function reading<T>(
   deps: { database: Database; clock: Clock },
   read: (db: Handle) => Promise<T>,
@@ -172,7 +172,7 @@ export function reading<T>(
   return persist(deps.clock, () => read(deps.database.db));
 }
 
-/** Several statements that change nothing and all see the same moment. */
+/** Runs several statements that change nothing and all see the same snapshot. */
 export function snapshot<T>(
   deps: { database: Database; clock: Clock },
   read: (db: Handle) => Promise<T>,

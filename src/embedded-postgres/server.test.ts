@@ -39,7 +39,7 @@ describe('the embedded PostgreSQL', () => {
   afterEach(async () => {
     for (const child of children) await kill(child);
     for (const server of servers) await server.stop();
-    // What a killed starter left behind goes away with one more start and stop.
+    // One more start and stop removes what a killed starter left behind.
     const home = await fs.realpath(path.join(dataDir, 'postgres')).catch(() => null);
     if (home !== null) {
       const left = await fs.stat(path.join(home, 'data/postmaster.pid')).catch(() => null);
@@ -55,7 +55,7 @@ describe('the embedded PostgreSQL', () => {
     return server;
   }
 
-  /** A process of its own that starts the server and then does nothing. */
+  /** A separate process that starts the server and then does nothing. */
   async function startElsewhere(account: { uid: number; gid: number } | null = null) {
     const program = `
       const { startEmbeddedPostgres } = await import(${JSON.stringify(import.meta.resolve('./server.ts'))});
@@ -104,7 +104,7 @@ describe('the embedded PostgreSQL', () => {
     assert.deepEqual(await recall(server.url), []);
   });
 
-  test('two starts at the same moment: one serves, the other is refused', async () => {
+  test('of two starts at the same moment one serves and the other is refused', async () => {
     const outcomes = await Promise.allSettled([start(), start()]);
     const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
     assert.deepEqual(
@@ -140,7 +140,7 @@ describe('the embedded PostgreSQL', () => {
       },
     },
     {
-      name: 'the noted process id belongs to a stranger by now',
+      name: 'another program has the process id in postmaster.pid by now',
       crash: async ({ child, pid }) => {
         child.kill('SIGSTOP');
         process.kill(pid, 'SIGKILL');
@@ -167,13 +167,13 @@ describe('the embedded PostgreSQL', () => {
     });
   }
 
-  test('goes away when its starter is killed', { skip: process.platform === 'win32' }, async () => {
+  test('stops when its starter is killed', { skip: process.platform === 'win32' }, async () => {
     const other = await startElsewhere();
     await kill(other.child);
     await eventually(() => !isAlive(other.pid));
   });
 
-  test('comes back by itself with everything committed when it is killed', async () => {
+  test('is restarted with everything committed when it is killed', async () => {
     const restarted = Promise.withResolvers<{ attempts: number }>();
     const server = await start({ onRestart: restarted.resolve });
     await remember(server.url, 'committed');
@@ -189,7 +189,7 @@ describe('the embedded PostgreSQL', () => {
     await busy.end().catch(() => {});
   });
 
-  test('comes back again and again, and can be stopped at any moment of it', async () => {
+  test('is restarted after every kill, and can be stopped during a restart', async () => {
     let restarts = 0;
     const server = await start({
       onRestart: () => {
@@ -209,7 +209,7 @@ describe('the embedded PostgreSQL', () => {
     assert.deepEqual(await recall((await start()).url), ['committed']);
   });
 
-  test('stops within five seconds although clients are in transactions', async () => {
+  test('stops within five seconds while clients are in transactions', async () => {
     const server = await start();
     const client = await connect(server.url);
     await client.query('begin');
@@ -221,14 +221,14 @@ describe('the embedded PostgreSQL', () => {
     await client.end().catch(() => {});
   });
 
-  test('starts although an earlier first start was killed half-way', async () => {
+  test('starts after a first start that was killed half-way', async () => {
     await fs.mkdir(path.join(dataDir, 'postgres/data.new/base'), { recursive: true });
     await fs.writeFile(path.join(dataDir, 'postgres/data.new/PG_VERSION'), '18\n');
     const server = await start();
     assert.deepEqual(await recall(server.url), []);
   });
 
-  test('moves to another port when its own was taken meanwhile', async () => {
+  test('moves to another port when its own was taken in the meantime', async () => {
     const first = await start();
     await first.stop();
     const squatter = net.createServer().listen(Number(new URL(first.url).port), '127.0.0.1');
@@ -257,7 +257,7 @@ describe('the embedded PostgreSQL', () => {
     assert(!log.includes(new URL(server.url).password));
   });
 
-  test('lets nobody in without the password, which only the owner can read', async () => {
+  test('refuses a wrong password, and only the owner can read the password file', async () => {
     const server = await start();
     const wrong = new URL(server.url);
     wrong.password = 'wrong';
@@ -268,7 +268,7 @@ describe('the embedded PostgreSQL', () => {
     }
   });
 
-  test('says what to do when the folder cannot be used', async () => {
+  test('names the problem when the folder cannot be used', async () => {
     await fs.writeFile(dataDir, 'not a folder');
     await assert.rejects(start(), { code: 'data_dir_unusable', message: /cannot be used/ });
     await fs.rm(dataDir);
@@ -285,12 +285,12 @@ describe('the embedded PostgreSQL', () => {
     assert.equal((await fs.stat(path.join(dataDir, 'postgres/data'))).uid, account.uid);
     other.child.stdin?.end();
     await once(other.child, 'exit');
-    // Root may start it later, and it stays that user's.
+    // Root may start it later, and the files stay that user's.
     const server = await start();
     assert.deepEqual(await recall(server.url), ['theirs']);
   });
 
-  test('runs for root below a private folder, and deleting the data folder is a fresh start', {
+  test('runs for root below a private folder, and starts afresh when the data folder is deleted', {
     skip: !isRoot,
   }, async () => {
     await fs.chmod(folder, 0o700);
@@ -341,14 +341,14 @@ async function kill(child: ChildProcess): Promise<void> {
   await exit;
 }
 
-/** The process that waits for the end of the starter of the server with this id. */
+/** The watcher of the server with this id. */
 async function findWatcher(serverPid: number): Promise<number> {
   for (const entry of await fs.readdir('/proc')) {
     const text = await fs.readFile(`/proc/${entry}/cmdline`, 'utf8').catch(() => '');
     const args = text.split('\0');
     if (args.includes('tranche-watch') && args.includes(String(serverPid))) return Number(entry);
   }
-  throw new Error(`Nobody watches over process ${serverPid}.`);
+  throw new Error(`Process ${serverPid} has no watcher.`);
 }
 
 async function eventually(condition: () => boolean): Promise<void> {
@@ -359,7 +359,7 @@ async function eventually(condition: () => boolean): Promise<void> {
   }
 }
 
-/** A process that ended but that nobody has collected yet counts as gone. */
+/** A zombie counts as gone. */
 function isAlive(pid: number): boolean {
   try {
     process.kill(pid, 0);

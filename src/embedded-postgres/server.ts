@@ -1,62 +1,48 @@
-import { type ChildProcess, spawn } from 'node:child_process';
-import { once } from 'node:events';
 import fs from 'node:fs/promises';
-import type net from 'node:net';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import {
-  absent,
   type Cluster,
   choosePort,
-  EmbeddedPostgresError,
   type EmbeddedPostgresLog,
-  makeCluster,
-  messageOf,
+  ensureCluster,
   prepareCluster,
-  programIn,
-  readIfPresent,
-  serverEnvironment,
   superuser,
   writeSettings,
 } from './cluster.ts';
-import {
-  clearForeignPid,
-  killStragglers,
-  type Lock,
-  readPidFile,
-  shutDown,
-  stopOrphan,
-  takeLock,
-} from './lock.ts';
+import { readIfPresent } from './files.ts';
+import { launchServer, type Server } from './launch.ts';
+import { type DataDirLock, lockDataDir } from './lock.ts';
+import { stopOrphan } from './server-processes.ts';
 
-export { EmbeddedPostgresError } from './cluster.ts';
+export { EmbeddedPostgresError } from './error.ts';
 
 /**
- * The PostgreSQL server that a sandbox brings along: real binaries from the registry, run as a
- * child of this process.
+ * The PostgreSQL server that comes with a sandbox: real binaries from the registry, run as a child
+ * of this process.
  *
  * What is in `dataDir`:
- *   lock, lock.holder   who uses the folder; the lock itself is held by the operating system
+ *   lock, lock.holder   the lock, held by the operating system, and the id of its holder
  *   postgres.password   the superuser's password, readable by the owner only
- *   postgres.port       the port of the last start, taken again while it is free
- *   postgres.log        the server's own log; it never contains statements or their values
- *   postgres/data       the cluster; `postgres` is a link when `dataDir` is closed to its account
+ *   postgres.port       the port of the last start, used again while it is free
+ *   postgres.log        the server's own log, without statements or their values
+ *   postgres/data       the cluster; `postgres` is a link if its account cannot enter `dataDir`
  *
  * Invariants:
  *   - Only the holder of the lock touches the cluster, and the lock ends with its process, however
- *     that ends. So whatever still runs on the cluster after the lock was taken is an orphan.
- *   - `postmaster.pid` is never deleted by us: it names the shared memory by which PostgreSQL
- *     itself refuses to start beside a straggler of the last server.
- *   - The server does not outlive its starter: a watcher holds a pipe whose other end only this
- *     process has, and asks the server to stop when the pipe closes. Should the watcher be killed
- *     too, the next start finds the orphan and stops it.
+ *     that ends. So any server process that is there after we took the lock is an orphan.
+ *   - We never delete `postmaster.pid`. It names the shared memory by which PostgreSQL itself
+ *     refuses to start beside a process of the last server.
+ *   - The server does not outlive its starter. A watcher holds one end of a pipe, this process the
+ *     other, and the watcher stops the server when the pipe closes. If the watcher is killed too,
+ *     the next start finds the orphan and stops it.
  */
 export type EmbeddedPostgres = {
-  /** A superuser's address of the database; stays the same when the server is restarted. */
+  /** The superuser's address of the database. A restart does not change it. */
   readonly url: string;
-  /** The postmaster's process id; changes when the server is restarted. */
+  /** The postmaster's process id. A restart changes it. */
   readonly pid: number;
   stop(): Promise<void>;
 };
@@ -64,39 +50,36 @@ export type EmbeddedPostgres = {
 export type EmbeddedPostgresOptions = {
   dataDir: string;
   log: EmbeddedPostgresLog;
-  /** The database that `url` names; created when it is missing. */
+  /** The database that `url` names. Created if it is missing. */
   database?: string;
-  /** Server settings that replace or join the ones below. */
+  /** Server settings in addition to the default ones, or instead of them. */
   settings?: Record<string, string>;
   onRestart?: (restart: { attempts: number; downMilliseconds: number }) => void;
-  /** Called when the folder is ours, before anything is started in it. */
+  /** Called once we hold the lock, before anything is started in the folder. */
   whenLocked?: () => Promise<void>;
 };
 
 const defaultDatabase = 'tranche';
-const startMilliseconds = 10 * 60_000;
-const stragglerMilliseconds = 30_000;
-const longestBackoffMilliseconds = 5_000;
+const backoffMaxMilliseconds = 5_000;
 const stableMilliseconds = 10_000;
-const logFileLimitBytes = 8 * 1024 * 1024;
 
 const defaultSettings: Record<string, string> = {
   listen_addresses: '127.0.0.1',
-  // No socket file: its path may be too long, and another account could not reach it.
+  // No socket file: its path may be too long, and another account may not reach it.
   unix_socket_directories: '',
   max_connections: '200',
   shared_buffers: '128MB',
   max_wal_size: '1GB',
-  // Every statement is small and the cores are few.
+  // Statements are small and cores are few.
   jit: 'off',
   max_parallel_workers_per_gather: '0',
   timezone: 'UTC',
   log_timezone: 'UTC',
   cluster_name: 'tranche',
-  // `minimal` would be as safe in a crash but would rule out physical backups.
+  // `minimal` would be as safe in a crash, but rules out physical backups.
   wal_level: 'replica',
-  // A failed statement is the client's to report. In the server's log its text, its parameters
-  // or the row in a DETAIL line would put secrets and shoppers' data on disk.
+  // The client reports a failed statement. In the server's log its text, its parameters or the row
+  // in a DETAIL line would put secrets and shoppers' data on disk.
   log_min_messages: 'log',
   log_min_error_statement: 'panic',
   log_error_verbosity: 'terse',
@@ -108,7 +91,7 @@ const defaultSettings: Record<string, string> = {
   logging_collector: 'off',
 };
 
-/** Where the server of a data folder was last reached, for a command that runs beside it. */
+/** The last address of a data folder's server, for a command that runs beside it. */
 export async function findEmbeddedAddress(dataDir: string): Promise<string | null> {
   const port = (await readIfPresent(path.join(dataDir, 'postgres.port'))).trim();
   const password = (await readIfPresent(path.join(dataDir, 'postgres.password'))).trim();
@@ -125,7 +108,7 @@ export async function startEmbeddedPostgres(
 ): Promise<EmbeddedPostgres> {
   const { log, onRestart, database = defaultDatabase } = options;
   const startedAt = performance.now();
-  const lock = await takeLock(path.resolve(options.dataDir));
+  const lock = await lockDataDir(path.resolve(options.dataDir));
   const stopping = new AbortController();
   let server: Server | null = null;
   try {
@@ -133,10 +116,10 @@ export async function startEmbeddedPostgres(
     const cluster = await prepareCluster(await fs.realpath(options.dataDir));
     await stopOrphan(cluster, log);
     const settings = { ...defaultSettings, ...options.settings };
-    const password = await makeCluster(cluster, settings, log);
+    const password = await ensureCluster(cluster, settings, log);
     const port = await choosePort(cluster, log);
     await writeSettings(cluster, { ...settings, port: String(port) });
-    server = await launch(cluster, stopping.signal, log);
+    server = await launchServer(cluster, stopping.signal, log);
     await fs.writeFile(path.join(cluster.dataDir, 'postgres.port'), `${port}\n`, { mode: 0o600 });
     await ensureDatabase(addressOf(port, password, 'postgres'), database);
     log.info(
@@ -152,13 +135,13 @@ export async function startEmbeddedPostgres(
   }
 }
 
-/** Starts the server again whenever it dies, until `stop` is called. */
+/** Restarts the server whenever it dies, until `stop` is called. */
 function supervise(
   first: Server,
   context: {
     url: string;
     cluster: Cluster;
-    lock: Lock;
+    lock: DataDirLock;
     stopping: AbortController;
     log: EmbeddedPostgresLog;
     onRestart: EmbeddedPostgresOptions['onRestart'];
@@ -174,9 +157,9 @@ function supervise(
     const readyAt = performance.now();
     void server.exited.then((exit) => {
       if (stopping.signal.aborted) return;
-      // A server that dies as soon as it is ready must not be restarted in a tight loop.
+      // Do not restart a server in a tight loop if it dies as soon as it is ready.
       if (performance.now() - readyAt > stableMilliseconds) failures = 0;
-      log.error(exit, 'PostgreSQL stopped by itself; starting it again');
+      log.error(exit, 'PostgreSQL stopped by itself. Starting it again');
       reviving = revive();
     });
   };
@@ -186,10 +169,10 @@ function supervise(
     for (let attempts = 1; !stopping.signal.aborted; attempts += 1) {
       try {
         const delay =
-          failures === 0 ? 0 : Math.min(longestBackoffMilliseconds, 100 * 2 ** (failures - 1));
+          failures === 0 ? 0 : Math.min(backoffMaxMilliseconds, 100 * 2 ** (failures - 1));
         failures += 1;
         await sleep(delay, undefined, { signal: stopping.signal });
-        server = await launch(cluster, stopping.signal, log);
+        server = await launchServer(cluster, stopping.signal, log);
         watch();
         const downMilliseconds = Math.round(performance.now() - downSince);
         log.info({ pid: server.pid, attempts, downMilliseconds }, 'PostgreSQL is back');
@@ -224,7 +207,7 @@ function supervise(
 
 async function ensureDatabase(maintenanceUrl: string, name: string): Promise<void> {
   const client = new pg.Client({ connectionString: maintenanceUrl });
-  // The server may be killed at any moment; that must not become an unhandled event here.
+  // The server may be killed at any moment. That must not become an unhandled event here.
   client.on('error', () => {});
   await client.connect();
   try {
@@ -235,130 +218,4 @@ async function ensureDatabase(maintenanceUrl: string, name: string): Promise<voi
   } finally {
     await client.end();
   }
-}
-
-type Server = {
-  pid: number;
-  exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
-  isGone(): boolean;
-  stop(): Promise<void>;
-  /** What the server has written to its log since it was started. */
-  readLog(): Promise<string>;
-};
-
-/** Starts the server and returns when it accepts connections. */
-async function launch(
-  cluster: Cluster,
-  stopping: AbortSignal,
-  log: EmbeddedPostgresLog,
-): Promise<Server> {
-  const begun = performance.now();
-  for (;;) {
-    await clearForeignPid(cluster);
-    const server = await spawnServer(cluster);
-    if (await becomesReady(server, cluster, stopping, log)) return server;
-    await server.stop();
-    stopping.throwIfAborted();
-    const said = await server.readLog();
-    const waited = performance.now() - begun;
-    // The children of a postmaster that was killed leave as soon as they notice, and PostgreSQL
-    // rightly refuses to start beside them.
-    if (!said.includes('is still in use') || waited >= stragglerMilliseconds) {
-      throw new EmbeddedPostgresError(
-        'start_failed',
-        `PostgreSQL did not start: ${said.trim().split('\n').slice(-6).join('\n') || 'it said nothing'}`,
-      );
-    }
-    if (waited > 500) await killStragglers(cluster, log);
-    await sleep(50, undefined, { signal: stopping });
-  }
-}
-
-async function spawnServer(cluster: Cluster): Promise<Server> {
-  const { data, home, account, binaries } = cluster;
-  const logFile = path.join(cluster.dataDir, 'postgres.log');
-  const written = (await fs.stat(logFile).catch(absent))?.size ?? 0;
-  if (written > logFileLimitBytes) await fs.rename(logFile, `${logFile}.old`);
-  const output = await fs.open(logFile, 'a', 0o600);
-  const from = (await output.stat()).size;
-  let child: ChildProcess;
-  let exited: Server['exited'];
-  try {
-    child = spawn(programIn(binaries, 'postgres'), ['-D', data], {
-      cwd: home,
-      env: serverEnvironment,
-      stdio: ['ignore', output.fd, output.fd],
-      // A session of its own: Ctrl-C in the terminal is for us, and we stop the server in order.
-      detached: true,
-      ...account,
-    });
-    exited = new Promise((resolve) => {
-      child.once('exit', (code, signal) => resolve({ code, signal }));
-    });
-    await once(child, 'spawn');
-  } catch (error) {
-    throw new EmbeddedPostgresError(
-      'start_failed',
-      `PostgreSQL could not be run: ${messageOf(error)}`,
-      { cause: error },
-    );
-  } finally {
-    await output.close();
-  }
-  child.unref();
-  const pid = child.pid as number;
-  const watcher = watchOver(cluster, pid);
-  void exited.then(() => watcher?.kill('SIGKILL'));
-  const isGone = () => child.exitCode !== null || child.signalCode !== null;
-  return {
-    pid,
-    exited,
-    isGone,
-    stop: () => shutDown(pid, isGone, binaries),
-    async readLog() {
-      const text = await fs.readFile(logFile);
-      return text.subarray(from).toString('utf8');
-    },
-  };
-}
-
-/** Stops the server when this process ends without having done so, SIGKILL included. */
-function watchOver(cluster: Cluster, pid: number): ChildProcess | null {
-  if (process.platform === 'win32') return null;
-  const script = 'read -r _; [ "$(head -n 1 "$1")" = "$2" ] && kill -INT "$2"';
-  const watcher = spawn('/bin/sh', ['-c', script, 'tranche-watch', cluster.pidFile, String(pid)], {
-    cwd: cluster.home,
-    env: serverEnvironment,
-    stdio: ['pipe', 'ignore', 'ignore'],
-    detached: true,
-    ...cluster.account,
-  });
-  // Without a watcher the next start stops the orphan.
-  watcher.on('error', () => {});
-  watcher.stdin?.on('error', () => {});
-  watcher.unref();
-  (watcher.stdin as net.Socket | null)?.unref();
-  return watcher;
-}
-
-/** False when the server ended, took too long, or is no longer wanted. */
-async function becomesReady(
-  server: Server,
-  cluster: Cluster,
-  stopping: AbortSignal,
-  log: EmbeddedPostgresLog,
-): Promise<boolean> {
-  const begun = performance.now();
-  let reported = begun;
-  while (performance.now() - begun < startMilliseconds) {
-    if (server.isGone() || stopping.aborted) return false;
-    const { pid, status } = await readPidFile(cluster);
-    if (pid === server.pid && status === 'ready') return true;
-    if (performance.now() - reported > 5_000) {
-      reported = performance.now();
-      log.info({ seconds: Math.round((reported - begun) / 1000) }, 'PostgreSQL is recovering');
-    }
-    await sleep(10);
-  }
-  return false;
 }

@@ -2,8 +2,8 @@ import { pino } from 'pino';
 import type { Logger } from '../shared/logger.ts';
 
 /**
- * One JSON object a line, to a file or standard output. What may be logged is chosen where it is
- * logged; headers, bodies and addresses with a payment token never are.
+ * Writes one JSON object a line, to a file or to standard output. Each call chooses its fields.
+ * Headers, bodies and addresses with a payment token are never logged.
  */
 export function openLog(level: string, file?: string): Logger & { flushSync(): void } {
   const destination = pino.destination({ dest: file ?? 1, sync: false, minLength: 0, mode: 0o600 });
@@ -20,8 +20,8 @@ export function openLog(level: string, file?: string): Logger & { flushSync(): v
 }
 
 /**
- * Of an error only what cannot hold data: PostgreSQL's have the failing row in `detail`, and on
- * some of them the driver hangs the whole connection.
+ * Logs only those members of an error that cannot hold data. PostgreSQL puts the failing row into
+ * `detail`, and the driver attaches the whole connection to some errors.
  */
 function describeError(error: unknown): object {
   if (!(error instanceof Error)) return { message: String(error) };

@@ -6,7 +6,7 @@ import { findNewestSealedKey } from '../integrations/credential.sql.ts';
 import { systemRandom } from '../shared/random.ts';
 import { createSealing } from '../shared/sealing.ts';
 
-/** Something about the master key that only the operator can put right. */
+/** A problem with the master key that only the operator can solve. */
 class MasterKeyError extends Error {}
 
 type Where = Pick<Config, 'masterKeys' | 'environment' | 'dataDir'>;
@@ -14,8 +14,8 @@ type Where = Pick<Config, 'masterKeys' | 'environment' | 'dataDir'>;
 const fileIn = (dataDir: string) => join(dataDir, 'master.key');
 
 /**
- * The master keys that the service runs with, the current one first. A sandbox that has none makes
- * one and keeps it in its data folder; production never does (D34).
+ * The master keys that the service runs with, the current one first. A sandbox without one makes
+ * one and keeps it in its data folder. Production never does (decision 0015).
  */
 export async function loadMasterKeys(config: Where): Promise<Buffer[]> {
   if (config.masterKeys.length > 0 || config.environment === 'production') {
@@ -25,8 +25,8 @@ export async function loadMasterKeys(config: Where): Promise<Buffer[]> {
 }
 
 /**
- * The same for a command that runs beside the service: it never makes a key, because what it would
- * seal the service could not open.
+ * The same for a command that runs beside the service. It never makes a key, because the service
+ * could not open what the command sealed.
  */
 export async function findMasterKeys(config: Where): Promise<Buffer[]> {
   if (config.masterKeys.length > 0) return config.masterKeys;
@@ -35,19 +35,19 @@ export async function findMasterKeys(config: Where): Promise<Buffer[]> {
   if (found === null) {
     throw new MasterKeyError(
       `There is no master key: MASTER_KEY is not set, and ${fileIn(config.dataDir)} does not exist. ` +
-        'Set MASTER_KEY to the one that the service runs with.',
+        'Set MASTER_KEY to the key that the service runs with.',
     );
   }
   return [found];
 }
 
-/** The data folder's master key, made when there is none. Two processes at once get the same. */
+/** The data folder's master key, made if it is missing. Two processes at once get the same key. */
 export async function ensureMasterKey(dataDir: string): Promise<Buffer> {
   const found = await readMasterKeyFile(dataDir);
   if (found !== null) return found;
   await mkdir(dataDir, { recursive: true });
-  // Written whole under another name first. Unlike a rename, a link never replaces what is there,
-  // so whoever comes second reads the first one's key.
+  // Written whole under another name first. Unlike a rename, a link never replaces a file, so the
+  // second process reads the first one's key.
   const draft = `${fileIn(dataDir)}.${systemRandom.bytes(6).toString('hex')}`;
   const handle = await open(draft, 'wx', 0o600);
   try {
@@ -69,29 +69,30 @@ async function readMasterKeyFile(dataDir: string): Promise<Buffer | null> {
   const file = fileIn(dataDir);
   try {
     const key = readMasterKey((await readFile(file, 'utf8')).trim());
-    // A new one in its place would make every signing key unreadable without a word.
+    // A new key in its place would silently make every signing key unreadable.
     if (!key) throw new MasterKeyError(`${file} is damaged: restore it from a backup.`);
     return key;
   } catch (error) {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'ENOENT' || code === 'ENOTDIR') return null;
     if (code === 'EACCES') {
-      throw new MasterKeyError(`${file} may only be read by its owner: run this as that user.`);
+      throw new MasterKeyError(`Only its owner may read ${file}: run this as that user.`);
     }
     throw error;
   }
 }
 
 /**
- * Refuses a master key that does not open what this database holds: with it the service would
- * answer every signed request with a 500, and a command would seal keys that nobody can open.
+ * Refuses a master key that does not open what this database holds. With such a key the service
+ * would answer every signed request with a 500, and a command would seal keys that the service
+ * cannot open.
  */
 export async function checkMasterKeys(db: Handle, masterKeys: Buffer[]): Promise<void> {
   const newest = await findNewestSealedKey(db);
   if (newest === null || createSealing(masterKeys, systemRandom).isKnown(newest)) return;
   throw new MasterKeyError(
     'The signing keys in this database are sealed under another master key. Set MASTER_KEY to ' +
-      'that one; or, to change to a new one, set MASTER_KEY to the new one and ' +
-      'MASTER_KEY_PREVIOUS to that one, and then run `tranche keys reencrypt`.',
+      'that key. To change to a new key, set MASTER_KEY to the new one and MASTER_KEY_PREVIOUS to ' +
+      'the old one, and then run `tranche keys reencrypt`.',
   );
 }

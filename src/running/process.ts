@@ -4,13 +4,13 @@ import { type ReadyConfig, startProcess } from '../main.ts';
 import { openLog } from './log.ts';
 import { type FailedMessage, readyMessage, stopMessage } from './supervisor.ts';
 
-// One of several processes of the service. The supervisor has prepared the database and hands
-// everything that it decided over in the environment.
+// One of several processes of the service. The supervisor has prepared the database, and passes
+// what it decided in the environment.
 
 const config = readConfig(process.env) as ReadyConfig;
 const log = openLog(config.logLevel);
-const running = await startProcess(config, process.argv[2] as Role, log).catch(explain);
-// Only where one was made does the library answer when the supervisor asks for the metrics.
+const running = await startProcess(config, process.argv[2] as Role, log).catch(reportFailure);
+// The library answers the supervisor's request for metrics only if a registry like this exists.
 new AggregatorRegistry();
 AggregatorRegistry.setRegistries(running.deps.metrics.registry);
 
@@ -24,16 +24,16 @@ async function stop(): Promise<void> {
 process.on('message', (message) => {
   if (message === stopMessage) void stop();
 });
-// A terminal's Ctrl-C, or its end, reaches the whole group: the supervisor says when it is our turn.
+// Ctrl-C, or the end of a terminal, signals the whole group. The supervisor decides when we stop.
 process.on('SIGINT', () => {});
 process.on('SIGHUP', () => {});
 process.on('SIGTERM', () => void stop());
-// Without its supervisor nobody would ever end it.
+// Without the supervisor nothing else would ever stop this process.
 process.on('disconnect', () => void stop());
 process.send?.(readyMessage);
 
-/** The supervisor knows whom to tell what is wrong. */
-async function explain(error: Error & { code?: string; port?: number }): Promise<never> {
+/** Reports the error to the supervisor, which shows it to the operator. */
+async function reportFailure(error: Error & { code?: string; port?: number }): Promise<never> {
   const { message, code, port } = error;
   const failed = { message, ...(code !== undefined && { code }), ...(port && { port }) };
   await new Promise<void>((sent) => {

@@ -5,14 +5,14 @@ import type { Clock } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 
 /**
- * A program of its own beside the service, on an origin of its own. It says where it listens in one
- * line of JSON, what it complains about goes to our log, and when it dies it is started again at
- * the same port.
+ * Starts a separate program beside the service, with its own origin. The program prints where it
+ * listens as one line of JSON. What it writes to standard error goes to our log. If it dies, it is
+ * started again at the same port.
  */
 export async function startProgram(
   deps: { clock: Clock; log: Logger },
   options: {
-    /** In a sentence: "the test gateway". */
+    /** As in a sentence: "the test gateway". */
     name: string;
     file: string;
     port: number;
@@ -28,25 +28,25 @@ export async function startProgram(
     child = spawn(process.execPath, [file], {
       env: env(port),
       stdio: ['ignore', 'pipe', 'pipe', 'ipc'],
-      // A terminal's Ctrl-C is not for it: it ends after those who may still be using it.
+      // Ctrl-C in a terminal must not reach it: it stops after the processes that use it.
       detached: true,
     });
     const url = await untilListening(child, name, port, (line) =>
-      log.warn({ program: name, line }, 'a program complains'),
+      log.warn({ program: name, line }, 'a program wrote to standard error'),
     );
-    // From here on it does not keep us alive; until then it must, or its complaint is never heard.
+    // From now on it must not keep us alive. Until now it had to, or its error would be lost.
     child.unref();
     child.channel?.unref();
     return url;
   };
 
-  /** One whose parent was killed ends by itself, but perhaps not before we are here. */
+  /** A program whose parent was killed ends by itself, but may still hold the port for a moment. */
   const startAfterOrphan = async (): Promise<string> => {
-    for (let tries = 0; ; tries += 1) {
+    for (let retries = 0; ; retries += 1) {
       try {
         return await start(options.port);
       } catch (error) {
-        if ((error as { code?: string }).code !== 'EADDRINUSE' || tries >= 15) throw error;
+        if ((error as { code?: string }).code !== 'EADDRINUSE' || retries >= 15) throw error;
         await deps.clock.sleep(200);
       }
     }
@@ -64,7 +64,7 @@ export async function startProgram(
       isUp = await start(port).then(
         () => true,
         (error) => {
-          log.error({ program: name, err: error }, 'it does not start');
+          log.error({ program: name, err: error }, 'a program did not start');
           return false;
         },
       );
@@ -79,12 +79,12 @@ export async function startProgram(
       if (child.exitCode !== null || child.signalCode !== null) return;
       const ended = once(child, 'exit');
       child.kill('SIGTERM');
-      const patience = new AbortController();
-      void deps.clock.sleep(1_000, patience.signal).then(() => {
-        if (!patience.signal.aborted) child.kill('SIGKILL');
+      const grace = new AbortController();
+      void deps.clock.sleep(1_000, grace.signal).then(() => {
+        if (!grace.signal.aborted) child.kill('SIGKILL');
       });
       await ended;
-      patience.abort();
+      grace.abort();
     },
   };
 }
@@ -93,19 +93,19 @@ async function untilListening(
   child: ChildProcess,
   name: string,
   port: number,
-  complain: (line: string) => void,
+  onErrorLine: (line: string) => void,
 ): Promise<string> {
-  let complaint = '';
+  let errorText = '';
   let isListening = false;
-  const complaints = createInterface({ input: child.stderr as NodeJS.ReadableStream });
-  complaints.on('line', (line) => {
-    if (isListening) complain(line);
-    else complaint = `${complaint}${line}\n`.slice(-2_000);
+  const errorLines = createInterface({ input: child.stderr as NodeJS.ReadableStream });
+  errorLines.on('line', (line) => {
+    if (isListening) onErrorLine(line);
+    else errorText = `${errorText}${line}\n`.slice(-2_000);
   });
-  // Once all that it said was read, too.
+  // `close` comes after all output was read, `exit` may come before.
   const ended = once(child, 'close').then(() => {
-    const code = /EADDRINUSE|EACCES/.exec(complaint)?.[0];
-    const text = `${name[0]?.toUpperCase()}${name.slice(1)} did not start. ${complaint}`;
+    const code = /EADDRINUSE|EACCES/.exec(errorText)?.[0];
+    const text = `${name[0]?.toUpperCase()}${name.slice(1)} did not start. ${errorText}`;
     throw Object.assign(new Error(text), { code, port });
   });
   const lines = createInterface({ input: child.stdout as NodeJS.ReadableStream });

@@ -21,8 +21,8 @@ export type Running = {
 };
 
 /**
- * The service with everything under it: a database, its migrations, as many processes as asked
- * for. What was started is stopped in the opposite order, also when a later step fails.
+ * Starts the service with everything below it: a database, its migrations, and the number of
+ * processes asked for. `stop` ends them in reverse order, and so does a step that fails.
  */
 export async function startService(
   config: Config,
@@ -30,7 +30,7 @@ export async function startService(
     role: Role;
     processes: number;
     log: Logger;
-    /** Called once nobody else can be using the data folder. */
+    /** Called once no other process can be using the data folder. */
     whenOwned?: () => Promise<void>;
   },
 ): Promise<Running> {
@@ -38,8 +38,8 @@ export async function startService(
   const started: (() => Promise<void>)[] = [];
   const stop = async () => {
     for (let end = started.pop(); end; end = started.pop()) {
-      // What does not end in order must not keep the rest, the database above all, from ending.
-      await end().catch((error) => log.error({ err: error }, 'something did not stop in order'));
+      // A part that fails to stop must not keep the others, above all the database, running.
+      await end().catch((error) => log.error({ err: error }, 'a part did not stop cleanly'));
     }
   };
   const startGateway = async (): Promise<StripeSettings> => {
@@ -100,7 +100,7 @@ export async function startService(
   }
 }
 
-/** One process may count in its own memory; several must share (D16). */
+/** One process may count in its own memory. Several must share their counts (decision 0007). */
 function chooseRateLimitStore(config: Config, processes: number): ReadyConfig['rateLimitStore'] {
   if (config.rateLimitStore === 'memory' && processes > 1) {
     throw new Error('RATE_LIMIT_STORE is memory: that works with a single process only.');
@@ -111,7 +111,7 @@ function chooseRateLimitStore(config: Config, processes: number): ReadyConfig['r
 }
 
 async function prepareDatabase(config: ReadyConfig, log: Logger): Promise<void> {
-  // A node that migrates, and one that waits for it, take as long as it takes.
+  // A migration, and a node that waits for another node's migration, may take long.
   const queryTimeoutMilliseconds = 24 * 3_600_000;
   const database = openDatabase(config.databaseUrl, {
     log,
@@ -131,10 +131,10 @@ async function prepareDatabase(config: ReadyConfig, log: Logger): Promise<void> 
 
 const processFile = new URL('./process.ts', import.meta.url).pathname;
 
-/** What a process says to its supervisor once it serves, and instead when it cannot. */
+/** Sent by a process to its supervisor: it serves, or it could not start. */
 export const readyMessage = 'ready';
 export type FailedMessage = { failed: { message: string; code?: string; port?: number } };
-/** What a supervisor says to end a process in order. */
+/** Sent by the supervisor to make a process finish its work and exit. */
 export const stopMessage = 'stop';
 
 async function startProcesses(
@@ -175,7 +175,7 @@ async function startProcesses(
           reject(Object.assign(new Error(text), about));
         }
       });
-      // A message to a process that was just killed: its end is heard of separately.
+      // A message went to a process that was just killed. Its `exit` event follows.
       worker.on('error', (error) => log.warn({ err: error }, 'a process cannot be reached'));
       worker.on('exit', (code, signal) => {
         live.delete(worker);
@@ -197,13 +197,13 @@ async function startProcesses(
           if (worker.isConnected()) worker.send(stopMessage);
         }),
     );
-    const patience = new AbortController();
-    const cutOff = clock.sleep(4_000, patience.signal).then(() => {
-      if (patience.signal.aborted) return;
+    const grace = new AbortController();
+    const cutOff = clock.sleep(4_000, grace.signal).then(() => {
+      if (grace.signal.aborted) return;
       for (const worker of live) worker.process.kill('SIGKILL');
     });
     await Promise.all(ended);
-    patience.abort();
+    grace.abort();
     await cutOff;
   };
 
@@ -216,7 +216,7 @@ async function startProcesses(
   return { stop };
 }
 
-/** Metrics have a port of their own, on loopback unless told otherwise: they are nobody's but ours. */
+/** Metrics are for the operator alone, so they have a port of their own, on loopback by default. */
 async function serveMetrics(
   config: Config,
   read: () => Promise<string>,

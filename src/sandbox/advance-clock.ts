@@ -11,13 +11,13 @@ import { merchantWork, type WorkerDeps } from '../worker.ts';
 
 export type ClockDeps = WorkerDeps & OperatorDeps & { environment: Environment };
 
-/** A worker that died with due work in hand is waited for: longer than any lease. */
+/** Together longer than any lease: a worker may have died with due work claimed. */
 const pauseMilliseconds = 50;
-const mostPauses = 2_400;
+const pausesMax = 2_400;
 
 /**
- * Moves a sandbox merchant's clock, through everything that falls due on the way: each thing at
- * its own due time, in order, and done before the clock goes on (D36).
+ * Moves a sandbox merchant's clock forward. Work that falls due on the way is done in order, each at
+ * its own due time, before the clock moves on (decision 0031).
  */
 export async function advanceClock(
   deps: ClockDeps,
@@ -27,12 +27,12 @@ export async function advanceClock(
   progress: (now: Timestamp) => void = () => {},
 ): Promise<{ merchant_id: string; now: Timestamp; next_event_at: Timestamp | null }> {
   if (deps.environment === 'production') {
-    throw new OperatorError('Clocks are moved in a sandbox only: production has the real time.');
+    throw new OperatorError('Only a sandbox can move a clock. Production runs on real time.');
   }
   let merchant = await mustFind(deps, merchant_id);
   const next = await findNextEvent(deps, merchant_id);
   if (wanted === 'next event' && next === null) {
-    throw new OperatorError('Nothing is waiting for this merchant: there is no next event.');
+    throw new OperatorError('Nothing is scheduled for this merchant, so there is no next event.');
   }
   const target =
     wanted === 'next event'
@@ -51,17 +51,17 @@ export async function advanceClock(
     progress(timestamp(merchantNow(deps.clock, merchant)));
     if (!isOnTheWay) break;
     const counts = await Promise.all(merchantWork.map((work) => work.runFor(deps, merchant)));
-    const isInOtherHands = counts.every((count) => count === 0);
-    pauses = isInOtherHands ? pauses + 1 : 0;
-    if (pauses > mostPauses) {
+    const isClaimedElsewhere = counts.every((count) => count === 0);
+    pauses = isClaimedElsewhere ? pauses + 1 : 0;
+    if (pauses > pausesMax) {
       throw new OperatorError(
-        `What was due at ${due} is in the hands of a worker that does not end. The clock stands there.`,
+        `A worker claimed what was due at ${due} and does not finish it. The clock stays there.`,
       );
     }
-    if (isInOtherHands) await deps.clock.sleep(pauseMilliseconds);
+    if (isClaimedElsewhere) await deps.clock.sleep(pauseMilliseconds);
   }
-  // Requests that remember the merchant from before are over by then: whoever called this may
-  // rely on the new time at once.
+  // Other processes cache the merchant for this long. Afterwards the caller can rely on the new
+  // time in every request.
   await deps.clock.sleep(rememberedMilliseconds);
   return {
     merchant_id,
@@ -70,7 +70,7 @@ export async function advanceClock(
   };
 }
 
-/** When something of a merchant's falls due next. */
+/** When the merchant's next row falls due. */
 export async function findNextEvent(
   deps: Pick<ClockDeps, 'database'>,
   merchant_id: string,
@@ -87,7 +87,7 @@ async function mustFind(deps: ClockDeps, merchant_id: string): Promise<Merchant>
   return merchant;
 }
 
-/** Only ever forward, whoever moves it at the same time. */
+/** Moves the clock forward only, even if two callers move it at once. */
 async function setClock(deps: ClockDeps, merchant_id: string, to: Timestamp): Promise<Merchant> {
   return await transaction(deps, async ({ db }) => {
     const merchant = await lockMerchant(db, merchant_id);

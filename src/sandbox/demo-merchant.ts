@@ -12,7 +12,7 @@ import { createMerchant } from '../merchants/create-merchant.ts';
 import { timestamp } from '../shared/clock.ts';
 import { writePrivately } from '../shared/files.ts';
 
-/** A merchant to try things with, the same at every start of a sandbox. */
+/** A merchant for trying the API, the same at every start of a sandbox. */
 export type Demo = {
   merchant: { id: string; name: string };
   integration: IssuedCredentials;
@@ -24,7 +24,7 @@ const demoRules = [
   { from_amount: 100_000, to_amount: 2_000_000, terms: [1, 3, 6, 12] },
 ];
 
-/** Its credentials are kept beside the data, readable by the owner only. */
+/** The credentials are kept in the data folder, readable by the owner only. */
 export async function ensureDemo(deps: IntegrationDeps, dataDir: string): Promise<Demo> {
   const file = join(dataDir, 'demo.json');
   const kept = await readDemo(file);
@@ -51,7 +51,7 @@ async function readDemo(file: string): Promise<Demo | null> {
   }
 }
 
-/** Not, when the credentials were revoked or rotated, or the database is another one. */
+/** False if the credentials were revoked or rotated, or if this is another database. */
 async function isInForce(deps: IntegrationDeps, demo: Demo): Promise<boolean> {
   const hash = hashClientSecret(demo.integration.client_secret);
   const now = timestamp(deps.clock.now());

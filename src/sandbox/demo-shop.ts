@@ -8,8 +8,8 @@ import { isLoopback } from '../shared/loopback.ts';
 import type { Demo } from './demo-merchant.ts';
 
 /**
- * The demo merchant's shop, a program that knows no more of us than any merchant's. Only where
- * browsers and callbacks reach it under `localhost`: nowhere else is there an address to give it.
+ * Starts the demo merchant's shop, a program that knows as little of us as any merchant's. It has
+ * no address other than `localhost`, so it only runs where the service is reached there too.
  */
 export async function startDemoShop(
   deps: { clock: Clock; log: Logger },
@@ -21,7 +21,7 @@ export async function startDemoShop(
     name: 'the demo shop',
     file: fileURLToPath(new URL('../../examples/shop/server.js', import.meta.url)),
     port: config.shopPort,
-    // Nothing of our own environment: our secrets are not a merchant's business.
+    // Pass nothing of our own environment: it holds our secrets.
     env: (port) => ({
       SHOP_PORT: String(port),
       SHOP_FILE: join(config.dataDir, 'shop.json'),

@@ -10,8 +10,8 @@ import type { Random } from '../shared/random.ts';
 type Keys = { secret_key: string; publishable_key: string };
 
 /**
- * The sandbox's gateway: a program of its own, on an origin of its own, as the real one is. Its
- * books are in the data folder and outlive it.
+ * Starts the sandbox's gateway as a separate program with its own origin, as the real one is. Its
+ * books are in the data folder and survive a restart.
  */
 export async function startTestGatewayProcess(
   deps: { clock: Clock; random: Random; log: Logger },

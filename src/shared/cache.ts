@@ -1,9 +1,9 @@
 import type { Clock } from './clock.ts';
 
 /**
- * Remembers what was looked up for a short, fixed time. Nothing is ever invalidated: what changed
- * is in force everywhere when the time has passed, with no message that could be lost.
- * Look-ups of the same key under way at once are one look-up; failures are not remembered.
+ * Caches look-ups for a short, fixed time. Nothing is ever invalidated: a change is in force
+ * everywhere once that time has passed, without a message that could be lost. Concurrent look-ups of
+ * one key are one look-up. Failures are not cached.
  */
 export function cached<T>(
   options: { clock: Clock; milliseconds: number; maxEntries: number },
@@ -17,7 +17,7 @@ export function cached<T>(
     const value = load(key);
     entries.delete(key);
     if (entries.size >= options.maxEntries) {
-      // A map iterates in the order of insertion: the first is the oldest.
+      // A map iterates in insertion order, so the first key is the oldest.
       for (const oldest of entries.keys()) {
         entries.delete(oldest);
         break;

@@ -1,14 +1,14 @@
 import { setTimeout as sleep } from 'node:timers/promises';
 
-/** An ISO 8601 time in UTC with milliseconds, as the API shows it and the database keeps it. */
+/** An ISO 8601 time in UTC with milliseconds, as the API shows it and the database stores it. */
 export type Timestamp = string;
 
-/** The only source of time. A simulation hands in one of its own. */
+/** The only source of time. A simulation passes its own. */
 export type Clock = {
   now(): Temporal.Instant;
-  /** A stopwatch in milliseconds that no change of the wall clock disturbs. */
+  /** A stopwatch in milliseconds. Changes of the wall clock do not affect it. */
   monotonic(): number;
-  /** Resolves after the time has passed, or at once when the signal aborts. */
+  /** Resolves after the given time, or as soon as the signal aborts. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
 };
 
@@ -32,7 +32,7 @@ export function secondsAfter(instant: Temporal.Instant, seconds: number): Tempor
   return instant.add({ milliseconds: Math.round(seconds * 1000) });
 }
 
-/** Waits for the work, but no longer than that. */
+/** Waits for the work, but at most for the given time. */
 export async function within(
   clock: Clock,
   milliseconds: number,

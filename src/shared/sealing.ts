@@ -11,15 +11,16 @@ import type { Random } from './random.ts';
 /**
  * What the master key protects: signing keys at rest, and the payment tokens.
  *
- * During a change of the master key the previous one still opens; only the current one seals.
+ * While the operator changes the master key, the previous key still opens. Only the current one
+ * seals.
  */
 export type Sealing = {
-  /** Encrypts a secret for the database. `context` names its row: a copy elsewhere won't open. */
+  /** Encrypts a secret for the database. `context` names its row: it cannot be opened in another. */
   seal(secret: string, context: string): Buffer;
   open(sealed: Buffer, context: string): string;
   /** Whether this was sealed under the current master key. */
   isCurrent(sealed: Buffer): boolean;
-  /** Whether any master key at hand opens it. */
+  /** Whether one of the configured master keys opens it. */
   isKnown(sealed: Buffer): boolean;
   /** A deterministic, unguessable, opaque token for some ids. */
   tokenFor(ids: Buffer): string;
@@ -67,8 +68,8 @@ export function createSealing(masterKeys: Buffer[], random: Random): Sealing {
     },
     isCurrent: (sealed) => keyOf(sealed) === current,
     isKnown: (sealed) => keyOf(sealed) !== undefined,
-    // Synthetic-IV encryption: the MAC over the ids is the initial vector of their encryption, so
-    // the same ids always give the same token and nobody without the key can make or read one.
+    // Synthetic-IV encryption: the MAC over the ids is the initial vector of their encryption. The
+    // same ids always give the same token, and making or reading a token needs the key.
     tokenFor(ids) {
       const mac = tokenMac(current, ids);
       const cipher = createCipheriv('aes-256-ctr', current.tokenCipherKey, mac);
@@ -76,7 +77,7 @@ export function createSealing(masterKeys: Buffer[], random: Random): Sealing {
     },
     idsOf(token) {
       const bytes = Buffer.from(token, 'base64url');
-      // One spelling only: what base64url decoding forgives is not a token of ours.
+      // Accept one spelling only. Base64url decoding would accept others.
       if (bytes.length <= macLength || bytes.toString('base64url') !== token) return null;
       const mac = bytes.subarray(0, macLength);
       for (const key of keys) {

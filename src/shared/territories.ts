@@ -1,4 +1,4 @@
-/** A territory gives a merchant its currency and what "local time" means (D3). */
+/** A territory gives a merchant its currency and its local time (decision 0001). */
 export type Territory = {
   code: string;
   currency: string;

@@ -40,7 +40,7 @@ const nothing = {
   jsonb: null,
 };
 
-/** What a database can keep: no U+0000, no half of a surrogate pair. */
+/** What a database can store: no U+0000, no half of a surrogate pair. */
 const texts = fc.string({ unit: 'binary' }).map((text) => text.replaceAll('\0', '').toWellFormed());
 
 const times = fc
@@ -70,7 +70,7 @@ const rows = fc.array(
   { maxLength: 20 },
 );
 
-test('JSON that is kept as it was sent stays in its order', async () => {
+test('the members of a json value keep their order', async () => {
   const { rows: kept } = await database.pool.query(
     `select i.json::text from ${group.from}`,
     group.values([{ ...nothing, json: { zebra: 1, ape: 2 } }]),
@@ -78,7 +78,7 @@ test('JSON that is kept as it was sent stays in its order', async () => {
   assert.deepEqual(kept, [{ json: '{"zebra":1,"ape":2}' }]);
 });
 
-test('a group of rows arrives as it was sent, whatever is in it', async () => {
+test('a group of rows arrives as it was sent', async () => {
   await fc.assert(
     fc.asyncProperty(rows, async (sent) => {
       const numbered = sent.map((row, place) => ({ ...row, place }));
@@ -104,12 +104,12 @@ for (const [column, value] of [
   ['bigint', Number.NaN],
   ['at', 'yesterday'],
 ] as const) {
-  test(`${value} is no ${column}, and is not sent`, () => {
+  test(`${value} is refused as ${column} before it is sent`, () => {
     assert.throws(() => group.values([{ ...nothing, [column]: value }]), RangeError);
   });
 }
 
-test('a row that cannot be written is refused before the COMMIT that would follow it is sent', async () => {
+test('a row that cannot be written is refused before its COMMIT is sent', async () => {
   const client = await database.pool.connect();
   const row = { merchant_id: 'not-a-uuid', terms: [] } as never;
   try {

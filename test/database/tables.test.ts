@@ -33,7 +33,7 @@ after(async () => {
   await drop();
 });
 
-/** The kind of a value in JavaScript that a column of PostgreSQL gives. */
+/** The JavaScript type of the values of a PostgreSQL type. */
 const kinds: Record<string, string> = {
   uuid: 'string',
   text: 'string',
@@ -66,7 +66,7 @@ async function migratedTables(): Promise<Record<string, Record<string, Column>>>
   return tables;
 }
 
-/** What a column type in the source says: `Fixed<string | null>` is a string or null. */
+/** Reads a column type of the source: `Fixed<string | null>` is a string or null. */
 function readType(text: string): Column {
   if (text.startsWith('JSONColumnType<')) {
     const [selected = ''] = text.slice('JSONColumnType<'.length).split(',');
@@ -105,9 +105,9 @@ async function typedTables(): Promise<Record<string, Record<string, Column>>> {
   return tables;
 }
 
-test('the types of the tables name exactly the columns that the migrations make, and which may be null', async () => {
+test('the types of the tables have the columns that the migrations make, and the same nullability', async () => {
   const typed = await typedTables();
-  assert.ok(Object.keys(typed).length > 10, 'the source is read as it is written');
+  assert.ok(Object.keys(typed).length > 10, 'the source was parsed');
   assert.deepEqual(typed, await migratedTables());
 });
 
@@ -151,7 +151,7 @@ describe('a status in the code is a status in the database', () => {
   }
 });
 
-test('every row of business names its merchant, and so does the key it is found by', async () => {
+test('every key of a table with a merchant_id contains the merchant_id', async () => {
   const { rows } = await database.pool.query(`
     select c.conrelid::regclass::text as table, pg_get_constraintdef(c.oid) as definition
     from pg_constraint c
@@ -163,14 +163,14 @@ test('every row of business names its merchant, and so does the key it is found 
   }
 });
 
-/** A statement that copies each row of a table under another id, one column changed. */
+/** A statement that copies each row of a table under another id, with a change. */
 function again(table: string, change: string): string {
   const other = "'00000000-0000-7000-8000-000000000002'";
   return `create temp table copy on commit drop as select * from ${table};
     update copy set id = ${other}, ${change}; insert into ${table} select * from copy`;
 }
 
-test('money and places in a list cannot be broken by a statement that forgets a rule', async () => {
+test('the database refuses statements that break a rule of amounts, statuses or lists', async () => {
   for (const [statement, constraint] of [
     ['update checkouts set amount = 0', /checkouts_amount_check/],
     ["update checkouts set status = 'failed'", /checkouts_status_check/],

@@ -8,7 +8,7 @@ import { listMigrations, migrate } from '../../src/database/migrate.ts';
 import { systemClock } from '../../src/shared/clock.ts';
 import { createEmptyDatabase, log } from '../support/service.ts';
 
-// A database that an earlier version was using is brought up with its rows.
+// Migrating a database that an earlier version used keeps its rows.
 
 let database: Database;
 let drop: () => Promise<void>;
@@ -22,7 +22,7 @@ after(async () => {
   await drop();
 });
 
-/** As an earlier version of the program left it. */
+/** Makes the database as an earlier version of the program left it. */
 async function migrateTo(version: number): Promise<void> {
   await database.pool.query(
     `create table schema_migrations (version integer primary key, name text not null,
@@ -44,7 +44,7 @@ async function migrateTo(version: number): Promise<void> {
 
 const id = (digit: number) => `'0000000${digit}-0000-7000-8000-000000000000'`;
 
-test('payments and refund requests from before the books were kept get their due times and their postings, and attempts at callbacks stay', async () => {
+test('payments and refund requests from before the ledger get due times and postings, and callback attempts stay', async () => {
   await migrateTo(3);
   const checkout = (number: number, status: string, term: number) => `
     insert into checkouts values (${id(1)}, ${id(number)}, ${number}, ${id(2)}, '${status}', 100001,

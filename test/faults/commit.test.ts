@@ -14,22 +14,22 @@ import {
   startService,
 } from '../support/service.ts';
 
-// A line to the database that breaks at the one moment at which nobody knows what became of a
-// transaction: around COMMIT (D38).
+// Decision 0013: a 500 means that nothing was committed. The connection to the database breaks
+// around COMMIT, the only moment at which the service cannot know what became of a transaction.
 
 const faults = [
   'COMMIT never arrives',
   'the answer to COMMIT is lost',
-  'COMMIT arrives late, when the connection is long gone',
+  'COMMIT arrives late, after the connection was lost',
 ] as const;
 type Fault = (typeof faults)[number];
 
-/** Passes everything on to the database, until it is told to break. */
+/** A proxy to the database that breaks when the test says so. */
 async function openLine(databaseUrl: string) {
   const target = new URL(databaseUrl);
   const line = { next: null as Fault | null, staysAway: false, isCut: false, broken: 0 };
   const open = new Set<net.Socket>();
-  // A simple query: its length and its text.
+  // A simple query message: its length and its text.
   const commit = Buffer.from('Q\0\0\0\x0bcommit\0', 'latin1');
 
   const server = net.createServer((client) => {
@@ -72,7 +72,7 @@ async function openLine(databaseUrl: string) {
   url.port = String((server.address() as net.AddressInfo).port);
   return Object.assign(line, {
     url: url.href,
-    /** Nothing gets through any more, not even a connection. */
+    /** Cuts every connection and refuses new ones. */
     cut() {
       line.isCut = true;
       for (const socket of open) socket.destroy();
@@ -129,7 +129,7 @@ async function ids({ table }: Kind): Promise<string[]> {
   return rows.map(({ id }) => id);
 }
 
-/** Every invariant but the payment's: what is paid here was paid without a gateway. */
+/** Every invariant but those of payments: this test marks checkouts as paid without a gateway. */
 async function assertWhole(): Promise<void> {
   const names = ['M1', 'M2', 'S1', 'S2', 'S3', 'A5', 'L1'];
   const now = new Date().toISOString();
@@ -140,7 +140,7 @@ async function assertWhole(): Promise<void> {
 const answerOf = (sent: Promise<HttpAnswer>) => sent.catch(() => null);
 
 for (const kind of kinds) {
-  describe(`POST ${kind.path} over a line that breaks at COMMIT`, () => {
+  describe(`POST ${kind.path} over a connection that breaks at COMMIT`, () => {
     beforeEach(() => {
       line.isCut = false;
       line.staysAway = false;
@@ -152,7 +152,7 @@ for (const kind of kinds) {
         const headers: Record<string, string> = keyed ? { 'idempotency-key': key } : {};
         const how = keyed ? ' with an Idempotency-Key' : '';
 
-        test(`${fault}${how}: it is created exactly once, and the answer is a 200`, async () => {
+        test(`${fault}${how}: exactly one is created, and the answer is a 200`, async () => {
           const body = await kind.body();
           const before = await ids(kind);
           const { broken } = line;
@@ -169,7 +169,7 @@ for (const kind of kinds) {
         });
       }
 
-      test(`${fault}, and the database stays away: no answer claims to know`, async () => {
+      test(`${fault}, and the database stays away: the service gives no answer`, async () => {
         const body = await kind.body();
         const before = await ids(kind);
         const headers = { 'idempotency-key': `${kind.path} ${fault} away` };
@@ -185,7 +185,7 @@ for (const kind of kinds) {
         assert.equal(await sent, null, 'closed without an answer');
         line.isCut = false;
 
-        // Whoever asks again with the same key gets the one that there is.
+        // A retry with the same key gets the one that was created.
         const retried = await post(`${baseUrl}${kind.path}`, account, body, { headers });
         assert.equal(retried.status, 200);
         const created = (await ids(kind)).slice(before.length);
@@ -197,7 +197,7 @@ for (const kind of kinds) {
       });
     }
 
-    test('the answer to COMMIT is lost, and what became of it cannot be read: no answer claims to know', async () => {
+    test('the answer to COMMIT is lost, and its outcome cannot be read: the service gives no answer', async () => {
       const body = await kind.body();
       const before = await ids(kind);
       const { pool } = direct.deps.database;
@@ -210,19 +210,19 @@ for (const kind of kinds) {
       await pool.query('alter table checkouts rename to checkouts_elsewhere');
       line.isCut = false;
       try {
-        assert.equal(await sent, null, 'a 500 would say that nothing is there');
+        assert.equal(await sent, null, 'a 500 would say that nothing was committed');
       } finally {
         await pool.query('alter table checkouts_elsewhere rename to checkouts');
       }
       await assertWhole();
     });
 
-    test('a database that is away before anything was sent is a 500, and nothing is there', async () => {
+    test('a database that is away before anything was sent gives a 500, and nothing is created', async () => {
       const body = await kind.body();
       const before = await ids(kind);
       line.cut();
       const sent = post(`${baseUrl}${kind.path}`, account, body);
-      // However many times it waits for the database, each wait is over at once.
+      // Let every wait for the database end at once.
       const hurry = setInterval(() => clock.advance({ seconds: 10 }), 5);
       const { status } = await sent.finally(() => clearInterval(hurry));
       assert.equal(status, 500);

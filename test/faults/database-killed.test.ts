@@ -36,12 +36,12 @@ function summary(attempts: Attempt[]): string {
   return `${attempts.length} attempts: ${counted.join(', ')}, ${unanswered} unanswered`;
 }
 
-test('PostgreSQL killed under a load', async (t) => {
+test('PostgreSQL killed under load', async (t) => {
   const sandbox: Sandbox = await startSandbox(path.join(folder.path, 'killed'));
   const { base_url, database_url, integration } = sandbox.file;
   await liftLimits(database_url, integration.id);
   try {
-    await t.test('loses nothing acknowledged, and the service comes back by itself', async (t) => {
+    await t.test('loses nothing acknowledged, and the service recovers by itself', async (t) => {
       const load = startLoad({ baseUrl: () => base_url, callers: [integration] });
       t.after(load.stop);
       const rounds = runs(10);
@@ -60,7 +60,7 @@ test('PostgreSQL killed under a load', async (t) => {
       assert.deepEqual(await findDamage(database_url, load.attempts), []);
     });
 
-    await t.test('connections that are cut are replaced, and no client notices', async (t) => {
+    await t.test('connections that are cut are replaced, and no request fails', async (t) => {
       const load = startLoad({ baseUrl: () => base_url, callers: [integration] });
       t.after(load.stop);
       const rounds = runs(100);
@@ -90,7 +90,7 @@ test('PostgreSQL killed under a load', async (t) => {
   }
 });
 
-test('a database that is away for longer than a request waits', async (t) => {
+test('while the database is away longer than a request waits, a 500 means that nothing was created', async (t) => {
   const log = { info: () => {}, warn: () => {}, error: () => {} };
   const dataDir = path.join(folder.path, 'away');
   let server = await startEmbeddedPostgres({ dataDir, log });
@@ -107,15 +107,15 @@ test('a database that is away for longer than a request waits', async (t) => {
     t.after(load.stop);
     await until('checkouts to be created', () => load.acknowledged() >= 30);
     await server.stop();
-    await until('the service to say that it is not ready', async () => (await ready()) === 503);
+    await until('the service to report that it is not ready', async () => (await ready()) === 503);
     assert.equal((await request(`${serve.baseUrl}/healthz`)).status, 200, 'it is alive');
     const failed = () =>
       load.attempts.filter(
         ({ statuses, unanswered }) => statuses.some((status) => status !== 200) || unanswered > 0,
       );
-    await until('every request to be given up', () => failed().length >= 8);
+    await until('every request to fail', () => failed().length >= 8);
     server = await startEmbeddedPostgres({ dataDir, log });
-    await until('the service to say that it is ready', async () => (await ready()) === 200);
+    await until('the service to report that it is ready', async () => (await ready()) === 200);
     const before = load.acknowledged();
     await until('the load to go on', () => load.acknowledged() >= before + 30);
     await load.stop();
@@ -123,7 +123,11 @@ test('a database that is away for longer than a request waits', async (t) => {
     t.diagnostic(summary(load.attempts));
     const others = load.attempts.flatMap(({ statuses }) => statuses).filter((one) => one !== 200);
     assert.ok(others.every((status) => status === 500));
-    assert.deepEqual(await findDamage(server.url, load.attempts), [], 'a 500 means: nothing there');
+    assert.deepEqual(
+      await findDamage(server.url, load.attempts),
+      [],
+      'a 500 means that nothing was committed',
+    );
     assert.equal((await stop(serve)).code, 0);
   } finally {
     await kill(serve);

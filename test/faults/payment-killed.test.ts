@@ -17,7 +17,7 @@ import {
 } from '../support/sandbox-process.ts';
 import { checkoutBody, log } from '../support/service.ts';
 
-// The real processes: the sandbox is killed while its gateway has a request, and starts again.
+// The real processes: the sandbox is killed while a request to its gateway is in flight.
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let sandbox: Sandbox;
@@ -39,7 +39,7 @@ async function gateway(method: string, where: string, body?: URLSearchParams | s
     headers: { authorization: `Bearer ${gateway_secret_key}`, connection: 'close' },
     ...(body !== undefined && { body }),
   });
-  // biome-ignore lint/suspicious/noExplicitAny: an answer is looked into by assertions.
+  // biome-ignore lint/suspicious/noExplicitAny: assertions check the answer.
   return (await answer.json()) as any;
 }
 
@@ -58,16 +58,16 @@ async function cardToken(number: string): Promise<string> {
 }
 
 for (const [about, strike, ending] of [
-  ['before the customer is made', { fault: 'latency', path: '/v1/customers' }, 'pay'],
+  ['before the customer is created', { fault: 'latency', path: '/v1/customers' }, 'pay'],
   ['before the amount is held', { fault: 'latency', path: '/v1/payment_intents' }, 'pay'],
   ['after the amount is held', { fault: 'latency_after', path: '/v1/payment_intents' }, 'pay'],
   [
-    'while a hold is let go',
+    'while a hold is voided',
     { fault: 'latency', path: '/v1/payment_intents/:id/cancel' },
     'cancel',
   ],
 ] as const) {
-  test(`a service that is killed ${about} finds out after its start`, async () => {
+  test(`a service that is killed ${about} finds the outcome after its start`, async () => {
     const created = await post(
       `${sandbox.file.base_url}/api/checkouts`,
       sandbox.file.integration,
@@ -102,7 +102,7 @@ for (const [about, strike, ending] of [
     });
     await kill(sandbox);
     sandbox = await startSandbox(sandbox.dataDir);
-    // The lease of the dead runs out; nobody wants to wait for that here.
+    // End the dead process's lease now instead of waiting for it.
     const { database_url } = sandbox.file;
     await onDatabase(database_url, (client) =>
       client.query("update payment_attempts set leased_until = now() - interval '1 second'"),

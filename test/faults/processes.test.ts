@@ -56,7 +56,7 @@ async function account(databaseUrl: string): Promise<Account> {
   }
 }
 
-/** Which processes have answered requests, by their log lines from one on. */
+/** The processes that answered requests, by the log lines from `from` on. */
 const answering = (program: Program, from = 0) =>
   new Set(
     program
@@ -67,7 +67,7 @@ const answering = (program: Program, from = 0) =>
   );
 
 describe('several processes on one port', () => {
-  test('both serve, and one that is killed is replaced under load without a loss', async (t) => {
+  test('both serve, and one that is killed under load is replaced without a loss', async (t) => {
     const url = await emptyDatabase();
     const service = await serve(url, ['--processes', '2']);
     const caller = await account(url);
@@ -77,13 +77,13 @@ describe('several processes on one port', () => {
     const [victim] = answering(service);
     assert.ok(victim !== undefined && victim !== service.pid);
     process.kill(victim, 'SIGKILL');
-    await until('it to be missed', () =>
+    await until('the supervisor to replace it', () =>
       service
         .lines()
         .some(({ msg, signal }) => /replaced/.test(String(msg)) && signal === 'SIGKILL'),
     );
     const from = service.lines().length;
-    // The load keeps its connections; a new process gets new ones.
+    // The load keeps its connections, so only new connections reach the new process.
     await until('two processes to answer again', async () => {
       await request(`${service.baseUrl}/healthz`);
       return answering(service, from).size === 2;
@@ -98,7 +98,7 @@ describe('several processes on one port', () => {
     assert.equal(service.stderr(), '');
   });
 
-  test('count requests together: a limit is exact across them', async (t) => {
+  test('share their counts: a rate limit is exact across them', async (t) => {
     const url = await emptyDatabase();
     const service = await serve(url, ['--processes', '2']);
     const caller = await account(url);
@@ -108,7 +108,7 @@ describe('several processes on one port', () => {
          where endpoint = 'POST /api/checkouts'`,
       ),
     );
-    // Each on a connection of its own, so that both processes get their share.
+    // One connection each, so that both processes get some of them.
     const answers = await Promise.all(
       Array.from({ length: 100 }, () =>
         post(`${service.baseUrl}/api/checkouts`, caller, checkoutBody()),
@@ -119,7 +119,7 @@ describe('several processes on one port', () => {
     assert.equal(byStatus.get(429)?.length, 75);
     assert.equal(answering(service).size, 2);
 
-    // And their metrics are one answer, on a port of their own.
+    // One answer has the metrics of both, on a separate port.
     const count = /^tranche_http_request_seconds_count\{.*route="\/api\/checkouts".*\} (\d+)$/gm;
     await until('the metrics of both', async () => {
       const { status, body } = await request(service.metricsUrl);
@@ -135,7 +135,7 @@ describe('several processes on one port', () => {
     t.diagnostic(`processes ${[...pids].join(' and ')}`);
   });
 
-  test('end with their supervisor, also when it is killed', async () => {
+  test('end with their supervisor, even when it is killed', async () => {
     const service = await serve(await emptyDatabase(), ['--processes', '2']);
     await until('two processes to answer', async () => {
       await request(`${service.baseUrl}/healthz`);
@@ -155,7 +155,7 @@ describe('several processes on one port', () => {
     );
   });
 
-  test('on a taken port say which it is', async (t) => {
+  test('name the port that is taken', async (t) => {
     const holder = net.createServer();
     await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve));
     t.after(() => holder.close());
@@ -164,7 +164,7 @@ describe('several processes on one port', () => {
       DATABASE_URL: await emptyDatabase(),
       MASTER_KEY: masterKey,
       PORT: String(port),
-      // Beside this one, where the others are by themselves, is somebody else's.
+      // The default ports next to this one may be in use by other tests.
       GATEWAY_PORT: '0',
       METRICS_PORT: '0',
     });
@@ -174,7 +174,7 @@ describe('several processes on one port', () => {
     assert.equal(program.stderr().trim().split('\n').length, 1, program.stderr());
   });
 
-  test('refuse to count in memory, each for itself', async () => {
+  test('refuse to count requests in memory', async () => {
     const program = launch(['serve', '--processes', '2'], {
       DATABASE_URL: await emptyDatabase(),
       RATE_LIMIT_STORE: 'memory',
@@ -187,7 +187,7 @@ describe('several processes on one port', () => {
 });
 
 describe('nodes on one database', () => {
-  test('that start together on an empty one: one migrates, the others wait, all serve', async () => {
+  test('start together on an empty database: one migrates, the others wait, all serve', async () => {
     const url = await emptyDatabase();
     const nodes = await Promise.all([serve(url), serve(url), serve(url)]);
     const migrated = nodes.flatMap((node) => node.lines().filter(({ msg }) => msg === 'migrated'));
@@ -206,7 +206,7 @@ describe('nodes on one database', () => {
     for (const node of nodes) assert.equal((await stop(node)).code, 0);
   });
 
-  test('refuse a database that is newer than they are, and a running one says that it is not ready', async () => {
+  test('refuse a newer database, and a running node reports that it is not ready', async () => {
     const url = await emptyDatabase();
     const node = await serve(url);
     const newest = (await listMigrations()).at(-1)?.version ?? 0;
@@ -226,7 +226,7 @@ describe('nodes on one database', () => {
     );
   });
 
-  test('refuse the database of the other environment, and another master key', async () => {
+  test('refuse the database of the other environment and a wrong master key', async () => {
     const url = await emptyDatabase();
     const node = await serve(url);
     await account(url);

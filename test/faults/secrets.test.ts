@@ -37,10 +37,10 @@ after(async () => {
 const inFolder = (name: string) => path.join(sandbox.dataDir, name);
 const readLog = () => fs.readFile(inFolder('tranche.log'), 'utf8');
 
-/** Values that must be nowhere but where they were shown, by what they are. */
+/** Values that must appear only where the service showed them, by name. */
 type Secrets = Map<string, string>;
 
-/** What a merchant's day looks like, mistakes included. */
+/** What a merchant does in a day, mistakes included. */
 async function useEverything(secrets: Secrets): Promise<void> {
   const { base_url, integration, merchant } = sandbox.file;
   const keep = (name: string, value: string) => secrets.set(`${name} ${secrets.size}`, value);
@@ -69,7 +69,7 @@ async function useEverything(secrets: Secrets): Promise<void> {
   refused(await create(integration, { 'idempotency-key': 'bad' }, bad), 422);
   refused(await create(integration, { 'idempotency-key': 'bad' }, bad), 422);
 
-  // Signatures: wrong, by the wrong secret, missing; the secret itself in the wrong header.
+  // Signatures: wrong, made with the wrong secret, and secrets sent instead of a signature.
   const text = JSON.stringify(checkoutBody());
   const withSecret = createHmac('sha512', integration.client_secret).update(text).digest('base64');
   refused(await create(integration, { 'x-signature': 'wrong' }), 400);
@@ -94,7 +94,7 @@ async function useEverything(secrets: Secrets): Promise<void> {
   );
   refused(await request(`${base_url}/api/config`, { headers }), 200);
 
-  // The operator's part.
+  // What an operator does.
   const { env } = sandbox;
   await useLegacy(keep);
   const second: Credentials = await tranche(
@@ -117,7 +117,7 @@ async function useEverything(secrets: Secrets): Promise<void> {
   await tranche(['integrations', 'revoke', second.id], env);
   await until('the revocation', async () => (await create(second)).status === 401);
 
-  // A fault of ours, with all that it logs.
+  // A failure of the database, with everything that it makes us log.
   const server = await postmasterPid(sandbox.dataDir);
   assert.ok(server !== null);
   process.kill(server, 'SIGKILL');
@@ -127,7 +127,7 @@ async function useEverything(secrets: Secrets): Promise<void> {
   });
 }
 
-/** v1: its credentials, its tokens, and what its callbacks prove themselves by; mistakes included. */
+/** v1: its credentials, its tokens and its `transaction_verify`, mistakes included. */
 async function useLegacy(keep: (name: string, value: string) => void): Promise<void> {
   const { base_url, integration, merchant } = sandbox.file;
   const { env } = sandbox;
@@ -148,7 +148,7 @@ async function useLegacy(keep: (name: string, value: string) => void): Promise<v
     });
   };
   const credentials = { client_id, client_secret, merchant_id: merchant.id };
-  // Where nobody listens: the callback fails, and is kept with its attempt.
+  // Nothing listens there: the callback fails, and its attempt is stored.
   const order = legacyBody({ merchant: { notify_url: 'http://127.0.0.1:9/v1' } });
   for (const as of [(body: object) => body, toForm]) {
     const { status, body } = await send('/login', as(credentials));
@@ -183,7 +183,7 @@ async function useLegacy(keep: (name: string, value: string) => void): Promise<v
   await tranche(['integrations', 'v1', integration.id, '--disable'], env);
 }
 
-/** The value as it could have been written: as text, and the random part of it as bytes. */
+/** The forms in which a value could have been written: as text, or its random part as bytes. */
 function spellings(value: string): Buffer[] {
   const text = Buffer.from(value);
   const random = value.replace(/^(cs|sig|v1s|v1t)_[a-z]+_/, '');
@@ -215,7 +215,7 @@ async function listFiles(): Promise<string[]> {
   return files;
 }
 
-test('every answer names the request by which it is found in the log', async () => {
+test('every answer carries a request id that is in the log', async () => {
   const { base_url, integration } = sandbox.file;
   const answers = [
     await post(`${base_url}/api/checkouts`, integration, checkoutBody()),
@@ -242,7 +242,7 @@ test('every answer names the request by which it is found in the log', async () 
   }
 });
 
-test('metrics are on a loopback port of their own, and nowhere else', async () => {
+test('metrics are served on a separate loopback port only', async () => {
   const { base_url } = sandbox.file;
   const url = await until(
     'the welcome',
@@ -273,7 +273,7 @@ test('no secret is in the database, in a log or in any other file', async (t) =>
     assert.equal((mode & 0o777).toString(8), '600', name);
   }
 
-  // The database as a dump would show it, every column in every spelling.
+  // The database as a dump would show it: every column, in every form.
   let values = 0;
   await onDatabase(sandbox.file.database_url, async (client) => {
     const { rows: tables } = await client.query<{ name: string }>(
@@ -291,14 +291,14 @@ test('no secret is in the database, in a log or in any other file', async (t) =>
     }
   });
 
-  // The welcome is the one place that shows the demo's credentials; after it nothing does.
+  // Only the welcome shows the demo's credentials.
   const { client_secret, signing_key } = sandbox.file.integration;
   const [welcome = '', rest = ''] = sandbox.stdout().split('Ctrl-C stops it.');
   assert.ok(welcome.includes(client_secret) && welcome.includes(signing_key));
   await stop(sandbox);
   assertAbsent(secrets, Buffer.from(rest + sandbox.stderr()), 'what it printed');
 
-  // And everything on disk: logs, tables, indexes, the write-ahead log.
+  // Everything on disk: logs, tables, indexes, the write-ahead log.
   const holders = new Set(['master.key', 'demo.json'].map(inFolder));
   let bytes = 0;
   for (const file of await listFiles()) {

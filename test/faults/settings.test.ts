@@ -11,13 +11,13 @@ function problemsOf(env: NodeJS.ProcessEnv): string[] {
     return [];
   } catch (error) {
     assert.ok(error instanceof BadSettings);
-    // The message that is printed says all of it, a line each.
+    // The printed message has a line for each problem.
     for (const problem of error.problems) assert.ok(error.message.includes(`- ${problem}`));
     return error.problems;
   }
 }
 
-/** Every setting with each kind of value that it does not take. */
+/** Every setting with each kind of value that it refuses. */
 const bad: [name: string, values: string[], also?: NodeJS.ProcessEnv][] = [
   ['TRANCHE_ENV', ['prod', 'Sandbox', 'sandbox,production']],
   ['PORT', ['web', '-1', '65536', '80.5', '0x50', '1e3', '3000 4000']],
@@ -64,8 +64,8 @@ describe('settings', () => {
     }
   }
 
-  test('are all listed at once when several are bad', () => {
-    // The first line of each: the later ones are about what two settings say together.
+  test('are all listed when several are bad', () => {
+    // Only the first line of each setting: later ones are about two settings together.
     const first = [...bad].reverse().map(([name, [value]]) => [name, value]);
     const problems = problemsOf(Object.fromEntries(first));
     for (const [name] of bad) {
@@ -97,13 +97,13 @@ describe('settings', () => {
 describe('in production', () => {
   const usable = productionSettings;
 
-  test('settings that are fit for it are taken', () => {
+  test('complete settings are accepted', () => {
     const config = readConfig(usable);
     assert.equal(config.environment, 'production');
     assert.deepEqual(config.callbackAllow, []);
   });
 
-  test('plain http is refused off loopback, and taken on it', () => {
+  test('plain http is accepted on loopback only', () => {
     assert.deepEqual(problemsOf({ ...usable, BASE_URL: 'http://127.0.0.1:3000' }), []);
     for (const BASE_URL of ['http://pay.example', 'http://127.0.0.1.example', 'http://10.0.0.1']) {
       assert.deepEqual(problemsOf({ ...usable, BASE_URL }), [
@@ -112,7 +112,7 @@ describe('in production', () => {
     }
   });
 
-  test('everything that is not fit for it is said at once', () => {
+  test('all problems are listed at once', () => {
     const problems = problemsOf({
       TRANCHE_ENV: 'production',
       BASE_URL: 'http://pay.example',

@@ -42,8 +42,8 @@ async function start(settings: NodeJS.ProcessEnv = {}): Promise<Sandbox> {
   return sandbox;
 }
 
-/** A start that is refused. */
-async function startInVain(
+/** A start that must be refused. */
+async function startRefused(
   settings: NodeJS.ProcessEnv,
 ): Promise<Program & { code: number | null }> {
   const program = launch(['sandbox'], { DATA_DIR: dataDir(), PORT: '0', ...settings });
@@ -64,16 +64,16 @@ async function assertCleanEnd(sandbox: Sandbox, signal: NodeJS.Signals): Promise
   assert.equal(code, 0, sandbox.stderr());
   assert.ok(seconds < 5, `it took ${seconds} seconds`);
   assert.equal(await exists(path.join(sandbox.dataDir, 'sandbox.json')), false);
-  assert.equal(await postmasterPid(sandbox.dataDir), null, 'the database was shut down in order');
+  assert.equal(await postmasterPid(sandbox.dataDir), null, 'the database was shut down cleanly');
   assert.ok(server !== null);
   assert.throws(() => process.kill(server, 0), { code: 'ESRCH' });
   assert.equal(sandbox.stderr(), '');
   return seconds;
 }
 
-describe('a sandbox that is told to stop', () => {
+describe('a sandbox that gets a signal to stop', () => {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
-    test(`ends in order on ${signal} under a load, with idle connections open`, async (t) => {
+    test(`shuts down cleanly on ${signal} under load, with idle connections open`, async (t) => {
       const sandbox = await start();
       const { base_url, integration, database_url } = sandbox.file;
       await liftLimits(database_url, integration.id);
@@ -89,13 +89,13 @@ describe('a sandbox that is told to stop', () => {
       await load.stop();
       t.diagnostic(`${seconds.toFixed(2)} seconds, ${load.acknowledged()} acknowledged`);
       const answers = new Set(load.attempts.flatMap(({ statuses }) => statuses));
-      assert.deepEqual([...answers], [200], 'what was begun was finished');
+      assert.deepEqual([...answers], [200], 'requests in flight were finished');
       const again = await start();
       assert.deepEqual(await findDamage(again.file.database_url, load.attempts), []);
     });
   }
 
-  test('ends in time also while a request waits for a lock', async (t) => {
+  test('stops in time while a request waits for a lock', async (t) => {
     const sandbox = await start();
     const { base_url, integration, database_url } = sandbox.file;
     await liftLimits(database_url, integration.id);
@@ -118,15 +118,15 @@ describe('a sandbox that is told to stop', () => {
       });
       const seconds = await assertCleanEnd(sandbox, 'SIGTERM');
       t.diagnostic(`${seconds.toFixed(2)} seconds`);
-      // A 200 would be a lie, and a 500 may only be said of what will never be there.
+      // A 200 would be wrong, and a 500 is allowed only if it never gets committed.
       assert.notEqual(await waiting, 200);
     }).catch((error) => {
-      // Our own connection goes with the server.
+      // The server's end closes our own connection too.
       if (!/terminat|closed/i.test(String(error))) throw error;
     });
   });
 
-  test('ends in time also while a client is in the middle of sending', async () => {
+  test('stops in time while a client is in the middle of sending', async () => {
     const sandbox = await start();
     const { base_url, integration } = sandbox.file;
     const socket = net.connect(Number(new URL(base_url).port), '127.0.0.1').on('error', () => {});
@@ -139,7 +139,7 @@ describe('a sandbox that is told to stop', () => {
     socket.destroy();
   });
 
-  test('ends in order when Ctrl-C comes twice at once, as npm passes it on', async () => {
+  test('shuts down cleanly when Ctrl-C comes twice at once, as npm passes it on', async () => {
     const sandbox = await start();
     sandbox.child.kill('SIGINT');
     await assertCleanEnd(sandbox, 'SIGINT');
@@ -158,10 +158,10 @@ describe('a sandbox that is told to stop', () => {
   });
 });
 
-describe('a start that cannot be', () => {
-  test('in a data folder that is in use says so, and leaves the first one unharmed', async () => {
+describe('a start that is refused', () => {
+  test('names the process that uses the data folder, and leaves that one unharmed', async () => {
     const first = await start();
-    const second = await startInVain({});
+    const second = await startRefused({});
     assert.equal(second.code, 1);
     assert.match(second.stderr(), new RegExp(`in use by process ${first.pid}\\b`));
     assert.match(second.stderr(), /set DATA_DIR to another folder/);
@@ -175,14 +175,14 @@ describe('a start that cannot be', () => {
   });
 
   for (const name of ['PORT', 'METRICS_PORT']) {
-    test(`on a taken ${name} says which, and leaves nothing running`, async (t) => {
+    test(`on a taken ${name} names the port, and leaves nothing running`, async (t) => {
       const holder = net.createServer();
       await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve));
       t.after(() => holder.close());
       const { port } = holder.address() as net.AddressInfo;
-      // Beside that one, where the others are by themselves, is somebody else's.
+      // The default ports next to this one may be in use by other tests.
       const others = { GATEWAY_PORT: '0', SHOP_PORT: '0', METRICS_PORT: '0' };
-      const program = await startInVain({ ...others, [name]: String(port) });
+      const program = await startRefused({ ...others, [name]: String(port) });
       assert.equal(program.code, 1);
       assert.match(program.stderr(), new RegExp(`Port ${port} is taken`));
       assert.equal(program.stderr().trim().split('\n').length, 1, program.stderr());
@@ -191,25 +191,25 @@ describe('a start that cannot be', () => {
     });
   }
 
-  test('with bad settings lists them all, and touches nothing', async () => {
+  test('lists all bad settings, and touches nothing', async () => {
     const untouched = path.join(folder.path, 'untouched');
-    const program = await startInVain({ DATA_DIR: untouched, PORT: 'web', LOG_LEVEL: 'loud' });
+    const program = await startRefused({ DATA_DIR: untouched, PORT: 'web', LOG_LEVEL: 'loud' });
     assert.equal(program.code, 1);
     assert.match(program.stderr(), /PORT is "web"[\s\S]*LOG_LEVEL is "loud"/);
     assert.equal(await exists(untouched), false);
   });
 
-  test('as a sandbox in production names the command that is meant', async () => {
-    const program = await startInVain(productionSettings);
+  test('of a sandbox in production names the command for production', async () => {
+    const program = await startRefused(productionSettings);
     assert.notEqual(program.code, 0);
     assert.match(program.stderr(), /tranche serve/);
   });
 
-  test('after a kill replaces the stale sandbox.json only when everything answers', async () => {
+  test('after a kill sandbox.json is replaced only once everything answers', async () => {
     const first = await start();
     await kill(first);
     const file = path.join(dataDir(), 'sandbox.json');
-    assert.equal(await exists(file), true, 'nobody was left to remove it');
+    assert.equal(await exists(file), true, 'the killed process could not remove it');
     const program = launch(['sandbox'], { DATA_DIR: dataDir(), PORT: '0' });
     programs.push(program);
     await until('the stale file to go', async () => !(await exists(file)));

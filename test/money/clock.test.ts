@@ -149,7 +149,7 @@ test('--to-next-event moves to the next event and no further, until there is non
   assert.equal((await advance(account, '--to-next-event')).next_event_at, null);
   await tranche.refused(
     1,
-    /Nothing is waiting for this merchant/,
+    /Nothing is scheduled for this merchant/,
     ...['clock', 'advance', '--merchant', account.merchant.id, '--to-next-event'],
   );
 });

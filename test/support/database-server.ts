@@ -3,10 +3,10 @@ import pg from 'pg';
 export const serverUrl = process.env.TEST_DATABASE_URL ?? '';
 if (serverUrl === '') throw new Error('TEST_DATABASE_URL is missing: run the tests with npm test');
 
-// When TEST_DATABASE_URL names a database that coordinates a Citus cluster, the tests run on that
-// cluster: their databases are made on all its nodes, and their tables are distributed.
+// If TEST_DATABASE_URL names the coordinator of a Citus cluster, the tests run on that cluster: their
+// databases are made on all its nodes, and their tables are distributed.
 
-/** The coordinator first; the server alone where there is no Citus. */
+/** The coordinator first. Without Citus, the server alone. */
 type Nodes = { urls: string[]; hasCitus: boolean };
 
 let found: Promise<Nodes> | undefined;
@@ -45,13 +45,13 @@ export function urlOf(database: string, node = serverUrl): string {
   return url.href;
 }
 
-/** Makes a cluster of the databases of one name on all nodes. */
+/** Joins the databases of one name on all nodes to a cluster. */
 export async function joinCluster(name: string): Promise<void> {
   const urls = (await findNodes()).urls.map((node) => urlOf(name, node));
   for (const url of urls) await onNode(url, (client) => client.query('create extension citus'));
   const [coordinator = '', ...workers] = urls;
   await onNode(coordinator, async (client) => {
-    // Few shards are enough to have a merchant's rows on either node, and are made sooner.
+    // Few shards are enough to put merchants on every node, and they are made sooner.
     await client.query(`alter database ${name} set citus.shard_count = 4`);
     await client.query('select citus_set_coordinator_host($1, $2)', addressOf(coordinator));
     for (const worker of workers) {
@@ -71,7 +71,7 @@ function addressOf(url: string): [host: string, port: number] {
   return [hostname, Number(port || 5432)];
 }
 
-/** Whether somebody in a test database waits for a lock, on whichever node. */
+/** Whether a session in a test database waits for a lock, on any node. */
 export async function isLockAwaited(pool: pg.Pool): Promise<boolean> {
   const citus = await pool.query(`select from pg_extension where extname = 'citus'`);
   const { rowCount } = await pool.query(

@@ -9,11 +9,11 @@ import pg from 'pg';
 import { findViolations } from '../../src/audit/invariants.ts';
 import { checkoutBody } from './service.ts';
 
-// The real thing: the command line in a process of its own, on free ports, spoken to over HTTP.
+// Runs the real command line in a separate process, on free ports, and talks to it over HTTP.
 
 const entry = path.join(import.meta.dirname, '../../src/cli/main.ts');
 
-/** What production needs besides a database, made up. */
+/** What production needs besides a database, with made-up values. */
 export const productionSettings = {
   TRANCHE_ENV: 'production',
   BASE_URL: 'https://pay.example',
@@ -33,7 +33,7 @@ export type SandboxFile = {
   integration: Credentials;
 };
 
-/** Looks again and again, and gives up with a sentence that says what was waited for. */
+/** Polls until the condition holds. Throws an error that says what it waited for. */
 export async function until<T>(
   what: string,
   condition: () => T | Promise<T>,
@@ -55,17 +55,17 @@ export type Program = {
   pid: number;
   stdout(): string;
   stderr(): string;
-  /** What it logged on standard output, where it logs there. */
+  /** Its log lines on standard output, if it logs there. */
   lines(): Record<string, unknown>[];
   exited: Promise<Exit>;
   hasExited(): boolean;
 };
 
-/** `tranche …` with nothing of our own environment but what a program needs to run. */
+/** Starts `tranche …` with only those variables of our environment that a program needs to run. */
 export function launch(args: string[], env: NodeJS.ProcessEnv): Program {
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
   const child = spawn(process.execPath, [entry, ...args], {
-    // Hundreds are started in a run of the tests, and to compile is most of what a short one does.
+    // A test run starts hundreds of these, and a short one spends most of its time compiling.
     env: { PATH, HOME, NODE_COMPILE_CACHE, TMPDIR: os.tmpdir(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
   });
@@ -105,7 +105,7 @@ export function launch(args: string[], env: NodeJS.ProcessEnv): Program {
 export async function tranche(
   args: string[],
   env: NodeJS.ProcessEnv,
-  // biome-ignore lint/suspicious/noExplicitAny: an answer is looked into by assertions.
+  // biome-ignore lint/suspicious/noExplicitAny: assertions check the answer.
 ): Promise<any> {
   const program = launch([...args, '--json'], env);
   const { code } = await program.exited;
@@ -113,10 +113,10 @@ export async function tranche(
   return JSON.parse(program.stdout());
 }
 
-/** A folder that goes away with everything that was started in it. */
+/** A folder that is removed with everything that was started in it. */
 export async function temporaryFolder(): Promise<{ path: string; remove(): Promise<void> }> {
   const folder = await fs.mkdtemp(path.join(os.tmpdir(), 'tranche-faults-'));
-  // As root the embedded server runs as another user, who has to get to its data.
+  // As root, the embedded server runs as another user, which has to reach its data.
   await fs.chmod(folder, 0o711);
   return {
     path: folder,
@@ -127,7 +127,7 @@ export async function temporaryFolder(): Promise<{ path: string; remove(): Promi
   };
 }
 
-/** Waits for the server of a sandbox that was killed, and removes what is not below its folder. */
+/** Waits for the server of a killed sandbox, and removes what is not below its folder. */
 async function removeCluster(dataDir: string): Promise<void> {
   const home = await fs.realpath(path.join(dataDir, 'postgres')).catch(() => null);
   if (home === null) return;
@@ -138,7 +138,7 @@ async function removeCluster(dataDir: string): Promise<void> {
   await fs.rm(home, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 }
 
-/** The PostgreSQL server of a sandbox, by its own note. */
+/** The PostgreSQL server of a sandbox, by its postmaster.pid. */
 export async function postmasterPid(dataDir: string): Promise<number | null> {
   const file = path.join(dataDir, 'postgres/data/postmaster.pid');
   const text = await fs.readFile(file, 'utf8').catch(() => '');
@@ -152,14 +152,14 @@ async function isServer(pid: number): Promise<boolean> {
   } catch {
     return false;
   }
-  // An orphan that nobody collects keeps its id, but its command line is gone.
+  // Without an init process a dead orphan keeps its id, but it has no command line.
   const commandLine = await fs.readFile(`/proc/${pid}/cmdline`, 'utf8').catch(() => null);
   return commandLine === null ? process.platform !== 'linux' : commandLine.includes('postgres');
 }
 
 export type Sandbox = Program & { dataDir: string; env: NodeJS.ProcessEnv; file: SandboxFile };
 
-/** `tranche sandbox`, once it has written a sandbox.json of its own. */
+/** Starts `tranche sandbox`, and returns once it has written its sandbox.json. */
 export async function startSandbox(
   dataDir: string,
   settings: NodeJS.ProcessEnv = {},
@@ -171,11 +171,11 @@ export async function startSandbox(
   const file = await until('sandbox.json', async () => {
     if (program.hasExited()) throw new Error(`the sandbox did not start: ${program.stderr()}`);
     const now = await fs.stat(name).catch(() => null);
-    // One that was killed leaves its file behind, and that is not what we wait for.
+    // A killed sandbox leaves its file behind. Wait for a new one.
     if (now === null || (now.ino === before?.ino && now.mtimeMs === before.mtimeMs)) return null;
     return JSON.parse(await fs.readFile(name, 'utf8')) as SandboxFile;
   }).catch(async (error) => {
-    // Nobody else knows of it who could end it.
+    // The caller does not know this process yet, so end it here.
     await kill(program);
     throw error;
   });
@@ -184,7 +184,7 @@ export async function startSandbox(
 
 export type ServeReady = Program & { metricsUrl: string; baseUrl: string };
 
-/** `tranche serve`, once it says that it is ready. */
+/** Starts `tranche serve`, and returns once it logs that it is ready. */
 export async function startServe(args: string[], env: NodeJS.ProcessEnv): Promise<ServeReady> {
   const program = launch(['serve', ...args], { PORT: '0', ...env });
   const ready = await until('the service to get ready', () => {
@@ -198,13 +198,13 @@ export async function startServe(args: string[], env: NodeJS.ProcessEnv): Promis
   };
 }
 
-/** Ends a program that is perhaps still there, whatever state it is in. */
+/** Kills a program, if it still runs. */
 export async function kill(program: Pick<Program, 'child' | 'exited'>): Promise<void> {
   program.child.kill('SIGKILL');
   await program.exited;
 }
 
-/** In order, and says how long that took. */
+/** Stops a program by a signal, and returns how long that took. */
 export async function stop(
   program: Program,
   signal: NodeJS.Signals = 'SIGTERM',
@@ -220,7 +220,7 @@ export async function onDatabase<T>(
   work: (client: pg.Client) => Promise<T>,
 ): Promise<T> {
   const client = new pg.Client({ connectionString: url });
-  // The server may be killed at any moment; the statement under way says so as well.
+  // The server may be killed at any moment. The statement in flight fails as well.
   client.on('error', () => {});
   await client.connect();
   try {
@@ -243,12 +243,12 @@ export async function liftLimits(databaseUrl: string, integration_id: string): P
 
 export type HttpAnswer = {
   status: number;
-  // biome-ignore lint/suspicious/noExplicitAny: an answer is looked into by assertions.
+  // biome-ignore lint/suspicious/noExplicitAny: assertions check the answer.
   body: any;
   headers: http.IncomingHttpHeaders;
 };
 
-/** One request over a real connection; rejects when no whole answer came. */
+/** Sends one request over a real connection. Rejects if no complete answer came. */
 export function request(
   url: string,
   options: {
@@ -308,13 +308,13 @@ export function post(
   });
 }
 
-/** What became of one checkout that a client tried to create. */
+/** One checkout that a client tried to create. */
 export type Attempt = {
   reference: string;
   integration_id: string;
-  /** With a key the client asks again until it has an answer, as the contract invites it to. */
+  /** With a key the client retries until it has an answer, as the contract invites it to. */
   key: string | null;
-  /** Every answer that came; a try without one left nothing here. */
+  /** The status of every answer that came. */
   statuses: number[];
   unanswered: number;
   id: string | null;
@@ -323,14 +323,14 @@ export type Attempt = {
 export type Load = {
   attempts: Attempt[];
   acknowledged(): number;
-  /** Lets what is under way come to its end. */
+  /** Stops after the requests in flight have ended. */
   stop(): Promise<void>;
 };
 
-// Two loads in one database must not be taken for each other.
+// Tells apart two loads in one database.
 let loads = 0;
 
-/** Merchants' servers that create checkouts over several connections until they are told to stop. */
+/** Merchants' servers that create checkouts over several connections until `stop`. */
 export function startLoad(
   target: { baseUrl(): string; callers: Credentials[] },
   connections = 8,
@@ -393,8 +393,8 @@ export function startLoad(
 }
 
 /**
- * Everything that must be true of a database after faults during a load, as sentences about what
- * is not. Attempts still under way count as unanswered.
+ * Checks everything that must be true of a database after faults during a load. Returns a sentence
+ * for each violation. Attempts in flight count as unanswered.
  */
 export async function findDamage(databaseUrl: string, attempts: Attempt[]): Promise<string[]> {
   return await onDatabase(databaseUrl, async (client) => {
@@ -417,7 +417,7 @@ export async function findDamage(databaseUrl: string, attempts: Attempt[]): Prom
     for (const { name, row } of await findViolations({ pool: client }, now)) {
       damage.push(`${name}: ${JSON.stringify(row)}`);
     }
-    // A key's checkout without its answer is half.
+    // A checkout made with a key must have its answer stored.
     const keys = await client.query<{ key: string }>('select key from idempotency_keys');
     const answered = new Set(keys.rows.map(({ key }) => key));
     for (const { key, reference, integration_id } of attempts) {

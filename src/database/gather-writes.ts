@@ -1,0 +1,30 @@
+import type { Duplex } from 'node:stream';
+
+/**
+ * Makes a stream send everything written during one turn of the event loop in one piece. For speed
+ * alone: the service works the same without it.
+ *
+ * The driver writes each message of a pipeline by itself. Each write is a system call that wakes
+ * the server, and on a machine with few cores the server then takes the core away from us. It works
+ * on the stream that the driver ended up with, so it works under TLS as well. FIGURES
+ */
+export function gatherWrites(stream: Duplex): void {
+  const { cork, uncork, write } = stream;
+  let isGathering = false;
+  const gather = () => {
+    if (isGathering) return;
+    isGathering = true;
+    cork.call(stream);
+    process.nextTick(() => {
+      isGathering = false;
+      uncork.call(stream);
+    });
+  };
+  stream.cork = gather;
+  // Only the end of the turn sends.
+  stream.uncork = () => {};
+  stream.write = ((...message: Parameters<typeof write>) => {
+    gather();
+    return write.apply(stream, message);
+  }) as typeof write;
+}

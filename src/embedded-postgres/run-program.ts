@@ -1,0 +1,14 @@
+import { execFile } from 'node:child_process';
+import { promisify } from 'node:util';
+
+/**
+ * The environment of everything that runs for the server. Our own is not passed on: it holds
+ * secrets, and its PG* variables would change what the server does.
+ */
+export const serverEnvironment = {
+  PATH: '/usr/local/bin:/usr/bin:/bin:/usr/sbin:/sbin',
+  LC_ALL: 'C',
+  TZ: 'UTC',
+};
+
+export const runProgram = promisify(execFile);
