@@ -1,4 +1,7 @@
-/** The walls of the house: who may import whom (CONTRIBUTING.md tells why). */
+/**
+ * Which files may import which; CONTRIBUTING.md says why. `scripts/check-rooms.ts` adds the rules
+ * about folders.
+ */
 const nouns =
   '^src/(callbacks/callback|checkouts/checkout|gateway/(gateway|retry-times)|' +
   'instalments/instalment|integrations/integration|ledger/posting|legacy/legacy-credential|merchants/merchant|' +
@@ -14,7 +17,7 @@ module.exports = {
     },
     {
       name: 'shared-is-the-ground',
-      comment: 'What everyone stands on stands on nothing of ours.',
+      comment: 'Every room may use it, so it uses no other room.',
       severity: 'error',
       from: { path: '^src/shared/' },
       to: { path: '^src/', pathNot: '^src/shared/' },
@@ -47,21 +50,21 @@ module.exports = {
     },
     {
       name: 'the-test-gateway-stands-alone',
-      comment: 'It plays somebody else, so it shares nothing with us.',
+      comment: 'It stands for another company, so it shares no code with us.',
       severity: 'error',
       from: { path: '^test-gateway/' },
       to: { path: '^(src|test|web)/' },
     },
     {
       name: 'the-sdk-stands-alone',
-      comment: 'It is installed without us, and runs where there is no Node.',
+      comment: 'Merchants install it alone, and it runs where there is no Node.',
       severity: 'error',
       from: { path: '^sdk/src/' },
       to: { pathNot: '^sdk/src/' },
     },
     {
       name: 'the-shop-knows-nothing-but-the-sdk',
-      comment: 'A merchant has no more of us than that.',
+      comment: 'A merchant has only the SDK.',
       severity: 'error',
       from: { path: '^examples/' },
       to: { path: '^(src|test|test-gateway|web|sdk/src)/' },

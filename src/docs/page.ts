@@ -1,20 +1,20 @@
 import type { Environment } from '../integrations/integration.ts';
 import { escapeHtml } from './html.ts';
 
-/** The query of each style sheet and script; it changes with the file. */
+/** What follows the address of each style sheet and script: it changes when the file does. */
 export type Assets = Record<'docs.css' | 'docs.js' | 'doctor.js' | 'search.js', string>;
 
 export type Site = { environment: Environment; assets: Assets };
 
 type Page = {
   title: string;
-  /** The part of the documentation that the page belongs to. */
+  /** Which part of the documentation it is in. */
   part: '/docs/guides' | '/docs' | '/docs/signature';
-  /** The left column, folded above the text on a phone; `contentsTitle` names it. */
+  /** What stands on the left, and is folded above the text on a phone; named by `contentsTitle`. */
   contents: string;
   contentsTitle: string;
   main: string;
-  /** The right column, shown on wide screens. */
+  /** What stands on the right where there is room. */
   aside?: string;
   script?: 'doctor.js';
 };
@@ -25,7 +25,7 @@ const parts = [
   ['/docs/signature', 'Signature doctor'],
 ] as const;
 
-/** The frame of every documentation page. */
+/** The frame that every page of the documentation has. */
 export function writePage(site: Site, page: Page): string {
   const { assets, environment } = site;
   const script = (name: keyof Assets) =>

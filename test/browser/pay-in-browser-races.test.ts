@@ -20,12 +20,12 @@ import {
   visitTest,
 } from '../support/shop.ts';
 
-// Whatever the shopper, the browser or the network does meanwhile: there is one outcome, the page
-// says it plainly, and it never offers to pay twice.
+// Whatever a shopper, a browser or a network does in between: one outcome, said plainly, and
+// nobody is invited to pay twice.
 
 const networkErrors = /Failed to load resource/;
 
-describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurrency: 4 }, () => {
+describe('whatever happens in between, one outcome', { skip: noBrowser, concurrency: 4 }, () => {
   let shop: Shop;
   before(async () => {
     shop = await startShop();
@@ -168,7 +168,7 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurren
   });
 
   scenario(
-    'a double click after a decline pays once and cancels nothing, even if the layout moved',
+    'a double click after a decline pays once, and cancels nothing, whatever has moved below it',
     { ends: 'successful' },
     async (visit) => {
       const { page, success_url } = visit;
@@ -223,14 +223,14 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurren
       await landed(visit, page, success_url);
       await assertAttempts(visit, ['authorised']);
 
-      // The back button does not lead to a page that asks for the payment again.
+      // Back again: not to a page that asks for the same once more.
       await page.goBack();
       await heading(page, 'This order is already paid').waitFor();
     },
   );
 
   scenario(
-    'the back button after the return leads to the shop',
+    'back after the landing leads to the shop',
     { ends: 'successful', closed: true },
     async (visit) => {
       const { page, link, success_url, cancel_url } = visit;
@@ -261,7 +261,7 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurren
   });
 
   scenario(
-    'opened after it was paid: the page says so and links back',
+    'opened after it was paid: said so, with a way back',
     { ends: 'successful', closed: true },
     async (visit) => {
       const { page, shopper, link, success_url } = visit;
@@ -276,7 +276,7 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurren
   );
 
   scenario(
-    'an order that the gateway refuses: the page says so, and nothing is charged',
+    'an order that the gateway will never take: said so, nothing was charged',
     { ends: 'invalid_payload', checkout: { customer: { email: 'refused@example.com' } } },
     async (visit) => {
       const { page, cancel_url } = visit;
@@ -332,7 +332,7 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurren
   );
 
   scenario(
-    'approved at the bank long after the deadline: nothing stays held',
+    'much too late at the bank’s page: nothing is held',
     { ends: 'received' },
     async (visit) => {
       const { page } = visit;
@@ -345,7 +345,7 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurren
   );
 
   scenario(
-    'a page opened before midnight pays, and the consent is what it showed',
+    'a page from before midnight pays, and what it showed is what was agreed to',
     { ends: 'successful', startAt: '23:50' },
     async (visit) => {
       const { page, shopper, success_url } = visit;
@@ -363,7 +363,7 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurren
   // The network.
 
   scenario(
-    'the request to pay is lost: the page learns that nothing was charged, and paying works',
+    'the request to pay is lost: it is found out that nothing was charged, and paying works',
     { ends: 'successful', tolerates: networkErrors },
     async (visit) => {
       const { page, success_url } = visit;
@@ -378,7 +378,7 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurren
   );
 
   scenario(
-    'the answer is lost, then the connection: the page does not offer to pay and learns the outcome',
+    'the answer is lost, and then the connection: paying is not offered, the end is found out',
     { ends: 'successful', tolerates: networkErrors },
     async (visit) => {
       const { page, success_url } = visit;
@@ -432,12 +432,12 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurren
 
   for (const when of ['drop_before', 'drop_after'] as const) {
     scenario(
-      `the gateway’s connection breaks (${when}): the page waits for the outcome, then lands`,
+      `the gateway’s connection breaks (${when}): the page waits until it is known, then lands`,
       { ends: 'successful' },
       async (visit) => {
         const { page, success_url } = visit;
         const hold = await visit.hold(when);
-        // Listen before the response can arrive.
+        // Listened for before it can come.
         const answered = page.waitForResponse(/\/pay$/);
         await pay(page, visa, 3);
         await hold.reached();
@@ -452,7 +452,7 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurren
   }
 
   scenario(
-    'the card cannot be checked: no payment is requested, and the shopper need not type again',
+    'the card cannot be checked: nobody is asked to pay, and nothing has to be typed again',
     { ends: 'successful', tolerates: networkErrors },
     async (visit) => {
       const { page, success_url } = visit;
@@ -467,7 +467,7 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurren
   );
 
   scenario(
-    'the gateway’s script does not load: the page says so and loads it again on request',
+    'the gateway’s script does not load: said so, and loaded again on request',
     { ends: 'successful', closed: true, tolerates: networkErrors },
     async (visit) => {
       const { page, link, success_url } = visit;
@@ -496,7 +496,7 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurren
   );
 
   scenario(
-    'the server fails while cancelling: the page asks until it gets an answer',
+    'our own server fails while it is asked to cancel: it is asked until it answers',
     { ends: 'cancelled', tolerates: networkErrors },
     async (visit) => {
       const { page, cancel_url } = visit;

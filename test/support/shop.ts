@@ -13,18 +13,18 @@ import { assertSound, type Paying, type Shopper, startPaying } from './payments.
 import { until } from './sandbox-process.ts';
 import { type Account, liftLimits, rules } from './service.ts';
 
-// Shoppers in a real browser. The service, the test gateway and the merchant's pages are on three
-// origins, so redirects between them are real.
+// Shoppers in a real browser, the service and the test gateway on ports of their own, and the
+// merchant's own pages on a third origin, so that landing there is real.
 
 export type Shop = {
   paying: Paying;
   browser: Browser;
   origins: { service: string; gateway: string; merchant: string };
-  /** Requests to the merchant's pages. */
+  /** What the merchant's pages were asked for. */
   landings: { url: string; referer: string | undefined }[];
-  /** Every byte that browsers sent to the server. */
+  /** Every byte that browsers sent to our server. */
   received(): string;
-  /** Every line that the server logged. */
+  /** Every line that our server logged. */
   logged(): string;
   close(): Promise<void>;
 };
@@ -33,7 +33,7 @@ export async function startShop(): Promise<Shop> {
   const pageOrigins: string[] = [];
   const lines: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) });
-  // The page reads the browser's clock, which is the real one.
+  // The browser's clock is the real one, and the page looks at it.
   const start = Temporal.Now.instant().toString();
   const paying = await startPaying({ pageOrigins, log, start, gatewayTimeoutMs: 50_000 });
   const { app, deps } = paying.service;
@@ -78,46 +78,46 @@ export async function startShop(): Promise<Shop> {
 export type Visit = {
   shop: Shop;
   context: BrowserContext;
-  /** A page at the payment link, ready to pay unless the options say otherwise. */
+  /** At the payment page, ready to pay, unless told otherwise. */
   page: Page;
   shopper: Shopper;
   link: string;
   success_url: string;
   cancel_url: string;
-  /** Navigations of the browser from now on. */
+  /** Where the browser is asked to go, from now on. */
   requests: { method: string; url: string; body: string | null }[];
   /** Another tab of the same shopper. */
   openTab(): Promise<Page>;
-  /** Moves this merchant's clock and does the work that becomes due. */
+  /** Moves this merchant's clock, and does what falls due on the way. */
   advance(by: Temporal.DurationLike): Promise<void>;
-  /** The gateway does not answer this checkout's payments until released. */
+  /** The gateway does not answer this checkout's payments until it is let. */
   hold(when?: 'before' | 'after' | 'drop_before' | 'drop_after'): Promise<Hold>;
 };
 
 type Hold = { reached(): Promise<void>; release(): Promise<void> };
 
 export type VisitOptions = {
-  /** The checkout's status at the end, after due work. */
+  /** What the checkout is at the end, when due work has been done. */
   ends: CheckoutStatus;
-  /** Overrides fields of the checkout. */
+  /** Of the checkout, instead of the usual. */
   checkout?: object;
-  /** Creates the checkout in another way and returns its id. */
+  /** Begins the checkout in another way, and returns its ID. */
   begin?(shop: Shop, account: Account): Promise<string>;
   merchantName?: string;
   browser?: Parameters<Browser['newContext']>[0];
-  /** The merchant's local time at the start, today or tomorrow, if it matters. */
+  /** The merchant's local time at the start, today or tomorrow, when it matters. */
   startAt?: string;
   /** Do not open the link. */
   closed?: boolean;
-  /** Console errors that the scenario causes. */
+  /** Console messages that belong to the scenario. */
   tolerates?: RegExp;
 };
 
 let orders = 0;
 
 /**
- * A test with a merchant, a checkout and a browser context of its own. At its end it checks the
- * invariants, the gateway's books, and what the browser did.
+ * A test with a merchant, a checkout and a browser context of its own. At its end all that must
+ * be true is: in the database, in the gateway's books, and in what the browser was asked to do.
  */
 export function visitTest(
   title: string,
@@ -201,9 +201,9 @@ export function visitTest(
             method: 'POST',
             path: '/v1/payment_intents',
             key_contains: shopper.id,
-            // An upper bound; the test releases it earlier. Shorter than the service's gateway time-out.
+            // Released long before; shorter than the service waits for the gateway.
             ms: 45_000,
-            // The gateway's client retries a request whose connection broke.
+            // A client of the gateway repeats a request whose connection broke.
             times: isDrop ? 2 : 1,
           });
           const find = async () => {
@@ -244,7 +244,7 @@ export function visitTest(
   });
 }
 
-/** Reports violations of the page's policy and records layout shifts with their elements. */
+/** What breaks the page's policy is said aloud, and what moves by itself is kept: what, and where. */
 const watchScript = `
   addEventListener('securitypolicyviolation', (event) => {
     console.error('policy: ' + event.violatedDirective + ' ' + event.blockedURI);
@@ -265,13 +265,13 @@ const watchScript = `
 
 let working: Promise<void> = Promise.resolve();
 
-/** One at a time: waits for work that another test has claimed. */
+/** One at a time: what a neighbour has in hand is done before this goes on. */
 function workOnce(paying: Paying): Promise<void> {
   working = working.then(() => paying.work());
   return working;
 }
 
-// The page's elements by their accessible names, as shoppers and screen readers find them.
+// What a shopper finds on the page, by the names that people and their tools find it by.
 
 export function payButton(page: Page): Locator {
   return page.getByRole('button', { name: /^Pay/ });
@@ -296,7 +296,7 @@ export function cardField(page: Page, name: 'Card number' | 'Expiry' | 'Security
     .getByRole('textbox', { name, exact: true });
 }
 
-/** Types digit by digit as a person does, or at once where typing does not matter. */
+/** As a person types it, digit by digit, or, where typing is not the point, at once. */
 export async function typeCard(page: Page, number: string, byKeys = false): Promise<void> {
   const entries = [
     ['Card number', number],
@@ -316,7 +316,7 @@ export async function pay(page: Page, number: string, number_of_payments = 1): P
   await payButton(page).click();
 }
 
-/** The browser is at exactly this address, and the merchant's server got the request. */
+/** The browser is where it was to be sent, to the letter, and the merchant was asked for it. */
 export async function landed(
   { shop }: Pick<Visit, 'shop'>,
   page: Page,

@@ -5,7 +5,10 @@ import { App, title } from './app.tsx';
 import css from './pay.css?inline';
 import { firstView } from './payment.ts';
 
-/** The whole document. It contains its styles and the first view, so it paints without a script. */
+/**
+ * The whole document. It paints before any script has loaded: the styles are in it, and all that a
+ * shopper sees first.
+ */
 export const renderPayPage: RenderPayPage = (page, { path, nonce, script }) => {
   const body = renderToString(<App page={page} path={path} />);
   const takesCard = page?.status === 'open';
@@ -45,7 +48,7 @@ function asText(text: string): string {
     .replaceAll('"', '&quot;');
 }
 
-/** JSON that cannot close the script element around it. */
+/** JSON that no text in it can end early. */
 function json(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c');
 }

@@ -1,0 +1,248 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { isDeepStrictEqual } from 'node:util';
+
+// What the documents say of the code, held against the code, so that they cannot drift.
+
+const markdownColumnsMax = 120;
+
+/** Documents whose paths and links are checked. The merchants' guides have tests of their own. */
+const ownDocuments = ['*.md', 'docs/decisions/*.md', 'docs/operators/*.md', 'sdk/*.md'];
+
+const texts = [
+  '*.md',
+  '.dependency-cruiser.cjs',
+  '{bench,docs,examples,scripts,sdk,src,test,test-gateway,web}/**/*.{cjs,css,grit,js,md,mjs,ts,tsx}',
+];
+
+/** A cited decision has a record, and no text cites a number of another list. */
+export function findBadCitations(root: string): string[] {
+  const records = new Set(
+    fs
+      .globSync('docs/decisions/[0-9]*.md', { cwd: root })
+      .map((file) => path.basename(file).slice(0, 4)),
+  );
+  const problems: string[] = [];
+  for (const { file, line, text } of linesOf(root, texts)) {
+    for (const number of citedRecords(file, text)) {
+      if (!records.has(number))
+        problems.push(`${file}:${line} cites decision ${number}: no such record`);
+    }
+    for (const [number] of text.matchAll(/(?<![\w/+=.#-])D(?:[1-9]|[1-3]\d|40)(?![\w/+=-])/g)) {
+      problems.push(`${file}:${line} cites ${number}: cite the record ("decision 0025")`);
+    }
+  }
+  return problems;
+}
+
+function* citedRecords(file: string, text: string): Generator<string> {
+  const one = String.raw`\[?\d{4}\b\]?(?:\([^)]*\))?`;
+  const lists = new RegExp(String.raw`\bdecisions?\s+(${one}(?:(?:,| and| or)\s+${one})*)`, 'gi');
+  for (const [, list = ''] of text.matchAll(lists)) {
+    for (const [number] of list.replace(/\([^)]*\)/g, '').matchAll(/\d{4}/g)) yield number;
+  }
+  for (const [, number = ''] of text.matchAll(/\bdecisions\/(\d{4})-/g)) yield number;
+  // Records cite each other by the number alone.
+  if (!file.startsWith('docs/decisions/')) return;
+  for (const [, number = ''] of text.matchAll(/\((00\d\d)\)/g)) yield number;
+  for (const [, number = ''] of text.matchAll(/\]\((\d{4})-/g)) yield number;
+}
+
+/** The list of records names each of them, in the order of their numbers. */
+export function findUnlistedRecords(root: string): string[] {
+  const records = fs
+    .globSync('docs/decisions/[0-9]*.md', { cwd: root })
+    .map((file) => path.basename(file))
+    .sort();
+  const list = fs.readFileSync(path.join(root, 'docs/decisions/README.md'), 'utf8');
+  const listed = [...list.matchAll(/\]\((\d{4}-[^)]+)\)/g)].map((match) => match[1] ?? '');
+  const problems: string[] = [];
+  if (!isDeepStrictEqual(listed, [...listed].sort())) {
+    problems.push(
+      'docs/decisions/README.md does not list the records in the order of their numbers',
+    );
+  }
+  for (const record of records) {
+    if (!listed.includes(record)) problems.push(`docs/decisions/README.md does not list ${record}`);
+    const title =
+      fs.readFileSync(path.join(root, 'docs/decisions', record), 'utf8').split('\n')[0] ?? '';
+    if (!list.includes(`[${title.replace('# ', '')}]`)) {
+      problems.push(`docs/decisions/README.md lists ${record} under another title than its own`);
+    }
+  }
+  return problems;
+}
+
+/** No line of Markdown is longer than 120 columns, except in tables or for the sake of a link. */
+export function findLongLines(root: string): string[] {
+  const problems: string[] = [];
+  for (const { file, line, text } of linesOf(root, ['*.md', '{docs,examples,sdk}/**/*.md'])) {
+    if (/^\s*\|/.test(text)) continue;
+    const withoutLinks = text.replace(/\]\([^)]*\)/g, ']').replace(/https?:\/\/\S+/g, '');
+    const columns = [...withoutLinks].length;
+    if (columns > markdownColumnsMax) problems.push(`${file}:${line} has ${columns} columns`);
+  }
+  return problems;
+}
+
+/** Files that a document names by their path, and documents that it links to, are there. */
+export function findDeadPaths(root: string): string[] {
+  const problems: string[] = [];
+  const paths =
+    /`((?:bench|docs|examples|migrations|scripts|sdk|src|test|test-gateway|web)\/[\w.*/-]+)`/g;
+  for (const { file, line, text } of linesOf(root, ownDocuments)) {
+    for (const [, name = ''] of text.matchAll(paths)) {
+      // What is built is not there before it is built, and NNNN stands for a number.
+      if (/\/dist(\/|$)|NNNN/.test(name)) continue;
+      if (fs.globSync(name, { cwd: root }).length === 0) {
+        problems.push(`${file}:${line} names ${name}, which does not exist`);
+      }
+    }
+    for (const [, link = ''] of text.matchAll(/\]\(([\w./-]+)(?:#[^)]*)?\)/g)) {
+      if (!fs.existsSync(path.join(root, path.dirname(file), link))) {
+        problems.push(`${file}:${line} links to ${link}, which does not exist`);
+      }
+    }
+  }
+  return problems;
+}
+
+/**
+ * Every setting that the service reads is in the table of settings and the other way round. A
+ * default that the table gives as it would be written is the default: setting it changes nothing.
+ */
+export function findUndocumentedSettings(
+  root: string,
+  readConfig: (env: Record<string, string>) => unknown,
+): string[] {
+  const document = 'docs/operators/settings.md';
+  const source = fs.readFileSync(path.join(root, 'src/config.ts'), 'utf8');
+  const read = new Set(
+    [...source.matchAll(/'([A-Z][A-Z0-9_]{3,})'/g)].map((match) => match[1] ?? ''),
+  );
+  const documented = new Map<string, string>();
+  for (const row of tableRows(root, document)) {
+    const name = /^`([A-Z0-9_]+)`$/.exec(row[0] ?? '')?.[1];
+    if (name !== undefined) documented.set(name, row[1] ?? '');
+  }
+  const problems: string[] = [];
+  for (const name of read) {
+    if (!documented.has(name))
+      problems.push(`src/config.ts reads ${name}, which ${document} does not have`);
+  }
+  for (const [name, text] of documented) {
+    if (!read.has(name))
+      problems.push(`${document} has ${name}, which src/config.ts does not read`);
+    const value = /^`([^`]*)`$/.exec(text)?.[1];
+    if (value === undefined) continue;
+    if (!isDeepStrictEqual(readConfig({ [name]: value }), readConfig({}))) {
+      problems.push(`${document}: ${value} is not the default of ${name}`);
+    }
+  }
+  for (const { file, line, text } of linesOf(root, ['src/**/*.ts'])) {
+    if (file === 'src/config.ts' || file.endsWith('.test.ts')) continue;
+    if (/\bprocess\.env(\.|\[)/.test(text)) {
+      problems.push(`${file}:${line} reads the environment; src/config.ts is the only reader`);
+    }
+  }
+  return problems;
+}
+
+/** ARCHITECTURE lists the rooms that there are. */
+export function findUnlistedRooms(root: string): string[] {
+  const listed = new Set<string>();
+  for (const row of tableRows(root, 'ARCHITECTURE.md', 'Rooms')) {
+    for (const room of codeSpans(row[0])) listed.add(room);
+  }
+  const problems: string[] = [];
+  for (const entry of fs.readdirSync(path.join(root, 'src'), { withFileTypes: true })) {
+    const room = entry.isDirectory() ? `${entry.name}/` : entry.name;
+    if (!listed.has(room)) problems.push(`ARCHITECTURE.md does not list the room ${room}`);
+  }
+  for (const room of listed) {
+    if (!fs.existsSync(path.join(root, 'src', room))) {
+      problems.push(`ARCHITECTURE.md lists the room ${room}, which does not exist`);
+    }
+  }
+  return problems;
+}
+
+/** ARCHITECTURE gives each table the owner that the code's list gives it. */
+export function findWrongOwners(root: string, owners: Record<string, readonly string[]>): string[] {
+  const documented = new Map<string, string[]>();
+  for (const row of tableRows(root, 'ARCHITECTURE.md', 'Tables and their owners')) {
+    for (const table of codeSpans(row[0])) documented.set(table, codeSpans(row[1]));
+  }
+  const problems: string[] = [];
+  for (const [table, wanted] of Object.entries(owners)) {
+    const found = documented.get(table);
+    if (found === undefined) problems.push(`ARCHITECTURE.md has no owner of the table ${table}`);
+    else if (!isDeepStrictEqual(found, [...wanted])) {
+      problems.push(
+        `ARCHITECTURE.md says that ${table} belongs to ${found.join(', ') || 'none'}, the list says ${wanted.join(', ') || 'none'}`,
+      );
+    }
+  }
+  for (const table of documented.keys()) {
+    if (!(table in owners))
+      problems.push(`ARCHITECTURE.md has the table ${table}, the list does not`);
+  }
+  return problems;
+}
+
+/**
+ * ARCHITECTURE lists every invariant that is checked by SQL, and what it lists beyond that is shown
+ * by a test that it names.
+ */
+export function findWrongInvariants(root: string): string[] {
+  const checked = new Set<string>();
+  for (const { text } of linesOf(root, ['src/audit/**/*.ts'])) {
+    const name = /^\s*name: '([A-Z]\d+)',$/.exec(text)?.[1];
+    if (name !== undefined) checked.add(name);
+  }
+  const problems: string[] = [];
+  const listed = new Set<string>();
+  for (const row of tableRows(root, 'ARCHITECTURE.md', 'What must always be true')) {
+    const name = row[0] ?? '';
+    if (!/^[A-Z]\d+$/.test(name)) continue;
+    listed.add(name);
+    const hasTest = codeSpans(row[3]).some((span) => /^(src|test)\/.*\.test\.ts$/.test(span));
+    if (!checked.has(name) && !hasTest) {
+      problems.push(`ARCHITECTURE.md lists ${name}: no statement checks it and no test is named`);
+    }
+  }
+  if (checked.size === 0) problems.push('src/audit has no named invariant');
+  for (const name of checked) {
+    if (!listed.has(name)) problems.push(`ARCHITECTURE.md does not list the invariant ${name}`);
+  }
+  return problems;
+}
+
+type Line = { file: string; line: number; text: string };
+
+function* linesOf(root: string, patterns: string[]): Generator<Line> {
+  const exclude = ['**/node_modules/**', '**/dist/**'];
+  for (const file of fs.globSync(patterns, { cwd: root, exclude }).sort()) {
+    const lines = fs.readFileSync(path.join(root, file), 'utf8').split('\n');
+    for (const [index, text] of lines.entries()) {
+      yield { file: file.replaceAll(path.sep, '/'), line: index + 1, text };
+    }
+  }
+}
+
+/** The cells of the tables of a document, or of the section with this heading. */
+function* tableRows(root: string, document: string, heading?: string): Generator<string[]> {
+  let isWithin = heading === undefined;
+  for (const { text } of linesOf(root, [document])) {
+    if (heading !== undefined && /^#/.test(text)) isWithin = text.replace(/^#+ /, '') === heading;
+    if (!isWithin || !text.startsWith('|')) continue;
+    yield text
+      .slice(1, -1)
+      .split(/(?<!\\)\|/)
+      .map((cell) => cell.trim());
+  }
+}
+
+function codeSpans(cell = ''): string[] {
+  return [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1] ?? '');
+}

@@ -1,0 +1,151 @@
+import fs from 'node:fs';
+import path from 'node:path';
+
+// The rules about rooms, the folders of `src/`, that dependency-cruiser cannot see: it knows cycles
+// of files, not of folders, and nothing of SQL.
+
+/** Which slices write a table, as folders or files below `src/`. */
+export type TableOwners = Record<string, readonly string[]>;
+
+type Import = {
+  file: string;
+  target: string;
+  names: string[];
+};
+
+/** A verb that says that a function of a `*.sql.ts` file writes; CONTRIBUTING lists the verbs. */
+const writingName = /^(insert|move|advance|update|delete|claim|release)[A-Z]/;
+
+/** Puts the runners together, and deletes for each slice what has expired. */
+const worker = 'worker.ts';
+
+/** Rooms within rooms. Any other folder below a room is part of it. */
+const innerRooms = ['callbacks/delivery'];
+
+/** No room imports one that imports it back, directly or through others, at value level. */
+export function findRoomCycles(root: string): string[] {
+  const imports = readImports(root).filter((one) => roomOf(one.file) !== roomOf(one.target));
+  const edges = new Map<string, Map<string, Import>>();
+  for (const one of imports) {
+    const targets = edges.get(roomOf(one.file)) ?? new Map<string, Import>();
+    if (!targets.has(roomOf(one.target))) targets.set(roomOf(one.target), one);
+    edges.set(roomOf(one.file), targets);
+  }
+  const seen = new Set<string>();
+  const problems: string[] = [];
+  for (const room of [...edges.keys()].sort()) {
+    const cycle = shortestCycle(edges, room);
+    if (cycle === null) continue;
+    // A cycle is found once from each of its rooms.
+    const name = [...cycle].sort().join(' ');
+    if (seen.has(name)) continue;
+    seen.add(name);
+    const steps = cycle.map((from, index) => {
+      const to = cycle[(index + 1) % cycle.length] ?? '';
+      const example = edges.get(from)?.get(to);
+      return `${from} → ${to} (${example?.file} imports ${example?.target})`;
+    });
+    problems.push(`room cycle: ${steps.join(', ')}`);
+  }
+  return problems;
+}
+
+/** Only the owner of a table writes it: neither by SQL nor through the owner's SQL functions. */
+export function findForeignWrites(root: string, owners: TableOwners): string[] {
+  const problems: string[] = [];
+  for (const { file, target, names } of readImports(root)) {
+    if (!target.endsWith('.sql.ts') || sliceOf(file) === sliceOf(target)) continue;
+    // What `database/` offers works for any slice, on the table that the slice names.
+    if (sliceOf(target) === 'database') continue;
+    for (const name of names) {
+      if (!writingName.test(name) || (file === worker && name.startsWith('delete'))) continue;
+      problems.push(`foreign write: ${file} imports ${name} of ${target}; call a use case instead`);
+    }
+  }
+  for (const file of sourcesOf(root)) {
+    const text = withoutComments(fs.readFileSync(path.join(root, 'src', file), 'utf8'));
+    for (const table of new Set(writtenTables(text))) {
+      const allowed = owners[table];
+      if (allowed === undefined) continue;
+      if (allowed.some((owner) => file === owner || file.startsWith(owner))) continue;
+      const owner = allowed.length > 0 ? allowed.join(', ') : 'migrations';
+      problems.push(`foreign write: ${file} writes ${table}, which belongs to ${owner}`);
+    }
+  }
+  return problems;
+}
+
+function* writtenTables(text: string): Generator<string> {
+  const statements =
+    /\b(?:insert\s+into|update|delete\s+from|truncate|merge\s+into)\s+"?([a-z_]+)/gi;
+  for (const match of text.matchAll(statements)) yield match[1] ?? '';
+  const builders = /\b(?:insertInto|updateTable|deleteFrom|mergeInto)\(\s*['"`]([a-z_]+)/g;
+  for (const match of text.matchAll(builders)) yield match[1] ?? '';
+}
+
+function shortestCycle(edges: Map<string, Map<string, unknown>>, start: string): string[] | null {
+  const queue: string[][] = [[start]];
+  const visited = new Set<string>();
+  for (const way of queue) {
+    for (const next of edges.get(way.at(-1) ?? '')?.keys() ?? []) {
+      if (next === start) return way;
+      if (visited.has(next)) continue;
+      visited.add(next);
+      queue.push([...way, next]);
+    }
+  }
+  return null;
+}
+
+/** The value-level imports of the product's own files, with paths below `src/`. */
+function readImports(root: string): Import[] {
+  return sourcesOf(root).flatMap((file) => {
+    const text = withoutComments(fs.readFileSync(path.join(root, 'src', file), 'utf8'));
+    const imports: Import[] = [];
+    const add = (specifier: string, names: string[]) => {
+      const target = path.posix.join(path.posix.dirname(file), specifier);
+      if (!target.startsWith('..')) imports.push({ file, target, names });
+    };
+    const statements = /\b(?:import|export)\s+(type\s+)?([^'"`;=()]*?)\bfrom\s+'(\.[^']+)'/g;
+    for (const [, type, clause = '', specifier = ''] of text.matchAll(statements)) {
+      if (type !== undefined) continue;
+      const inBraces = /\{([^}]*)\}/.exec(clause)?.[1];
+      const names = (inBraces ?? '').split(',').map((one) => one.trim());
+      const values = names.filter((one) => one !== '' && !one.startsWith('type '));
+      const hasOthers = clause.replace(/\{[^}]*\}/, '').replace(/[\s,]/g, '') !== '';
+      if (values.length > 0 || hasOthers)
+        add(
+          specifier,
+          values.map((one) => one.split(' ')[0] ?? ''),
+        );
+    }
+    for (const [, specifier = ''] of text.matchAll(/\bimport\s+'(\.[^']+)'/g)) add(specifier, []);
+    for (const [, specifier = ''] of text.matchAll(/\bawait import\(\s*'(\.[^']+)'/g)) {
+      add(specifier, []);
+    }
+    return imports;
+  });
+}
+
+function sourcesOf(root: string): string[] {
+  return fs
+    .globSync('**/*.ts', { cwd: path.join(root, 'src') })
+    .map((file) => file.replaceAll(path.sep, '/'))
+    .filter((file) => !file.endsWith('.test.ts'))
+    .sort();
+}
+
+/** A file at the root of `src/` is a room of its own. */
+function roomOf(file: string): string {
+  const inner = innerRooms.find((room) => file.startsWith(`${room}/`));
+  return inner ?? sliceOf(file);
+}
+
+function sliceOf(file: string): string {
+  return file.split('/')[0] ?? file;
+}
+
+/** Not a parser: enough for code that Biome has formatted. */
+function withoutComments(text: string): string {
+  return text.replace(/\/\*[\s\S]*?\*\//g, '').replace(/(^|\s)\/\/.*$/gm, '$1');
+}

@@ -1,0 +1,268 @@
+import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { test } from 'node:test';
+import {
+  findBadCitations,
+  findDeadPaths,
+  findLongLines,
+  findUndocumentedSettings,
+  findUnlistedRecords,
+  findUnlistedRooms,
+  findWrongInvariants,
+  findWrongOwners,
+} from '../../scripts/check-documents.ts';
+import { findProblems } from '../../scripts/check-house.ts';
+import { findLockGaps } from '../../scripts/check-lock.ts';
+import { findForeignWrites, findRoomCycles } from '../../scripts/check-rooms.ts';
+
+test('the repository keeps its own rules', () => {
+  assert.deepEqual(findProblems(path.resolve(import.meta.dirname, '../..')), []);
+});
+
+test('two rooms that import each other are a cycle', (t) => {
+  const root = plant(t, {
+    'src/refunds/refund.ts': `import { amount } from '../payments/payment.ts';`,
+    'src/payments/payment.ts': `import {\n  reason,\n} from '../refunds/reason.ts';`,
+    'src/refunds/reason.ts': '',
+  });
+  assert.deepEqual(findRoomCycles(root), [
+    'room cycle: payments → refunds (payments/payment.ts imports refunds/reason.ts), ' +
+      'refunds → payments (refunds/refund.ts imports payments/payment.ts)',
+  ]);
+});
+
+test('a cycle through a third room, a re-export or a delayed import is found', (t) => {
+  const root = plant(t, {
+    'src/a/a.ts': `export { b } from '../b/b.ts';`,
+    'src/b/b.ts': `const c = await import('../c/c.ts');`,
+    'src/c/c.ts': `import '../a/a.ts';`,
+  });
+  assert.equal(findRoomCycles(root).length, 1);
+});
+
+test('imports of types make no cycle, and a test may import what it likes', (t) => {
+  const root = plant(t, {
+    'src/a/a.ts': `import { b } from '../b/b.ts';`,
+    'src/b/b.ts': `import type { A } from '../a/a.ts';\nimport { type B } from '../a/a.ts';`,
+    'src/b/b.test.ts': `import { a } from '../a/a.ts';`,
+  });
+  assert.deepEqual(findRoomCycles(root), []);
+});
+
+test('delivery is a room of its own within callbacks', (t) => {
+  const root = plant(t, {
+    'src/callbacks/queue.ts': `import { deliver } from './delivery/deliver.ts';`,
+    'src/callbacks/delivery/deliver.ts': `import { status } from '../callback.ts';`,
+  });
+  assert.equal(findRoomCycles(root).length, 1);
+});
+
+test('only the owner of a table writes it', (t) => {
+  const owners = { checkouts: ['checkouts/'], territories: [] };
+  const root = plant(t, {
+    'src/checkouts/checkout.sql.ts': 'sql`insert into checkouts values (1)`',
+    'src/refunds/refund.sql.ts': 'sql`with c as (update checkouts set x = 1) select 1`',
+    'src/legacy/legacy.sql.ts': `db.deleteFrom('checkouts')`,
+    'src/merchants/merchant.sql.ts': 'sql`insert into territories values (1)`',
+    'src/payments/payment.sql.ts': '// Does not update checkouts.\nsql`select 1 from checkouts`',
+  });
+  assert.deepEqual(findForeignWrites(root, owners), [
+    'foreign write: legacy/legacy.sql.ts writes checkouts, which belongs to checkouts/',
+    'foreign write: merchants/merchant.sql.ts writes territories, which belongs to migrations',
+    'foreign write: refunds/refund.sql.ts writes checkouts, which belongs to checkouts/',
+  ]);
+});
+
+test('no slice calls the writing SQL of another', (t) => {
+  const root = plant(t, {
+    'src/refunds/start.ts': `import { findIt, moveIt } from '../instalments/instalment.sql.ts';`,
+    'src/refunds/own.ts': `import { moveRefund } from './refund.sql.ts';`,
+    'src/refunds/due.ts': `import { claimDue } from '../database/due-work.sql.ts';`,
+  });
+  assert.deepEqual(findForeignWrites(root, {}), [
+    'foreign write: refunds/start.ts imports moveIt of instalments/instalment.sql.ts; call a use case instead',
+  ]);
+});
+
+test('a cited decision has a record', (t) => {
+  const root = plant(t, {
+    'docs/decisions/0025-times.md': '# 0025 Times\n',
+    'src/a.ts':
+      '// Decision 0025, and decisions 0025 and 0026, of 1500 cents.\n// See docs/decisions/0027-x.md.\n',
+    'docs/decisions/0026-more.md': '# 0026 More\n\nSee (0028), [0029](0029-y.md).\n',
+  });
+  assert.deepEqual(findBadCitations(root), [
+    'docs/decisions/0026-more.md:3 cites decision 0028: no such record',
+    'docs/decisions/0026-more.md:3 cites decision 0029: no such record',
+    'src/a.ts:2 cites decision 0027: no such record',
+  ]);
+});
+
+test('a number of another list is no citation', (t) => {
+  const number = ['D', '17'].join('');
+  const root = plant(t, { 'src/a.ts': `// As ${number} wants.\nconst id = 'x${number}';\n` });
+  assert.deepEqual(findBadCitations(root), [
+    `src/a.ts:1 cites ${number}: cite the record ("decision 0025")`,
+  ]);
+});
+
+test('the list of records has all of them, by number and under their titles', (t) => {
+  const root = plant(t, {
+    'docs/decisions/0001-a.md': '# 0001 A\n',
+    'docs/decisions/0002-b.md': '# 0002 B\n',
+    'docs/decisions/0003-c.md': '# 0003 C\n',
+    'docs/decisions/README.md': '- [0002 Bee](0002-b.md)\n- [0001 A](0001-a.md)\n',
+  });
+  assert.deepEqual(findUnlistedRecords(root), [
+    'docs/decisions/README.md does not list the records in the order of their numbers',
+    'docs/decisions/README.md lists 0002-b.md under another title than its own',
+    'docs/decisions/README.md does not list 0003-c.md',
+    'docs/decisions/README.md lists 0003-c.md under another title than its own',
+  ]);
+});
+
+test('no line of Markdown has more than 120 columns, outside of tables and links', (t) => {
+  const long = 'word '.repeat(24);
+  const root = plant(t, {
+    'README.md': [
+      `${long}x`,
+      `${long}`,
+      `| ${long} |`,
+      `${long.slice(0, 100)} [here](https://example.com/${'x'.repeat(60)})`,
+    ].join('\n'),
+  });
+  assert.deepEqual(findLongLines(root), ['README.md:1 has 121 columns']);
+});
+
+test('a document names files and links that exist', (t) => {
+  const root = plant(t, {
+    'src/a.ts': '',
+    'README.md':
+      'In `src/a.ts`, `src/*.ts` and `src/b.ts`; see [this](src/a.ts) and [that](c.md#x).\n',
+  });
+  assert.deepEqual(findDeadPaths(root), [
+    'README.md:1 names src/b.ts, which does not exist',
+    'README.md:1 links to c.md, which does not exist',
+  ]);
+});
+
+test('every setting is documented with its default, and every documented one is read', (t) => {
+  const root = plant(t, {
+    'src/config.ts': `text('PORT'); text('HOST'); text('SECRET')`,
+    'src/other.ts': 'const level = process.env.LOG_LEVEL;',
+    'docs/operators/settings.md': [
+      '| variable | default | meaning |',
+      '| --- | --- | --- |',
+      '| `PORT` | `3000` | the port |',
+      '| `HOST` | `127.0.0.1` | the address |',
+      '| `COLOUR` | none | gone |',
+    ].join('\n'),
+  });
+  const readConfig = (env: Record<string, string>) => ({
+    port: env.PORT ?? '3000',
+    host: env.HOST ?? 'localhost',
+  });
+  assert.deepEqual(findUndocumentedSettings(root, readConfig), [
+    'src/config.ts reads SECRET, which docs/operators/settings.md does not have',
+    'docs/operators/settings.md: 127.0.0.1 is not the default of HOST',
+    'docs/operators/settings.md has COLOUR, which src/config.ts does not read',
+    'src/other.ts:1 reads the environment; src/config.ts is the only reader',
+  ]);
+});
+
+test('ARCHITECTURE lists the rooms that there are', (t) => {
+  const root = plant(t, {
+    'src/main.ts': '',
+    'src/refunds/refund.ts': '',
+    'ARCHITECTURE.md': '## Rooms\n\n| room |\n| --- |\n| `main.ts` |\n| `attic/` |\n',
+  });
+  assert.deepEqual(findUnlistedRooms(root), [
+    'ARCHITECTURE.md does not list the room refunds/',
+    'ARCHITECTURE.md lists the room attic/, which does not exist',
+  ]);
+});
+
+test('ARCHITECTURE gives each table its owner', (t) => {
+  const root = plant(t, {
+    'ARCHITECTURE.md': [
+      '## Tables and their owners',
+      '| table | owner |',
+      '| --- | --- |',
+      '| `checkouts`, `refunds` | `checkouts/` |',
+      '| `gone` | `old/` |',
+      '## Else',
+      '| `no_table` | `x/` |',
+    ].join('\n'),
+  });
+  const owners = { checkouts: ['checkouts/'], refunds: ['refunds/'], merchants: ['merchants/'] };
+  assert.deepEqual(findWrongOwners(root, owners), [
+    'ARCHITECTURE.md says that refunds belongs to checkouts/, the list says refunds/',
+    'ARCHITECTURE.md has no owner of the table merchants',
+    'ARCHITECTURE.md has the table gone, the list does not',
+  ]);
+});
+
+test('ARCHITECTURE lists every invariant, and shows those that no SQL checks', (t) => {
+  const root = plant(t, {
+    'src/audit/invariants.ts': `const all = [{\n  name: 'M1',\n}, {\n  name: 'M2',\n}];`,
+    'ARCHITECTURE.md': [
+      '## What must always be true',
+      '| | invariant | rests on | shown by |',
+      '| M1 | a sum | a lock | |',
+      '| K1 | a promise | a commit | `test/kills.test.ts` |',
+      '| K2 | a hope | luck | prayer |',
+    ].join('\n'),
+  });
+  assert.deepEqual(findWrongInvariants(root), [
+    'ARCHITECTURE.md lists K2: no statement checks it and no test is named',
+    'ARCHITECTURE.md does not list the invariant M2',
+  ]);
+});
+
+test('the lock file is complete for every system that we support', (t) => {
+  const binary = (os: string, cpu: string) => ({ version: '1.0.0', os: [os], cpu: [cpu] });
+  const root = plant(t, {
+    'package-lock.json': JSON.stringify({
+      packages: {
+        '': { dependencies: { bundler: '1.0.0' } },
+        'node_modules/bundler': {
+          version: '1.0.0',
+          resolved: 'https://registry.example/bundler.tgz',
+          dependencies: { nested: '1.0.0', absent: '1.0.0' },
+          optionalDependencies: {
+            'bundler-linux-x64': '1.0.0',
+            'bundler-linux-arm64': '1.0.0',
+            'bundler-darwin-arm64': '1.0.0',
+            'bundler-darwin-x64': '1.0.0',
+            'bundler-win32-arm64': '1.0.0',
+          },
+        },
+        'node_modules/bundler/node_modules/nested': { version: '1.0.0' },
+        'node_modules/bundler-linux-x64': binary('linux', 'x64'),
+        'node_modules/bundler-darwin-arm64': binary('darwin', 'arm64'),
+        'node_modules/bundler-darwin-x64': binary('darwin', 'x64'),
+        'node_modules/bundler-win32-arm64': binary('win32', 'arm64'),
+      },
+    }),
+  });
+  assert.deepEqual(findLockGaps(root), [
+    'package-lock.json: bundler names a registry; .npmrc leaves it out',
+    'package-lock.json: absent, which bundler depends on, is missing',
+    'package-lock.json: bundler-linux-arm64, which bundler depends on, is missing',
+    'package-lock.json: bundler has no binary for linux-arm64',
+    'package-lock.json: bundler has no binary for win32-x64',
+  ]);
+});
+
+/** A tiny repository with these files. */
+function plant(t: { after: (clear: () => void) => void }, files: Record<string, string>): string {
+  const root = fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-house-'));
+  t.after(() => fs.rmSync(root, { recursive: true }));
+  for (const [name, text] of Object.entries(files)) {
+    fs.mkdirSync(path.dirname(path.join(root, name)), { recursive: true });
+    fs.writeFileSync(path.join(root, name), text);
+  }
+  return root;
+}
