@@ -5,15 +5,15 @@ import type { Deps } from '../src/main.ts';
 import { createAccount, startDatabase } from './service.ts';
 
 export type LedgerResult = {
-  /** Of the large ledger, and of one with a twentieth of its checkouts. */
+  /** How long the check of the large ledger and of one twentieth of its size takes. */
   seconds: { few: number; many: number };
-  /** Resident memory of this process at the end of either, at its highest, in MB. */
+  /** The highest resident memory of this process during either check, in MB. */
   memory: { few: number; many: number };
-  /** Whether one cent that was moved among all of them was found, and nothing else. */
+  /** Whether the check found the one wrong cent in the large ledger, and nothing else. */
   isFound: boolean;
 };
 
-/** The check of all books: of many checkouts, and before and after of a twentieth as many. */
+/** Measures the check of a large ledger, and before and after it of one twentieth of its size. */
 export async function benchLedger(
   options: { checkouts: number },
   progress: (text: string) => void,
@@ -38,13 +38,13 @@ export async function benchLedger(
   try {
     await fill(small.deps, Math.round(total / 20), progress);
     await fill(large.deps, total, progress);
-    // Caches warm, code compiled: the first must not pay for the others.
+    // Warms caches and compiles code, so that the first measurement is not slower.
     await measure(small);
     const few = [await measure(small), await measure(small)];
     const many = await measure(large);
     few.push(await measure(small), await measure(small));
 
-    // A check that finds nothing may have looked at nothing.
+    // Plant a difference: a check that finds nothing may have checked nothing.
     const { rows } = await large.deps.database.pool.query<{ checkout_id: string }>(
       `update postings set amount = amount + 1
        where kind = 'sold' and checkout_id = (select id from checkouts
@@ -66,10 +66,9 @@ export async function benchLedger(
 }
 
 /**
- * Checkouts with everything that the service would have written for them by the first of December:
- * bought in the eleven months before; one in ten was left, one in twenty cancelled; of the others
- * some are overdue, some refunded in part or whole from what was not collected and from the card,
- * some wait for review, some were declined.
+ * Inserts checkouts from eleven months with everything that the service would have written by the
+ * first of December. One in ten was abandoned and one in twenty cancelled. Some of the others are
+ * overdue, and some have refunds: in part, in whole, requested or declined.
  */
 async function fill(deps: Deps, total: number, progress: (text: string) => void): Promise<void> {
   const { merchant, id: integration_id } = await createAccount(deps);
@@ -78,7 +77,7 @@ async function fill(deps: Deps, total: number, progress: (text: string) => void)
     `('00000000-0000-7000-${group}-' || lpad(to_hex(n), 12, '0'))::uuid`;
   const owner = `'${merchant.id}'::uuid`;
   const steps = {
-    // References are right by construction, and nobody needs these rows after a power cut.
+    // The references are right by construction, and the rows need not survive a power cut.
     settings: `
       set session_replication_role = replica;
       set synchronous_commit = off;
@@ -225,14 +224,14 @@ async function fill(deps: Deps, total: number, progress: (text: string) => void)
   };
   try {
     for (const [what, statements] of Object.entries(steps)) {
-      progress(`ledger: ${total} checkouts are made, ${what}`);
+      progress(`ledger: inserting ${total} checkouts, ${what}`);
       for (const text of statements.split(';\n')) {
         await client.query({ text, query_timeout: 3_600_000 } as pg.QueryConfig);
       }
     }
     await client.query('vacuum analyze');
   } finally {
-    // Its settings go with it.
+    // Closing the connection drops its settings.
     client.release(true);
   }
 }

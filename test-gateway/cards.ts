@@ -1,17 +1,17 @@
-/** What a test card does. The number decides; nothing else about a card matters. */
+/** What a test card does. Only its number decides. */
 export type CardBehaviour = {
-  /** The name under which an object remembers the card: its number is never kept. */
+  /** Stored with an object instead of the number, which is never kept. */
   name: string;
   number: string;
   brand: 'visa' | 'mastercard' | 'amex';
   does: string;
-  /** Stripe's name of the same card for use without a browser. */
+  /** Stripe's id of the same card for use without a browser. */
   payment_method?: string;
-  /** When the shopper pays: a challenge first? */
+  /** Whether the shopper must pass a challenge. */
   challenge?: 'required';
-  /** What becomes of the payment on the page, after a challenge if there is one. */
+  /** How a payment on the page is refused, after the challenge if there is one. */
   payment?: Refusal;
-  /** What becomes of a charge without the shopper. */
+  /** How a later charge without the shopper is refused. */
   later?: Refusal | 'unless_authenticated';
   refund?: 'pending_then_succeeded' | 'succeeded_then_failed';
 };
@@ -233,7 +233,7 @@ export const testCards: CardBehaviour[] = [
     payment_method: 'pm_card_refundFail',
     refund: 'succeeded_then_failed',
   },
-  // These two are ours: Stripe has none whose first payment succeeds and whose later ones do not.
+  // Stripe has no card whose first payment succeeds and whose later ones are declined.
   {
     name: 'later_insufficient_funds',
     number: '4000000000777005',
@@ -270,7 +270,7 @@ export function cardOfPaymentMethod(id: string): CardBehaviour | null {
   return byPaymentMethod.get(id) ?? null;
 }
 
-/** A decline by Stripe's code for it, for a fault that asks for one. */
+/** The refusal for one of Stripe's decline codes. */
 export function refusalNamed(decline_code: string): Refusal {
   const known = Object.values(refusals).find((refusal) => refusal.decline_code === decline_code);
   return known ?? declined(decline_code, 'try_again_later', 'Your card was declined.');

@@ -1,6 +1,6 @@
 import type Stripe from 'stripe';
 
-/** The members of Stripe's error object that we answer with. */
+/** The members of Stripe's error object that the gateway sends. */
 export type ErrorBody = {
   type: 'api_error' | 'card_error' | 'idempotency_error' | 'invalid_request_error';
   message: string;
@@ -14,8 +14,8 @@ export type ErrorBody = {
 };
 
 /**
- * An answer that is no success. `executed` says whether the request got as far as doing something:
- * only then is the answer kept under its key, and what was written stays written.
+ * An error answer. `executed` says whether the operation began: only then does Stripe keep the
+ * answer under its idempotency key.
  */
 export class StripeAnswer extends Error {
   readonly status: number;
@@ -38,7 +38,7 @@ export function invalidRequest(
 }
 
 export function missing(what: string, id: string, param = 'id'): StripeAnswer {
-  // Named by what it is, as Stripe does; the id comes from the caller and goes back to the caller.
+  // Stripe names the kind of object and repeats the caller's id.
   return invalidRequest(`No such ${what}: '${id.slice(0, 100)}'`, {
     status: param === 'id' || param === 'intent' ? 404 : 400,
     code: 'resource_missing',

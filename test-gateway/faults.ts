@@ -1,23 +1,23 @@
 /**
- * Faults on demand. Each waits for requests that it matches and strikes as often as it was asked
- * to: what a network and a gateway do on a bad day, at a moment that a test chooses.
+ * Faults on demand: what a network and a gateway do on a bad day, at a moment that a test chooses.
+ * A fault strikes the requests that match it, a given number of times.
  */
 export const faultKinds = [
-  /** Waits before doing anything; meanwhile the request's key is in flight. */
+  /** Waits before the effect. The request's key is in flight meanwhile. */
   'latency',
-  /** Does it, then waits before answering; the key stays in flight. */
+  /** Waits between the effect and the answer. The key stays in flight. */
   'latency_after',
-  /** A 500, nothing done. */
+  /** A 500 without an effect. */
   'error_before',
-  /** A 500 although it was done. */
+  /** A 500 after the effect. */
   'error_after',
-  /** The connection is closed, nothing done. */
+  /** Closes the connection before the effect. */
   'drop_before',
-  /** The connection is closed although it was done. */
+  /** Closes the connection after the effect. */
   'drop_after',
-  /** Neither done nor answered until the fault is taken back (or `ms` have passed). */
+  /** Holds the request, without an effect, until the fault is removed or `ms` have passed. */
   'hold_key',
-  /** The card is declined, with `decline_code`; a refund to it fails, at once or after its hour. */
+  /** Declines the card with `decline_code`. A refund fails, at once or after its hour. */
   'decline',
 ] as const;
 
@@ -82,7 +82,7 @@ export function createFaults() {
       return gone.length;
     },
 
-    /** The fault that strikes this request, if any. Asking counts. */
+    /** The fault that strikes this request, if any. Each call counts as a request. */
     strike(request: { method: string; path: string; key: string | null }): Fault | null {
       for (const fault of faults) {
         if (!matches(fault, request) || fault.struck >= fault.times) continue;
@@ -96,7 +96,7 @@ export function createFaults() {
       return null;
     },
 
-    /** Resolves when the fault's time has passed or it was taken back. */
+    /** Resolves when the fault's time has passed or the fault was removed. */
     wait(fault: Fault): Promise<void> {
       return new Promise((resolve) => {
         const waiter: Waiting = {

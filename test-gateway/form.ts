@@ -2,7 +2,7 @@ import { invalidRequest } from './errors.ts';
 
 export type Form = { [name: string]: string | Form };
 
-/** `a[b][c]=1&d[]=2&d[]=3` as nested members; a list is a member whose names are numbers. */
+/** Reads `a[b][c]=1&d[]=2&d[]=3` as nested members. A list is a member with numbers for names. */
 export function parseForm(text: string): Form {
   const form: Form = Object.create(null);
   for (const [path, value] of new URLSearchParams(text)) {
@@ -29,7 +29,7 @@ export function parseForm(text: string): Form {
   return form;
 }
 
-/** What a request may say: the members that the gateway models, each with its kind. */
+/** The parameters that the gateway models, each with its kind. */
 export type Shape = {
   [name: string]: 'string' | 'integer' | 'boolean' | 'strings' | 'metadata' | Shape;
 };
@@ -50,7 +50,7 @@ type Read<S extends Shape> = {
               : never;
 };
 
-/** The request's members by their kinds; anything not in the shape is refused as Stripe does. */
+/** Reads the parameters by their kinds. Unknown parameters are refused, as Stripe refuses them. */
 export function readForm<const S extends Shape>(form: Form, shape: S, under = ''): Read<S> {
   const read: Record<string, unknown> = {};
   for (const [name, value] of Object.entries(form)) {

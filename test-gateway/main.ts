@@ -1,7 +1,7 @@
 import { startTestGateway } from './gateway.ts';
 
-// The test gateway by itself: `node test-gateway/main.ts`, settings from the environment. It says
-// where it listens in one line of JSON and stops at a signal.
+// Runs the test gateway as a program: `node test-gateway/main.ts`, with settings from the
+// environment. It prints its address as one line of JSON and stops at a signal.
 
 const settings = {
   port: Number(process.env.GATEWAY_PORT ?? 3001),
@@ -21,5 +21,5 @@ process.stdout.write(`${JSON.stringify({ url: gateway.url })}\n`);
 const stop = () => void gateway.close().then(() => process.exit(0));
 process.once('SIGINT', stop);
 process.once('SIGTERM', stop);
-// Started by a program that is gone, nobody would ever end it.
+// The program that started it has died and cannot stop it any more.
 process.once('disconnect', stop);

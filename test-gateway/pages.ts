@@ -1,11 +1,13 @@
 import fs from 'node:fs';
 import type { ServerResponse } from 'node:http';
 import path from 'node:path';
+import { type Decision, decideChallenge } from './api/card-payments.ts';
+import type { Context } from './api/operation.ts';
+import { findIntent } from './api/payment-intents.ts';
 import { StripeAnswer } from './errors.ts';
-import { type Context, type Decision, decideChallenge, findIntent } from './payments.ts';
 import type { Kept } from './store.ts';
 
-/** A request for something that a browser shows. */
+/** A request from a browser. */
 export type Page = {
   method: string;
   url: URL;
@@ -25,13 +27,14 @@ function asset(name: string): Buffer {
 const assets: Record<string, { type: string; content: Buffer }> = {
   '/v1/tranche.js': { type: 'text/javascript', content: asset('tranche.js') },
   '/v1/card-frame.js': { type: 'text/javascript', content: asset('card-frame.js') },
+  '/v1/card-fields.js': { type: 'text/javascript', content: asset('card-fields.js') },
   '/v1/card-frame.css': { type: 'text/css', content: asset('card-frame.css') },
   '/v1/challenge.css': { type: 'text/css', content: asset('challenge.css') },
 };
 
 const cardFrame = asset('card-frame.html').toString('utf8');
 
-/** Serves the script, the card frame and the issuer's page; false when the path is none of them. */
+/** Serves the script, the card frame and the issuer's page. Returns false for any other path. */
 export async function servePage(page: Page, response: ServerResponse): Promise<boolean> {
   const { method, url } = page;
   const found = method === 'GET' || method === 'HEAD' ? assets[url.pathname] : undefined;
@@ -41,7 +44,7 @@ export async function servePage(page: Page, response: ServerResponse): Promise<b
       'Content-Length': found.content.length,
       'Cache-Control': 'no-cache',
       'X-Content-Type-Options': 'nosniff',
-      // The payment page may ask for isolation from other origins' resources.
+      // The payment page may demand isolation from other origins' resources.
       'Cross-Origin-Resource-Policy': 'cross-origin',
     });
     response.end(method === 'HEAD' ? undefined : found.content);
@@ -61,7 +64,7 @@ export async function servePage(page: Page, response: ServerResponse): Promise<b
   const context = page.context();
   const intent = intentOf(context, id, secret);
   if (intent === null) {
-    html(response, 404, issuerPage('Unknown payment', '<p>This page belongs to no payment.</p>'));
+    html(response, 404, issuerPage('Unknown payment', '<p>There is no such payment.</p>'));
     return true;
   }
   if (method === 'POST') {
@@ -73,7 +76,7 @@ export async function servePage(page: Page, response: ServerResponse): Promise<b
     goBack(response, decide(context, id, secret, decision), decision);
     return true;
   }
-  // Back in the browser's history, or opened twice: the answer was given already.
+  // The page was opened again after its answer: from the browser's history, or in a second tab.
   if (intent.object.status === 'requires_action')
     html(response, 200, challengePage(context, intent));
   else goBack(response, intent, 'approve');
@@ -90,7 +93,7 @@ function intentOf(context: Context, id: string, secret: string): Kept<'payment_i
   }
 }
 
-/** Read again and moved in one transaction: the form may have been sent twice. */
+/** Reads the intent again inside the transaction: the form may have been sent twice. */
 function decide(
   context: Context,
   id: string,
@@ -99,7 +102,7 @@ function decide(
 ): Kept<'payment_intent'> {
   return context.store.transaction(() => {
     const intent = intentOf(context, id, secret);
-    if (intent === null) throw new Error('an intent does not go away');
+    if (intent === null) throw new Error('an intent is never deleted');
     return decideChallenge(context, intent, decision);
   });
 }
@@ -170,8 +173,8 @@ function escapeHtml(text: string): string {
 }
 
 /**
- * No form-action here: a browser applies it to every redirect that follows a form, and after the
- * bank's page the shopper is sent on to the payment page and from there to the merchant's.
+ * The policy has no form-action. A browser applies it to every redirect that follows a form, and
+ * the bank's form redirects to the payment page and from there to the merchant's.
  */
 function html(
   response: ServerResponse,

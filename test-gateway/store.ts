@@ -2,7 +2,7 @@ import { chmodSync } from 'node:fs';
 import { DatabaseSync } from 'node:sqlite';
 import type Stripe from 'stripe';
 
-/** What the gateway keeps for itself beside an object that callers see. */
+/** What the gateway keeps beside an object and does not show to callers. */
 type Hidden = {
   customer: Record<never, never>;
   confirmation_token: { card: string; exp_month: number; exp_year: number; used: boolean };
@@ -29,11 +29,11 @@ type Objects = {
 
 export type Kind = keyof Objects;
 
-/** An object as the SDK's types declare it, with what only the gateway knows of it. */
+/** An object as the SDK's types declare it, with what the gateway hides. */
 export type Kept<K extends Kind> = {
   object: Objects[K];
   hidden: Hidden[K];
-  /** Whose time it ages with; empty when the caller named no merchant. */
+  /** The merchant whose time it ages with; empty when the caller named none. */
   merchant: string;
 };
 
@@ -50,12 +50,12 @@ export type KeyRecord = {
 export type Store = ReturnType<typeof openStore>;
 
 /**
- * One file. What was answered for is on the disk: an effect, the answer kept under its key and the
- * merchant's time are committed together, and a commit waits for the disk.
+ * Keeps the state in one SQLite file. An effect, the answer kept under its key and the merchant's
+ * time are committed together, and a commit waits for the disk: what was answered is not lost.
  */
 export function openStore(file: string) {
   const database = new DatabaseSync(file);
-  // Shoppers' names and addresses are in it.
+  // The file holds shoppers' names and addresses.
   if (file !== ':memory:') chmodSync(file, 0o600);
   database.exec(`
     pragma journal_mode = wal;
@@ -120,7 +120,7 @@ export function openStore(file: string) {
     ),
   };
 
-  // The latest time that each merchant's calls told: never backwards, whoever calls.
+  // The latest time that each merchant's calls named. It never moves backwards.
   const times = new Map<string, number>();
   for (const row of statements.times.all()) times.set(String(row.id), Number(row.now));
 
@@ -133,7 +133,7 @@ export function openStore(file: string) {
   }
 
   return {
-    /** Reading and writing is synchronous, so a transaction is never shared with another request. */
+    /** All access is synchronous, so requests never share a transaction. */
     transaction<T>(work: () => T): T {
       statements.begin.run();
       try {
@@ -144,6 +144,14 @@ export function openStore(file: string) {
         statements.rollback.run();
         throw error;
       }
+    },
+
+    /** A transaction that also saves the time of the merchant who asked. */
+    write<T>(merchant: string, work: () => T): T {
+      return this.transaction(() => {
+        this.saveTime(merchant);
+        return work();
+      });
     },
 
     find<K extends Kind>(kind: K, id: string): Kept<K> | null {
@@ -168,7 +176,7 @@ export function openStore(file: string) {
       );
     },
 
-    /** Newest first, those older than the object named by `after`. */
+    /** Newest first; with `after`, only objects older than that one. */
     list<K extends Kind>(
       kind: K,
       filter: { customer?: string | undefined; after?: string | undefined; limit: number },
@@ -200,16 +208,16 @@ export function openStore(file: string) {
       statements.pruneKeys.run(merchant, before);
     },
 
-    /** A merchant's time in milliseconds, or null when none was ever told. */
+    /** A merchant's time in milliseconds, or null when no call has named one. */
     time(merchant: string): number | null {
       return times.get(merchant) ?? null;
     },
 
-    tellTime(merchant: string, now: number): void {
+    advanceTime(merchant: string, now: number): void {
       times.set(merchant, Math.max(now, times.get(merchant) ?? now));
     },
 
-    /** Written with the next effect: a time that nothing happened at is told again anyway. */
+    /** Saved with the next effect. A call without an effect need not be remembered. */
     saveTime(merchant: string): void {
       const now = times.get(merchant);
       if (now !== undefined) statements.saveTime.run(merchant, now);

@@ -1,5 +1,16 @@
-// The card form. What is typed here goes to this origin and nowhere else; the page that shows the
-// frame learns whether the form is complete, and a token.
+// The card form. What is typed here goes only to this origin. The page that shows the frame learns
+// whether the form is complete, and a token.
+import {
+  brandOf,
+  codeProblem,
+  digitsOf,
+  expiryOf,
+  expiryProblem,
+  formatExpiry,
+  formatNumber,
+  numberProblem,
+} from './card-fields.js';
+
 const parentOrigin = new URLSearchParams(location.search).get('parent') ?? '';
 const root = document.getElementById('root');
 const form = document.getElementById('card');
@@ -9,89 +20,15 @@ const code = document.getElementById('code');
 const brandLabel = document.getElementById('brand');
 let publishableKey = '';
 
-const brands = [
-  { name: 'Visa', pattern: /^4/, lengths: [16, 19], groups: [4, 4, 4, 4, 3], code: 3 },
-  { name: 'Mastercard', pattern: /^(5[1-5]|2[2-7])/, lengths: [16], groups: [4, 4, 4, 4], code: 3 },
-  { name: 'Amex', pattern: /^3[47]/, lengths: [15], groups: [4, 6, 5], code: 4 },
-];
-const otherBrand = {
-  name: '',
-  lengths: [12, 13, 14, 15, 16, 17, 18, 19],
-  groups: [4, 4, 4, 4, 3],
-  code: 3,
-};
-
-const digitsOf = (text) => text.replace(/\D/g, '');
-const brandOf = (digits) => brands.find(({ pattern }) => pattern.test(digits)) ?? otherBrand;
-
 function tellParent(message) {
   parent.postMessage(message, parentOrigin);
 }
 
-// What is wrong with a field, in words, or null.
-
-function numberProblem() {
-  const digits = digitsOf(number.value);
-  if (digits === '') return { code: 'incomplete_number', message: 'Enter the card number.' };
-  const { lengths } = brandOf(digits);
-  if (digits.length < Math.min(...lengths)) {
-    return { code: 'incomplete_number', message: 'The card number is not complete.' };
-  }
-  if (!lengths.includes(digits.length) || !passesLuhn(digits)) {
-    return {
-      code: 'invalid_number',
-      message: 'This card number is not right.',
-    };
-  }
-  return null;
-}
-
-function expiryProblem() {
-  const digits = digitsOf(expiry.value);
-  if (digits === '') return { code: 'incomplete_expiry', message: 'Enter the date.' };
-  if (digits.length < 4) {
-    return { code: 'incomplete_expiry', message: 'Enter it as MM / YY.' };
-  }
-  const { month, year } = expiryOf(digits);
-  if (month < 1 || month > 12) {
-    return { code: 'invalid_expiry_month', message: 'Check the month.' };
-  }
-  const today = new Date();
-  const months = (year - today.getFullYear()) * 12 + month - 1 - today.getMonth();
-  if (months < 0) return { code: 'invalid_expiry_year_past', message: 'It has expired.' };
-  if (months > 50 * 12) return { code: 'invalid_expiry_year', message: 'Check the year.' };
-  return null;
-}
-
-function codeProblem() {
-  const digits = digitsOf(code.value);
-  const wanted = brandOf(digitsOf(number.value)).code;
-  if (digits === '') return { code: 'incomplete_cvc', message: 'Enter the code.' };
-  if (digits.length !== wanted) {
-    return { code: 'incomplete_cvc', message: `It has ${wanted} digits.` };
-  }
-  return null;
-}
-
 const fields = [
-  { input: number, problem: numberProblem },
-  { input: expiry, problem: expiryProblem },
-  { input: code, problem: codeProblem },
+  { input: number, problem: () => numberProblem(number.value) },
+  { input: expiry, problem: () => expiryProblem(expiry.value) },
+  { input: code, problem: () => codeProblem(code.value, number.value) },
 ];
-
-function passesLuhn(digits) {
-  let sum = 0;
-  for (let i = 0; i < digits.length; i += 1) {
-    const digit = Number(digits[digits.length - 1 - i]);
-    const doubled = i % 2 === 1 ? digit * 2 : digit;
-    sum += doubled > 9 ? doubled - 9 : doubled;
-  }
-  return sum % 10 === 0;
-}
-
-function expiryOf(digits) {
-  return { month: Number(digits.slice(0, 2)), year: 2000 + Number(digits.slice(2, 4)) };
-}
 
 function show({ input }, problem) {
   document.getElementById(`${input.id}-error`).textContent = problem?.message ?? '';
@@ -99,7 +36,7 @@ function show({ input }, problem) {
   else input.removeAttribute('aria-invalid');
 }
 
-// Formatting while typing: the caret stays behind the digit that it stood behind.
+// Formats while the shopper types. The caret stays behind the same digit.
 
 function reformat(input, format) {
   const caret = input.selectionStart ?? input.value.length;
@@ -116,36 +53,6 @@ function reformat(input, format) {
     }
   }
   if (document.activeElement === input) input.setSelectionRange(position, position);
-}
-
-function formatNumber(text) {
-  const digits = digitsOf(text).slice(0, 19);
-  const { groups, lengths } = brandOf(digits);
-  let rest = digits.slice(0, Math.max(...lengths));
-  const parts = [];
-  for (const size of groups) {
-    if (rest === '') break;
-    parts.push(rest.slice(0, size));
-    rest = rest.slice(size);
-  }
-  return parts.join(' ');
-}
-
-function formatExpiry(text, isDeleting) {
-  // A browser that fills the form in may write the year in full, or first.
-  const whole = /^\s*(\d{4})\D+(\d{1,2})\s*$/.exec(text);
-  const inFull = /^\s*(\d{1,2})\D*20(\d{2})\s*$/.exec(text);
-  let digits = digitsOf(text);
-  if (whole) digits = whole[2].padStart(2, '0') + whole[1].slice(2);
-  else if (inFull && digits.length > 4) digits = inFull[1].padStart(2, '0') + inFull[2];
-  else if (/^[2-9]/.test(digits) || /^\d\s*\//.test(text)) digits = `0${digits}`;
-  digits = digits.slice(0, 4);
-  if (digits.length > 2 || (digits.length === 2 && !isDeleting)) {
-    return (
-      `${digits.slice(0, 2)} / ${digits.slice(2)}`.trimEnd() + (digits.length === 2 ? ' ' : '')
-    );
-  }
-  return digits;
 }
 
 number.addEventListener('input', () => {
@@ -174,7 +81,7 @@ function tellChange() {
 
 for (const field of fields) {
   field.input.addEventListener('input', () => {
-    // A message goes as soon as it is no longer true; it does not come while somebody types.
+    // A message disappears as soon as it is wrong. It does not appear while the shopper types.
     if (field.input.hasAttribute('aria-invalid') && field.problem() === null) show(field, null);
     tellChange();
   });
@@ -191,7 +98,7 @@ form.addEventListener('keydown', (event) => {
 });
 form.addEventListener('submit', (event) => event.preventDefault());
 
-/** Shows everything that is wrong and leads to the first of it. */
+/** Shows every problem and focuses the first field that has one. */
 function check() {
   let first = null;
   for (const field of fields) {
@@ -251,7 +158,7 @@ function refused({ type, code: errorCode, decline_code, param }) {
   return { type: type ?? 'api_error', code: errorCode, decline_code, message };
 }
 
-// Appearance: only values that are what they claim to be get in.
+// Appearance: a value is applied only if it is valid for its property.
 
 const variables = {
   colorPrimary: ['--primary', 'color'],
@@ -318,5 +225,5 @@ addEventListener('message', async (event) => {
   }
 });
 
-// Without a page around it that says who it is there is nobody to talk to.
+// The frame talks only to a page that named its origin.
 if (parent !== window && /^https?:\/\/[^/]+$/.test(parentOrigin)) tellParent({ type: 'hello' });

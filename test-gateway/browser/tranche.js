@@ -3,7 +3,7 @@
 (() => {
   const gatewayOrigin = new URL(document.currentScript.src).origin;
   const frameHeight = 196;
-  const patienceMilliseconds = 15_000;
+  const loadTimeoutMs = 15_000;
 
   function Stripe(publishableKey) {
     if (typeof publishableKey !== 'string' || !publishableKey.startsWith('pk_')) {
@@ -60,7 +60,7 @@
     const answers = new Map();
     let frame = null;
     let asked = 0;
-    let impatience = 0;
+    let loadTimer = 0;
     let ready = false;
 
     function emit(name, event) {
@@ -86,7 +86,7 @@
         case 'ready':
           if (ready) break;
           ready = true;
-          clearTimeout(impatience);
+          clearTimeout(loadTimer);
           emit('ready', {});
           break;
         case 'height':
@@ -117,12 +117,12 @@
     }
 
     function unmount() {
-      clearTimeout(impatience);
+      clearTimeout(loadTimer);
       window.removeEventListener('message', hear);
       frame?.remove();
       frame = null;
       ready = false;
-      // Whoever waits for the frame that is gone is told so.
+      // The frame will not answer any more.
       for (const answer of answers.values()) {
         answer({ error: { type: 'api_error', message: 'The card form was closed.' } });
       }
@@ -138,7 +138,7 @@
         frame.title = 'Card details';
         frame.allow = 'payment';
         frame.src = `${gatewayOrigin}/v1/card-frame?${new URLSearchParams({ parent: location.origin })}`;
-        // Its place is kept from the start, so that nothing on the page moves when it arrives.
+        // The height is reserved from the start, so that nothing on the page moves.
         Object.assign(frame.style, {
           display: 'block',
           width: '100%',
@@ -147,11 +147,11 @@
           colorScheme: schemeOf(options().appearance),
         });
         window.addEventListener('message', hear);
-        impatience = setTimeout(() => {
+        loadTimer = setTimeout(() => {
           emit('loaderror', {
             error: { type: 'api_error', message: 'The card form did not load.' },
           });
-        }, patienceMilliseconds);
+        }, loadTimeoutMs);
         holder.append(frame);
       },
       unmount,
@@ -201,7 +201,7 @@
     };
   }
 
-  // A frame whose scheme differs from its element's is painted on an opaque ground.
+  // A browser paints an opaque background when the frame's scheme differs from its element's.
   function schemeOf(appearance) {
     if (appearance?.theme === 'night') return 'dark';
     if (appearance?.theme) return 'light';

@@ -54,8 +54,8 @@ async function pay(card: string, more: Record<string, string> = {}): Promise<Cal
   });
 }
 
-describe('the test that compares shapes', () => {
-  test('sees a member that is missing, one too many, and one of another kind', async () => {
+describe('the comparison of shapes', () => {
+  test('finds a missing member, an extra one, and one of another type', async () => {
     const { body } = await call('POST', '/v1/customers', { email: 'shopper@example.com' });
     assert.deepEqual(departures(body, 'Customer'), []);
     const { balance, ...without } = body;
@@ -91,7 +91,7 @@ describe('what the gateway answers is what the SDK declares', () => {
   });
 
   for (const { number, name } of testCards) {
-    test(`a payment with ${number} (${name}), whatever becomes of it`, async () => {
+    test(`a payment with ${number} (${name}), in every state`, async () => {
       const created = await pay(number);
       const intent = created.status === 200 ? created.body : created.body.error.payment_intent;
       conforms(intent, 'PaymentIntent');
@@ -118,7 +118,7 @@ describe('what the gateway answers is what the SDK declares', () => {
     });
   }
 
-  test('capture, cancel, refund, lists and the books', async () => {
+  test('captures, cancellations, refunds, lists and the books', async () => {
     const held = await pay('pm_card_refundFail');
     const captured = await call('POST', `/v1/payment_intents/${held.body.id}/capture`, {
       amount_to_capture: '40000',
@@ -160,11 +160,11 @@ describe('what the gateway answers is what the SDK declares', () => {
     assert.equal(body.charges[0].amount_refunded, 100);
   });
 
-  test('the list goes on from page to page, newest first', async () => {
-    const who = await customer();
+  test('the pages of a list follow each other, newest first', async () => {
+    const shopper = await customer();
     const made: string[] = [];
     for (let i = 0; i < 5; i += 1) {
-      made.unshift((await pay('pm_card_visa', { customer: who })).body.id);
+      made.unshift((await pay('pm_card_visa', { customer: shopper })).body.id);
     }
     const stripe = new Stripe(secretKey, {
       host: '127.0.0.1',
@@ -173,14 +173,14 @@ describe('what the gateway answers is what the SDK declares', () => {
       telemetry: false,
     });
     const listed: string[] = [];
-    for await (const { id } of stripe.paymentIntents.list({ customer: who, limit: 2 })) {
+    for await (const { id } of stripe.paymentIntents.list({ customer: shopper, limit: 2 })) {
       listed.push(id);
     }
     assert.deepEqual(listed, made);
   });
 });
 
-describe('what the gateway does not know, it refuses', () => {
+describe('unknown and invalid parameters are refused', () => {
   const unknown: [method: string, path: string, form: Record<string, string>, param: string][] = [
     ['POST', '/v1/customers', { colour: 'blue' }, 'colour'],
     ['GET', '/v1/customers/cus_1', { colour: 'blue' }, 'colour'],
@@ -191,7 +191,7 @@ describe('what the gateway does not know, it refuses', () => {
       { 'payment_method_data[card][colour]': 'blue' },
       'payment_method_data[card][colour]',
     ],
-    // The SDK's version has dropped this one.
+    // Stripe dropped this parameter in the SDK's version.
     ['POST', '/v1/payment_intents', { 'payment_method_types[0]': 'card' }, 'payment_method_types'],
     [
       'POST',
@@ -224,8 +224,8 @@ describe('what the gateway does not know, it refuses', () => {
     [{ amount: '100000000' }, 'amount_too_large', 'amount'],
     [{ currency: 'zzz' }, undefined, 'currency'],
     [{ confirm: 'yes' }, undefined, 'confirm'],
-    [{ customer: 'cus_of_nobody' }, 'resource_missing', 'customer'],
-    [{ confirmation_token: 'ctoken_of_nobody' }, 'resource_missing', 'confirmation_token'],
+    [{ customer: 'cus_unknown' }, 'resource_missing', 'customer'],
+    [{ confirmation_token: 'ctoken_unknown' }, 'resource_missing', 'confirmation_token'],
     [{ capture_method: 'never' }, undefined, 'capture_method'],
     [{ 'expand[0]': 'everything' }, undefined, 'expand'],
   ];
@@ -238,7 +238,7 @@ describe('what the gateway does not know, it refuses', () => {
     });
   }
 
-  test('a path that is none, and an object that is none', async () => {
+  test('an unknown path and an unknown object', async () => {
     assert.equal((await call('GET', '/v1/nothing')).status, 404);
     for (const at of ['/v1/payment_intents/pi_1', '/v1/customers/cus_1', '/v1/refunds/re_1']) {
       const { status, body } = await call('GET', at);
@@ -247,7 +247,7 @@ describe('what the gateway does not know, it refuses', () => {
     }
   });
 
-  test('a request without a key, with a wrong one, or with the public one', async () => {
+  test('a request without a key, with a wrong key, or with the public key', async () => {
     const as = (key: string) => ({ Authorization: `Bearer ${key}` });
     const none = await fetch(`${local.url}/v1/customers`, { method: 'POST' });
     assert.equal(none.status, 401);
@@ -257,7 +257,7 @@ describe('what the gateway does not know, it refuses', () => {
     assert.equal(refused.body.error.code, 'secret_key_required');
     assert.equal((await call('GET', '/_test/books', {}, as(publishableKey))).status, 403);
     assert.equal((await call('GET', '/_test/faults', {}, as(publishableKey))).status, 401);
-    // With the public key nobody's time is moved.
+    // A caller with the public key cannot move a merchant's time.
     const time = merchantAt();
     const held = await local.gateway.authorise(
       await newPayment(local, '4242424242424242', { merchant: time }),
@@ -271,7 +271,7 @@ describe('what the gateway does not know, it refuses', () => {
     const { payment_ref } = held as { payment_ref: string };
     assert.equal((await local.gateway.payment(time, payment_ref)).outcome, 'authorised');
 
-    // The card frame has only the public key; so has a page that looks its own payment up.
+    // The card frame has only the public key, and so has a page that looks its payment up.
     const token = await call(
       'POST',
       '/v1/confirmation_tokens',
@@ -295,7 +295,7 @@ describe('what the gateway does not know, it refuses', () => {
 describe('idempotency', () => {
   const withKey = (key: string) => ({ 'Idempotency-Key': key });
 
-  test('the first status and body come again, a decline’s and a 500’s too', async () => {
+  test('a retry gets the first status and body, also of a decline and of a 500', async () => {
     for (const [card, status, fault] of [
       ['pm_card_visa', 200, null],
       ['pm_card_visa_chargeDeclined', 402, null],
@@ -326,7 +326,7 @@ describe('idempotency', () => {
     }
   });
 
-  test('a request that was refused for its form leaves the key free', async () => {
+  test('a request that was refused for its parameters leaves the key free', async () => {
     const key = randomUUID();
     const bad = await call('POST', '/v1/customers', { colour: 'blue' }, withKey(key));
     assert.equal(bad.status, 400);
@@ -334,7 +334,7 @@ describe('idempotency', () => {
     assert.equal(good.status, 200);
   });
 
-  test('of many at once under one key, one is done and the others are told so or given it', async () => {
+  test('of ten concurrent requests under one key one has an effect and nine are refused', async () => {
     const key = randomUUID();
     await local.fault({ fault: 'latency', ms: 50, key_contains: key });
     const answers = await Promise.all(
@@ -350,7 +350,7 @@ describe('idempotency', () => {
 });
 
 describe('the pages', () => {
-  test('the card frame is for the pages that were named, and talks to its own origin', async () => {
+  test('the card frame can be shown by the configured pages only, and talks to its own origin only', async () => {
     const response = await fetch(`${local.url}/v1/card-frame?parent=http://127.0.0.1:3000`);
     const policy = response.headers.get('content-security-policy') ?? '';
     assert.match(policy, /frame-ancestors http:\/\/127\.0\.0\.1:3000(;|$)/);
@@ -360,16 +360,16 @@ describe('the pages', () => {
     for (const name of ['Card number', 'Expiry', 'Security code']) {
       assert.match(page, new RegExp(`<label[^>]*>${name}</label>`));
     }
-    const nobody = await startGateway();
+    const closed = await startGateway();
     try {
-      const closed = await fetch(`${nobody.url}/v1/card-frame`);
-      assert.match(closed.headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/);
+      const response = await fetch(`${closed.url}/v1/card-frame`);
+      assert.match(response.headers.get('content-security-policy') ?? '', /frame-ancestors 'none'/);
     } finally {
-      await nobody.close();
+      await closed.close();
     }
   });
 
-  test('the script is served to other origins, as a script and nothing else', async () => {
+  test('the script is served to other origins, and only as a script', async () => {
     const response = await fetch(`${local.url}/v1/tranche.js`);
     assert.match(response.headers.get('content-type') ?? '', /^text\/javascript/);
     assert.equal(response.headers.get('x-content-type-options'), 'nosniff');
@@ -377,7 +377,7 @@ describe('the pages', () => {
   });
 });
 
-describe('the program by itself', () => {
+describe('the program', () => {
   const folder = mkdtempSync(path.join(os.tmpdir(), 'tranche-gateway-'));
   const running = new Set<ChildProcess>();
   after(() => {
@@ -412,7 +412,7 @@ describe('the program by itself', () => {
     };
   }
 
-  test('killed with SIGKILL it keeps every effect that it answered for, its keys and its times', async () => {
+  test('after SIGKILL it still has every effect that it answered, its keys and its times', async () => {
     const stateFile = path.join(folder, 'state.sqlite');
     const time = merchantAt();
     let program = await start(stateFile);
@@ -428,7 +428,7 @@ describe('the program by itself', () => {
     program = await start(stateFile);
     subject = useGateway(program.url);
     assert.deepEqual(await subject.gateway.authorise(held), first);
-    // Another port, the same page.
+    // The same page on another port.
     await answerChallenge(new URL(new URL(url).pathname, program.url).href, 'approve');
     await program.kill();
 
@@ -444,7 +444,7 @@ describe('the program by itself', () => {
 
     program = await start(stateFile);
     subject = useGateway(program.url);
-    // Nobody has told this process a time yet: it remembers the merchant's.
+    // No call has named a time to this process yet: it has stored the merchant's.
     const books = await subject.books({ checkout: held.checkout_id });
     assert.equal(books.payment_intents[0]?.status, 'succeeded');
     const refund = { key: 'refund', merchant, payment_ref: ref, amount, refund_id: 'one' };
@@ -452,14 +452,14 @@ describe('the program by itself', () => {
     await program.kill();
   });
 
-  test('it ends with whoever started it', async () => {
+  test('it stops when the program that started it dies', async () => {
     const { child } = await start(':memory:');
     const ended = once(child, 'exit');
     child.disconnect();
     assert.deepEqual(await ended, [0, null]);
   });
 
-  test('no card number is written down', async () => {
+  test('no card number is stored', async () => {
     const stateFile = path.join(folder, 'cards.sqlite');
     const program = await start(stateFile);
     const subject = useGateway(program.url);

@@ -12,8 +12,8 @@ import {
   startGateway,
 } from '../support/gateway.ts';
 
-// The card frame and the issuer's page in a real browser, on a page of another origin that is as
-// strict as the payment page.
+// The card frame and the issuer's page in a real browser, on a page of another origin with the
+// same policy as the payment page.
 
 describe('the card frame', { skip: noBrowser }, () => {
   let gateway: GatewayUnderTest;
@@ -75,7 +75,7 @@ describe('the card frame', { skip: noBrowser }, () => {
     };
   }
 
-  test('takes a card: a token that pays, and no digit of it on the page', async () => {
+  test('returns a token that pays, and shows no digit of the card to the page', async () => {
     const { page, context } = await open();
     const card = await ready(page);
     await card.number.pressSequentially('4000002500003155');
@@ -100,7 +100,7 @@ describe('the card frame', { skip: noBrowser }, () => {
     await context.close();
   });
 
-  test('says what is wrong in words, leads to it, and nothing moves', async () => {
+  test('describes every problem beside its field without moving the layout', async () => {
     const { page, context } = await open({ viewport: { width: 320, height: 640 } });
     const card = await ready(page);
     const height = await card.height();
@@ -131,7 +131,7 @@ describe('the card frame', { skip: noBrowser }, () => {
     await context.close();
   });
 
-  test('takes an expiry however a person or a browser writes it', async () => {
+  test('accepts every common way to write an expiry date', async () => {
     const { page, context } = await open();
     const { expiry } = await ready(page);
     for (const written of ['08/2029', '8/29', '2029-08', '0829', '08 / 29', '08/29']) {
@@ -141,7 +141,7 @@ describe('the card frame', { skip: noBrowser }, () => {
     await context.close();
   });
 
-  test('refuses a number that is no test card, before anything is charged', async () => {
+  test('refuses a number of a real card before anything is charged', async () => {
     const { page, context } = await open();
     const card = await ready(page);
     await card.number.fill('4111111111111111');
@@ -153,7 +153,7 @@ describe('the card frame', { skip: noBrowser }, () => {
     await context.close();
   });
 
-  test('Enter in the frame sends the page’s form', async () => {
+  test('Enter in the frame submits the form of the page', async () => {
     const { page, context } = await open();
     const { code } = await ready(page);
     await code.press('Enter');
@@ -162,7 +162,7 @@ describe('the card frame', { skip: noBrowser }, () => {
   });
 
   for (const colorScheme of ['light', 'dark'] as const) {
-    test(`axe finds nothing in it, ${colorScheme}, with errors shown`, async () => {
+    test(`axe finds nothing, ${colorScheme}, with errors shown`, async () => {
       const { page, context } = await open({ colorScheme });
       const card = await ready(page);
       await card.token();
@@ -171,8 +171,8 @@ describe('the card frame', { skip: noBrowser }, () => {
     });
   }
 
-  test('does not show on a page of another origin, and does not listen to one', async () => {
-    // The same server by another name is another origin.
+  test('does not load on a page of another origin, and ignores its messages', async () => {
+    // The same server under another name is another origin.
     const { page, context } = await open({}, origin.replace('127.0.0.1', 'localhost'));
     const frame = await page.waitForSelector('iframe');
     const content = await frame.contentFrame();

@@ -7,11 +7,11 @@ import { startTestGateway, type TestGatewayOptions } from '../../test-gateway/ga
 export const secretKey = 'sk_test_of_the_suite';
 export const publishableKey = 'pk_test_of_the_suite';
 
-/** The test gateway in this process, the adapter pointed at it, and the ways to disturb it. */
+/** The test gateway in this process, the adapter that calls it, and the means to disturb it. */
 export type GatewayUnderTest = {
   url: string;
   gateway: Gateway;
-  /** A call to the gateway's API as it is, without the adapter. */
+  /** Calls the gateway's API without the adapter. */
   call(
     method: string,
     path: string,
@@ -24,7 +24,7 @@ export type GatewayUnderTest = {
   close(): Promise<void>;
 };
 
-// biome-ignore lint/suspicious/noExplicitAny: what a wire answer holds is what the tests find out
+// biome-ignore lint/suspicious/noExplicitAny: the tests check what the answer holds
 export type Called = { status: number; headers: Headers; body: any };
 
 export type Books = {
@@ -61,7 +61,7 @@ export async function startGateway(
   return { ...useGateway(test.url, timeoutMs), close: () => test.close() };
 }
 
-/** The adapter and the rest for a test gateway that runs somewhere already. */
+/** The same for a test gateway that is already running. */
 export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTest, 'close'> {
   const gateway = createStripeGateway({
     environment: 'sandbox',
@@ -118,7 +118,7 @@ export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTe
   };
 }
 
-/** A merchant of its own whose time stands where a test puts it. */
+/** A new merchant whose time the test chooses. */
 export function merchantAt(now = '2026-11-15T08:00:00.000Z'): MerchantTime & {
   later(duration: Temporal.DurationLike): MerchantTime;
 } {
@@ -139,7 +139,7 @@ export function merchantAt(now = '2026-11-15T08:00:00.000Z'): MerchantTime & {
 
 export type Payment = Parameters<Gateway['authorise']>[0];
 
-/** Everything that a first payment with a card needs. */
+/** Everything that the first payment with a card needs. */
 export async function newPayment(
   { gateway, tokenFor }: Pick<GatewayUnderTest, 'gateway' | 'tokenFor'>,
   card: string,
@@ -171,7 +171,7 @@ export async function newPayment(
 
 export type Held = Extract<Authorisation, { outcome: 'authorised' }>;
 
-/** What the shopper does on the issuer's page, without a browser: where they are sent then. */
+/** Answers the challenge as the issuer's page does. Returns where the shopper is sent. */
 export async function answerChallenge(
   url: string,
   decision: 'approve' | 'decline' | 'close',

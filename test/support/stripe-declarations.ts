@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
-// Reads the declarations of the pinned SDK and says where a value departs from them. The compiler
-// checks how the test gateway builds its objects; this checks what arrives on the wire.
+// Reads the declarations of the pinned SDK and reports where a value departs from them. The compiler
+// checks how the test gateway builds its objects. This checks what arrives on the wire.
 
 type Declaration =
   | { kind: 'interface'; members: Map<string, { optional: boolean; type: string }> }
@@ -20,7 +20,7 @@ const files = [
   'lib',
 ];
 
-/** By full name: `PaymentIntent`, `PaymentIntent.NextAction.RedirectToUrl`. */
+/** Keyed by full name: `PaymentIntent`, `PaymentIntent.NextAction.RedirectToUrl`. */
 const declarations = new Map<string, Declaration>();
 for (const file of files) {
   const text = readFileSync(fileURLToPath(new URL(`${file}.d.ts`, folder)), 'utf8');
@@ -81,7 +81,7 @@ function readMembers(body: string): Map<string, { optional: boolean; type: strin
   return members;
 }
 
-/** Where a value departs from the SDK's declaration of a type, one sentence each. */
+/** One sentence for each place where a value departs from the SDK's declaration of a type. */
 export function departures(value: unknown, type: string): string[] {
   return check(value, type, '', type);
 }
@@ -91,7 +91,7 @@ function check(value: unknown, type: string, scope: string, path: string): strin
   if (choices.length === 1) return checkOne(value, choices[0] ?? '', scope, path);
   const results = choices.map((choice) => checkOne(value, choice, scope, path));
   if (results.some((problems) => problems.length === 0)) return [];
-  // Of several that do not fit, the nearest says most.
+  // If no alternative fits, report the one that matched deepest.
   return results.toSorted((left, right) => depthOf(right) - depthOf(left))[0] ?? [];
 }
 
@@ -139,7 +139,7 @@ function checkOne(value: unknown, type: string, scope: string, path: string): st
     return value.flatMap((item, i) => check(item, list, scope, `${path}[${i}]`));
   }
   if (typeof value !== 'object' || value === null || Array.isArray(value)) {
-    // Only an alias may still stand for something that is no object.
+    // Only an alias can still resolve to a type that is not an object.
     const alias = resolve(type, scope);
     return alias?.declaration.kind === 'alias'
       ? check(value, alias.declaration.type, alias.name, path)
@@ -169,7 +169,7 @@ function checkOne(value: unknown, type: string, scope: string, path: string): st
   return problems;
 }
 
-/** A name as seen from inside a declaration: its own namespace first, then those around it. */
+/** Resolves a name from inside a declaration: its own namespace first, then the outer ones. */
 function resolve(name: string, scope: string): { name: string; declaration: Declaration } | null {
   for (let at = scope; ; at = at.split('.').slice(0, -1).join('.')) {
     const full = at === '' ? name : `${at}.${name}`;

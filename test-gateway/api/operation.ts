@@ -1,0 +1,34 @@
+import type { Refusal } from '../cards.ts';
+import { invalidRequest } from '../errors.ts';
+import type { Store } from '../store.ts';
+
+/** What an operation knows about the request besides its form. */
+export type Context = {
+  store: Store;
+  /** Where browsers reach the gateway. */
+  publicUrl: string;
+  merchant: string;
+  /** Seconds: the time of the merchant that the caller named. */
+  now: number;
+  /** Seconds: the time of the merchant whose object it is. */
+  timeOf(merchant: string): number;
+  /** The decline that a fault demands. */
+  decline: Refusal | null;
+};
+
+/**
+ * An answer to send and, for a POST with a key, to keep. A decline is an answer and not an
+ * exception, so that what it wrote is committed.
+ */
+export type Answer = { status: number; body: object };
+
+export const ok = (body: object): Answer => ({ status: 200, body });
+
+export function throwMissing(param: string): never {
+  throw invalidRequest(`Missing required param: ${param}.`, { code: 'parameter_missing', param });
+}
+
+export function oneOf(value: string | undefined, allowed: string[], param: string): void {
+  if (value === undefined || allowed.includes(value)) return;
+  throw invalidRequest(`Invalid ${param}: must be one of ${allowed.join(', ')}`, { param });
+}

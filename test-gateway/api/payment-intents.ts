@@ -1,0 +1,226 @@
+import type Stripe from 'stripe';
+import { cardNamed } from '../cards.ts';
+import { invalidRequest, missing, StripeAnswer } from '../errors.ts';
+import { type Form, readForm } from '../form.ts';
+import { agedIntent, makePaymentIntent } from '../objects/payment-intent.ts';
+import type { Kept } from '../store.ts';
+import { attempt, challenge, refusalOf, storedMethod, useToken } from './card-payments.ts';
+import { type Answer, type Context, ok, oneOf, throwMissing } from './operation.ts';
+import { present, readExpand, readLimit } from './presentation.ts';
+
+const intentShape = {
+  amount: 'integer',
+  currency: 'string',
+  customer: 'string',
+  confirm: 'boolean',
+  confirmation_token: 'string',
+  payment_method: 'string',
+  off_session: 'boolean',
+  capture_method: 'string',
+  setup_future_usage: 'string',
+  return_url: 'string',
+  allowed_payment_method_types: 'strings',
+  payment_method_options: { card: { stored_credential_usage: 'string' } },
+  description: 'string',
+  receipt_email: 'string',
+  metadata: 'metadata',
+  expand: 'strings',
+} as const;
+
+export function createPaymentIntent(context: Context, form: Form): Answer {
+  const { store } = context;
+  const given = readForm(form, intentShape);
+  const expand = readExpand(given.expand);
+  const amount = given.amount ?? throwMissing('amount');
+  const currency = given.currency ?? throwMissing('currency');
+  if (amount < 1) {
+    throw invalidRequest('This value must be greater than or equal to 1.', {
+      code: 'parameter_invalid_integer',
+      param: 'amount',
+    });
+  }
+  if (!/^[a-z]{3}$/.test(currency) || !currencies.has(currency.toUpperCase())) {
+    throw invalidRequest('Invalid currency.', { param: 'currency' });
+  }
+  if (given.confirm !== true) {
+    throw invalidRequest('The test gateway takes payments that are confirmed at creation only.', {
+      param: 'confirm',
+    });
+  }
+  oneOf(given.capture_method, ['automatic', 'automatic_async', 'manual'], 'capture_method');
+  oneOf(given.setup_future_usage, ['off_session', 'on_session'], 'setup_future_usage');
+  const usage = given.payment_method_options?.card?.stored_credential_usage;
+  oneOf(
+    usage,
+    ['installment', 'recurring', 'unscheduled'],
+    'payment_method_options[card][stored_credential_usage]',
+  );
+  for (const type of given.allowed_payment_method_types ?? []) {
+    oneOf(type, ['card'], 'allowed_payment_method_types');
+  }
+  const customer = given.customer === undefined ? null : store.find('customer', given.customer);
+  if (given.customer !== undefined && customer === null) {
+    throw missing('customer', given.customer, 'customer');
+  }
+  if (amount > 99_999_999 || refusesEverything(customer)) {
+    throw invalidRequest('Amount must be no more than 999,999.99.', {
+      code: 'amount_too_large',
+      param: 'amount',
+    });
+  }
+
+  if (given.confirmation_token !== undefined && given.payment_method !== undefined) {
+    throw invalidRequest('Pass confirmation_token or payment_method, not both.', {
+      code: 'parameters_exclusive',
+      param: 'payment_method',
+    });
+  }
+  const method =
+    given.confirmation_token !== undefined
+      ? useToken(context, given.confirmation_token)
+      : storedMethod(
+          context,
+          given.payment_method ?? throwMissing('payment_method'),
+          given.customer,
+        );
+  if (given.off_session !== true && given.return_url === undefined) throwMissing('return_url');
+
+  const intent = makePaymentIntent(context, {
+    amount,
+    currency,
+    customer: given.customer ?? null,
+    capture_method: given.capture_method === 'manual' ? 'manual' : 'automatic_async',
+    setup_future_usage: (given.setup_future_usage ?? null) as 'off_session' | null,
+    stored_credential_usage: usage ?? null,
+    description: given.description ?? null,
+    receipt_email: given.receipt_email ?? null,
+    metadata: given.metadata ?? {},
+    payment_method: method.object.id,
+    return_url: given.return_url ?? null,
+  });
+
+  const card = cardNamed(method.hidden.card);
+  if (given.off_session !== true && card.challenge && context.decline === null) {
+    challenge(context, intent);
+    store.save('payment_method', method);
+    store.save('payment_intent', intent);
+    return ok(present(context, intent, expand));
+  }
+  const refusal = context.decline ?? refusalOf(card, method, given.off_session === true);
+  const error = attempt(context, intent, method, refusal);
+  if (error === null) return ok(present(context, intent, expand));
+  return { status: 402, body: { error: { ...error, payment_intent: intent.object } } };
+}
+
+const currencies = new Set(Intl.supportedValuesOf('currency'));
+
+/** A shopper with such an address has every payment refused (decision 0026). */
+function refusesEverything(customer: Kept<'customer'> | null): boolean {
+  return /^refused(\+[^@]*)?@/i.test(customer?.object.email ?? '');
+}
+
+export function findIntent(context: Context, id: string): Kept<'payment_intent'> {
+  const intent = context.store.find('payment_intent', id);
+  if (intent === null) throw missing('payment_intent', id, 'intent');
+  return agedIntent(intent, context.timeOf(intent.merchant));
+}
+
+export function retrievePaymentIntent(context: Context, form: Form, id: string): Answer {
+  const given = readForm(form, { client_secret: 'string', expand: 'strings' });
+  const expand = readExpand(given.expand);
+  const intent = findIntent(context, id);
+  if (given.client_secret !== undefined && given.client_secret !== intent.object.client_secret) {
+    throw invalidRequest('The client_secret provided does not match this PaymentIntent.', {
+      code: 'payment_intent_invalid_parameter',
+      param: 'client_secret',
+    });
+  }
+  return ok(present(context, intent, expand));
+}
+
+export function listPaymentIntents(context: Context, form: Form): Answer {
+  const given = readForm(form, {
+    customer: 'string',
+    limit: 'integer',
+    starting_after: 'string',
+    expand: 'strings',
+  });
+  const expand = readExpand(given.expand, 'data.');
+  const limit = readLimit(given.limit);
+  const { customer, starting_after: after } = given;
+  if (after !== undefined) findIntent(context, after);
+  const found = context.store.list('payment_intent', { customer, after, limit: limit + 1 });
+  const body: Stripe.ApiList<Stripe.PaymentIntent> = {
+    object: 'list',
+    data: found
+      .slice(0, limit)
+      .map((intent) => agedIntent(intent, context.timeOf(intent.merchant)))
+      .map((intent) => present(context, intent, expand)),
+    has_more: found.length > limit,
+    url: '/v1/payment_intents',
+  };
+  return ok(body);
+}
+
+export function capturePaymentIntent(context: Context, form: Form, id: string): Answer {
+  const { store } = context;
+  const given = readForm(form, { amount_to_capture: 'integer', expand: 'strings' });
+  const expand = readExpand(given.expand);
+  const intent = findIntent(context, id);
+  const { object } = intent;
+  if (object.status !== 'requires_capture') throw unexpectedState(intent, 'captured');
+  const amount = given.amount_to_capture ?? object.amount_capturable;
+  if (amount < 1 || amount > object.amount_capturable) {
+    throw invalidRequest('The amount to capture is more than can be captured, or less than 1.', {
+      code: 'amount_too_large',
+      param: 'amount_to_capture',
+    });
+  }
+  object.status = 'succeeded';
+  object.amount_capturable = 0;
+  object.amount_received = amount;
+  const charge = store.find('charge', String(object.latest_charge));
+  if (charge !== null) {
+    charge.object.captured = true;
+    charge.object.amount_captured = amount;
+    store.save('charge', charge);
+  }
+  store.save('payment_intent', intent);
+  return ok(present(context, intent, expand));
+}
+
+export function cancelPaymentIntent(context: Context, form: Form, id: string): Answer {
+  const { store } = context;
+  const given = readForm(form, { cancellation_reason: 'string', expand: 'strings' });
+  const expand = readExpand(given.expand);
+  oneOf(
+    given.cancellation_reason,
+    ['abandoned', 'duplicate', 'fraudulent', 'requested_by_customer'],
+    'cancellation_reason',
+  );
+  const intent = findIntent(context, id);
+  const { object } = intent;
+  if (object.status === 'succeeded' || object.status === 'canceled') {
+    throw unexpectedState(intent, 'canceled');
+  }
+  object.status = 'canceled';
+  object.amount_capturable = 0;
+  object.canceled_at = context.timeOf(intent.merchant);
+  object.cancellation_reason = given.cancellation_reason ?? null;
+  object.next_action = null;
+  store.save('payment_intent', intent);
+  return ok(present(context, intent, expand));
+}
+
+function unexpectedState({ object }: Kept<'payment_intent'>, wanted: string): StripeAnswer {
+  return new StripeAnswer(
+    400,
+    {
+      type: 'invalid_request_error',
+      code: 'payment_intent_unexpected_state',
+      message: `This PaymentIntent could not be ${wanted} because it has a status of ${object.status}.`,
+      payment_intent: object,
+    },
+    true,
+  );
+}

@@ -1,0 +1,55 @@
+import { createHash, timingSafeEqual } from 'node:crypto';
+import type { IncomingMessage, ServerResponse } from 'node:http';
+import { invalidRequest } from './errors.ts';
+
+const bodyBytesMax = 128 * 1024;
+
+export function keyOf(request: IncomingMessage): string | null {
+  const given = header(request, 'authorization') ?? '';
+  const [, scheme = '', value = ''] = /^(\S+)\s+(\S+)$/.exec(given) ?? [];
+  if (scheme.toLowerCase() === 'bearer') return value;
+  if (scheme.toLowerCase() !== 'basic') return null;
+  return Buffer.from(value, 'base64').toString('utf8').split(':')[0] ?? null;
+}
+
+export function isSame(given: string, wanted: string): boolean {
+  const [left, right] = [given, wanted].map((text) => createHash('sha256').update(text).digest());
+  return left !== undefined && right !== undefined && timingSafeEqual(left, right);
+}
+
+export function header(request: IncomingMessage, name: string): string | null {
+  const value = request.headers[name];
+  return typeof value === 'string' ? value : null;
+}
+
+export async function readBody(request: IncomingMessage): Promise<string> {
+  const chunks: Buffer[] = [];
+  let size = 0;
+  for await (const chunk of request) {
+    size += chunk.length;
+    if (size > bodyBytesMax) throw invalidRequest('The request is too large.', { status: 413 });
+    chunks.push(chunk);
+  }
+  return Buffer.concat(chunks).toString('utf8');
+}
+
+export function readJson(text: string): Record<string, unknown> {
+  try {
+    const value: unknown = JSON.parse(text);
+    if (typeof value === 'object' && value !== null && !Array.isArray(value)) {
+      return value as Record<string, unknown>;
+    }
+  } catch {
+    // The error below covers this case too.
+  }
+  throw invalidRequest('The body must be a JSON object.');
+}
+
+export function send(response: ServerResponse, status: number, body: string): void {
+  if (response.destroyed) return;
+  response.writeHead(status, {
+    'Content-Type': 'application/json',
+    'Content-Length': Buffer.byteLength(body),
+  });
+  response.end(body);
+}

@@ -1,0 +1,110 @@
+import type Stripe from 'stripe';
+import type { Refusal } from '../cards.ts';
+import type { Kept } from '../store.ts';
+import { noBillingDetails } from './card.ts';
+import { type Made, newId } from './made.ts';
+import { holdSeconds } from './payment-intent.ts';
+
+export function makeCharge(
+  { merchant, now }: Made,
+  intent: Stripe.PaymentIntent,
+  method: Kept<'payment_method'>,
+  refusal: Refusal | null,
+): Kept<'charge'> {
+  const { card } = method.object;
+  const manual = intent.capture_method === 'manual';
+  const authenticated = method.hidden.authenticated;
+  const captured = refusal === null && !manual;
+  return {
+    object: {
+      id: newId('ch'),
+      object: 'charge',
+      amount: intent.amount,
+      amount_captured: captured ? intent.amount : 0,
+      amount_refunded: 0,
+      application: null,
+      application_fee: null,
+      application_fee_amount: null,
+      balance_transaction: null,
+      billing_details: noBillingDetails,
+      calculated_statement_descriptor: 'TRANCHE TEST',
+      captured,
+      created: now,
+      currency: intent.currency,
+      customer: intent.customer,
+      description: intent.description,
+      disputed: false,
+      failure_balance_transaction: null,
+      failure_code: refusal?.code ?? null,
+      failure_message: refusal?.message ?? null,
+      fraud_details: {},
+      livemode: false,
+      metadata: intent.metadata,
+      on_behalf_of: null,
+      outcome: {
+        advice_code: refusal?.advice_code ?? null,
+        network_advice_code: null,
+        network_decline_code: null,
+        network_status: refusal === null ? 'approved_by_network' : 'declined_by_network',
+        reason: refusal?.decline_code ?? null,
+        risk_level: 'normal',
+        seller_message: refusal === null ? 'Payment complete.' : refusal.message,
+        type: refusal === null ? 'authorized' : 'issuer_declined',
+      },
+      paid: refusal === null,
+      payment_intent: intent.id,
+      payment_method: method.object.id,
+      payment_method_details: {
+        card: {
+          amount_authorized: refusal === null ? intent.amount : null,
+          authorization_code: refusal === null ? '123456' : null,
+          brand: card?.brand ?? null,
+          ...(refusal === null && manual && { capture_before: now + holdSeconds }),
+          checks: card?.checks ?? null,
+          country: card?.country ?? null,
+          electronic_commerce_indicator: authenticated ? '05' : null,
+          exp_month: card?.exp_month ?? 0,
+          exp_year: card?.exp_year ?? 0,
+          fingerprint: card?.fingerprint ?? null,
+          funding: card?.funding ?? null,
+          installments: null,
+          last4: card?.last4 ?? null,
+          mandate: null,
+          network: card?.brand ?? null,
+          network_transaction_id: refusal === null ? newId('ntx') : null,
+          regulated_status: 'unregulated',
+          three_d_secure: authenticated
+            ? {
+                authentication_flow: 'challenge',
+                electronic_commerce_indicator: '05',
+                exemption_indicator: null,
+                result: 'authenticated',
+                result_reason: null,
+                transaction_id: newId('tds'),
+                version: '2.2.0',
+              }
+            : null,
+          transaction_link_id: null,
+          wallet: null,
+        },
+        type: 'card',
+      },
+      radar_options: {},
+      receipt_email: intent.receipt_email,
+      receipt_number: null,
+      receipt_url: null,
+      refunded: false,
+      review: null,
+      shipping: null,
+      source: null,
+      source_transfer: null,
+      statement_descriptor: null,
+      statement_descriptor_suffix: null,
+      status: refusal === null ? 'succeeded' : 'failed',
+      transfer_data: null,
+      transfer_group: null,
+    },
+    hidden: {},
+    merchant,
+  };
+}

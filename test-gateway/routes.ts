@@ -1,0 +1,47 @@
+import { books } from './api/books.ts';
+import { createConfirmationToken, retrieveConfirmationToken } from './api/confirmation-tokens.ts';
+import { createCustomer, retrieveCustomer } from './api/customers.ts';
+import type { Answer, Context } from './api/operation.ts';
+import {
+  cancelPaymentIntent,
+  capturePaymentIntent,
+  createPaymentIntent,
+  listPaymentIntents,
+  retrievePaymentIntent,
+} from './api/payment-intents.ts';
+import { createRefund, listRefunds, retrieveRefund } from './api/refunds.ts';
+import type { Form } from './form.ts';
+
+export type Operation = {
+  run: (context: Context, form: Form, id: string) => Answer;
+  /** Whether Stripe accepts a publishable key here. */
+  publishable?: boolean;
+};
+
+const operations: [method: string, path: RegExp, operation: Operation][] = [
+  ['POST', /^\/v1\/customers$/, { run: createCustomer }],
+  ['GET', /^\/v1\/customers\/([^/]+)$/, { run: retrieveCustomer }],
+  ['POST', /^\/v1\/confirmation_tokens$/, { run: createConfirmationToken, publishable: true }],
+  ['POST', /^\/v1\/test_helpers\/confirmation_tokens$/, { run: createConfirmationToken }],
+  ['GET', /^\/v1\/confirmation_tokens\/([^/]+)$/, { run: retrieveConfirmationToken }],
+  ['POST', /^\/v1\/payment_intents$/, { run: createPaymentIntent }],
+  ['GET', /^\/v1\/payment_intents$/, { run: listPaymentIntents }],
+  ['GET', /^\/v1\/payment_intents\/([^/]+)$/, { run: retrievePaymentIntent, publishable: true }],
+  ['POST', /^\/v1\/payment_intents\/([^/]+)\/capture$/, { run: capturePaymentIntent }],
+  ['POST', /^\/v1\/payment_intents\/([^/]+)\/cancel$/, { run: cancelPaymentIntent }],
+  ['POST', /^\/v1\/refunds$/, { run: createRefund }],
+  ['GET', /^\/v1\/refunds$/, { run: listRefunds }],
+  ['GET', /^\/v1\/refunds\/([^/]+)$/, { run: retrieveRefund }],
+  ['GET', /^\/_test\/books$/, { run: books }],
+];
+
+export function findOperation(
+  method: string,
+  path: string,
+): { operation: Operation; objectId: string } | null {
+  for (const [wanted, pattern, operation] of operations) {
+    const match = wanted === method ? pattern.exec(path) : null;
+    if (match !== null) return { operation, objectId: decodeURIComponent(match[1] ?? '') };
+  }
+  return null;
+}
