@@ -3,19 +3,19 @@ import { type CommandGroup, command } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { showTime, table } from './terminal.ts';
 
-const most = 100;
+const rowsMax = 100;
 
 const list = command({
   name: 'alerts list',
-  summary: 'what somebody has to look at',
+  summary: 'what an operator must look at',
   usage: [''],
-  help: `Lists the newest ${most} alerts: callbacks that were given up, destinations that keep
-failing, integrations that keep sending wrong signatures.
+  help: `Lists the newest ${rowsMax} alerts, for example callbacks that were given up, destinations that
+keep failing, and integrations that keep sending wrong signatures.
 
   tranche alerts list`,
   options: {},
   async run(context) {
-    const rows = await withMigrated(context, ({ database }) => listAlerts(database.db, most));
+    const rows = await withMigrated(context, ({ database }) => listAlerts(database.db, rowsMax));
     context.print({ data: rows }, () =>
       rows.length === 0
         ? 'There are none.'
@@ -31,6 +31,6 @@ failing, integrations that keep sending wrong signatures.
 
 export const alerts: CommandGroup = {
   name: 'alerts',
-  summary: 'what the operator is told',
+  summary: 'what an operator must look at',
   commands: [list],
 };

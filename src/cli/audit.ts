@@ -3,14 +3,15 @@ import { type CommandGroup, command, mustBeId } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { byDay, printable } from './terminal.ts';
 
-const most = 100;
+const rowsMax = 100;
 
 const list = command({
   name: 'audit list',
   summary: 'who changed what',
   usage: ['[--subject ID] [--operator NAME]'],
-  help: `Lists the newest ${most} changes by operators, in UTC: of everything, of one merchant,
-integration, checkout or refund, or by one operator. What was changed exactly is in --json.
+  help: `Lists the newest ${rowsMax} changes by operators, with times in UTC. --subject selects one
+merchant, integration, checkout or refund, --operator one operator. --json has the details of
+each change.
 
   tranche audit list --subject 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
   options: { subject: { type: 'string' }, operator: { type: 'string' } },
@@ -21,7 +22,7 @@ integration, checkout or refund, or by one operator. What was changed exactly is
       ...(operator !== undefined && { operator }),
     };
     const rows = await withMigrated(context, ({ database }) =>
-      listOperatorActions(database.db, filter, most),
+      listOperatorActions(database.db, filter, rowsMax),
     );
     context.print({ data: rows }, () =>
       rows.length === 0

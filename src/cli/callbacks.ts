@@ -14,14 +14,14 @@ import { withMigrated } from './connect.ts';
 import { withDelivery } from './sandbox-gateway.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
 
-const most = 100;
+const rowsMax = 100;
 
 const list = command({
   name: 'callbacks list',
   summary: 'callbacks, the newest first',
   usage: ['[--status exhausted|pending|delivered] [--merchant ID]'],
-  help: `Lists up to ${most} callbacks. The exhausted ones were given up after 19 attempts and wait
-for somebody to look at them.
+  help: `Lists up to ${rowsMax} callbacks. Exhausted callbacks were given up after 19 attempts; only an
+operator can retry them.
 
   tranche callbacks list --status exhausted`,
   options: { status: { type: 'string' }, merchant: { type: 'string' } },
@@ -32,7 +32,7 @@ for somebody to look at them.
       ...(merchant !== undefined && { merchant_id: mustBeId(merchant, 'merchant') }),
     };
     const rows = await withMigrated(context, ({ database }) =>
-      listCallbacks(database.db, filter, most),
+      listCallbacks(database.db, filter, rowsMax),
     );
     context.print({ data: rows.map(presentCallback) }, () =>
       rows.length === 0
@@ -51,7 +51,7 @@ const show = command({
   name: 'callbacks show',
   summary: 'one callback with all its attempts',
   usage: ['ID'],
-  help: `Shows what a merchant was, or will be, told, and what became of every attempt.
+  help: `Shows what a callback says, where it is sent, and the outcome of every attempt.
 
   tranche callbacks show 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
   positionals: ['ID'],
@@ -74,10 +74,10 @@ const show = command({
 
 const retry = command({
   name: 'callbacks retry',
-  summary: 'deliver now, and retry anew if that fails',
+  summary: 'deliver one callback now, or all exhausted ones',
   usage: ['ID', '--status exhausted --merchant ID [--dry-run]'],
-  help: `Delivers one callback at once and begins a new run of retries if that fails; or all
-exhausted ones of a merchant, one after another. --dry-run only says which.
+  help: `Delivers one callback now, or all exhausted callbacks of a merchant, one after another. If a
+delivery fails, a new run of retries begins. --dry-run lists the callbacks and sends nothing.
 
   tranche callbacks retry --status exhausted \\
     --merchant 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
@@ -131,12 +131,12 @@ exhausted ones of a merchant, one after another. --dry-run only says which.
   },
 });
 
-/** One that somebody else delivers meanwhile is no reason to leave the others. */
+/** A callback that another process is delivering does not stop the rest of the batch. */
 async function retrigger(deps: DeliveryDeps & { operator: string }, id: string): Promise<string> {
   try {
     return (await retriggerCallback(deps, deps.operator, id)).status;
   } catch (error) {
-    if (error instanceof OperatorError) return 'in other hands';
+    if (error instanceof OperatorError) return 'claimed by another process';
     throw error;
   }
 }
@@ -179,7 +179,7 @@ function describe(
       ['Next attempt', callback.due_at === null ? 'none' : showTime(callback.due_at)],
     ]),
     attempts.length === 0
-      ? 'No attempt was made yet.'
+      ? 'There are no attempts yet.'
       : table(
           terminal,
           ['#', 'When', 'Trigger', 'Outcome', 'Reason'],
@@ -197,6 +197,6 @@ function describe(
 
 export const callbacks: CommandGroup = {
   name: 'callbacks',
-  summary: 'what merchants are told of outcomes',
+  summary: 'notifications of outcomes to merchants',
   commands: [list, show, retry],
 };

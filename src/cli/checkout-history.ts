@@ -19,7 +19,7 @@ import type { Clock, Timestamp } from '../shared/clock.ts';
 import { showMoney } from '../shared/money.ts';
 import { isUuid } from '../shared/uuid.ts';
 
-/** Everything that is known of one checkout. */
+/** All rows that belong to one checkout. */
 export type CheckoutHistory = {
   merchant: Merchant;
   checkout: Checkout;
@@ -32,11 +32,11 @@ export type CheckoutHistory = {
   refunds: RefundRequest[];
   parts: RefundPart[];
   postings: Posting[];
-  /** What operators did to it and its refunds, the oldest first; on the real clock. */
+  /** What operators did to the checkout and its refunds, the oldest first, on the real clock. */
   actions: OperatorAction[];
 };
 
-/** Null when there is no such checkout. All of it as it was at one moment. */
+/** Reads a checkout and its rows in one snapshot. Null if there is no such checkout. */
 export async function readCheckoutHistory(
   deps: { database: Database; clock: Clock },
   id: string,
@@ -68,7 +68,7 @@ export async function readCheckoutHistory(
   });
 }
 
-/** Postings of one transaction, whose ids are of one millisecond, in the order of what they mean. */
+/** Orders the postings of one transaction, whose ids share a millisecond, causes first. */
 function byCause(one: Posting, other: Posting): number {
   const keyOf = ({ at, id, kind }: Posting) =>
     `${at} ${id.slice(0, 13)} ${String(movementKinds.indexOf(kind)).padStart(2, '0')}`;
@@ -77,7 +77,7 @@ function byCause(one: Posting, other: Posting): number {
 
 export type TimelineEntry = { at: Timestamp; says: string };
 
-/** What happened to a checkout, in the order of time on the merchant's clock. */
+/** What happened to a checkout, in order of time on the merchant's clock. */
 export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
   const { merchant, checkout, move } = history;
   const money = (cents: number) => showMoney(cents, { ...merchant.territory, ...checkout });
@@ -108,7 +108,7 @@ export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
   for (const [index, refund] of history.refunds.entries()) {
     entries.push(...refundEntries(history, refund, `refund ${index + 1}`, money));
   }
-  // Entries of one moment stay in the order in which they were put: causes first.
+  // The sort is stable: entries of the same moment keep their order, causes first.
   return entries.sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
 }
 
@@ -131,8 +131,8 @@ function describeCollection(collection: Collection, money: Money): string {
 }
 
 /**
- * A refund's life. Its row has only the last of it; when it was tried again, and when it ended
- * before, the books say: every round reserves what it may move, and releases it in the end.
+ * The history of one refund. Its row holds only the latest state. The postings hold the earlier
+ * ones: every round reserves the amount when it begins and releases it when it ends.
  */
 function refundEntries(
   { postings, parts, actions }: CheckoutHistory,
@@ -148,12 +148,13 @@ function refundEntries(
   const entries = [entry(refund.created_at, `requested, ${money(refund.amount)}`)];
   if (refund.approved_at !== null) {
     const [operator] = who('refunds approve');
-    entries.push(entry(refund.approved_at, `approved by ${operator ?? 'itself'}`));
+    const how = operator === undefined ? 'automatically' : `by ${operator}`;
+    entries.push(entry(refund.approved_at, `approved ${how}`));
   }
   const booked = postings.filter(({ refund_id }) => refund_id === refund.id);
   const retries = booked.filter(({ kind }) => kind === 'reserved').slice(1);
   for (const [index, { at }] of retries.entries()) {
-    entries.push(entry(at, `tried again by ${who('refunds retry')[index] ?? 'somebody'}`));
+    entries.push(entry(at, `retried by ${who('refunds retry')[index] ?? 'an operator'}`));
   }
   const ends = booked.filter(({ kind }) => kind === 'released');
   const returns = booked.filter(({ kind }) => kind === 'returned');
@@ -162,13 +163,13 @@ function refundEntries(
     const isReturned = returns.some(
       (one) => one.instalment === instalment && one.at === settled_at,
     );
-    // It was done before a card network undid it, and the row has only the last of it.
-    const given =
+    // The part was done before the card network returned it. The row holds only the return.
+    const done =
       isReturned &&
       booked.find(
         (one) => one.kind === 'refunded' && one.instalment === instalment && one.at >= keyed_at,
       );
-    if (given) entries.push(entry(given.at, describePart({ ...part, status: 'done' }, money)));
+    if (done) entries.push(entry(done.at, describePart({ ...part, status: 'done' }, money)));
     const says = isReturned
       ? `has ${money(part.amount)} of payment ${instalment} returned by the card network`
       : describePart(part, money);
@@ -197,7 +198,7 @@ function describePart({ kind, status, instalment, amount }: RefundPart, money: M
     hold: `${money(amount)} less of the hold of payment ${instalment}`,
     card: `${money(amount)} of payment ${instalment} back to the card`,
   }[kind];
-  const how = { open: ', asked for', done: '', failed: ', refused', put_back: ', put back' }[
+  const how = { open: ', in flight', done: '', failed: ', refused', put_back: ', put back' }[
     status
   ];
   return `takes ${what}${how}`;

@@ -6,15 +6,15 @@ import { type CheckoutHistory, readCheckoutHistory, timelineOf } from './checkou
 import { type CommandGroup, command } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { presentInstalment } from './instalments.ts';
-import { presentPart, presentRefund } from './refunds.ts';
+import { presentPart, presentRefund } from './refund-details.ts';
 import { byDay, fields, printable, showDate, type Terminal, table } from './terminal.ts';
 
 const show = command({
   name: 'checkouts show',
   summary: 'everything that happened to a checkout',
   usage: ['ID'],
-  help: `Shows one checkout: its plan, everything that happened to it in the order of time (in UTC,
-on the merchant's clock), its refunds, and its books. With --json all of it is one object.
+  help: `Shows one checkout: its plan, its refunds, everything that happened to it in order of time
+(in UTC, on the merchant's clock), and its books.
 
   tranche checkouts show 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
   positionals: ['ID'],
@@ -29,7 +29,7 @@ on the merchant's clock), its refunds, and its books. With --json all of it is o
   },
 });
 
-/** What the gateway needs again, leases and the shopper's challenge are nobody's to read. */
+/** Leaves out sealed values, leases and the shopper's challenge. */
 function present(history: CheckoutHistory) {
   const { merchant_id, integration_id, number: _, signed: __, ...checkout } = history.checkout;
   return {
@@ -92,7 +92,7 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
       money(payment.amount),
       payment.reduced === 0 ? '' : money(payment.reduced),
     ]);
-    section('Plan', table(terminal, ['#', 'Due', 'Status', 'Amount', 'Taken by refunds'], rows));
+    section('Plan', table(terminal, ['#', 'Due', 'Status', 'Amount', 'Refunds took'], rows));
   }
   if (refunds.length > 0) {
     const rows = refunds.map((refund, index) => [

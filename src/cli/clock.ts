@@ -15,8 +15,8 @@ const show = command({
   name: 'clock show',
   summary: "a sandbox merchant's time and its next event",
   usage: ['--merchant ID'],
-  help: `In the sandbox each merchant has a clock of its own. This shows what time it is for one,
-and when something falls due next.
+  help: `In a sandbox each merchant has its own clock. This shows a merchant's time, and when
+something falls due next.
 
   tranche clock show --merchant 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
   options: { merchant: { type: 'string' } },
@@ -41,9 +41,9 @@ const advance = command({
   name: 'clock advance',
   summary: "move a sandbox merchant's clock forward",
   usage: ['--merchant ID --by DURATION', '--merchant ID --to-next-event'],
-  help: `Moves one merchant's clock (never back, and never in production). Everything that falls
-due on the way is done at its own time and in order, and the command returns when it is done.
-Durations are 90m, 36h, 99d.
+  help: `Moves one merchant's clock forward. Everything that falls due on the way is done at its own
+time and in order; the command returns when all of it is done. A clock never moves back, and
+production has none. A duration is, for example, 90m, 36h or 99d.
 
   tranche clock advance --merchant 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11 --by 36h`,
   options: {
@@ -55,7 +55,7 @@ Durations are 90m, 36h, 99d.
     const { values, terminal } = context;
     const id = required(values.merchant, 'merchant');
     if ((values.by === undefined) === (values['to-next-event'] !== true)) {
-      throw new UsageError('Say either --by DURATION or --to-next-event.');
+      throw new UsageError('Give either --by DURATION or --to-next-event.');
     }
     refuseProduction(context.env);
     const wanted =
@@ -70,10 +70,10 @@ Durations are 90m, 36h, 99d.
   },
 });
 
-/** Before anything else is asked for: production has the real time, and no more to say. */
+/** Checked first, so that production needs no further settings to get this answer. */
 function refuseProduction(env: NodeJS.ProcessEnv): void {
   if (readConfig(env, 'command').environment === 'production') {
-    throw new OperatorError('Clocks belong to the sandbox: production has the real time.');
+    throw new OperatorError('Only a sandbox has clocks. Production runs on real time.');
   }
 }
 
@@ -86,7 +86,7 @@ function describe(
     ['Its time', showTime(answer.now)],
     [
       'Next event',
-      answer.next_event_at === null ? 'nothing is waiting' : showTime(answer.next_event_at),
+      answer.next_event_at === null ? 'nothing is due' : showTime(answer.next_event_at),
     ],
   ]);
 }

@@ -4,26 +4,26 @@ import type { Random } from '../shared/random.ts';
 import { isUuid } from '../shared/uuid.ts';
 import type { Terminal } from './terminal.ts';
 
-/** Somebody typed something that the command does not take. Exit code 2. */
+/** The arguments are wrong. Exit code 2. */
 export class UsageError extends Error {}
 
 type Values<O extends ParseArgsOptionsConfig> = ReturnType<
   typeof parseArgs<ParseArgsConfig & { options: O; strict: true }>
 >['values'];
 
-/** What a command is given when it runs. */
+/** What a command receives when it runs. */
 export type Context<O extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> = {
   values: Values<O>;
-  /** As many as the command names, none of them empty. */
+  /** All that the command requires, none of them empty. */
   positionals: string[];
   env: NodeJS.ProcessEnv;
   clock: Clock;
   random: Random;
   json: boolean;
   terminal: Terminal;
-  /** Everything that is on standard input. */
+  /** Reads standard input to its end. */
   readInput(): Promise<Buffer>;
-  /** The answer: one object with --json (a list as `{"data": […]}`), else what `human` says. */
+  /** Prints the answer: `answer` as JSON with --json (a list is `{"data": […]}`), else `human()`. */
   print(answer: object, human: () => string): void;
 };
 
@@ -32,19 +32,19 @@ type Definition<O extends ParseArgsOptionsConfig> = {
   name: string;
   /** A phrase for the list of commands. */
   summary: string;
-  /** What follows the name, one line per way of calling it. */
+  /** The arguments, one line for each form of the command. */
   usage: string[];
-  /** What an operator should know, in sentences, ending with an example. */
+  /** Paragraphs of help. The last one is an example. */
   help: string;
-  /** What the positional arguments are called in messages. All are required. */
+  /** Names of the required positional arguments, for messages. */
   positionals?: string[];
-  /** What may follow them. */
+  /** Names of the positional arguments that may follow. */
   optionalPositionals?: string[];
-  /** Those of `parseArgs`; --json and --help are understood by every command. */
+  /** Options for `parseArgs`. Every command also takes --json and --help. */
   options: O;
-  /** False where there is no answer to print: the command runs until it is stopped. */
+  /** False for a command that runs until it is stopped and has no answer to print. */
   json?: false;
-  /** Returns an exit code other than 0 if it has one. */
+  /** Returns the exit code; undefined means 0. */
   run(context: Context<O>): Promise<number | undefined>;
 };
 
@@ -80,7 +80,7 @@ export function mustBeId(text: string, option: string): string {
   return text.toLowerCase();
 }
 
-/** Ids given one by one, as comma lists, or both. */
+/** IDs from a repeated option, a comma list, or both, without duplicates. */
 export function idsOf(values: string | string[] | undefined): string[] {
   const ids = [values ?? []].flat().flatMap((value) => value.split(','));
   return [...new Set(ids.map((id) => id.trim()).filter((id) => id !== ''))];

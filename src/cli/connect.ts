@@ -17,7 +17,7 @@ import type { Context } from './command.ts';
 
 export type Connection = OperatorDeps & { config: Config; operator: string };
 
-/** The database as it is, perhaps not migrated yet: `DATABASE_URL`, or the running sandbox's. */
+/** Opens `DATABASE_URL`, or the running sandbox's database. It may not be migrated yet. */
 export async function withDatabase<T>(
   context: Pick<Context, 'env' | 'clock' | 'random'>,
   work: (connection: Connection) => Promise<T>,
@@ -27,11 +27,11 @@ export async function withDatabase<T>(
   const database = openDatabase(url, {
     log: pino({ level: 'silent' }),
     maxConnections: 2,
-    // A migration takes as long as it takes; whoever typed the command can end it.
+    // A migration may run for hours. The operator can interrupt it.
     queryTimeoutMilliseconds: 24 * 3_600_000,
   });
   try {
-    await knock(database, config);
+    await checkConnection(database, config);
     return await work({
       config,
       database,
@@ -44,7 +44,7 @@ export async function withDatabase<T>(
   }
 }
 
-/** A migrated database of our own environment. */
+/** Opens the database and requires it to be migrated and of our environment. */
 export async function withMigrated<T>(
   context: Pick<Context, 'env' | 'clock' | 'random'>,
   work: (connection: Connection) => Promise<T>,
@@ -53,7 +53,7 @@ export async function withMigrated<T>(
     const { database, config, clock } = connection;
     if (!(await isMigrated(database))) {
       throw new OperatorError(
-        'The database is not at the version of this program. Run `tranche database migrate`, or start the service, which does the same.',
+        'The database is not at the version of this program. Run `tranche database migrate`, or start the service, which migrates it.',
       );
     }
     await claimInstallation(database.db, config.environment, timestamp(clock.now()));
@@ -61,7 +61,7 @@ export async function withMigrated<T>(
   });
 }
 
-/** The same with the master key, for what issues or opens credentials. */
+/** Like `withMigrated`, with the master key, for commands that issue or open credentials. */
 export async function withSealing<T>(
   context: Pick<Context, 'env' | 'clock' | 'random'>,
   work: (connection: Connection & IntegrationDeps) => Promise<T>,
@@ -77,10 +77,10 @@ export async function withSealing<T>(
 
 const noSandbox = (dataDir: string) =>
   new OperatorError(
-    `No running sandbox in ${dataDir}. Start one with npm start, or set DATABASE_URL.`,
+    `No sandbox is running in ${dataDir}. Start one with npm start, or set DATABASE_URL.`,
   );
 
-/** A running sandbox says in its data folder where its database is; a service leaves a trace. */
+/** Finds the database of the sandbox, or of the service on embedded PostgreSQL, in a data folder. */
 async function findSandboxDatabase(dataDir: string): Promise<string> {
   try {
     const { database_url } = JSON.parse(await readFile(join(dataDir, 'sandbox.json'), 'utf8'));
@@ -89,26 +89,26 @@ async function findSandboxDatabase(dataDir: string): Promise<string> {
     const { code } = error as NodeJS.ErrnoException;
     if (code === 'EACCES') {
       throw new OperatorError(
-        `The sandbox in ${dataDir} belongs to another user: run this as that user.`,
+        `The sandbox in ${dataDir} belongs to another user. Run this command as that user.`,
       );
     }
   }
   return (await findEmbeddedAddress(dataDir)) ?? Promise.reject(noSandbox(dataDir));
 }
 
-/** Asks once, without the patience that a request has, and says where nobody answered. */
-async function knock(database: Database, config: Config): Promise<void> {
+/** Queries the database once, without retries, and names the host when it does not answer. */
+async function checkConnection(database: Database, config: Config): Promise<void> {
   try {
     await database.pool.query('select');
   } catch (error) {
-    // A sandbox that was killed leaves its file behind; what is at its address now is not ours.
+    // A killed sandbox leaves its file behind. Another server may use its address by now.
     if (config.databaseUrl === null) throw noSandbox(config.dataDir);
     const { host } = new URL(config.databaseUrl);
     const { message, code } = error as Error & { code?: string };
     const reason = message || code || 'no answer';
     throw new OperatorError(
       isTransient(error)
-        ? `The database at ${host} does not answer (${reason}). Check DATABASE_URL, and that the server runs.`
+        ? `The database at ${host} does not answer (${reason}). Check DATABASE_URL and that the server runs.`
         : `The database at ${host} refuses the connection (${reason}). Check DATABASE_URL.`,
       { cause: error },
     );
@@ -119,7 +119,7 @@ function systemUser(): string {
   try {
     return userInfo().username;
   } catch {
-    // A container may run under a number that no account has.
+    // A container may run under a user ID that has no account.
     return `user ${process.getuid?.() ?? 'unknown'}`;
   }
 }

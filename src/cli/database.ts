@@ -11,8 +11,8 @@ const migrateCommand = command({
   name: 'database migrate',
   summary: 'bring the database up to this version',
   usage: [''],
-  help: `Applies the migrations that the database lacks, all or none. The service does the same at its
-start. A database belongs to the environment (TRANCHE_ENV) that first used it, for ever.
+  help: `Applies the missing migrations, all or none. The service does the same when it starts. A
+database belongs for ever to the environment (TRANCHE_ENV) that first used it.
 
   DATABASE_URL=postgres://… TRANCHE_ENV=production tranche database migrate`,
   options: {},
@@ -35,10 +35,11 @@ const distribute = command({
   name: 'database distribute',
   summary: 'spread the tables over a Citus cluster',
   usage: [''],
-  help: `On a PostgreSQL with the Citus extension: distributes the migrated tables by merchant, and puts
-the small shared ones on every node, all of them or none. Stop the service first. Add the
-coordinator and the workers to the cluster before (citus_set_coordinator_host, citus_add_node).
-One PostgreSQL server needs none of this.
+  help: `Needs PostgreSQL with the Citus extension. Distributes the migrated tables by merchant and
+copies the small shared ones to every node, all of them or none.
+
+Before you run it, stop the service and add the coordinator and the workers to the cluster
+(citus_set_coordinator_host, citus_add_node). A single PostgreSQL server does not need this.
 
   DATABASE_URL=postgres://coordinator/tranche tranche database distribute`,
   options: {},
@@ -58,7 +59,7 @@ One PostgreSQL server needs none of this.
     }).finally(() => terminal.endProgress());
     print({ distributed }, () =>
       distributed.length === 0
-        ? 'All tables were distributed already.'
+        ? 'All tables are already distributed.'
         : `Distributed: ${distributed.join(', ')}.`,
     );
     return 0;
@@ -67,6 +68,6 @@ One PostgreSQL server needs none of this.
 
 export const database: CommandGroup = {
   name: 'database',
-  summary: 'migrations, and growing beyond one server',
+  summary: 'migrations, and more than one server',
   commands: [migrateCommand, distribute],
 };

@@ -2,7 +2,7 @@ import { UsageError } from './command.ts';
 
 const secondsPer = { s: 1, m: 60, h: 3600, d: 86_400 } as const;
 
-/** `90m`, `24h`, `7d`, `0`: as seconds. */
+/** Reads `90m`, `24h`, `7d` or `0` as seconds. */
 export function readDuration(text: string, option: string): number {
   const match = /^(\d{1,9})([smhd])$/.exec(text.trim());
   if (match) return Number(match[1]) * secondsPer[match[2] as keyof typeof secondsPer];

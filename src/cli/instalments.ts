@@ -7,16 +7,17 @@ import { moneyOf } from './money.ts';
 import { withGateway } from './sandbox-gateway.ts';
 import { fields, fill, showDate, showTime, table } from './terminal.ts';
 
-const most = 100;
+const rowsMax = 100;
 
 const list = command({
   name: 'instalments list',
   summary: 'payments that could not be collected',
   usage: ['[--status STATUS] [--merchant ID]'],
-  help: `Lists up to ${most} payments with one status, the longest due first: overdue ones, unless
---status is ${instalmentStatuses.filter((status) => status !== 'overdue').join(', ')}. Overdue
-ones were tried until the last retry was declined, or may not be tried again, and wait for somebody.
-\`checkouts show\` says why. An ID is the checkout's and the payment's number.
+  help: `Lists up to ${rowsMax} payments with one status, the longest due first. The status is overdue
+unless --status is ${instalmentStatuses.filter((status) => status !== 'overdue').join(', ')}.
+
+The service does not retry an overdue payment: its last retry was declined, or the card may not be
+charged again. \`checkouts show\` says why. An ID is the checkout's ID and the payment's number.
 
   tranche instalments list --status overdue`,
   options: { status: { type: 'string' }, merchant: { type: 'string' } },
@@ -27,7 +28,7 @@ ones were tried until the last retry was declined, or may not be tried again, an
       ...(merchant !== undefined && { merchant_id: mustBeId(merchant, 'merchant') }),
     };
     const { rows, money } = await withMigrated(context, async ({ database: { db } }) => {
-      const rows = await listInstalmentsByStatus(db, filter, most);
+      const rows = await listInstalmentsByStatus(db, filter, rowsMax);
       return { rows, money: await moneyOf(db, rows) };
     });
     context.print({ data: rows.map(presentInstalment) }, () =>
@@ -48,10 +49,10 @@ ones were tried until the last retry was declined, or may not be tried again, an
 
 const retry = command({
   name: 'instalments retry',
-  summary: 'one more try at an overdue payment',
+  summary: 'charge an overdue payment once more',
   usage: ['ID'],
-  help: `Charges the stored card for an overdue payment once more, at once. If the card is declined
-the payment stays overdue, and nothing tries again by itself. An ID is the checkout's and the
+  help: `Charges the stored card for an overdue payment once more, now. If the card is declined, the
+payment stays overdue and the service does not retry it. An ID is the checkout's ID and the
 payment's number.
 
   tranche instalments retry 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11:2`,
@@ -71,18 +72,18 @@ payment's number.
           ['Status', payment.status],
           ['Amount', money(payment, payment.amount - payment.reduced)],
           ['Due', showDate(payment.due_on)],
-          ['Next try', payment.due_at === null ? 'none' : showTime(payment.due_at)],
+          ['Next attempt', payment.due_at === null ? 'none' : showTime(payment.due_at)],
         ]),
       ].join('\n\n'),
     );
   },
 });
 
-/** What became of one more try. */
+/** The outcome of the retry, as a sentence. */
 function explain({ status }: Instalment): string {
   if (status === 'collected') return 'Collected.';
   if (status === 'overdue') return 'The card was declined again. The payment stays overdue.';
-  return 'The gateway has not said yet what became of it. The service finds out by itself.';
+  return 'The outcome is not known yet. The service will ask the gateway again.';
 }
 
 export function presentInstalment(payment: Instalment) {

@@ -5,13 +5,13 @@ import { withSealing } from './connect.ts';
 
 const reencrypt = command({
   name: 'keys reencrypt',
-  summary: 'put all signing keys under a new master key',
+  summary: 're-encrypt signing keys under a new master key',
   usage: [''],
-  help: `Re-encrypts the signing keys that are under a previous master key. To change the master key:
+  help: `Re-encrypts the signing keys that a previous master key encrypts. To change the master key:
 
   1. Restart the service with MASTER_KEY set to the new one and
      MASTER_KEY_PREVIOUS to the old one.
-  2. Run this, with the same settings. It can be interrupted and run again.
+  2. Run this with the same settings. You can interrupt it and run it again.
   3. A day later, restart the service without MASTER_KEY_PREVIOUS. Until then
      payment pages and repeated answers may still need it.
 
@@ -27,15 +27,15 @@ const reencrypt = command({
     const { examined, reencrypted, unreadable } = done;
     if (unreadable.length > 0) {
       throw new OperatorError(
-        `${unreadable.length} of ${examined} signing keys do not open under MASTER_KEY or MASTER_KEY_PREVIOUS ` +
-          `(re-encrypted: ${reencrypted}). Run this again with the master key that they are under as ` +
-          `MASTER_KEY_PREVIOUS, or rotate them: ${unreadable.slice(0, 5).join(', ')}${unreadable.length > 5 ? ', …' : ''}`,
+        `Neither MASTER_KEY nor MASTER_KEY_PREVIOUS opens ${unreadable.length} of ${examined} signing keys ` +
+          `(re-encrypted: ${reencrypted}). Run this again with the right key as MASTER_KEY_PREVIOUS, ` +
+          `or rotate them: ${unreadable.slice(0, 5).join(', ')}${unreadable.length > 5 ? ', …' : ''}`,
       );
     }
     print(
       { examined, reencrypted },
       () =>
-        `${examined} signing keys are under the current master key; ${reencrypted} of them were re-encrypted now.`,
+        `${examined} signing keys are under the current master key. ${reencrypted} of them were re-encrypted now.`,
     );
     return 0;
   },

@@ -3,7 +3,7 @@ import { type CommandGroup, command } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { fill } from './terminal.ts';
 
-const mostShown = 20;
+const shownMax = 20;
 const count = new Intl.NumberFormat('en-GB');
 
 const check = command({
@@ -11,9 +11,9 @@ const check = command({
   summary: 'prove that the books of every checkout add up',
   usage: [''],
   help: `Compares the books of every checkout with its payments, collections and refunds, to the
-cent, while the service runs. It changes nothing. Where something differs it says what, and the exit
-code is 1. The service does the same by itself all the time, a few checkouts after another, and
-raises an alert.
+cent. It changes nothing, and the service may run meanwhile. If anything differs, it says what, and
+the exit code is 1. The service makes the same check continuously, a few checkouts at a time, and
+raises an alert if it finds a difference.
 
   tranche ledger check`,
   options: {},
@@ -29,7 +29,7 @@ raises an alert.
       const of = `${count.format(checkouts)} checkout${checkouts === 1 ? '' : 's'}`;
       if (differences.length === 0) return `${of}, no differences.`;
       const shown = differences
-        .slice(0, mostShown)
+        .slice(0, shownMax)
         .map(({ name, says, row }) =>
           [
             fill(`${terminal.accent(name)} ${says}:`),
@@ -40,7 +40,7 @@ raises an alert.
       return [
         `${of}, ${count.format(differences.length)} difference${differences.length === 1 ? '' : 's'}:`,
         ...shown,
-        ...(more > 0 ? [`And at least ${count.format(more)} more; --json has those.`] : []),
+        ...(more > 0 ? [`And at least ${count.format(more)} more. --json prints them all.`] : []),
       ].join('\n\n');
     });
     return differences.length === 0 ? 0 : 1;

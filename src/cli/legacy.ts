@@ -15,13 +15,14 @@ import { fields, type Terminal, table } from './terminal.ts';
 
 const preview = command({
   name: 'legacy preview',
-  summary: 'what v2 would make of a v1 request',
+  summary: 'translate a v1 request to v2',
   usage: ['--file PATH|- [--merchant ID]'],
-  help: `Prints the v2 request that says what a v1 one says, what it lacks, and what v2 would refuse.
-The file holds the body of POST /payment/checkout, as JSON or as a form; - reads standard input.
+  help: `Prints the v2 request with the meaning of a v1 request, which v2 fields are missing, and what
+v2 would refuse. The file holds the body of POST /payment/checkout as JSON or as a form; - reads
+standard input.
 
-Nothing is sent or stored, and no database is needed, unless --merchant asks for that merchant's
-bands, currency and notify_url to be checked too.
+Nothing is sent or stored. --merchant also checks the amount, currency and notify_url against that
+merchant's rules; only this needs a database.
 
   tranche legacy preview --file request.json`,
   options: { file: { type: 'string' }, merchant: { type: 'string' } },
@@ -77,16 +78,16 @@ ${fields(terminal, [
   ['Ignored', list(ignored)],
 ])}
 
-Send it compact and signed, with the client secret of v2 as the Bearer token.`;
+Send it compact and signed, with your v2 client secret as the Bearer token.`;
 }
 
 const usage = command({
   name: 'legacy usage',
   summary: 'v1 traffic per integration',
   usage: ['[--merchant ID] [--integration ID] [--days 30]'],
-  help: `Lists the integrations that have, or had, v1 credentials, with their logins and checkouts of
-the last days (today included, UTC) and the day of their last v1 request. One that has been
-silent for long enough can be switched off with tranche integrations v1 ID --disable.
+  help: `Lists the integrations that have or had v1 credentials, with their logins and checkouts in
+the last days (including today, in UTC) and the day of their last v1 request. Switch v1 off for
+an integration that no longer uses it with tranche integrations v1 ID --disable.
 
   tranche legacy usage --days 90`,
   options: {
@@ -97,7 +98,7 @@ silent for long enough can be switched off with tranche integrations v1 ID --dis
   async run(context) {
     const { merchant, integration, days: given } = context.values;
     const days = readInteger(given, 'days');
-    if (days < 1 || days > 3660) throw new UsageError('--days is a number from 1 to 3660.');
+    if (days < 1 || days > 3660) throw new UsageError('--days must be from 1 to 3660.');
     const today = Temporal.PlainDate.from(dayOf(context.clock.now()));
     const since = today.subtract({ days: days - 1 }).toString();
     const { data, names } = await withMigrated(context, (connection) =>
@@ -121,10 +122,10 @@ silent for long enough can be switched off with tranche integrations v1 ID --dis
     );
     context.print({ since, data }, () =>
       data.length === 0
-        ? 'No integration has, or had, v1 credentials.'
+        ? 'No integration has or had v1 credentials.'
         : `${table(
             context.terminal,
-            ['ID', 'OF', 'V1', 'LOGINS', 'CHECKOUTS', 'LAST'],
+            ['ID', 'Of', 'v1', 'Logins', 'Checkouts', 'Last'],
             data.map((one) => [
               one.integration_id,
               one.merchant_id === null ? 'intermediary' : (names.get(one.merchant_id) ?? ''),
@@ -133,7 +134,7 @@ silent for long enough can be switched off with tranche integrations v1 ID --dis
               String(one.checkouts),
               one.last_used_on ?? 'never',
             ]),
-            'OF',
+            'Of',
           )}
 
 Logins and checkouts since ${since}.`,

@@ -49,14 +49,14 @@ const commands = entries.flatMap((entry) => ('commands' in entry ? entry.command
 export type Io = {
   stdout: Output;
   stderr: Output;
-  /** Read only by a command that is told to. */
+  /** Read only by commands that take `-` as a file. */
   stdin?: AsyncIterable<Buffer | string>;
   env: NodeJS.ProcessEnv;
   clock?: Clock;
   random?: Random;
 };
 
-/** Runs one command and returns its exit code: 0, 1 when it was refused, 2 when it was mistyped. */
+/** Runs one command and returns its exit code: 0 done, 1 refused, 2 mistyped. */
 export async function runCli(argv: string[], io: Io): Promise<number> {
   const terminal = createTerminal(io);
   try {
@@ -72,7 +72,7 @@ async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<num
     io.stdout.write(`${text}\n`);
     return 0;
   };
-  // The only option that may stand before the command.
+  // The only option that may come before the command.
   const leading = argv[0] === '--json' ? ['--json'] : [];
   const words = argv.slice(leading.length);
   const [first] = words;
@@ -108,7 +108,9 @@ async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<num
   checkPositionals(found, positionals);
   const json = values.json === true;
   if (json && found.json === false) {
-    throw new UsageError(`\`tranche ${found.name}\` has no --json: its log is JSON, a line each.`);
+    throw new UsageError(
+      `\`tranche ${found.name}\` has no --json. It logs one JSON object per line.`,
+    );
   }
   const code = await found.run({
     values,
@@ -128,7 +130,7 @@ async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<num
   return code ?? 0;
 }
 
-/** The command that the words begin with, else the group that the first word names. */
+/** The command that the first two words name, or else the group that the first word names. */
 function find(words: string[]): Command | CommandGroup {
   const [first = '', second = ''] = words;
   const entry =
@@ -172,7 +174,7 @@ function parse(command: Command, args: string[]) {
     }
     if (option.type === 'string') {
       if (value === undefined) throw new UsageError(`${rawName} needs a value.`);
-      // What looks like an option is more likely one than a value.
+      // A value that looks like an option is probably an option whose value is missing.
       if (!inlineValue && value.startsWith('-') && value !== '-') {
         throw new UsageError(
           `${rawName} needs a value. If it is "${value}", write ${rawName}=${value}.`,
@@ -203,17 +205,22 @@ function suggest(word: string, known: string[], prefix: string): string {
 }
 
 function usageOf({ name, usage }: Command): string {
-  return (
-    usage
-      .map((line, index) =>
-        `${index === 0 ? 'Usage:' : '      '} tranche ${name} ${line}`.trimEnd(),
-      )
-      // The last option goes to a line of its own where they do not all fit.
-      .map((line) =>
-        line.length <= 80 ? line : line.replace(/ (?=\[?--(?!.* \[?--))/, `\n${' '.repeat(9)}`),
-      )
-      .join('\n')
-  );
+  return usage
+    .map((line, index) => `${index === 0 ? 'Usage:' : '      '} tranche ${name} ${line}`.trimEnd())
+    .map(breakBeforeOptions)
+    .join('\n');
+}
+
+/** Breaks a usage line that is too long, before an option and not between an option and its value. */
+function breakBeforeOptions(usage: string): string {
+  const [first = '', ...options] = usage.split(/ (?=\[?--)/);
+  const lines = [first];
+  for (const option of options) {
+    const line = `${lines.at(-1)} ${option}`;
+    if (line.length <= 80) lines[lines.length - 1] = line;
+    else lines.push(`${' '.repeat(9)}${option}`);
+  }
+  return lines.join('\n');
 }
 
 function helpOn(terminal: Terminal, command: Command): string {
@@ -231,7 +238,7 @@ function helpOnGroup(terminal: Terminal, group: CommandGroup): string {
 
 ${listOf(terminal, group.commands)}
 
-\`tranche ${group.commands[0]?.name} --help\` says more, with an example.`;
+\`tranche ${group.commands[0]?.name} --help\` explains one command, with an example.`;
 }
 
 function helpOnAll(terminal: Terminal): string {
@@ -242,7 +249,7 @@ Usage: tranche COMMAND [options]
 ${listOf(terminal, commands)}
 
 Every command takes --json (one JSON object, for programs) and --help.
-They talk to the sandbox that runs in DATA_DIR (.tranche), or to DATABASE_URL.
+Commands use the sandbox that runs in DATA_DIR (.tranche), or DATABASE_URL.
 
 ${terminal.accent('  tranche merchants create --help')}`;
 }
@@ -254,11 +261,11 @@ function listOf(terminal: Terminal, listed: Command[]): string {
     .join('\n');
 }
 
-/** A defect of ours comes with its place; everything else is a sentence that says what to do. */
+/** A bug is printed with its stack; any other error is a sentence that says what to do. */
 function explain(error: unknown): string {
   if (!(error instanceof Error)) return String(error);
   if (error instanceof FateUnknown) {
-    return 'The connection to the database broke at the very end. Look whether the change was made before you make it again.';
+    return 'The database connection broke during COMMIT. Check whether the change was made before you repeat it.';
   }
   const isDefect =
     error.name === 'AssertionError' ||
@@ -267,11 +274,11 @@ function explain(error: unknown): string {
 }
 
 if (import.meta.main) {
-  // Whoever reads our output may have seen enough (`| head`).
+  // A reader such as `head` may close the pipe early.
   process.stdout.on('error', (error: NodeJS.ErrnoException) => {
     process.exit(error.code === 'EPIPE' ? 0 : 1);
   });
   const code = await runCli(process.argv.slice(2), process);
-  // After what was written, and without waiting for what was given up.
+  // Exit once the output is written. Do not wait for connections that were abandoned.
   process.stdout.write('', () => process.exit(code));
 }

@@ -11,16 +11,16 @@ import { type CommandGroup, command, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
 
-const rulesHelp = `Rules are a JSON list of amount bands in cents, inclusive at both ends, ascending and not
-overlapping; each has its instalment terms in months, ascending, where 1 means once-off.`;
+const rulesHelp = `Rules are a JSON list of amount bands in cents. Bands include both ends, ascend and do not
+overlap. Each has its terms in months, ascending; 1 means once-off.`;
 const rulesExample = `'[{"from_amount":10000,"to_amount":2000000,"terms":[1,3,6]}]'`;
 
 const create = command({
   name: 'merchants create',
   summary: 'add a shop',
   usage: ['--name NAME --rules JSON [--territory ZA]'],
-  help: `Adds a merchant. The name is what shoppers see; the territory gives the currency and what
-"local time" means. To let it call the API, create an integration next.
+  help: `Adds a merchant. Shoppers see the name. The territory gives the currency and the local time.
+To let the merchant call the API, create an integration next.
 
 ${rulesHelp}
 
@@ -52,7 +52,7 @@ const list = command({
   name: 'merchants list',
   summary: 'all shops, the oldest first',
   usage: [''],
-  help: `Lists the merchants, the oldest first, with the amounts that they accept.
+  help: `Lists the merchants, the oldest first, with the range of amounts that they accept.
 
   tranche merchants list --json`,
   options: {},
@@ -65,9 +65,9 @@ const list = command({
         ? 'There are no merchants yet. Add one with `tranche merchants create`.'
         : table(
             terminal,
-            ['ID', 'NAME', 'ACCEPTS'],
+            ['ID', 'Name', 'Accepts'],
             merchants.map((merchant) => [merchant.id, merchant.name, amountsOf(merchant)]),
-            'NAME',
+            'Name',
           ),
     );
     return 0;
@@ -106,7 +106,7 @@ const rules = command({
   name: 'merchants rules',
   summary: "change a shop's amount bands and terms",
   usage: ['ID --rules JSON'],
-  help: `Replaces a merchant's rules. Checkouts that exist keep the terms that they were created with.
+  help: `Replaces a merchant's rules. Existing checkouts keep the terms that they were created with.
 
 ${rulesHelp}
 
@@ -131,9 +131,7 @@ export const merchants: CommandGroup = {
 };
 
 export const noMerchant = (id: string) =>
-  new OperatorError(
-    `There is no merchant ${id}. \`tranche merchants list\` shows those that there are.`,
-  );
+  new OperatorError(`There is no merchant ${id}. \`tranche merchants list\` lists them.`);
 
 function readRules(text: string | undefined): unknown {
   try {
@@ -151,7 +149,7 @@ function present({ id, name, territory, rules, created_at }: Merchant) {
     name,
     territory: territory.code,
     currency: territory.currency,
-    // The database keeps members in an order of its own.
+    // The database does not keep the order of members.
     rules: rules.map(({ from_amount, to_amount, terms }) => ({ from_amount, to_amount, terms })),
     created_at,
   };

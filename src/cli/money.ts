@@ -3,7 +3,7 @@ import { findMerchant } from '../merchants/merchant.sql.ts';
 import { showMoney } from '../shared/money.ts';
 import { UsageError } from './command.ts';
 
-/** Shows amounts of some rows as people of their merchants' territories read them (D40). */
+/** Formats the amounts of rows in the locale of each row's merchant (decision 0001). */
 export async function moneyOf(
   db: Handle,
   rows: { merchant_id: string }[],
@@ -17,7 +17,7 @@ export async function moneyOf(
     showMoney(cents, { currency, locale: locales.get(merchant_id) ?? 'en' });
 }
 
-/** An amount in cents, as the API has it. */
+/** Reads an amount in cents, as the API writes it. */
 export function readCents(text: string, option: string): number {
   const cents = /^\d{1,15}$/.test(text) ? Number(text) : 0;
   if (cents > 0) return cents;

@@ -1,4 +1,4 @@
-/** The known word that a mistyped one most likely stands for, or null. */
+/** The known word closest to a mistyped one, or null. */
 export function nearest(word: string, known: string[]): string | null {
   const candidates = known
     .map((candidate) => ({
@@ -11,12 +11,12 @@ export function nearest(word: string, known: string[]): string | null {
   return candidates[0]?.candidate ?? null;
 }
 
-/** Two letters that changed places are two mistakes, so all but the shortest words allow two. */
+/** Two swapped letters count as two mistakes, so all but the shortest words allow two. */
 function allowance(word: string): number {
   return word.length < 4 ? 1 : Math.max(2, Math.floor(word.length / 3));
 }
 
-/** How many letters have to be added, left out or changed. */
+/** How many letters must be added, removed or changed. */
 function distanceBetween(a: string, b: string): number {
   let previous = Array.from({ length: b.length + 1 }, (_, index) => index);
   for (const [row, letter] of [...a].entries()) {

@@ -1,42 +1,32 @@
-import { snapshot } from '../database/transaction.ts';
-import { listLastCollections } from '../instalments/instalment.sql.ts';
-import { findMerchant } from '../merchants/merchant.sql.ts';
-import type { Merchant } from '../merchants/merchant.ts';
-import { OperatorError } from '../operators/operate.ts';
-import { listOperatorActions, type OperatorAction } from '../operators/operator-action.sql.ts';
 import { previewRefund } from '../refunds/preview-refund.ts';
-import {
-  findRefund,
-  findRefundMerchant,
-  listParts,
-  listRefundsByStatus,
-} from '../refunds/refund.sql.ts';
-import {
-  type PlannedPart,
-  type RefundPart,
-  type RefundRequest,
-  refundStatuses,
-} from '../refunds/refund.ts';
+import { listRefundsByStatus } from '../refunds/refund.sql.ts';
+import { refundStatuses } from '../refunds/refund.ts';
 import { approveRefund, declineRefund, retryRefund } from '../refunds/review-refund.ts';
-import { planRefund } from '../refunds/start-refund.ts';
-import { showMoney } from '../shared/money.ts';
-import { isUuid } from '../shared/uuid.ts';
 import { type CommandGroup, type Context, command, mustBeId, oneOf, required } from './command.ts';
-import { type Connection, withMigrated } from './connect.ts';
+import { withMigrated } from './connect.ts';
 import { moneyOf, readCents } from './money.ts';
+import {
+  describePlan,
+  describeRefund,
+  type FoundRefund,
+  presentFound,
+  presentRefund,
+  readRefund,
+  statusOf,
+} from './refund-details.ts';
 import { withGateway } from './sandbox-gateway.ts';
-import { fields, fill, printable, showDate, showTime, type Terminal, table } from './terminal.ts';
+import { fields, fill, showDate, table } from './terminal.ts';
 
-const most = 100;
+const rowsMax = 100;
 const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
 
 const list = command({
   name: 'refunds list',
-  summary: 'refund requests, those that wait first',
+  summary: 'refund requests',
   usage: ['[--status requested|pending|complete|failed] [--merchant ID]'],
-  help: `Lists up to ${most} refund requests, the newest first; with --status requested those that
-wait the longest first. "approved" are those that were reviewed, or need no review, and have not
-begun yet: \`refunds show\` says what they wait for.
+  help: `Lists up to ${rowsMax} refund requests, the newest first. With --status requested the oldest
+comes first. An "approved" refund is past its review, or needs none, and has not begun yet:
+\`refunds show\` says why.
 
   tranche refunds list --status requested`,
   options: { status: { type: 'string' }, merchant: { type: 'string' } },
@@ -47,7 +37,7 @@ begun yet: \`refunds show\` says what they wait for.
       ...(merchant !== undefined && { merchant_id: mustBeId(merchant, 'merchant') }),
     };
     const { rows, money } = await withMigrated(context, async ({ database: { db } }) => {
-      const rows = await listRefundsByStatus(db, filter, most);
+      const rows = await listRefundsByStatus(db, filter, rowsMax);
       return { rows, money: await moneyOf(db, rows) };
     });
     context.print({ data: rows.map(presentRefund) }, () =>
@@ -71,9 +61,9 @@ const show = command({
   name: 'refunds show',
   summary: 'one refund, and what it is taken from',
   usage: ['ID'],
-  help: `Shows a refund request, who reviewed it, and payment by payment what it is taken from, with
-the gateway's references. For one that has not begun it shows what it would be taken from now.
-A split belongs to a round: every retry after a failure splits anew what is left.
+  help: `Shows a refund request, who reviewed it, and which payments it is taken from, with the
+gateway's references. If it has not begun, it shows the payments that it would be taken from now.
+Every retry of a failed refund is a new round, which splits the rest anew.
 
   tranche refunds show ${example}`,
   positionals: ['ID'],
@@ -81,7 +71,7 @@ A split belongs to a round: every retry after a failure splits anew what is left
   async run(context) {
     const [id = ''] = context.positionals;
     const found = await withMigrated(context, (connection) => readRefund(connection, id));
-    context.print(presentAll(found), () => describe(context.terminal, found));
+    context.print(presentFound(found), () => describeRefund(context.terminal, found));
   },
 });
 
@@ -89,9 +79,9 @@ const approve = command({
   name: 'refunds approve',
   summary: 'approve a refund and carry it out',
   usage: ['ID'],
-  help: `Approves a refund that waits for review and carries it out at once, as far as the gateway
-goes along. What the gateway has not settled yet the service goes on with by itself.
-\`tranche refunds show ID\` says before what it will be taken from.
+  help: `Approves a refund that waits for review and starts it now. If the gateway does not settle
+all of it at once, the service continues. \`tranche refunds show ID\` shows beforehand which
+payments it will be taken from.
 
   tranche refunds approve ${example}`,
   positionals: ['ID'],
@@ -101,24 +91,23 @@ goes along. What the gateway has not settled yet the service goes on with by its
 
 const retry = command({
   name: 'refunds retry',
-  summary: 'try a failed refund again',
+  summary: 'retry a failed refund',
   usage: ['ID'],
-  help: `Makes a failed refund pending again and carries it out, while the checkout's remainder
-allows it; also after day 100. What it moved for good before is not moved again.
+  help: `Makes a failed refund pending again and carries it out, if the checkout's remainder allows
+it. This also works after day 100. Money that an earlier round moved is not moved again.
 
   tranche refunds retry ${example}`,
   positionals: ['ID'],
   options: {},
-  run: (context) => carryOut(context, retryRefund, 'Trying again.'),
+  run: (context) => carryOut(context, retryRefund, 'Retried.'),
 });
 
 const decline = command({
   name: 'refunds decline',
   summary: 'decline a refund, with a reason',
   usage: ['ID --reason TEXT'],
-  help: `Declines a refund that waits for review. It fails, its amount goes back to the refundable
-remainder, and nothing is moved. The reason is kept for whoever asks later; the merchant's API shows
-the status only.
+  help: `Declines a refund that waits for review. The refund fails, its amount becomes refundable
+again, and no money is moved. The reason is kept for later; the merchant's API shows only the status.
 
   tranche refunds decline ${example} \\
     --reason 'The goods were kept.'`,
@@ -131,17 +120,18 @@ the status only.
       await declineRefund(connection, connection.operator, id, reason);
       return await readRefund(connection, id);
     });
-    context.print(presentAll(found), () => describe(context.terminal, found));
+    context.print(presentFound(found), () => describeRefund(context.terminal, found));
   },
 });
 
 const preview = command({
   name: 'refunds preview',
-  summary: 'what a refund would be taken from',
+  summary: 'which payments a refund would be taken from',
   usage: ['CHECKOUT_ID --amount CENTS'],
-  help: `Shows what a new refund of so many cents would be taken from if it began now, and changes
-nothing: first payments that were not collected, from the last backwards; then the hold; then
-collected payments, the newest first, back to the card. It says why where a refund cannot be.
+  help: `Shows which payments a new refund of CENTS would be taken from if it began now. It changes
+nothing. A refund takes payments that are not collected first, the last one first; then the hold;
+then collected payments, the newest first, back to the card. If a refund is not possible, it says
+why.
 
   tranche refunds preview ${example} --amount 50000`,
   positionals: ['CHECKOUT_ID'],
@@ -171,40 +161,7 @@ collected payments, the newest first, back to the card. It says why where a refu
   },
 });
 
-type FoundRefund = {
-  refund: RefundRequest;
-  merchant: Merchant;
-  parts: RefundPart[];
-  /** What it would be taken from if it began now; null when it has begun, or could not begin. */
-  planned: PlannedPart[] | null;
-  /** The payment that is being collected: nobody knows yet what could be taken from it. */
-  waits_for: number | null;
-  actions: OperatorAction[];
-};
-
-async function readRefund(connection: Connection, id: string): Promise<FoundRefund> {
-  return await snapshot(connection, async (db) => {
-    const merchant_id = isUuid(id) ? await findRefundMerchant(db, id) : null;
-    const merchant = merchant_id && (await findMerchant(db, merchant_id));
-    const refund = merchant && (await findRefund(db, merchant.id, id));
-    if (!refund) throw new OperatorError(`There is no refund ${id}.`);
-    const parts = await listParts(db, refund.merchant_id, refund.checkout_id);
-    const collections = await listLastCollections(db, refund.merchant_id, [refund.checkout_id]);
-    const open = collections.find(({ status }) => status === 'open');
-    const isWaiting = refund.status === 'requested' && open !== undefined;
-    const isPlanned = refund.status === 'requested' && open === undefined;
-    return {
-      refund,
-      merchant,
-      parts: parts.filter((part) => part.refund_id === refund.id),
-      planned: isPlanned ? (await planRefund(db, refund, refund.amount)).parts : null,
-      waits_for: isWaiting ? open.instalment : null,
-      actions: (await listOperatorActions(db, { subject_ids: [refund.id] }, most)).reverse(),
-    };
-  });
-}
-
-/** An operator's word, and what became of it. */
+/** Records an operator's decision and prints what followed from it. */
 async function carryOut(
   context: Context,
   review: typeof approveRefund,
@@ -215,12 +172,12 @@ async function carryOut(
     await review(deps, deps.operator, id);
     return await readRefund(deps, id);
   });
-  context.print(presentAll(found), () =>
-    [fill(`${done} ${explain(found)}`), describe(context.terminal, found)].join('\n\n'),
+  context.print(presentFound(found), () =>
+    [fill(`${done} ${explain(found)}`), describeRefund(context.terminal, found)].join('\n\n'),
   );
 }
 
-/** What became of a refund that was just begun. */
+/** The state of a refund that has just begun, as a sentence. */
 function explain({ refund, waits_for }: FoundRefund): string {
   switch (refund.status) {
     case 'complete':
@@ -228,140 +185,13 @@ function explain({ refund, waits_for }: FoundRefund): string {
     case 'failed':
       return `The refund failed. ${refund.reason ?? ''}`.trimEnd();
     case 'pending':
-      return 'The gateway has not settled all of it yet. The service goes on by itself.';
+      return 'The gateway has not settled all of it yet. The service continues.';
     case 'requested':
       return waits_for === null
-        ? 'It has not begun yet. The service goes on by itself.'
-        : `It has to wait: payment ${waits_for} of this checkout is being collected right now. It begins by itself as soon as that is known.`;
+        ? 'It has not begun yet. The service will start it.'
+        : `It has to wait: payment ${waits_for} of this checkout is being collected. The service starts it when the outcome is known.`;
   }
 }
-
-/** The status, and whether one that has not begun is past its review. */
-function statusOf({ status, approved_at }: RefundRequest): string {
-  return status === 'requested' && approved_at !== null ? 'approved' : status;
-}
-
-export function presentRefund(refund: RefundRequest) {
-  const { id, merchant_id, checkout_id, integration_id, status, amount, currency } = refund;
-  const { created_at, approved_at, completed_at, reason, kept, due_at } = refund;
-  return {
-    id,
-    merchant_id,
-    checkout_id,
-    integration_id,
-    status,
-    amount,
-    currency,
-    created_at,
-    approved_at,
-    completed_at,
-    reason,
-    kept,
-    due_at,
-  };
-}
-
-export function presentPart(part: RefundPart) {
-  const { round, number, instalment, kind, status, amount } = part;
-  const { payment_ref, refund_ref, settled_at } = part;
-  return {
-    round,
-    number,
-    instalment,
-    kind,
-    status,
-    amount,
-    payment_ref,
-    refund_ref,
-    settled_at,
-  };
-}
-
-function presentAll({ refund, parts, planned, waits_for, actions }: FoundRefund) {
-  return {
-    ...presentRefund(refund),
-    waits_for,
-    parts: parts.map(presentPart),
-    planned,
-    actions: actions.map(({ at, operator, action }) => ({ at, operator, action })),
-  };
-}
-
-function describe(terminal: Terminal, found: FoundRefund): string {
-  const { refund, merchant, parts, planned, waits_for, actions } = found;
-  const show = (cents: number) => showMoney(cents, { ...merchant.territory, ...refund });
-  const by = (action: string) => actions.find((one) => one.action === action)?.operator;
-  const { approved_at, completed_at, due_at } = refund;
-  const pairs: [string, string][] = [
-    ['ID', refund.id],
-    ['Checkout', refund.checkout_id],
-    ['Merchant', printable(merchant.name, 69)],
-    ['Status', statusOf(refund)],
-    ['Amount', show(refund.amount)],
-    ['Requested', showTime(refund.created_at)],
-  ];
-  if (approved_at !== null) {
-    const operator = by('refunds approve');
-    const how = operator === undefined ? 'by itself' : `by ${operator}`;
-    pairs.push(['Approved', `${showTime(approved_at)}, ${how}`]);
-  }
-  const declined = by('refunds decline');
-  if (declined !== undefined) pairs.push(['Declined', `by ${declined}`]);
-  const retries = actions.filter(({ action }) => action === 'refunds retry');
-  if (retries.length > 0) {
-    pairs.push(['Retried', `by ${retries.map(({ operator }) => operator).join(', ')}`]);
-  }
-  if (completed_at !== null) pairs.push(['Completed', showTime(completed_at)]);
-  if (refund.reason !== null) pairs.push(['Reason', fill(refund.reason, 66)]);
-  if (refund.kept > 0) {
-    pairs.push(['Moved', `${show(refund.kept)} for good; it counts as refunded`]);
-  }
-  if (waits_for !== null) pairs.push(['Waits for', `payment ${waits_for}, being collected`]);
-  if (due_at !== null) pairs.push(['Next look', showTime(due_at)]);
-  const sections = [fields(terminal, pairs)];
-  if (parts.length > 0) sections.push(describeParts(terminal, parts, show));
-  if (planned) sections.push(describePlan(terminal, planned, show));
-  return sections.join('\n\n');
-}
-
-function describeParts(
-  terminal: Terminal,
-  parts: RefundPart[],
-  show: (cents: number) => string,
-): string {
-  return table(
-    terminal,
-    ['Round', 'Payment', 'From', 'Amount', 'Status', 'Gateway'],
-    parts.map((part) => [
-      String(part.round),
-      String(part.instalment),
-      sources[part.kind],
-      show(part.amount),
-      part.status.replace('_', ' '),
-      part.refund_ref ?? part.payment_ref ?? '',
-    ]),
-    'Gateway',
-  );
-}
-
-function describePlan(
-  terminal: Terminal,
-  parts: PlannedPart[],
-  show: (cents: number) => string,
-): string {
-  const rows = parts.map((part) => [
-    String(part.instalment),
-    sources[part.kind],
-    show(part.amount),
-  ]);
-  return `If it began now, it would be taken from\n\n${table(terminal, ['Payment', 'From', 'Amount'], rows)}`;
-}
-
-const sources: Record<RefundPart['kind'], string> = {
-  cancel: 'not collected',
-  hold: 'the hold',
-  card: 'the card',
-};
 
 export const refunds: CommandGroup = {
   name: 'refunds',

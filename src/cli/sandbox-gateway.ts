@@ -12,7 +12,7 @@ import type { Context } from './command.ts';
 import { type Connection, withMigrated, withSealing } from './connect.ts';
 import type { Terminal } from './terminal.ts';
 
-/** What a running sandbox says of itself in its data folder. */
+/** The part of DATA_DIR/sandbox.json that commands read. */
 export type SandboxFile = {
   base_url: string;
   gateway_url: string | null;
@@ -24,15 +24,17 @@ export async function readSandboxFile(config: Config): Promise<SandboxFile> {
   try {
     return JSON.parse(await readFile(join(config.dataDir, 'sandbox.json'), 'utf8'));
   } catch {
-    throw new OperatorError(`No running sandbox in ${config.dataDir}. Start one with npm start.`);
+    throw new OperatorError(
+      `No sandbox is running in ${config.dataDir}. Start one with npm start.`,
+    );
   }
 }
 
-// What a command does itself it tells by what it prints.
+// A command reports by what it prints, not in a log.
 const silent = pino({ level: 'silent' });
 
-/** Whoever moves money by hand hears why it did not move. */
-function outspoken(terminal: Terminal): Logger {
+/** Prints logged errors on stderr, so that the operator learns why money did not move. */
+function errorsOnly(terminal: Terminal): Logger {
   const write = (line: string) => {
     const { msg, err } = JSON.parse(line);
     if (err) terminal.stderr.write(`tranche: ${msg}: ${err.message}\n`);
@@ -40,18 +42,18 @@ function outspoken(terminal: Terminal): Logger {
   return pino({ level: 'warn' }, { write });
 }
 
-/** The gateway, for a command that moves money: the configured one, or the running sandbox's. */
+/** For a command that moves money: the configured gateway, or the running sandbox's. */
 export async function withGateway<T>(
   context: Pick<Context, 'env' | 'clock' | 'random' | 'terminal'>,
   work: (deps: Connection & { log: Logger; gateway: Gateway }) => Promise<T>,
 ): Promise<T> {
   return await withMigrated(context, async (connection) => {
     const { gateway } = await openGateway(connection.config);
-    return await work({ ...connection, log: outspoken(context.terminal), gateway });
+    return await work({ ...connection, log: errorsOnly(context.terminal), gateway });
   });
 }
 
-/** Everything that delivering callbacks needs, for a command that does so itself. */
+/** For a command that delivers callbacks itself. */
 export async function withDelivery<T>(
   context: Context,
   work: (deps: Connection & IntegrationDeps & DeliveryDeps) => Promise<T>,
@@ -70,7 +72,7 @@ export async function withDelivery<T>(
   });
 }
 
-/** Both, for a command that does a sandbox's work itself. */
+/** For a command that runs a sandbox's due work itself. */
 export async function withWorker<T>(
   context: Context,
   work: (deps: Connection & IntegrationDeps & WorkerDeps) => Promise<T>,
@@ -87,10 +89,10 @@ async function openGateway(config: Config): Promise<{ gateway: Gateway; baseUrl:
     return { gateway: createStripeGateway(config.gateway), baseUrl: config.baseUrl };
   }
   const sandbox = await readSandboxFile(config);
-  // Another gateway would say of every payment that there is none, and that would be believed.
+  // Another gateway knows none of the payments, and we would believe its answer.
   if (config.databaseUrl !== null && !isSame(config.databaseUrl, sandbox.database_url)) {
     throw new OperatorError(
-      `DATABASE_URL is not the database of the sandbox in ${config.dataDir}. Set TEST_GATEWAY_URL, STRIPE_SECRET_KEY and STRIPE_PUBLISHABLE_KEY as for its service.`,
+      `DATABASE_URL is not the database of the sandbox in ${config.dataDir}. Set TEST_GATEWAY_URL, STRIPE_SECRET_KEY and STRIPE_PUBLISHABLE_KEY to the values that its service has.`,
     );
   }
   const gateway = createStripeGateway({
@@ -99,7 +101,7 @@ async function openGateway(config: Config): Promise<{ gateway: Gateway; baseUrl:
     publicKey: '',
     ...(sandbox.gateway_url !== null && testGatewayAt(sandbox.gateway_url)),
   });
-  // A shopper whose bank asks is sent back to the running sandbox, whatever our own settings say.
+  // After a challenge the bank must send the shopper back to the running sandbox, not to BASE_URL.
   return { gateway, baseUrl: sandbox.base_url };
 }
 

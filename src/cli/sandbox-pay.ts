@@ -11,8 +11,8 @@ import { readInteger } from './duration.ts';
 import { readSandboxFile, type SandboxFile } from './sandbox-gateway.ts';
 import { fields } from './terminal.ts';
 
-// A shopper without a browser, for a merchant's automated tests. These commands go through the
-// same endpoints as the page does; only the card is entered at the test gateway directly.
+// A shopper without a browser, for a merchant's automated tests. These commands call the same
+// endpoints as the payment page; only the card goes to the test gateway directly.
 
 export const approvedCard = '4242424242424242';
 const challenges = ['approve', 'decline', 'abandon'] as const;
@@ -21,13 +21,14 @@ export const sandboxPay = command({
   name: 'sandbox pay',
   summary: 'pay a checkout without a browser',
   usage: ['CHECKOUT_ID [--term N] [--card NUMBER] [--challenge approve|decline|abandon]'],
-  help: `Pays a checkout of the running sandbox with a test card (${approvedCard} unless told
-otherwise) in the first of its terms, and answers the bank's challenge if there is one.
+  help: `Pays a checkout of the running sandbox, by default with the test card ${approvedCard}
+and in the shortest of its terms, and answers the bank's challenge if there is one.
 
-It prints the checkout's status, where the browser would be sent (null while it stays on the page)
-and why the card was declined (null when it was not).
+It prints the checkout's status, where the browser would go (null: it stays on the page) and why the
+card was declined (null: it was not).
 
-  tranche sandbox pay 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11 --term 3 --card 4000002500003155`,
+  tranche sandbox pay 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11 \\
+    --term 3 --card 4000002500003155`,
   positionals: ['CHECKOUT_ID'],
   options: {
     term: { type: 'string' },
@@ -49,7 +50,7 @@ export const sandboxCancel = command({
   summary: 'cancel a checkout without a browser',
   usage: ['CHECKOUT_ID'],
   help: `Cancels a checkout of the running sandbox, as the button on its page does, and prints the
-checkout's status and where the browser would be sent.
+checkout's status and where the browser would go.
 
   tranche sandbox cancel 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
   positionals: ['CHECKOUT_ID'],
@@ -95,7 +96,7 @@ type Shopper = {
 async function openShopper(context: ShopperContext, id: string): Promise<Shopper> {
   return await withSealing(context, async ({ config, database, sealing }) => {
     if (config.environment === 'production') {
-      throw new OperatorError('Payments are tried out in a sandbox, never in production.');
+      throw new OperatorError('This command pays in a sandbox only, never in production.');
     }
     const sandbox = await readSandboxFile(config);
     const merchant_id = isUuid(id) ? await findCheckoutMerchant(database.db, id) : null;
@@ -134,7 +135,7 @@ async function payOnce(
     throw new OperatorError(`This checkout has no term of ${number_of_payments}. It has ${terms}.`);
   }
   const token = await enterCard(shopper.sandbox, card);
-  // What the card frame refuses never reaches us: the page shows it and stays as it is.
+  // The card frame refuses a bad number by itself. The page shows that, and no request is made.
   if (typeof token !== 'string') return { ...page, decline: token };
   return await shopper.post('pay', {
     number_of_payments,
@@ -144,13 +145,13 @@ async function payOnce(
   });
 }
 
-/** What the card frame does: the number goes to the gateway and to nobody else. */
+/** Does what the card frame does: sends the number to the gateway only. */
 async function enterCard(
   sandbox: SandboxFile,
   number: string,
 ): Promise<string | NonNullable<PayPage['decline']>> {
   if (sandbox.gateway_url === null) {
-    throw new OperatorError('This sandbox runs on Stripe test mode: pay on the page instead.');
+    throw new OperatorError('This sandbox uses Stripe test mode. Pay on the page instead.');
   }
   const response = await fetch(`${sandbox.gateway_url}/v1/test_helpers/confirmation_tokens`, {
     method: 'POST',
@@ -168,7 +169,7 @@ async function enterCard(
   if (body.error?.code === 'incorrect_number') {
     return { reason: 'incorrect_number', may_retry: true };
   }
-  throw new OperatorError(`The test gateway does not take this card: ${body.error?.message}`);
+  throw new OperatorError(`The test gateway refuses this card: ${body.error?.message}`);
 }
 
 async function answerChallenge(page: PayPage, decision: 'approve' | 'decline'): Promise<void> {
@@ -182,10 +183,10 @@ async function answerChallenge(page: PayPage, decision: 'approve' | 'decline'): 
   await fetch(back, { redirect: 'manual' });
 }
 
-/** Waits while an attempt is under way, as the page does. */
+/** Waits while an attempt is in flight, as the page does. */
 async function settled(clock: Clock, shopper: Shopper, page: PayPage): Promise<PayPage> {
   let current = page;
-  for (let tries = 0; current.status === 'paying' && tries < 300; tries += 1) {
+  for (let looks = 0; current.status === 'paying' && looks < 300; looks += 1) {
     await clock.sleep(200);
     current = await shopper.state();
   }
@@ -203,7 +204,7 @@ function report(context: Context, page: PayPage): void {
   context.print(answer, () =>
     fields(context.terminal, [
       ['Status', answer.status],
-      ['Browser goes to', answer.redirect_url ?? 'nowhere: it stays on the page'],
+      ['Browser goes to', answer.redirect_url ?? 'nowhere; it stays on the page'],
       ['Declined', answer.decline ?? 'no'],
     ]),
   );

@@ -19,22 +19,22 @@ export const sandbox = command({
   name: 'sandbox',
   summary: 'run a sandbox with a demo merchant (npm start)',
   usage: [''],
-  help: `Starts everything that trying Tranche out needs, in one process, on an embedded PostgreSQL
-in DATA_DIR (.tranche), and prints a demo merchant's credentials and the address of its shop. What it prints is also in
-DATA_DIR/sandbox.json for as long as it runs. Ctrl-C stops it; the data stays.
+  help: `Starts the service, a test gateway and a demo shop on an embedded PostgreSQL in DATA_DIR
+(.tranche), and prints their addresses and the demo merchant's credentials. While it runs, the same
+facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays.
 
   PORT=4000 DATA_DIR=/tmp/tranche tranche sandbox`,
   options: {},
   async run({ env, terminal, json, print }) {
     const config = await settlePort(readConfig(env), env);
     if (config.environment === 'production') {
-      throw new UsageError('TRANCHE_ENV is production: that is run with `tranche serve`.');
+      throw new UsageError('TRANCHE_ENV is production. Run production with `tranche serve`.');
     }
     await mkdir(config.dataDir, { recursive: true, mode: 0o755 });
     const sandboxFile = join(config.dataDir, 'sandbox.json');
     const log = openLog(config.logLevel, await startLogFile(config.dataDir));
     const stopped = untilStopped();
-    // The whole service is behind this; the other commands do not wait for it to load.
+    // Load the service only here, so that other commands start quickly.
     const { startService } = await import('../running/supervisor.ts');
 
     terminal.progress('Starting PostgreSQL and the service …');
@@ -42,7 +42,7 @@ DATA_DIR/sandbox.json for as long as it runs. Ctrl-C stops it; the data stays.
       role: 'all',
       processes: 1,
       log,
-      // One that was killed left its file behind, and whoever waits for ours would believe it.
+      // A killed sandbox leaves its file behind. A program that waits for ours would read it.
       whenOwned: () => rm(sandboxFile, { force: true }),
     }).catch((error) => {
       terminal.endProgress();
@@ -94,25 +94,25 @@ async function provideDemo(config: ReadyConfig, log: Logger): Promise<Demo> {
   }
 }
 
-const largestLog = 10_000_000;
+const logBytesMax = 10_000_000;
 
-/** A log that has grown long makes room for a new one; the last is kept. */
+/** Rotates a log that has grown too long, and keeps one old log. */
 async function startLogFile(dataDir: string): Promise<string> {
   const file = join(dataDir, 'tranche.log');
   const size = await stat(file).then(
     (found) => found.size,
     () => 0,
   );
-  if (size > largestLog) await rename(file, `${file}.1`);
+  if (size > logBytesMax) await rename(file, `${file}.1`);
   return file;
 }
 
-/** Ready is what answers, not what was started. */
+/** A service is ready when it answers, not when it was started. */
 async function untilReady({ host, port }: ReadyConfig): Promise<void> {
   const everywhere = ['0.0.0.0', '::'].includes(host);
   const name = everywhere ? 'localhost' : host.includes(':') ? `[${host}]` : host;
   const response = await fetch(`http://${name}:${port}/readyz`);
-  if (!response.ok) throw new Error(`The service does not get ready: ${await response.text()}`);
+  if (!response.ok) throw new Error(`The service is not ready: ${await response.text()}`);
 }
 
 function welcome(
@@ -150,7 +150,7 @@ ${fields(terminal, [
   ['Signing key', integration.signing_key],
 ])}
 
-Buy something in the demo shop: open it in a browser. Or create a signed checkout yourself:
+Open the demo shop in a browser and buy something, or create a signed checkout:
 
 ${terminal.accent(`BODY='${body}'
 curl ${config.baseUrl}/api/checkouts \\
@@ -159,5 +159,5 @@ curl ${config.baseUrl}/api/checkouts \\
   -H "X-Signature: $(printf %s "$BODY" | openssl dgst -sha512 -hmac '${integration.signing_key}' -binary | openssl base64 -A)" \\
   -d "$BODY"`)}
 
-Ctrl-C stops it.`;
+Ctrl-C stops the sandbox.`;
 }

@@ -7,10 +7,10 @@ export const serve = command({
   name: 'serve',
   summary: 'run the service',
   usage: ['[--role web|worker|all] [--processes N]'],
-  help: `Runs the service until it is stopped, logging JSON lines to standard output. Settings come
-from the environment; everything that is wrong with them is listed at once.
+  help: `Runs the service until it is stopped, and logs JSON lines to standard output. Settings come
+from the environment; wrong settings are listed all at once.
 
-With DATABASE_URL it uses that PostgreSQL (15 or newer), else the embedded one in DATA_DIR.
+With DATABASE_URL it uses that PostgreSQL (15 or newer), otherwise the embedded one in DATA_DIR.
 Migrations are applied first; nodes that start together wait for each other.
 
   DATABASE_URL=postgres://… MASTER_KEY=… tranche serve --processes 2`,
@@ -27,7 +27,7 @@ Migrations are applied first; nodes that start together wait for each other.
     const config = await settlePort(readConfig(env), env);
     const log = openLog(config.logLevel);
     const stopped = untilStopped();
-    // The whole service is behind this; the other commands do not wait for it to load.
+    // Load the service only here, so that other commands start quickly.
     const { startService } = await import('../running/supervisor.ts');
     const running = await startService(config, {
       role,

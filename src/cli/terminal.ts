@@ -1,13 +1,13 @@
-/** Where a command writes: a stream of the process, or what a test collects. */
+/** Where a command writes: a stream of the process, or a test's buffer. */
 export type Output = { write(text: string): unknown; isTTY?: boolean | undefined };
 
 export type Terminal = {
   stdout: Output;
   stderr: Output;
-  /** The one accent colour, where stdout is a terminal that shows colours. */
+  /** The one accent colour, if stdout is a terminal that shows colours. */
   accent(text: string): string;
   quiet(text: string): string;
-  /** A line on stderr that is rewritten in place. Nothing in CI or pipes. */
+  /** Rewrites one line on stderr in place. Does nothing in CI or a pipe. */
   progress(text: string): void;
   endProgress(): void;
 };
@@ -41,9 +41,9 @@ export function createTerminal(io: {
 const pageWidth = 80;
 const gap = '  ';
 
-/** What has colours takes no more room than what it shows. */
+/** The columns that a text takes up: colour codes take none. */
 function widthOf(text: string): number {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: that is what a colour begins with.
+  // biome-ignore lint/suspicious/noControlCharactersInRegex: a colour code begins with ESC.
   return text.replace(/\x1b\[\d+m/g, '').length;
 }
 
@@ -55,7 +55,7 @@ function shorten(text: string, width: number): string {
   return text.length <= width ? text : `${text.slice(0, Math.max(1, width - 1))}…`;
 }
 
-/** A paragraph in lines that fit the page. One that is indented is laid out already. */
+/** Breaks a paragraph into lines that fit the page. An indented one is left as it is. */
 export function fill(paragraph: string, width = pageWidth): string {
   if (/^\s/.test(paragraph)) return paragraph;
   let line = '';
@@ -71,7 +71,7 @@ export function fill(paragraph: string, width = pageWidth): string {
   return [...lines, line].join('\n');
 }
 
-/** A table that fits the page: the column named `flexible` gives way. */
+/** A table that fits the page: the column named `flexible` is shortened if necessary. */
 export function table(
   terminal: Terminal,
   headings: string[],
@@ -98,7 +98,7 @@ export function table(
   return [terminal.quiet(line(headings)), ...rows.map(line)].join('\n');
 }
 
-/** Labels and values in two aligned columns. Further lines of a value stand below its first. */
+/** Labels and values in two aligned columns. Later lines of a value are indented under its first. */
 export function fields(terminal: Terminal, pairs: [label: string, value: string][]): string {
   const width = Math.max(...pairs.map(([label]) => label.length));
   return pairs
@@ -123,10 +123,7 @@ export function showDate(day: string): string {
   return date.format(Temporal.PlainDate.from(day));
 }
 
-/**
- * What happened, in the order of time, under the days on which it did (UTC). Cells line up; the
- * last one goes on below itself where the page ends.
- */
+/** Events under a heading for each day (UTC). Cells line up, and the last cell is wrapped. */
 export function byDay(terminal: Terminal, rows: { at: string; cells: string[] }[]): string {
   const widths: number[] = [];
   for (const { cells } of rows) {
@@ -151,7 +148,7 @@ export function byDay(terminal: Terminal, rows: { at: string; cells: string[] }[
     .join('\n');
 }
 
-/** What somebody else wrote, in one line of the page and without what a terminal would obey. */
+/** Foreign text on one line, without the characters that a terminal would obey. */
 export function printable(text: string, width = pageWidth): string {
   return shorten(text.replace(/\p{C}/gu, '\ufffd'), width);
 }

@@ -4,15 +4,15 @@ import { moveSigningKeyUsed } from './credential.sql.ts';
 import { lockIntegrations, moveSigningRequired } from './integration.sql.ts';
 import type { Caller, SigningKey } from './integration.ts';
 
-/** How a POST came: with which key it was signed, or null when it was not. */
+/** A POST, and the key that it was signed with; null if it was not signed. */
 export type SignedPost = {
   caller: Pick<Caller, 'id' | 'signing_required_at'>;
   key: SigningKey | null;
 };
 
 /**
- * Whether anything about these POSTs has to be recorded or checked in their transaction. Once an
- * integration signs every request, and that is soon, nothing has.
+ * Whether the transaction of these POSTs has to record or check anything about signing. It has not
+ * once an integration has signed with its current key.
  */
 export function needsAcceptance(posts: SignedPost[]): boolean {
   return posts.some(
@@ -22,9 +22,8 @@ export function needsAcceptance(posts: SignedPost[]): boolean {
 }
 
 /**
- * The integrations whose unsigned POSTs must be refused, because one of theirs was signed before.
- * An unsigned POST locks its integration, so it is either committed before the first signed one
- * or sees it.
+ * The integrations whose unsigned POSTs must be refused because an earlier POST was signed. An
+ * unsigned POST locks its integration. So it is committed before the first signed one, or sees it.
  */
 export async function refuseUnsigned(db: Handle, posts: SignedPost[]): Promise<Set<string>> {
   const touched = posts
@@ -35,7 +34,7 @@ export async function refuseUnsigned(db: Handle, posts: SignedPost[]): Promise<S
   return new Set(locked.filter((one) => one.signing_required_at !== null).map((one) => one.id));
 }
 
-/** Makes signing sticky (D12), in the transaction of POSTs that succeed and for those alone. */
+/** Makes signing mandatory (decision 0006). Call it only in the transaction of POSTs that succeed. */
 export async function acceptSignatures(
   db: Handle,
   posts: SignedPost[],

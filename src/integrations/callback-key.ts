@@ -26,7 +26,7 @@ export async function findCallbackKeys(
   );
 }
 
-/** All keys of an integration that are in force, the newest first: two during a rotation. */
+/** The keys of an integration in force, the newest first. There are two during a rotation. */
 export async function openSigningKeys(
   deps: { sealing: Sealing },
   db: Handle,

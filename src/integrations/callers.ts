@@ -11,19 +11,19 @@ import { isUuid } from '../shared/uuid.ts';
 import { findCaller, isManaged } from './integration.sql.ts';
 import { type Caller, hashClientSecret } from './integration.ts';
 
-/** A revocation, rotation or new rule is in force within a second; this leaves time to spare. */
+/** A revocation, rotation or new rule must be in force within a second. Half of it is a margin. */
 export const rememberedMilliseconds = 500;
 
 export type Callers = {
-  /** Who a client secret belongs to, if it is in force. */
+  /** The integration of a client secret that is in force, or null. */
   recognise(clientSecret: string): Promise<Caller | null>;
-  /** A merchant, if it is the caller's own or one that it manages. */
+  /** The merchant, if it is the caller's own or one that the caller manages. */
   addressMerchant(caller: Caller, merchant_id: string): Promise<Merchant | null>;
   /** The one merchant of a plain integration; a 404 for an intermediary, which has none. */
   ownMerchant(caller: Caller): Promise<Merchant>;
 };
 
-/** What a signing key is sealed for: it opens in no other row. */
+/** Binds a sealed signing key to its row: it opens in no other. */
 export const sealingContext = (key: { id: string; integration_id: string }) =>
   `signing_keys ${key.integration_id} ${key.id}`;
 

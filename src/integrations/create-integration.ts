@@ -16,7 +16,7 @@ import {
 
 export type IntegrationDeps = OperatorDeps & { environment: Environment; sealing: Sealing };
 
-/** Shown this once: from here on the client secret is a hash and the signing key is sealed. */
+/** Returned only once: the database holds a hash of the client secret and the sealed signing key. */
 export type IssuedCredentials = { id: string; client_secret: string; signing_key: string };
 
 export async function createIntegration(
@@ -45,7 +45,7 @@ export async function createIntegration(
       merchant_id,
       intermediary: merchant_id === null,
       refund_mode: wanted.refund_mode,
-      // Going live needs signatures, so in production they are mandatory from the start (D12).
+      // In production signatures are mandatory from the start (decision 0006).
       signing_required_at: deps.environment === 'production' ? now : null,
       revoked_at: null,
       created_at: now,
@@ -64,7 +64,7 @@ export async function createIntegration(
       sealed_key: deps.sealing.seal(signing_key, sealingContext({ id: keyId, integration_id: id })),
       created_at: now,
       expires_at: null,
-      // The only key there is: callbacks are signed with it whether or not it was used (D15).
+      // It is the only key, so callbacks are signed with it before the integration has used it.
       first_used_at: now,
     });
     const details = { merchant_id, managed_merchant_ids: managed, refund_mode: wanted.refund_mode };

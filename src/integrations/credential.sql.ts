@@ -22,14 +22,14 @@ export async function insertSigningKey(db: Handle, key: StoredSigningKey): Promi
   await db.insertInto('signing_keys').values(key).execute();
 }
 
-/** Both kinds live alike: in force until an end, if they have one. */
+/** A credential of either kind is in force until it expires, if it ever does. */
 export type CredentialTable = 'client_secrets' | 'signing_keys';
 
-/** Not ended by then. */
+/** Not expired at a time. */
 export const isInForce = (then: Timestamp) =>
   sql<boolean>`(expires_at is null or expires_at > ${then}::timestamptz)`;
 
-/** The credentials of an integration in force at a time, newest first. */
+/** The credentials of an integration in force at a time, the newest first. */
 export async function listInForce<Table extends CredentialTable>(
   db: Handle,
   table: Table,
@@ -41,7 +41,7 @@ export async function listInForce<Table extends CredentialTable>(
   return (await order.execute()) as Selectable<Tables[Table]>[];
 }
 
-/** The same of several integrations, when it is asked all the time. */
+/** The signing keys of several integrations in force, as a prepared statement for the hot path. */
 export async function listSigningKeysInForce(
   { db, client }: { db: Handle; client: pg.ClientBase },
   integration_ids: string[],
@@ -64,7 +64,7 @@ const selectInForce = (
     .where(isInForce(now))
     .orderBy('created_at', 'desc');
 
-/** Gives everything in force an end, never a later one than it had. */
+/** Makes everything in force expire, never later than it would have. */
 export async function moveExpiry(
   db: Handle,
   table: CredentialTable,
@@ -92,7 +92,7 @@ export async function moveSigningKeyUsed(
     .execute();
 }
 
-/** Walks all sealed keys in the order of their ids, some at a time. */
+/** A batch of sealed keys after an id, in order of id. */
 export async function listSealedKeysAfter(
   db: Handle,
   afterId: string | null,
@@ -107,7 +107,7 @@ export async function listSealedKeysAfter(
   return await query.execute();
 }
 
-/** Ids of version 7 ascend with time, so the last one is the newest. */
+/** UUIDs of version 7 ascend with time, so the greatest is the newest. */
 export async function findNewestSealedKey(db: Handle): Promise<Buffer | null> {
   const row = await db
     .selectFrom('signing_keys')
@@ -118,7 +118,7 @@ export async function findNewestSealedKey(db: Handle): Promise<Buffer | null> {
   return row?.sealed_key ?? null;
 }
 
-/** Whether it still was what was read. */
+/** Replaces a sealed key. False if it has changed since it was read. */
 export async function moveSealedKey(
   db: Handle,
   id: string,

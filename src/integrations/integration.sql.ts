@@ -7,12 +7,12 @@ import type { Integration } from './integration.ts';
 
 export type IntegrationWithLimits = Integration & { limits: Record<string, Limit> };
 
-/** What one look-up by client secret brings: everything that serving a request needs. */
+/** An integration found by its client secret, with everything that serving a request needs. */
 export type FoundCaller = IntegrationWithLimits & {
   sealed_keys: { id: string; sealed_key: string; first_used_at: string | null }[];
 };
 
-/** The limits that an operator has set for the integration `i`, by their endpoints. */
+/** The limits that an operator has set for the integration `i`, by endpoint. */
 export const limitsOfIntegration = sql<Record<string, Limit>>`coalesce((
   select jsonb_object_agg(l.endpoint, jsonb_build_object(
     'max_requests', l.max_requests, 'window_seconds', l.window_seconds))
@@ -51,9 +51,9 @@ export async function findIntegration(db: Handle, id: string): Promise<Integrati
 }
 
 /**
- * Locks in the order of the ids, so that two transactions never wait for each other. Not for
- * update of the key: every insert that names an integration would wait for that, with locks of
- * its own in hand that we may be about to take.
+ * Locks in order of id, so that two transactions cannot deadlock. FOR NO KEY UPDATE, because FOR
+ * UPDATE would block every insert that references the integration, and such an insert may hold
+ * locks that we need next.
  */
 export async function lockIntegrations(db: Handle, ids: string[]): Promise<Integration[]> {
   return await db
@@ -89,7 +89,7 @@ export async function insertIntegration(db: Handle, integration: Integration): P
   await db.insertInto('integrations').values(integration).execute();
 }
 
-/** From here on every POST of the integration must be signed. Nothing ever undoes it. */
+/** Makes signatures mandatory for integrations. Nothing ever undoes it. */
 export async function moveSigningRequired(
   db: Handle,
   ids: string[],

@@ -7,11 +7,11 @@ export type Environment = 'sandbox' | 'production';
 export const refundModes = ['manual', 'auto'] as const;
 export type RefundMode = (typeof refundModes)[number];
 
-/** A signing key that verifies requests now. */
+/** A signing key in force, opened. */
 export type SigningKey = { id: string; key: string; first_used_at: string | null };
 
 /**
- * One set of credentials: of one merchant, or of an intermediary (`merchant_id` is null then)
+ * One set of credentials. It belongs to one merchant or, with `merchant_id` null, to an intermediary
  * that manages a list of merchants.
  */
 export type Integration = {
@@ -24,7 +24,7 @@ export type Integration = {
   created_at: string;
 };
 
-/** An integration as a request meets it: recognised, with what is needed to serve it. */
+/** An authenticated integration, with what is needed to serve its request. */
 export type Caller = Integration & {
   signing_keys: SigningKey[];
   limits: Record<string, Limit>;
@@ -38,10 +38,7 @@ export function newSigningKey(environment: Environment, random: Random): string 
   return `sig_${environment}_${random.bytes(32).toString('base64url')}`;
 }
 
-/**
- * A client secret is 256 random bits, so one round of a fast hash is as good as a slow one:
- * there is nothing to guess.
- */
+/** A client secret has 256 random bits and cannot be guessed, so a fast hash is enough. */
 export function hashClientSecret(clientSecret: string): Buffer {
   return createHash('sha256').update(clientSecret).digest();
 }
@@ -53,7 +50,7 @@ const credentialKinds = {
   v1t: 'legacy_token',
 } as const;
 
-/** What a credential says it is (decision 0015), so that a mix-up can be explained. */
+/** The kind and environment in a credential's prefix (decision 0015), to explain a mix-up. */
 export function readCredential(text: string): {
   kind: (typeof credentialKinds)[keyof typeof credentialKinds];
   environment: Environment;
@@ -68,8 +65,8 @@ export function readCredential(text: string): {
 
 /**
  * The key that signs callbacks now, of the keys in force, newest first. During a rotation that is
- * the old one until the integration has signed with the new one, so that a receiver never meets a
- * key that it does not have yet (decision 0006).
+ * the old one until the integration has signed with the new one, so that a receiver never gets a
+ * callback under a key that it does not have yet (decision 0006).
  */
 export function currentSigningKey<Key extends { first_used_at: string | null }>(
   inForce: Key[],

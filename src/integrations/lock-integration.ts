@@ -4,19 +4,19 @@ import { isUuid } from '../shared/uuid.ts';
 import { lockIntegrations } from './integration.sql.ts';
 import type { Integration } from './integration.ts';
 
-/** One operator's change of an integration waits for another's. */
+/** Makes concurrent changes by operators wait for each other. */
 export async function lockIntegration(db: Handle, id: string): Promise<Integration> {
   const [integration] = isUuid(id) ? await lockIntegrations(db, [id]) : [];
   if (!integration) throw new OperatorError(`There is no integration ${id}.`);
   return integration;
 }
 
-/** The same for changes that mean nothing once the integration was revoked. */
+/** Like `lockIntegration`, for changes that are pointless after a revocation. */
 export async function lockLiveIntegration(db: Handle, id: string): Promise<Integration> {
   const integration = await lockIntegration(db, id);
   if (integration.revoked_at !== null) {
     throw new OperatorError(
-      `The integration ${id} was revoked at ${integration.revoked_at}, for good. Create a new one with \`tranche integrations create\`.`,
+      `The integration ${id} was revoked permanently at ${integration.revoked_at}. Create a new one with \`tranche integrations create\`.`,
     );
   }
   return integration;

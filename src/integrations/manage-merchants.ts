@@ -8,7 +8,7 @@ import {
 } from './integration.sql.ts';
 import { lockLiveIntegration } from './lock-integration.ts';
 
-/** Changes which merchants an intermediary acts for, and returns all of them. */
+/** Changes which merchants an intermediary acts for. Returns all of them. */
 export async function manageMerchants(
   deps: OperatorDeps,
   operator: string,
@@ -18,13 +18,13 @@ export async function manageMerchants(
   const remove = wanted.remove.map((id) => id.toLowerCase());
   const both = add.find((id) => remove.includes(id));
   if (both !== undefined) {
-    throw new OperatorError(`The merchant ${both} is to be added and removed: name it once.`);
+    throw new OperatorError(`The merchant ${both} is in both --add and --remove. Name it once.`);
   }
   return await operate(deps, operator, 'integrations manage', async (db, now) => {
     const integration = await lockLiveIntegration(db, wanted.id);
     if (!integration.intermediary) {
       throw new OperatorError(
-        `The integration ${integration.id} belongs to one merchant: only an intermediary manages merchants.`,
+        `The integration ${integration.id} belongs to one merchant. Only an intermediary manages merchants.`,
       );
     }
     for (const merchant of add) {
@@ -36,7 +36,7 @@ export async function manageMerchants(
     for (const merchant of remove) {
       if (!managed.includes(merchant)) {
         throw new OperatorError(
-          `The merchant ${merchant} is not managed by the integration ${integration.id}.`,
+          `The integration ${integration.id} does not manage the merchant ${merchant}.`,
         );
       }
     }

@@ -5,17 +5,17 @@ import { sealingContext } from './callers.ts';
 import { listSealedKeysAfter, moveSealedKey } from './credential.sql.ts';
 
 export type Reencryption = {
-  /** How many signing keys there are. */
+  /** How many signing keys were read. */
   examined: number;
   /** How many were under a previous master key and are now under the current one. */
   reencrypted: number;
-  /** Those that no master key at hand opens; they are left alone. */
+  /** The keys that no given master key opens. They stay as they are. */
   unreadable: string[];
 };
 
 /**
- * Brings every signing key under the current master key, some at a time. It can be interrupted
- * and run again; the service goes on meanwhile, because both master keys open.
+ * Re-encrypts every signing key under the current master key, in batches. An operator can interrupt
+ * it and run it again. The service keeps running, because it opens keys under both master keys.
  */
 export async function reencryptKeys(
   deps: OperatorDeps & { sealing: Sealing },
@@ -48,7 +48,7 @@ function listAfter(deps: OperatorDeps, id: string | null, count: number): Promis
   return reading(deps, (db) => listSealedKeysAfter(db, id, count));
 }
 
-/** A row that was tampered with or moved does not open, and must not keep the others from it. */
+/** A row that was tampered with or copied does not open. It must not stop the others. */
 function openOrNull(sealing: Sealing, key: SealedKey): string | null {
   if (!sealing.isKnown(key.sealed_key)) return null;
   try {
@@ -67,7 +67,7 @@ async function reseal(
     let count = 0;
     for (const key of keys) {
       const resealed = deps.sealing.seal(key.value, sealingContext(key));
-      // Another run at the same time may have been quicker.
+      // A concurrent run may have re-encrypted the key first.
       if (await moveSealedKey(db, key.id, key.sealed_key, resealed)) count += 1;
     }
     return { subject_id: null, details: { signing_keys: count }, result: count };

@@ -4,8 +4,8 @@ import { moveSigningRequired } from './integration.sql.ts';
 import { lockLiveIntegration } from './lock-integration.ts';
 
 /**
- * From now on every POST must be signed, as after a first signed one (D12). Asked again it changes
- * nothing and returns since when that is so.
+ * Makes signatures mandatory, as the first signed POST would (decision 0006). A repeated call
+ * changes nothing and returns since when they are.
  */
 export async function requireSigning(
   deps: OperatorDeps,

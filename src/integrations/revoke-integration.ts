@@ -4,8 +4,9 @@ import { moveRevoked } from './integration.sql.ts';
 import { lockIntegration } from './lock-integration.ts';
 
 /**
- * Its credentials open nothing any more, for good. The keys stay, because the callbacks of its
- * checkouts are still signed (D29). Asked again it changes nothing and returns since when.
+ * Makes the credentials of an integration invalid, permanently. The signing keys stay, because the
+ * callbacks of its checkouts are still signed (decision 0006). A repeated call changes nothing and
+ * returns the time of the first.
  */
 export async function revokeIntegration(
   deps: OperatorDeps,

@@ -10,19 +10,19 @@ import { lockIntegration, lockLiveIntegration } from './lock-integration.ts';
 export const credentials = ['client_secret', 'signing_key'] as const;
 export type Credential = (typeof credentials)[number];
 
-const longestOverlapSeconds = 7 * 24 * 3600;
+const overlapSecondsMax = 7 * 24 * 3600;
 
-/** Shown this once. */
+/** `value` is returned only once. */
 export type RotatedCredential = { id: string; value: string; old_valid_until: Timestamp };
 
 /**
- * A new client secret or signing key beside the old one, which stays valid for the overlap (D15).
+ * Issues a new client secret or signing key. The old one stays valid for the overlap (decision 0006).
  *
- * Invariant: of each kind one credential has no end, and at most one more is in force, with an
- * end. So a rotation during the overlap of another is refused, except one without an overlap: that
- * ends everything older at once, which is how a compromised one is revoked, and that cannot wait.
+ * Invariant: of each kind one credential never expires, and at most one other is in force. So a
+ * rotation during the overlap of another is refused. A rotation without an overlap is not: it makes
+ * everything older expire at once, because a leaked credential cannot wait.
  *
- * Overlaps are real time, also in a sandbox (D36).
+ * Overlaps are in real time, even in a sandbox (decision 0031).
  */
 export async function rotateCredential(
   deps: IntegrationDeps,
@@ -30,16 +30,16 @@ export async function rotateCredential(
   wanted: { id: string; credential: Credential; overlapSeconds: number },
 ): Promise<RotatedCredential> {
   const { credential, overlapSeconds } = wanted;
-  if (!(overlapSeconds >= 0 && overlapSeconds <= longestOverlapSeconds)) {
-    throw new OperatorError('The overlap is at most 7 days (7d); 0 ends the old one at once.');
+  if (!(overlapSeconds >= 0 && overlapSeconds <= overlapSecondsMax)) {
+    throw new OperatorError('The overlap is at most 7 days (7d). 0 ends the old one at once.');
   }
   const isSecret = credential === 'client_secret';
   const value = (isSecret ? newClientSecret : newSigningKey)(deps.environment, deps.random);
   const keyId = deps.random.uuid();
 
   return await operate(deps, operator, 'integrations rotate', async (db, now) => {
-    // A revoked integration's key still signs the callbacks of its checkouts (D29), so it may have
-    // to be replaced even then. Its client secret opens nothing any more.
+    // The key of a revoked integration still signs the callbacks of its checkouts, so an operator
+    // may have to replace it. Its client secret is invalid and needs no replacement.
     const lock = isSecret ? lockLiveIntegration : lockIntegration;
     const { id } = await lock(db, wanted.id);
     const table = isSecret ? 'client_secrets' : 'signing_keys';
@@ -48,7 +48,7 @@ export async function rotateCredential(
     if (ending && overlapSeconds > 0) {
       throw new OperatorError(
         `The ${credential} of ${id} is being rotated: the old one is valid until ${ending.expires_at}. ` +
-          'Rotate again after that; or, if one leaked, use --overlap 0, which ends both at once.',
+          'Rotate again after that. If one of them leaked, use --overlap 0, which ends both at once.',
       );
     }
     const old_valid_until = timestamp(secondsAfter(Temporal.Instant.from(now), overlapSeconds));
@@ -81,7 +81,7 @@ function insertNewKey({ sealing }: IntegrationDeps, id: string): typeof insertNe
       sealed_key: sealing.seal(value, sealingContext({ id, integration_id })),
       created_at,
       expires_at: null,
-      // Callbacks go on with the old key until the integration shows that it has this one (D15).
+      // The old key signs callbacks until the integration has used this one (decision 0033).
       first_used_at: null,
     });
 }

@@ -4,12 +4,12 @@ import type { Limit } from '../shared/limit.ts';
 import { insertLimit } from './integration.sql.ts';
 import { lockLiveIntegration } from './lock-integration.ts';
 
-const largestCount = 1_000_000_000;
-const longestWindowSeconds = 86_400;
+const requestsMax = 1_000_000_000;
+const windowSecondsMax = 86_400;
 
 /**
- * Another limit than the spec's for one endpoint of one integration (D16). A window that has
- * begun keeps its end; how many requests fit into it changes at once.
+ * Replaces the spec's limit for one endpoint of one integration (decision 0007). A window that has
+ * begun keeps its end; the number of requests allowed in it changes at once.
  */
 export async function setLimit(
   deps: OperatorDeps,
@@ -20,20 +20,20 @@ export async function setLimit(
   if (!Object.hasOwn(endpointLimits, endpoint)) {
     const known = Object.keys(endpointLimits).map((one) => `  ${one}`);
     throw new OperatorError(
-      `There is no endpoint "${endpoint}". Limits are per one of these:\n${known.join('\n')}`,
+      `There is no endpoint "${endpoint}". Name one of these:\n${known.join('\n')}`,
     );
   }
-  if (!Number.isInteger(max_requests) || max_requests < 0 || max_requests > largestCount) {
+  if (!Number.isInteger(max_requests) || max_requests < 0 || max_requests > requestsMax) {
     throw new OperatorError(
-      `A limit is a whole number of requests from 0 (none at all) to ${largestCount}.`,
+      `A limit is a whole number of requests from 0 to ${requestsMax}. 0 allows none.`,
     );
   }
   if (
     !Number.isInteger(window_seconds) ||
     window_seconds < 1 ||
-    window_seconds > longestWindowSeconds
+    window_seconds > windowSecondsMax
   ) {
-    throw new OperatorError(`A window has 1 to ${longestWindowSeconds} seconds, a day.`);
+    throw new OperatorError(`A window has 1 to ${windowSecondsMax} seconds (a day).`);
   }
   return await operate(deps, operator, 'integrations limit', async (db) => {
     const integration = await lockLiveIntegration(db, id);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import { defaultSunset, deprecatedSince, deprecationHeaders } from './deprecation.ts';
 
-test('the headers are spelled as their standards say', () => {
+test('the headers have the form that their RFCs require', () => {
   for (const legacySunset of [
     defaultSunset,
     '2027-02-28',

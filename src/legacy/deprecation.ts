@@ -1,13 +1,13 @@
-/** v2 took v1's place: from here on whoever writes a plugin writes it for v2. */
+/** Since then new plugins are written for v2. */
 export const deprecatedSince = Temporal.Instant.from('2026-11-01T00:00:00Z');
 
-/** Until when v1 is promised to work, unless the operator promises otherwise. */
+/** Until when v1 works, unless the operator sets another date. */
 export const defaultSunset = '2027-11-01';
 
-/** What every v1 answer carries (D32): RFC 9745, RFC 8594 and RFC 5829. */
+/** The headers of every v1 answer (decision 0040): RFC 9745, RFC 8594 and RFC 5829. */
 export function deprecationHeaders(about: {
   baseUrl: string;
-  /** A date, in UTC. */
+  /** A date in UTC. */
   legacySunset: string;
 }): Record<'deprecation' | 'sunset' | 'link', string> {
   return {
@@ -17,7 +17,7 @@ export function deprecationHeaders(about: {
   };
 }
 
-/** The beginning of a day, as HTTP writes times: `Mon, 01 Nov 2027 00:00:00 GMT`. */
+/** The start of a day as an HTTP date: `Mon, 01 Nov 2027 00:00:00 GMT`. */
 function httpDate(date: Temporal.PlainDate): string {
   const part = (options: Intl.DateTimeFormatOptions) => date.toLocaleString('en-US', options);
   const day = String(date.day).padStart(2, '0');

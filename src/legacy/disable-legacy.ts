@@ -4,8 +4,9 @@ import type { Timestamp } from '../shared/clock.ts';
 import { findLegacyCredential, moveDisabled } from './legacy-credential.sql.ts';
 
 /**
- * Its v1 credentials and every token that they gave out open nothing any more. Checkouts that were
- * begun keep their v1 callback (D33). Asked again it changes nothing and returns since when.
+ * Withdraws the v1 credentials of an integration, and with them every token issued for them.
+ * Existing checkouts keep their v1 callback (decision 0040). A repeated call changes nothing and
+ * returns the time of the first.
  */
 export async function disableLegacy(
   deps: OperatorDeps,

@@ -4,10 +4,10 @@ import { OperatorError, operate } from '../operators/operate.ts';
 import { findLegacyCredential, insertLegacyCredential } from './legacy-credential.sql.ts';
 import { hashLegacy, newLegacySecret } from './legacy-credential.ts';
 
-/** Shown this once: from here on the secret is a hash. */
+/** Returned only once: the database holds a hash of the secret. */
 export type IssuedLegacyCredential = { id: string; client_id: string; client_secret: string };
 
-/** A v1 pair beside the v2 credentials of an integration (D33). */
+/** Issues v1 credentials in addition to an integration's v2 credentials (decision 0040). */
 export async function enableLegacy(
   deps: Omit<IntegrationDeps, 'sealing'>,
   operator: string,
@@ -21,7 +21,7 @@ export async function enableLegacy(
     if (known?.disabled_at === null) {
       throw new OperatorError(
         `v1 is enabled for the integration ${integration.id} since ${known.created_at}, with the client_id ${known.client_id}. ` +
-          'For other credentials withdraw these first, with --disable.',
+          'To replace these credentials, withdraw them first with --disable.',
       );
     }
     await insertLegacyCredential(db, {

@@ -2,11 +2,11 @@ import { badRequest } from '../http/errors.ts';
 import { MalformedForm, readForm } from '../http/form.ts';
 import { type JsonObject, MalformedJson, readJson } from '../http/json.ts';
 
-/** Old plugins send both (D31). */
+/** Old plugins send either (decision 0040). */
 export const legacyMediaTypes = ['application/json', 'application/x-www-form-urlencoded'] as const;
 export type LegacyMediaType = (typeof legacyMediaTypes)[number];
 
-/** What a v1 request says, whichever way it says it; a 400 when it says nothing. */
+/** The members of a v1 body, from JSON or a form. Throws a 400 if the body is malformed. */
 export function readLegacyBody(raw: Buffer, mediaType: LegacyMediaType): JsonObject {
   try {
     return mediaType === 'application/json' ? readJson(raw).value : readForm(raw);

@@ -7,7 +7,7 @@ import {
 import type { Timestamp } from '../shared/clock.ts';
 import type { LegacyCredential } from './legacy-credential.ts';
 
-/** The integration of a pair that is in force, with the hash of its secret. */
+/** The integration of v1 credentials in force, with the hash of their secret. */
 export async function findLogin(
   db: Handle,
   client_id: string,
@@ -31,7 +31,7 @@ export async function insertLegacyCredential(
   await db.insertInto('legacy_credentials').values(credential).execute();
 }
 
-/** The newest pair of an integration, in force or not. */
+/** The newest v1 credentials of an integration, in force or not. */
 export async function findLegacyCredential(
   db: Handle,
   integration_id: string,
@@ -40,7 +40,7 @@ export async function findLegacyCredential(
     .selectFrom('legacy_credentials')
     .selectAll()
     .where('integration_id', '=', integration_id)
-    // The one in force, if there is one, comes first.
+    // Credentials in force come first.
     .orderBy('disabled_at', (order) => order.desc().nullsFirst())
     .limit(1)
     .executeTakeFirst();

@@ -5,8 +5,8 @@ import type { Timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 
 /**
- * What a v1 plugin logs in with. A pair is in force until it is withdrawn and never again; of an
- * integration at most one is. Tokens belong to the pair that they were given out for and end with it.
+ * What a v1 plugin logs in with. Credentials are in force until they are withdrawn, and an integration
+ * has at most one pair in force. A token ends with the credentials that it was issued for.
  */
 export type LegacyCredential = {
   client_id: string;
@@ -16,7 +16,7 @@ export type LegacyCredential = {
   disabled_at: Timestamp | null;
 };
 
-/** How long a token opens `POST /payment/checkout` (D31). */
+/** How long a token is valid (decision 0040). */
 export const tokenSeconds = 3600;
 
 export function newLegacySecret(environment: Environment, random: Random): string {
@@ -27,13 +27,13 @@ export function newLegacyToken(environment: Environment, random: Random): string
   return `v1t_${environment}_${random.bytes(32).toString('base64url')}`;
 }
 
-/** As random as a client secret, so as quickly hashed. */
+/** As random as a client secret, so the same fast hash is enough. */
 export const hashLegacy = hashClientSecret;
 
-const nobodysHash = Buffer.alloc(32);
+const placeholderHash = Buffer.alloc(32);
 
-/** Takes as long for a pair that does not exist as for one that does. */
+/** Takes as long for an unknown client_id as for a known one. */
 export function isSecretOf(secret: string, secret_hash: Buffer | null): boolean {
-  const isSame = timingSafeEqual(hashLegacy(secret), secret_hash ?? nobodysHash);
+  const isSame = timingSafeEqual(hashLegacy(secret), secret_hash ?? placeholderHash);
   return isSame && secret_hash !== null;
 }

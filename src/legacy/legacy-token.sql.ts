@@ -6,7 +6,7 @@ import {
 } from '../integrations/integration.sql.ts';
 import type { Timestamp } from '../shared/clock.ts';
 
-/** Whether it was not there yet: a commit whose answer was lost is tried again. */
+/** False if the token exists: the transaction runs again if the answer to its COMMIT was lost. */
 export async function insertToken(
   db: Handle,
   token: {
@@ -26,7 +26,7 @@ export async function insertToken(
   return row !== undefined;
 }
 
-/** Whose a token is, while it, the pair that it was given out for, and the integration are valid. */
+/** The owner of a token, while the token, its credentials and the integration are valid. */
 export async function findTokenOwner(
   db: Handle,
   token_hash: Buffer,
@@ -44,18 +44,18 @@ export async function findTokenOwner(
   return { integration, merchant_id };
 }
 
-/** Forgets some tokens that have expired. */
+/** Deletes a batch of expired tokens. */
 export async function deleteExpiredTokens(
   db: Handle,
   now: Timestamp,
-  most: number,
+  batchSize: number,
 ): Promise<number> {
   const expired = await db
     .selectFrom('legacy_tokens')
     .select('token_hash')
     .where('expires_at', '<=', now)
     .orderBy('expires_at')
-    .limit(most)
+    .limit(batchSize)
     .execute();
   if (expired.length === 0) return 0;
   await db

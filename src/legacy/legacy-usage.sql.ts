@@ -3,7 +3,7 @@ import type { Handle } from '../database/database.ts';
 
 export type LegacyUse = 'logins' | 'checkouts';
 
-/** One more, on a day of the integration. */
+/** Counts one use of v1 by an integration on a day. */
 export async function advanceUsage(
   db: Handle,
   integration_id: string,
@@ -32,7 +32,7 @@ export type LegacyTraffic = {
   last_used_on: string | null;
 };
 
-/** The integrations that have, or had, v1 credentials, with what they used since a day. */
+/** The integrations that have or had v1 credentials, with their use of v1 since a day. */
 export async function listTraffic(
   db: Handle,
   since: string,
@@ -50,7 +50,7 @@ export async function listTraffic(
           where m.integration_id = i.id and m.merchant_id = ${filter.merchant_id ?? null}))
     group by i.id
     order by i.created_at, i.id`.execute(db);
-  // One row a day and integration: what was counted as it came need not be counted again.
+  // There is one row for each integration and day, so this reads few rows.
   const ids = integrations.map(({ integration_id }) => integration_id);
   const { rows: used } = await sql<
     Pick<LegacyTraffic, 'integration_id' | 'logins' | 'checkouts' | 'last_used_on'>

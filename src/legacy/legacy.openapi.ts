@@ -45,9 +45,9 @@ const guide = (about: {
 
 A v1 checkout is read and refunded through version 2, by its \`id\`.
 
-Bodies are JSON or \`${form}\` (\`purchase[order_id]=…\`), at most 256 KiB. Errors are those of version 2 and name v1's fields. There is no \`Idempotency-Key\`: a request that is sent again creates another checkout.`;
+Bodies are JSON or \`${form}\` (\`purchase[order_id]=…\`), at most 256 KiB. Errors are those of version 2 and name v1's fields. There is no \`Idempotency-Key\`: a repeated request creates another checkout.`;
 
-/** v1 as a document of its own, from the schemas by which it becomes v2 (D31). */
+/** The description of v1, made from the schemas that it is validated by (decision 0040). */
 export function describeLegacy(about: { baseUrl: string; legacySunset: string }): OpenApiDocument {
   const schemas: { [name: string]: JsonObject } = {};
   const errors = hoist(Errors, schemas);
@@ -117,7 +117,7 @@ export function describeLegacy(about: { baseUrl: string; legacySunset: string })
           }),
           ...own.refusals,
           429: {
-            description: 'Too many requests. `Retry-After` says how many seconds are really left.',
+            description: 'Too many requests. `Retry-After` says how many seconds to wait.',
             headers: { ...headers, 'Retry-After': { $ref: '#/components/headers/RetryAfter' } },
             content: content(rateLimited, {
               example: {
@@ -135,7 +135,7 @@ export function describeLegacy(about: { baseUrl: string; legacySunset: string })
     '/login': operation({
       operationId: 'legacyLogin',
       summary: 'Log in',
-      description: `Gives a token for one merchant, valid for ${tokenSeconds} seconds.\n\nLimit: ${describeLimit('POST /login')}, per \`client_id\` and address. Logins that fail are limited to as many per address, and per \`client_id\`.`,
+      description: `Gives a token for one merchant, valid for ${tokenSeconds} seconds.\n\nLimit: ${describeLimit('POST /login')}, per \`client_id\` and address. Failed logins have the same limit per address and per \`client_id\`.`,
       security: [],
       limit: 'POST /login',
       body: LoginBody,
@@ -151,7 +151,7 @@ export function describeLegacy(about: { baseUrl: string; legacySunset: string })
             'The merchant_id is not the merchant of these credentials, nor one that they manage.',
           ),
         }),
-        422: refusal('A field is missing or no string.', {
+        422: refusal('A field is missing or is not a string.', {
           field: unprocessable('Validation failed: client_id is required.'),
         }),
       },
@@ -159,7 +159,7 @@ export function describeLegacy(about: { baseUrl: string; legacySunset: string })
     '/payment/checkout': operation({
       operationId: 'legacyCheckout',
       summary: 'Create a payment checkout',
-      description: `Creates a checkout. It is the same as one of version 2, but for its callback.\n\nLimit: ${describeLimit('POST /api/checkouts')}, shared with \`POST /api/checkouts\`.`,
+      description: `Creates a checkout. It is like one of version 2, except for its callback.\n\nLimit: ${describeLimit('POST /api/checkouts')}, shared with \`POST /api/checkouts\`.`,
       security: [{ token: [] }],
       limit: 'POST /api/checkouts',
       body: LegacyCheckoutBody,
@@ -208,7 +208,7 @@ export function describeLegacy(about: { baseUrl: string; legacySunset: string })
           tags: ['Version 1'],
           summary: 'Payment result',
           description:
-            'Sent to `merchant.notify_url` when a v1 checkout was paid or cancelled, on the schedule of version 2: first while the shopper waits, then up to 18 times about 10 minutes apart until it is answered with a 2xx. It is not signed: compare `transaction_verify`. `redirect` in the answer to the first delivery sends the browser elsewhere.',
+            'Sent to `merchant.notify_url` when a v1 checkout was paid or cancelled, on the schedule of version 2: first while the shopper waits, then up to 18 times about 10 minutes apart until the receiver answers 2xx. It is not signed: compare `transaction_verify`. `redirect` in the answer to the first delivery sends the browser elsewhere.',
           deprecated: true,
           security: [],
           requestBody: {
@@ -224,7 +224,7 @@ export function describeLegacy(about: { baseUrl: string; legacySunset: string })
                 example: firstExample(LegacyCallbackAnswer),
               }),
             },
-            default: { description: 'Anything else is a failed delivery and is tried again.' },
+            default: { description: 'Any other answer is a failed delivery and is retried.' },
           },
         },
       },
@@ -233,7 +233,7 @@ export function describeLegacy(about: { baseUrl: string; legacySunset: string })
   };
 }
 
-/** Groups of fields are written as PHP reads them: `purchase[order_id]`. */
+/** Writes groups of fields as PHP does: `purchase[order_id]`. */
 function encodingOf(body: TSchema): JsonObject {
   const { properties = {} } = body as { properties?: Record<string, { type?: string }> };
   return Object.fromEntries(
@@ -264,7 +264,7 @@ function components(
       RetryAfter: shared.headers.RetryAfter,
       Deprecation: header('Since when version 1 is deprecated (RFC 9745).', deprecation),
       Sunset: header('Until when version 1 works (RFC 8594).', sunset),
-      Link: header('What follows it (RFC 5829).', link),
+      Link: header('The description of its successor (RFC 5829).', link),
     },
     responses: {
       InternalServerError: { ...shared.responses.InternalServerError, headers },

@@ -29,20 +29,20 @@ export type LegacyDeps = LoginDeps & {
 
 declare module 'fastify' {
   interface FastifyRequest {
-    /** Whom a v1 token is for. */
+    /** The merchant that a v1 token is for. */
     tokenMerchant: Merchant;
   }
 }
 
 const explainLogin = compileSchema(LoginBody);
 
-/** The plugin API of v1, which is being retired: it says everything in v2's terms (D31 to D33). */
+/** The plugin API of v1, which is being retired. It translates requests to v2 (decision 0040). */
 export async function legacyRoutes(api: FastifyInstance, deps: LegacyDeps): Promise<void> {
   api.decorateRequest('caller');
   api.decorateRequest('tokenMerchant');
   takeRawBodies(api, legacyMediaTypes);
 
-  // First of all, so that every refusal carries them too.
+  // Registered first, so that refusals carry the headers too.
   const headers = deprecationHeaders(deps);
   api.addHook('onRequest', async (_request, reply) => {
     reply.headers(headers);
@@ -59,7 +59,7 @@ export async function legacyRoutes(api: FastifyInstance, deps: LegacyDeps): Prom
     '/payment/checkout',
     {
       schema: { response: { 200: LegacyCheckoutAnswer } },
-      // Before its body is read.
+      // Authenticate before reading the body.
       onRequest: async (request) => {
         const { caller, merchant } = await recogniseToken(deps, {
           authorization: request.headers.authorization,
@@ -72,14 +72,15 @@ export async function legacyRoutes(api: FastifyInstance, deps: LegacyDeps): Prom
     async (request) => {
       const { caller, tokenMerchant: merchant } = request;
       await deps.rateLimits.request(caller, 'POST /api/checkouts', merchant.id);
-      // Before the checkout: if this fails, nothing was created and a 500 says so truly (D38).
+      // Counted before the checkout is created: if this fails, the 500 is right that nothing was
+      // committed (decision 0013).
       await transaction(deps, async ({ db }, maybeCommitted) => {
         const day = dayOf(deps.clock.now());
         if (!maybeCommitted) await advanceUsage(db, caller.id, day, 'checkouts');
       });
       const body = validateLegacyCheckout(readBody(request), merchant, deps.callbackAllow);
       const transaction_verify = deps.random.bytes(32).toString('base64url');
-      // Neither a signature nor a key to repeat it by: v1 knows none (D33).
+      // v1 has neither signatures nor idempotency keys (decision 0040).
       const post = { caller, key: null, keyed: null };
       const created = await createCheckout(deps, post, merchant, body, transaction_verify);
       return {
@@ -90,7 +91,7 @@ export async function legacyRoutes(api: FastifyInstance, deps: LegacyDeps): Prom
     },
   );
 
-  /** A login that cannot be read is one that failed. */
+  /** A malformed login counts as a failed one. */
   async function readLogin(request: FastifyRequest, network: string): Promise<LoginBody> {
     try {
       const body = readBody(request);

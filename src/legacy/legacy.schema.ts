@@ -3,12 +3,14 @@ import { CreateCheckoutBody } from '../checkouts/checkout.schema.ts';
 import { tokenSeconds } from './legacy-credential.ts';
 import { decimalPattern } from './translate-checkout.ts';
 
-// v1 in the words of v2's schemas: each field is described, and bounded, as the one that it becomes.
+// v1's schemas, built from v2's: each field has the description and bounds of its v2 field.
 
 export const LoginBody = Type.Object(
   {
-    client_id: Type.String({ description: 'Of the v1 credentials, as they were issued.' }),
-    client_secret: Type.String({ description: 'Of the v1 credentials; not the one of v2.' }),
+    client_id: Type.String({ description: 'The client_id of your v1 credentials.' }),
+    client_secret: Type.String({
+      description: 'The client_secret of your v1 credentials, not the one of v2.',
+    }),
     merchant_id: Type.String({
       description: 'The merchant that the token is for: your own, or one that you manage.',
     }),
@@ -28,7 +30,7 @@ export type LoginBody = Type.Static<typeof LoginBody>;
 
 export const LoginAnswer = Type.Object(
   {
-    token: Type.String({ description: 'Goes into the Authorization header of the checkout.' }),
+    token: Type.String({ description: 'Send it in the Authorization header of the checkout.' }),
     token_type: Type.Literal('Bearer'),
     expires_in: Type.Literal(tokenSeconds, { description: 'Seconds.' }),
   },
@@ -40,7 +42,7 @@ const v2Customer = v2.customer.properties;
 const v2Item = v2.line_items.items.properties;
 const v2Items = v2.line_items as typeof v2.line_items & { maxItems: number; description: string };
 
-/** A number, or the same in decimal digits. */
+/** A number, or a string of its decimal digits. */
 const numeric = (schema: TSchema & { description?: string }) =>
   Type.Union([schema, Type.String({ pattern: decimalPattern.source })], {
     description: `${schema.description} As a number or in decimal digits.`,
@@ -127,13 +129,13 @@ export const LegacyCheckoutAnswer = Type.Object(
     id: Type.String({ format: 'uuid', description: 'Checkout ID, for v2 lookups and refunds.' }),
     payment_url: Type.String({ format: 'uri', description: 'Hosted payment page.' }),
     transaction_verify: Type.String({
-      description: 'Keep it with the order: the callback carries the same value, a forged one not.',
+      description: 'Keep it with the order. A genuine callback carries the same value.',
     }),
   },
   { title: 'PaymentCheckout', description: 'A checkout that was just created.' },
 );
 
-/** What a v1 plugin's `notify_url` receives. */
+/** The callback that a v1 plugin receives at its `notify_url`. */
 export const LegacyCallbackBody = Type.Object(
   {
     status: Type.Enum(['success', 'cancelled'], {
@@ -142,7 +144,7 @@ export const LegacyCallbackBody = Type.Object(
     }),
     order_id: Type.String({ description: '`purchase.order_id`, echoed verbatim.' }),
     transaction_verify: Type.String({
-      description: 'The value of the answer to `POST /payment/checkout`. Compare it.',
+      description: 'The value from the answer to `POST /payment/checkout`. Compare it.',
     }),
     number_of_payments: Type.String({
       pattern: '^[1-9][0-9]*$',
@@ -163,7 +165,7 @@ export const LegacyCallbackBody = Type.Object(
   },
 );
 
-/** What a v1 plugin may answer. Whatever else is in it is ignored. */
+/** What a v1 plugin may answer. Other members are ignored. */
 export const LegacyCallbackAnswer = Type.Object(
   {
     redirect: Type.Optional(
@@ -176,7 +178,7 @@ export const LegacyCallbackAnswer = Type.Object(
   },
   {
     title: 'LegacyCallbackAnswer',
-    description: 'Optional. An empty body is as good.',
+    description: 'Optional. The body may be empty.',
     examples: [{ redirect: 'https://shop.example/orders/1001/thank-you' }],
   },
 );

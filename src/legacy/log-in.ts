@@ -23,8 +23,8 @@ export type LoginDeps = {
 };
 
 /**
- * Gives out a token for a merchant: the integration's own, or one that it manages. Failures are
- * counted per network and per `client_id`, and never keep the right secret out (D31).
+ * Issues a token for a merchant: the integration's own, or one that it manages. Failures are counted
+ * per network and per `client_id`, and never block a login with the right secret (decision 0040).
  */
 export async function logIn(
   deps: LoginDeps,
@@ -58,18 +58,18 @@ export async function logIn(
   return { caller, token };
 }
 
-/** The day that traffic counts for: v1's tokens and limits are on real time, and so is this. */
+/** The day that a use of v1 counts for, in real time like v1's tokens and limits. */
 export function dayOf(now: Temporal.Instant): string {
   return now.toZonedDateTimeISO('UTC').toPlainDate().toString();
 }
 
-/** Only whoever has the secret learns that it is the merchant that is wrong. */
+/** Only a caller with the right secret learns that the merchant is wrong. */
 function explainFailure(
   { environment }: LoginDeps,
   { client_secret }: LoginBody,
-  isMerchant: boolean,
+  isRightSecret: boolean,
 ): string {
-  if (isMerchant) {
+  if (isRightSecret) {
     return 'The merchant_id is not the merchant of these credentials, nor one that they manage.';
   }
   const invalid = 'The client_id and client_secret are not valid.';

@@ -5,18 +5,18 @@ import type { Merchant } from '../merchants/merchant.ts';
 import { type LegacyMediaType, readLegacyBody } from './legacy-body.ts';
 import { fieldMapping, translateCheckout } from './translate-checkout.ts';
 
-/** What v2 would make of a v1 request, for whoever is about to move to v2. */
+/** The v2 form of a v1 request, for a merchant that is about to move to v2. */
 export type Preview = {
   request: { method: 'POST'; path: '/api/checkouts'; body: JsonObject };
-  /** What v2 requires and the request does not have, by v2's names. */
+  /** Fields that v2 requires and the request lacks, by their v2 names. */
   missing: string[];
-  /** What v2 would refuse besides. */
+  /** Everything else that v2 would refuse. */
   problems: string[];
-  /** What v2 has no place for, by v1's names. */
+  /** Fields that v2 does not have, by their v1 names. */
   ignored: string[];
 };
 
-/** Without a merchant, what only its rules can tell is left out. */
+/** Without a merchant, the merchant's rules are not checked. */
 export function previewCheckout(
   v1: JsonObject,
   merchant: Merchant | null,
@@ -40,7 +40,7 @@ export function previewCheckout(
 
 const isWithin = (name: string, field: string) => name === field || name.startsWith(`${field}.`);
 
-/** A file says by its first character what it is: no form begins with a brace. */
+/** Recognises JSON by its first character: no form begins with a brace. */
 export function mediaTypeOfFile(raw: Buffer): LegacyMediaType {
   const isJson = raw.toString('utf8').trimStart().startsWith('{');
   return isJson ? 'application/json' : 'application/x-www-form-urlencoded';
@@ -48,7 +48,7 @@ export function mediaTypeOfFile(raw: Buffer): LegacyMediaType {
 
 export function readLegacyFile(raw: Buffer): JsonObject {
   const mediaType = mediaTypeOfFile(raw);
-  // An editor ends a file with a new line, which is no part of a form.
+  // Editors end a file with a newline, which does not belong to the form.
   const text =
     mediaType === 'application/json' ? raw : Buffer.from(raw.toString('latin1').trim(), 'latin1');
   return readLegacyBody(text, mediaType);

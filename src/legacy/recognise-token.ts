@@ -8,7 +8,7 @@ import { hashLegacy } from './legacy-credential.ts';
 import { findTokenOwner } from './legacy-token.sql.ts';
 import type { LoginDeps } from './log-in.ts';
 
-/** Recognises a v1 request by its token, and the merchant that it was given out for. */
+/** Authenticates a v1 request by its token, which also names the merchant. */
 export async function recogniseToken(
   deps: LoginDeps,
   request: { authorization: string | undefined; address: string },
@@ -19,7 +19,7 @@ export async function recogniseToken(
     const now = timestamp(deps.clock.now());
     const found = await reading(deps, (db) => findTokenOwner(db, hashLegacy(token), now));
     const caller = found && { ...found.integration, signing_keys: [] };
-    // An intermediary may have ceased to manage the merchant since it logged in.
+    // The intermediary may no longer manage the merchant that it logged in for.
     const merchant = caller && (await deps.callers.addressMerchant(caller, found.merchant_id));
     if (merchant) return { caller, merchant };
   }

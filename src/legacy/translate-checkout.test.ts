@@ -17,7 +17,7 @@ const whole = {
   purchase: { order_id: 'o', items: '[]', purchaseDate: '2026-11-15' },
 };
 
-test('every row of the table of fields is one field of v2, and what is dropped is none', () => {
+test('every v1 field of the spec becomes its v2 field, and dropped fields disappear', () => {
   assert.deepEqual(translateCheckout(whole), {
     checkout: {
       amount: 150000,
@@ -38,13 +38,13 @@ test('every row of the table of fields is one field of v2, and what is dropped i
   });
 });
 
-test('what is not there is not made up, and what is unknown is ignored', () => {
+test('absent fields stay absent, and unknown fields are ignored', () => {
   assert.deepEqual(translateCheckout({}), { checkout: { customer: {} }, errors: [] });
   const unknown = { amount: 5, checkout: { amount: 7 }, merchant: { cancel_url: 'x' } };
   assert.deepEqual(translateCheckout(unknown), { checkout: { customer: {} }, errors: [] });
 });
 
-test('a number may be written in decimal digits, and in no other way', () => {
+test('a number may be a string of decimal digits and nothing else', () => {
   const amountOf = (purchaseAmount: JsonValue) =>
     translateCheckout({ purchaseAmount }).checkout.amount;
   for (const [text, number] of [
@@ -87,29 +87,29 @@ describe('items', () => {
     ['an array', [boots], [translated]],
     ['its JSON text', JSON.stringify([boots]), [translated]],
     ['its JSON text, spaced', ` [ ${JSON.stringify(boots)} ]\n`, [translated]],
-    ['numbers as text', [{ ...boots, price: '5', qty: '2' }], [translated]],
+    ['numbers as strings', [{ ...boots, price: '5', qty: '2' }], [translated]],
     ['a part of an item', [{ description: 'Boots' }], [{ name: 'Boots' }]],
-    ['the names of v2, which v1 does not know', [translated], [{}]],
-    ['an empty text', '', undefined],
-    ['nothing', null, undefined],
-    ['text that is no JSON', 'Boots', malformed],
-    ['text that ends early', '[{"description":"Boots"', malformed],
+    ['v2 names, which v1 does not know', [translated], [{}]],
+    ['an empty string', '', undefined],
+    ['null', null, undefined],
+    ['a string that is not JSON', 'Boots', malformed],
+    ['JSON text that ends early', '[{"description":"Boots"', malformed],
     ['a member twice', '[{"qty":1,"qty":2}]', malformed],
     ['a prototype', '[{"__proto__":{"a":1}}]', malformed],
-    ['a tower of brackets', '['.repeat(40) + ']'.repeat(40), malformed],
+    ['deeply nested arrays', '['.repeat(40) + ']'.repeat(40), malformed],
     ['more than one JSON text', '[],[]', malformed],
     ['an object', { '5': boots }, { '5': boots }],
     ['the text of an object', '{"a":1}', { a: 1 }],
     ['the text of a number', '5', 5],
     ['a number', 5, 5],
-    ['a list of what are no items', [1, null, 'x', []], [1, null, 'x', []]],
+    ['an array of other values', [1, null, 'x', []], [1, null, 'x', []]],
   ];
   for (const [what, items, line_items] of cases) {
     test(what, () => assert.deepEqual(itemsOf(items), line_items));
   }
 });
 
-test('a group that is none is told so by its own name', () => {
+test('a group that is not an object is reported once, by its own name', () => {
   for (const group of ['merchant', 'customer', 'purchase']) {
     for (const value of [5, 'x', null, [], true]) {
       const { errors } = translateCheckout({ ...whole, [group]: value } as JsonObject);
@@ -118,7 +118,7 @@ test('a group that is none is told so by its own name', () => {
   }
 });
 
-test('a field of v2 goes by the name of v1 again', () => {
+test('errors name the v1 field of a v2 field', () => {
   for (const { v1, v2 } of fieldMapping) assert.equal(legacyPath(`checkout.${v2}`), v1);
   for (const { v1, v2 } of itemMapping) {
     assert.equal(legacyPath(`checkout.line_items[12].${v2}`), `purchase.items[12].${v1}`);

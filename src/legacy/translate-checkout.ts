@@ -5,16 +5,15 @@ import { type JsonObject, type JsonValue, MalformedJson, readJsonValue } from '.
 import { type FieldError, validationFailed } from '../http/validation.ts';
 import type { Merchant } from '../merchants/merchant.ts';
 
-// The spec's table of v1 and v2 fields, as data: a v1 request becomes the v2 request of the same
-// meaning, that is validated and served as every other, and what is wrong with it is told by the
-// names that the v1 developer knows.
+// The spec's table of v1 and v2 fields, as data. A v1 request becomes the v2 request with the same
+// meaning, which is validated and served like any other. Errors name the v1 fields.
 
 type Mapping = {
   v1: string;
   v2: string;
-  /** v1 writes numbers as text too. */
+  /** v1 also writes numbers as strings. */
   number?: true;
-  /** An empty one is none: a form cannot leave out what it has a field for. */
+  /** An empty value counts as absent, because a form always sends all of its fields. */
   optional?: true;
 };
 
@@ -38,7 +37,7 @@ export const itemMapping: readonly Mapping[] = [
   { v1: 'qty', v2: 'quantity', number: true },
 ];
 
-/** The environment follows from the base address, the merchant from the login. */
+/** Accepted and ignored. The base URL gives the environment, and the login gives the merchant. */
 export const droppedFields = [
   'merchant.merchantReference',
   'merchant.mode',
@@ -48,9 +47,9 @@ export const droppedFields = [
 const groups = ['merchant', 'customer', 'purchase'] as const;
 
 export type Translation = {
-  /** `cancel_url` is not in it: v1 has none. */
+  /** Without `cancel_url`, which v1 does not have. */
   checkout: JsonObject;
-  /** What has no meaning in v2 either, by its v1 name. */
+  /** Fields that cannot be translated, by their v1 names. */
   errors: FieldError[];
 };
 
@@ -76,21 +75,23 @@ export function translateCheckout(request: JsonObject): Translation {
   return { checkout, errors };
 }
 
-/** The v2 body of a v1 request that a merchant can have; else one error per bad field of v1's. */
+/** The v2 body of a v1 request. Throws one error for each bad v1 field. */
 export function validateLegacyCheckout(
   request: JsonObject,
   merchant: Merchant,
   allowed: AllowedRange[],
 ): CreateCheckoutBody {
   const { checkout, errors } = translateCheckout(request);
-  // Cancelling returns to where paying does (D32).
+  // After cancelling the shopper returns to the same URL as after paying (decision 0040).
   const body = { checkout: { ...checkout, cancel_url: checkout.success_url } };
   const byPath = new Map(errors.map(({ path, problem }) => [path, problem]));
   for (const { path, problem } of explainCheckout(body, false, merchant, allowed)) {
     const own = legacyPath(path);
-    // Of a group that is none, its fields are not missing as well.
-    const isTold = errors.some((error) => own === error.path || own.startsWith(`${error.path}.`));
-    if (!isTold && !byPath.has(own)) byPath.set(own, problem);
+    // If a group is not an object, do not also report its fields as missing.
+    const isReported = errors.some(
+      (error) => own === error.path || own.startsWith(`${error.path}.`),
+    );
+    if (!isReported && !byPath.has(own)) byPath.set(own, problem);
   }
   if (byPath.size > 0) {
     throw validationFailed([...byPath].map(([path, problem]) => ({ path, problem })));
@@ -115,7 +116,7 @@ function translateValue(mapping: Mapping, value: JsonValue | undefined): JsonVal
   return mapping.number ? toNumber(value) : value;
 }
 
-/** A whole number in decimal digits is one; everything else is left for validation to refuse. */
+/** Converts a string of decimal digits. Any other value stays as it is, for validation to refuse. */
 function toNumber(value: JsonValue | undefined): JsonValue | undefined {
   const isDecimal = typeof value === 'string' && decimalPattern.test(value);
   return isDecimal ? Number(value) : value;
@@ -123,7 +124,7 @@ function toNumber(value: JsonValue | undefined): JsonValue | undefined {
 
 export const decimalPattern = /^(0|-?[1-9][0-9]{0,15})$/;
 
-/** Undefined when it is a text that is no JSON. */
+/** Undefined if the value is a string that is not JSON. */
 function translateItems(value: JsonValue): JsonValue | undefined {
   const items = typeof value === 'string' ? readItems(value) : value;
   if (!Array.isArray(items)) return items;
@@ -138,7 +139,7 @@ function translateItems(value: JsonValue): JsonValue | undefined {
   });
 }
 
-/** As strict about the text as about a body (D4). */
+/** As strict as for a body (decision 0002). */
 function readItems(text: string): JsonValue | undefined {
   try {
     return readJsonValue(Buffer.from(text)).value;

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
 import { queueCallbacks, readCallback } from '../support/callbacks.ts';
-import { commandLine, nobody, type Tranche } from '../support/cli.ts';
+import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { type Receiver, type Reply, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/sandbox-process.ts';
 import {
@@ -84,7 +84,7 @@ describe('callbacks list', () => {
     assert.deepEqual([data[0].attempts, data[0].due_at], [19, null]);
   });
 
-  test('is a table for people', async () => {
+  test('prints a table', async () => {
     const owner = await createAccount(service);
     const empty = await person.run('callbacks', 'list', '--merchant', owner.merchant.id);
     assert.deepEqual([empty.code, empty.stdout], [0, 'There are none.\n']);
@@ -93,7 +93,7 @@ describe('callbacks list', () => {
     assert.match(stdout, new RegExp(`${good?.id}.*delivered`));
   });
 
-  test('refuses what it does not know', async () => {
+  test('refuses unknown statuses and merchants', async () => {
     await tranche.refused(2, /status/, 'callbacks', 'list', '--status', 'failed');
     await tranche.refused(2, /must be an ID/, 'callbacks', 'list', '--merchant', 'bean-there');
     await tranche.refused(2, /./, 'callbacks', 'list', 'everything');
@@ -101,7 +101,7 @@ describe('callbacks list', () => {
 });
 
 describe('callbacks show', () => {
-  test('shows what was said, and every attempt with what came back', async () => {
+  test('shows the payload and every attempt with its response', async () => {
     const [lost] = await told(1, 'exhausted');
     assert.ok(lost);
     const shown = await tranche.json('callbacks', 'show', lost.id);
@@ -138,22 +138,22 @@ describe('callbacks show', () => {
     assert.equal(stdout.match(/http_500/g)?.length, 19);
   });
 
-  test('shows one that nobody has tried to deliver yet', async () => {
+  test('shows a callback without attempts', async () => {
     const [id = ''] = await queueCallbacks(service, account, [`${receiver.url}/callback`]);
     const callback = await readCallback(service, id);
     const { stdout } = await person.run('callbacks', 'show', callback.id);
-    assert.match(stdout, /No attempt was made yet/);
+    assert.match(stdout, /There are no attempts yet/);
   });
 
-  test('refuses what is not there', async () => {
-    await tranche.refused(1, /There is no callback/, 'callbacks', 'show', nobody);
+  test('refuses an unknown callback', async () => {
+    await tranche.refused(1, /There is no callback/, 'callbacks', 'show', unknownId);
     await tranche.refused(1, /There is no callback/, 'callbacks', 'show', 'x');
     await tranche.refused(2, /./, 'callbacks', 'show');
   });
 });
 
 describe('callbacks retry', () => {
-  test('delivers one at once, in the name of whoever asked', async () => {
+  test('delivers one callback now and records the operator', async () => {
     const [lost] = await told(1, 'exhausted');
     assert.ok(lost);
     reply = { status: 204 };
@@ -166,7 +166,7 @@ describe('callbacks retry', () => {
     assert.match(stdout, /operator nomsa/);
   });
 
-  test('says so when it was refused again, and retries begin anew', async () => {
+  test('reports a failed delivery, and a new run of retries begins', async () => {
     const [lost] = await told(1, 'exhausted');
     assert.ok(lost);
     reply = { status: 500 };
@@ -179,7 +179,7 @@ describe('callbacks retry', () => {
     assert.equal((await readCallback(service, lost.checkout_id)).status, 'delivered');
   });
 
-  test('delivers all exhausted ones of a merchant and of nobody else; --dry-run only says which', async () => {
+  test('delivers all exhausted callbacks of one merchant; --dry-run only lists them', async () => {
     const [owner, other] = [await createAccount(service), await createAccount(service)];
     const lost = await told(3, 'exhausted', owner);
     await told(2, 'delivered', owner);
@@ -207,7 +207,7 @@ describe('callbacks retry', () => {
     assert.deepEqual(rows, [{ operator: 'nomsa', action: 'callbacks retry', count: 3 }]);
   });
 
-  test('refuses one that is being delivered, and what it does not understand', async () => {
+  test('refuses a callback that is being delivered, and wrong arguments', async () => {
     const [lost] = await told(1, 'exhausted');
     assert.ok(lost);
     const held = Promise.withResolvers<Reply>();
@@ -222,7 +222,7 @@ describe('callbacks retry', () => {
     assert.equal(receiver.received.length, before + 1);
 
     const { id } = account.merchant;
-    await tranche.refused(1, /There is no callback/, 'callbacks', 'retry', nobody);
+    await tranche.refused(1, /There is no callback/, 'callbacks', 'retry', unknownId);
     await tranche.refused(1, /There is no callback/, 'callbacks', 'retry', 'x');
     for (const wrong of [
       [],
@@ -240,7 +240,7 @@ describe('callbacks retry', () => {
   });
 });
 
-test('alerts list shows what was given up, and the destination that kept failing, the newest first', async () => {
+test('alerts list shows exhausted callbacks and failing destinations, the newest first', async () => {
   const owner = await createAccount(service);
   const [lost] = await told(1, 'exhausted', owner);
   const { data } = await tranche.json('alerts', 'list');

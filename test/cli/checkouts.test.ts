@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { commandLine, nobody, type Tranche } from '../support/cli.ts';
+import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { assertSound, gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
 import { send } from '../support/service.ts';
 
@@ -19,7 +19,7 @@ after(async () => {
   }
 });
 
-test('a checkout is shown with everything that happened to it, in the order of time', async () => {
+test('a checkout is shown with its whole history, in order of time', async () => {
   const client_reference_id = `order \x1b[31m${'7'.repeat(200)}`;
   const shopper = await paying.shopper({ client_reference_id });
   const { id } = shopper;
@@ -66,7 +66,7 @@ test('a checkout is shown with everything that happened to it, in the order of t
     'refund 1 has R 500,00 of payment 2 returned by the card network',
     'refund 1 has R 200,00 of payment 1 returned by the card network',
     'refund 1 failed',
-    'refund 1 tried again by nomsa',
+    'refund 1 retried by nomsa',
     'refund 1 takes R 500,00 of payment 2 back to the card',
     'refund 1 takes R 200,00 of payment 1 back to the card',
     'refund 1 complete',
@@ -108,13 +108,13 @@ test('a checkout is shown with everything that happened to it, in the order of t
   for (const line of stdout.split('\n')) assert.ok(line.length <= 80, line);
 });
 
-test('a checkout that nothing happened to yet is shown too, and one that is none is not', async () => {
+test('a new checkout is shown, and an unknown ID is refused', async () => {
   const { id } = await paying.shopper();
   const shown = await tranche.json('checkouts', 'show', id.toUpperCase());
   assert.deepEqual([shown.id, shown.status, shown.callback], [id, 'received', null]);
   assert.deepEqual([shown.timeline.length, shown.postings, shown.instalments], [1, [], []]);
   assert.match((await tranche.run('checkouts', 'show', id)).stdout, /Callback +none/);
-  for (const what of [nobody, 'x']) {
+  for (const what of [unknownId, 'x']) {
     await tranche.refused(1, /There is no checkout/, 'checkouts', 'show', what);
   }
   await tranche.refused(2, /ID is missing/, 'checkouts', 'show');

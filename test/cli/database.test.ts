@@ -25,7 +25,7 @@ async function withEmptyDatabase(work: (url: string) => Promise<void>): Promise<
   }
 }
 
-/** A migrated one, and no more than that: not distributed, also where there is Citus. */
+/** A migrated database that is not distributed, even on a Citus server. */
 async function withPlainDatabase(work: (url: string) => Promise<void>): Promise<void> {
   await withEmptyDatabase(async (url) => {
     const database = openDatabase(url, { log, maxConnections: 1 });
@@ -44,7 +44,7 @@ async function withMigratedDatabase(work: (url: string) => Promise<void>): Promi
   }
 }
 
-test('an empty database is migrated by command, and before that every other command says so', async () => {
+test('every command refuses an empty database until it is migrated', async () => {
   await withEmptyDatabase(async (url) => {
     const tranche = commandLine({ DATABASE_URL: url });
     await tranche.refused(1, /Run `tranche database migrate`/, 'merchants', 'list');
@@ -95,7 +95,7 @@ test('a database belongs to the environment that first used it, and refuses the 
   });
 });
 
-test('a database of the other environment is not even migrated', async () => {
+test('a database of the other environment is not migrated', async () => {
   await withEmptyDatabase(async (url) => {
     await onNode(url, (client) =>
       client.query(
@@ -115,7 +115,7 @@ test('a database of the other environment is not even migrated', async () => {
   });
 });
 
-test('of two environments that claim a database at once one gets it', async () => {
+test('two environments that claim a database at once: one gets it', async () => {
   await withMigratedDatabase(async (url) => {
     const database = openDatabase(url, { log, maxConnections: 6 });
     try {
@@ -150,7 +150,7 @@ test('without the Citus extension distributing is refused and changes nothing', 
   });
 });
 
-/** What Citus offers, as far as we ask for it; it notes what it is asked. */
+/** A stand-in for the Citus functions that we call, which records its calls. */
 const standIn = `
   insert into pg_extension values (99999, 'citus', 10, 'public'::regnamespace, false, 'stand-in');
   create schema stand_in;
@@ -175,7 +175,7 @@ const standIn = `
 
 const placed = distribution.filter((place) => !('stays' in place));
 
-test('tables are placed once, each as the list says, without foreign keys, which are back afterwards', async (t) => {
+test('each table is distributed once as listed, and foreign keys are restored afterwards', async (t) => {
   await withPlainDatabase(async (url) => {
     const query = (text: string) => onNode(url, async (client) => (await client.query(text)).rows);
     const isSuperuser = await query(
@@ -214,10 +214,10 @@ test('tables are placed once, each as the list says, without foreign keys, which
   });
 });
 
-/** No database was distributed before it: from the next on every migration runs on Citus too. */
+/** The last migration before databases could be distributed. Later ones also run on Citus. */
 const firstDistributable = 4;
 
-test('a cluster that was distributed at an earlier version takes the migrations since', async (t) => {
+test('a cluster that was distributed at an earlier version accepts later migrations', async (t) => {
   if (!hasCitus) return t.skip('needs Citus');
   const { url, drop } = await createEmptyCluster();
   const database = openDatabase(url, { log, maxConnections: 1 });
@@ -244,7 +244,7 @@ test('a cluster that was distributed at an earlier version takes the migrations 
   }
 });
 
-test('every table of the schema has its place in a distributed database', async () => {
+test('every table is either distributed or copied to every node', async () => {
   await withPlainDatabase(async (url) => {
     const { rows } = await onNode(url, (client) =>
       client.query(
@@ -258,7 +258,7 @@ test('every table of the schema has its place in a distributed database', async 
   });
 });
 
-test('what a distributed table needs holds for the schema: keys contain the column, references are possible', async () => {
+test('every key of a distributed table contains merchant_id, and every reference is possible', async () => {
   await withPlainDatabase(async (url) => {
     const { rows } = await onNode(url, (client) =>
       client.query<{ name: string; kind: string; columns: string[]; referenced: string | null }>(

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { commandLine, nobody, type Tranche } from '../support/cli.ts';
+import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { assertSound, gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
 import { createAccount, send } from '../support/service.ts';
 
@@ -59,7 +59,7 @@ test('overdue payments are listed by merchant, the longest due first', async () 
   await tranche.refused(2, /must be an ID/, 'instalments', 'list', '--merchant', 'x');
 });
 
-test('an overdue payment is tried once more when an operator says so, and only then', async () => {
+test("an overdue payment is charged again only by an operator's retry", async () => {
   const { id, books } = await overdue();
   const retry = ['instalments', 'retry', `${id}:2`];
   const charged = async () =>
@@ -84,7 +84,7 @@ test('an overdue payment is tried once more when an operator says so, and only t
   await tranche.refused(1, /is collected: only an overdue payment/, ...retry);
 });
 
-test('a payment that a refund took, or that is none, is not tried', async () => {
+test('a payment that a refund took, and an unknown payment, are not charged', async () => {
   const { id } = await overdue();
   const { body } = await send(paying.service, paying.account, 'POST', '/api/refunds', {
     body: { checkout_id: id, amount: 120_000 },
@@ -100,7 +100,7 @@ test('a payment that a refund took, or that is none, is not tried', async () => 
     'retry',
     `${id}:2`,
   );
-  for (const what of [`${nobody}:2`, `${id}:4`, `${id}:0`, id, 'x', `${id}:2x`]) {
+  for (const what of [`${unknownId}:2`, `${id}:4`, `${id}:0`, id, 'x', `${id}:2x`]) {
     await tranche.refused(1, /There is no payment/, 'instalments', 'retry', what);
   }
   await paying.pass({ minutes: 1 });

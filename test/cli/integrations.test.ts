@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { endpointLimits } from '../../src/http/rate-limits.ts';
 import { createIntegration } from '../../src/integrations/create-integration.ts';
-import { commandLine, nobody, type Tranche, within } from '../support/cli.ts';
+import { commandLine, type Tranche, unknownId, within } from '../support/cli.ts';
 import {
   checkoutBody,
   createAccount,
@@ -46,7 +46,7 @@ test('creating an integration prints its credentials, which work at once', async
   assert.equal(answer.status, 200);
 });
 
-test('people are told that the credentials are shown this once', async () => {
+test('the page says that the credentials are shown only once', async () => {
   const { code, stdout } = await tranche.run(
     'integrations',
     'create',
@@ -56,10 +56,10 @@ test('people are told that the credentials are shown this once', async () => {
   assert.equal(code, 0);
   assert.match(stdout, /^Client secret {2}cs_sandbox_/m);
   assert.match(stdout, /^Signing key {4}sig_sandbox_/m);
-  assert.match(stdout, /shown this once/);
+  assert.match(stdout, /shown only once/);
 });
 
-test('the refund mode is the one asked for, and manual unless asked', async () => {
+test('the refund mode is as given, and manual by default', async () => {
   const merchant = await newMerchant();
   for (const [asked, expected] of [
     [[], 'manual'],
@@ -92,7 +92,7 @@ test('an intermediary acts for exactly the merchants that it manages', async () 
   assert.deepEqual(managed, { id: issued.id, managed_merchant_ids: [third] });
   await within(1000, async () => !(await canRead(first)) && (await canRead(third)));
   assert.equal(await canRead(second), false);
-  // Repeated options are the same as a comma list; adding twice adds once.
+  // A repeated option equals a comma list. Adding twice adds once.
   const again = await tranche.json(
     'integrations',
     'manage',
@@ -105,23 +105,31 @@ test('an intermediary acts for exactly the merchants that it manages', async () 
   assert.deepEqual(again.managed_merchant_ids.toSorted(), [first, second, third].toSorted());
 });
 
-test('what an intermediary may manage is checked before anything changes', async () => {
+test('a bad change of managed merchants changes nothing', async () => {
   const [merchant, other] = [await newMerchant(), await newMerchant()];
   const { id } = await newIntermediary(merchant);
   const manage = ['integrations', 'manage', id];
-  await tranche.refused(1, /There is no merchant/, ...manage, '--add', `${other},${nobody}`);
+  await tranche.refused(1, /There is no merchant/, ...manage, '--add', `${other},${unknownId}`);
   await tranche.refused(1, /There is no merchant nonsense/, ...manage, '--add', 'nonsense');
-  await tranche.refused(1, /not managed by/, ...manage, '--add', other, '--remove', nobody);
   await tranche.refused(
     1,
-    /added and removed/,
+    /does not manage the merchant/,
+    ...manage,
+    '--add',
+    other,
+    '--remove',
+    unknownId,
+  );
+  await tranche.refused(
+    1,
+    /in both --add and --remove/,
     ...manage,
     '--add',
     other,
     '--remove',
     other.toUpperCase(),
   );
-  await tranche.refused(2, /Say what to change/, ...manage);
+  await tranche.refused(2, /Give --add ID, --remove ID, or both/, ...manage);
   assert.deepEqual((await tranche.json('integrations', 'show', id)).managed_merchant_ids, [
     merchant,
   ]);
@@ -137,13 +145,13 @@ test('what an intermediary may manage is checked before anything changes', async
   );
 });
 
-test('an integration is of one merchant or an intermediary, never both or neither', async () => {
+test('an integration belongs to one merchant or is an intermediary, never both or neither', async () => {
   const merchant = await newMerchant();
   const create = ['integrations', 'create'];
-  await tranche.refused(2, /either --merchant ID, or --intermediary/, ...create);
+  await tranche.refused(2, /either --merchant ID or --intermediary/, ...create);
   await tranche.refused(
     2,
-    /either --merchant ID, or --intermediary/,
+    /either --merchant ID or --intermediary/,
     ...create,
     '--merchant',
     merchant,
@@ -171,14 +179,14 @@ test('an integration is of one merchant or an intermediary, never both or neithe
     '--refunds',
     'never',
   );
-  await tranche.refused(1, /There is no merchant/, ...create, '--merchant', nobody);
+  await tranche.refused(1, /There is no merchant/, ...create, '--merchant', unknownId);
   await tranche.refused(
     1,
     /There is no merchant/,
     ...create,
     '--intermediary',
     '--manages',
-    `${merchant},${nobody}`,
+    `${merchant},${unknownId}`,
   );
 });
 
@@ -191,13 +199,13 @@ test('listing shows every integration, or those that act for one merchant', asyn
   assert.deepEqual(await ids('--merchant', own.merchant.id), [own.id, intermediary.id]);
   const all = await ids();
   for (const { id } of [own, intermediary, stranger]) assert.ok(all.includes(id));
-  await tranche.refused(1, /There is no merchant/, 'integrations', 'list', '--merchant', nobody);
+  await tranche.refused(1, /There is no merchant/, 'integrations', 'list', '--merchant', unknownId);
   const { stdout } = await tranche.run('integrations', 'list');
   assert.match(stdout, new RegExp(`^${own.id} {2}Bean There +manual +optional +active$`, 'm'));
   for (const line of stdout.split('\n')) assert.ok(line.length <= 80, line);
 });
 
-test('showing an integration tells everything about it but its secrets', async () => {
+test('an integration is shown with everything except its secrets', async () => {
   const merchant = await newMerchant();
   const issued = await tranche.json('integrations', 'create', '--merchant', merchant);
   await tranche.json(
@@ -251,11 +259,11 @@ test('showing an integration tells everything about it but its secrets', async (
       assert.ok(!text.includes(secret));
     }
   }
-  await tranche.refused(1, /There is no integration/, 'integrations', 'show', nobody);
+  await tranche.refused(1, /There is no integration/, 'integrations', 'show', unknownId);
   await tranche.refused(1, /There is no integration x/, 'integrations', 'show', 'x');
 });
 
-test('an operator can make signing mandatory, once and for ever', async () => {
+test('an operator can make signing mandatory, and it stays so', async () => {
   const account = await createAccount(service);
   const post = () =>
     send(service, account, 'POST', '/api/checkouts', { body: checkoutBody(), signed: false });
@@ -263,10 +271,10 @@ test('an operator can make signing mandatory, once and for ever', async () => {
   const first = await tranche.json('integrations', 'require-signing', account.id);
   await within(1000, async () => (await post()).status === 400);
   assert.deepEqual(await tranche.json('integrations', 'require-signing', account.id), first);
-  await tranche.refused(1, /There is no integration/, 'integrations', 'require-signing', nobody);
+  await tranche.refused(1, /There is no integration/, 'integrations', 'require-signing', unknownId);
 });
 
-test('a limit that an operator sets is the one that counts, within a second', async () => {
+test("an operator's limit takes effect within a second", async () => {
   const account = await createAccount(service, { limits: 'spec' });
   const read = async () => (await send(service, account, 'GET', '/api/refunds')).status;
   assert.deepEqual([await read(), await read()], [200, 429]);
@@ -369,14 +377,14 @@ test('a revocation is in force within a second on another node of the same datab
   }
 });
 
-test('a revoked integration keeps its keys for callbacks, and nothing else about it changes', async () => {
+test('a revoked integration keeps its keys for callbacks and does not change otherwise', async () => {
   const account = await createAccount(service);
   await tranche.json('integrations', 'revoke', account.id);
   const shown = await tranche.json('integrations', 'show', account.id);
   assert.equal(shown.signing_keys.length, 1);
   assert.notEqual(shown.revoked_at, null);
   const refused = (...argv: string[]) =>
-    tranche.refused(1, /was revoked at .* Create a new one/, 'integrations', ...argv);
+    tranche.refused(1, /was revoked permanently at .* Create a new one/, 'integrations', ...argv);
   await refused('require-signing', account.id);
   await refused(
     'limit',
@@ -392,10 +400,10 @@ test('a revoked integration keeps its keys for callbacks, and nothing else about
   const intermediary = await newIntermediary(account.merchant.id);
   await tranche.json('integrations', 'revoke', intermediary.id);
   await refused('manage', intermediary.id, '--remove', account.merchant.id);
-  await tranche.refused(1, /There is no integration/, 'integrations', 'revoke', nobody);
+  await tranche.refused(1, /There is no integration/, 'integrations', 'revoke', unknownId);
 });
 
-test('every change by an operator leaves an audit row with a name, in order', async () => {
+test("every change by an operator leaves an audit row with the operator's name, in order", async () => {
   const rules = '[{"from_amount":100,"to_amount":200,"terms":[1]}]';
   const { id: merchant } = await tranche.json(
     'merchants',
@@ -446,8 +454,8 @@ test('a refused change leaves no audit row', async () => {
   const count = async () =>
     (await service.deps.database.pool.query('select count(*) from operator_actions')).rows[0].count;
   const before = await count();
-  await tranche.run('integrations', 'revoke', nobody);
-  await tranche.run('integrations', 'create', '--merchant', nobody);
+  await tranche.run('integrations', 'revoke', unknownId);
+  await tranche.run('integrations', 'create', '--merchant', unknownId);
   assert.equal(await count(), before);
 });
 
@@ -483,7 +491,7 @@ test('no client secret, no signing key and no master key is anywhere in the data
   }
   assert.ok(dump.includes(account.id));
   for (const secret of secrets) {
-    // Bytes are dumped as hex, and somebody may have stored the random part alone.
+    // Bytes are dumped as hex, and the random part may have been stored alone.
     const random = secret.slice(-43);
     for (const form of [
       random,

@@ -37,7 +37,7 @@ async function inFolder(work: (folder: string) => Promise<void>): Promise<void> 
 const post = async (service: Service, account: { client_secret: string; signing_key: string }) =>
   (await send(service, account, 'POST', '/api/checkouts', { body: checkoutBody() })).status;
 
-test('every signing key is brought under a new master key, and then the old one is not needed', async () => {
+test('every signing key is re-encrypted under a new master key, and then the old one is not needed', async () => {
   await withService(async (service) => {
     const accounts = [];
     for (let count = 0; count < 5; count += 1) accounts.push(await createAccount(service));
@@ -57,7 +57,7 @@ test('every signing key is brought under a new master key, and then the old one 
   });
 });
 
-test('it goes through more keys than one batch holds, tells how far it is, and two at once do each key once', async () => {
+test('it processes several batches, reports progress, and two runs re-encrypt each key once', async () => {
   await withService(async (service) => {
     for (let count = 0; count < 7; count += 1) await createAccount(service);
     const env = { MASTER_KEY: newKey, MASTER_KEY_PREVIOUS: masterKey };
@@ -81,7 +81,7 @@ test('it goes through more keys than one batch holds, tells how far it is, and t
   });
 });
 
-test('a key that no master key opens is named, and does not keep the others from it', async () => {
+test('a key that no master key opens is named, and the others are re-encrypted', async () => {
   await withService(async (service) => {
     const [damaged, good] = [await createAccount(service), await createAccount(service)];
     const { rows } = await service.deps.database.pool.query(
@@ -96,7 +96,7 @@ test('a key that no master key opens is named, and does not keep the others from
     });
     await tranche.refused(
       1,
-      new RegExp(`1 of 2 signing keys do not open .* \\(re-encrypted: 1\\).*${rows[0].id}`),
+      new RegExp(`1 of 2 signing keys \\(re-encrypted: 1\\).*${rows[0].id}`),
       'keys',
       'reencrypt',
     );
@@ -107,7 +107,7 @@ test('a key that no master key opens is named, and does not keep the others from
   });
 });
 
-test('credentials are never sealed under a master key that is not the service’s', async () => {
+test('credentials are never sealed under another master key than the service’s', async () => {
   await withService(async (service) => {
     const account = await createAccount(service);
     const tranche = commandLine({ DATABASE_URL: service.databaseUrl, MASTER_KEY: newKey });
@@ -116,12 +116,12 @@ test('credentials are never sealed under a master key that is not the service’
     await refused('integrations', 'create', '--merchant', account.merchant.id);
     await refused('integrations', 'rotate', account.id, '--credential', 'signing_key');
     await refused('keys', 'reencrypt');
-    // What needs no master key does not ask for one.
+    // Commands that need no master key do not require one.
     await tranche.json('integrations', 'show', account.id);
   });
 });
 
-test('after the master key was lost and the unreadable keys were deleted, each integration can be given a new one', async () => {
+test('after the loss of the master key each integration can get a new signing key', async () => {
   await withService(async (service) => {
     const account = await createAccount(service);
     await service.deps.database.pool.query('delete from signing_keys');
@@ -140,7 +140,7 @@ test('after the master key was lost and the unreadable keys were deleted, each i
   });
 });
 
-test('without a master key at hand a command says where it looked and makes none', async () => {
+test('without a master key a command says where it looked and creates none', async () => {
   await inFolder(async (folder) => {
     await withService(async (service) => {
       const account = await createAccount(service);
@@ -159,7 +159,7 @@ test('without a master key at hand a command says where it looked and makes none
   });
 });
 
-test('a sandbox makes one master key, readable by the owner only, also when many start at once', async () => {
+test('sandboxes that start at once create one master key, readable by the owner only', async () => {
   await inFolder(async (folder) => {
     const dataDir = path.join(folder, 'deeper', 'still');
     const made = await Promise.all(Array.from({ length: 20 }, () => ensureMasterKey(dataDir)));
@@ -186,7 +186,7 @@ test('a damaged master key file is never replaced', async () => {
   });
 });
 
-test('production never makes a master key, nor takes one from the data folder', async () => {
+test('production never creates a master key or reads one from the data folder', async () => {
   await inFolder(async (folder) => {
     const config = { masterKeys: [], environment: 'production' as const, dataDir: folder };
     await assert.rejects(loadMasterKeys(config), /no master key/);

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { commandLine, nobody, type Tranche } from '../support/cli.ts';
+import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
 import { send } from '../support/service.ts';
 
@@ -13,7 +13,7 @@ before(async () => {
 });
 after(() => paying.close());
 
-test('the books are checked against everything, and a cent that is moved is found', async () => {
+test('the check finds one cent that is changed in any row', async () => {
   assert.equal((await tranche.run('ledger', 'check')).stdout, '0 checkouts, no differences.\n');
   const shopper = await paying.shopper();
   await shopper.pay(3);
@@ -27,7 +27,7 @@ test('the books are checked against everything, and a cent that is moved is foun
   assert.equal((await tranche.run('ledger', 'check')).stdout, '2 checkouts, no differences.\n');
 
   const { pool } = paying.service.deps.database;
-  // Every row that carries money, and how it is put right after the look.
+  // Every kind of row with money, with a change and how to undo it.
   const rows: [table: string, where: string][] = [
     ['checkouts', 'id = $1'],
     ['payment_attempts', 'checkout_id = $1'],
@@ -54,7 +54,7 @@ test('the books are checked against everything, and a cent that is moved is foun
   assert.ok(stdout.includes(`  id ${shopper.id}\n`));
 });
 
-test('who changed what is listed, the newest first, by subject and by operator', async () => {
+test('changes by operators are listed, the newest first, by subject and by operator', async () => {
   const { id } = await tranche.json('merchants', 'create', '--name', 'Bean', '--rules', rules);
   paying.clock.advance({ hours: 1 });
   const other = commandLine(
@@ -71,7 +71,7 @@ test('who changed what is listed, the newest first, by subject and by operator',
     'nomsa merchants create',
   ]);
   assert.deepEqual(await list('--operator', 'sipho'), ['sipho merchants rules']);
-  assert.deepEqual(await list('--subject', nobody), []);
+  assert.deepEqual(await list('--subject', unknownId), []);
   const { stdout } = await tranche.run('audit', 'list', '--subject', id);
   assert.match(
     stdout,

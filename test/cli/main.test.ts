@@ -68,7 +68,7 @@ for (const words of all) {
   });
 }
 
-test('the help at the top lists every command, and that of a group every one of its own', async () => {
+test('the main help lists every command, and the help of a group its own commands', async () => {
   for (const argv of [[], ['--help'], ['help'], ['-h']]) {
     const { code, stdout } = await tranche.run(...argv);
     assert.equal(code, 0);
@@ -106,37 +106,37 @@ const mistakes: [argv: string[], message: RegExp][] = [
   [['merchants', 'create', '--name', 'A', '--name', 'B'], /--name is given twice/],
 ];
 for (const [argv, message] of mistakes) {
-  test(`a mistyped "${argv.join(' ')}" is answered with what was probably meant`, async () => {
+  test(`a mistyped "${argv.join(' ')}" gets a suggestion`, async () => {
     await tranche.refused(2, message, ...argv);
   });
 }
 
-test('--json may also stand before the command', async () => {
+test('--json may come before the command', async () => {
   const { code, stdout } = await tranche.run('--json', 'merchants', 'list');
   assert.equal(code, 0);
   assert.ok(Array.isArray(JSON.parse(stdout).data));
 });
 
-test('without a database the commands say how to get one', async () => {
+test('without a database a command says how to get one', async () => {
   const dataDir = path.join(folder, 'nothing');
-  const message = `tranche: No running sandbox in ${dataDir}. Start one with npm start, or set DATABASE_URL.\n`;
+  const message = `tranche: No sandbox is running in ${dataDir}. Start one with npm start, or set DATABASE_URL.\n`;
   const outcome = await commandLine({ DATA_DIR: dataDir }).run('merchants', 'list', '--json');
   assert.deepEqual(outcome, { code: 1, stdout: '', stderr: message });
 });
 
-test('a sandbox that was killed and left its file behind is not running', async () => {
+test('the file of a killed sandbox does not count as a running one', async () => {
   for (const content of ['{"database_url":"postgres://x:y@127.0.0.1:1/tranche"}', '{"data', '{}']) {
     await writeFile(path.join(folder, 'sandbox.json'), content);
     await commandLine({ DATA_DIR: folder }).refused(
       1,
-      /No running sandbox in /,
+      /No sandbox is running in /,
       'merchants',
       'list',
     );
   }
 });
 
-test('the running sandbox is found by its data folder', async () => {
+test('a running sandbox is found through its data folder', async () => {
   const file = path.join(folder, 'sandbox.json');
   await writeFile(file, JSON.stringify({ base_url: '', database_url: database.url }));
   assert.ok((await commandLine({ DATA_DIR: folder }).json('merchants', 'list')).data);
@@ -159,7 +159,7 @@ test('all bad settings are listed at once', async () => {
   await bad.refused(1, /DATABASE_URL[\s\S]*MASTER_KEY/, 'merchants', 'list');
 });
 
-test('colour is for terminals that want it', async () => {
+test('only a terminal with colours gets them', async () => {
   const colour = '\x1b[';
   const env = { DATABASE_URL: database.url };
   const help = (more: NodeJS.ProcessEnv, terminal: boolean) =>
@@ -171,7 +171,7 @@ test('colour is for terminals that want it', async () => {
   await commandLine(env, { terminal: true }).json('merchants', 'list');
 });
 
-test('the program itself runs from any folder, through a link, and notes the system user', async () => {
+test('the program runs from any folder, through a link, and records the system user', async () => {
   const link = path.join(folder, 'tranche');
   await symlink(path.resolve(import.meta.dirname, '../../bin/tranche'), link);
   const { TRANCHE_OPERATOR: _, ...inherited } = process.env;

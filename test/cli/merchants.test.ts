@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { commandLine, nobody, type Tranche, within } from '../support/cli.ts';
+import { commandLine, type Tranche, unknownId, within } from '../support/cli.ts';
 import { createAccount, rules, type Service, send, startService } from '../support/service.ts';
 
 let service: Service;
@@ -37,7 +37,7 @@ test('a merchant that an operator creates can be listed and shown', async () => 
   );
 });
 
-test('without --json the same is a page that fits 80 columns and shows amounts as people read them', async () => {
+test("without --json a page of 80 columns shows amounts in the merchant's locale", async () => {
   const { id } = await create();
   await tranche.json(
     'merchants',
@@ -59,7 +59,7 @@ test('without --json the same is a page that fits 80 columns and shows amounts a
   for (const line of listed.stdout.split('\n')) assert.ok(line.length <= 80, line);
 });
 
-test('changed rules are what the merchant reads within a second', async () => {
+test('the merchant reads changed rules within a second', async () => {
   const account = await createAccount(service);
   const read = async () => {
     const { body } = await send(service, account, 'GET', '/api/config');
@@ -73,7 +73,7 @@ test('changed rules are what the merchant reads within a second', async () => {
   await within(1000, async () => JSON.stringify(await read()) === json);
 });
 
-test('what cannot be done is refused with a sentence', async () => {
+test('a refusal is one sentence', async () => {
   const json = JSON.stringify(rules);
   await tranche.refused(
     1,
@@ -97,9 +97,17 @@ test('what cannot be done is refused with a sentence', async () => {
     '--rules',
     json,
   );
-  await tranche.refused(1, /There is no merchant/, 'merchants', 'show', nobody);
+  await tranche.refused(1, /There is no merchant/, 'merchants', 'show', unknownId);
   await tranche.refused(1, /There is no merchant nonsense/, 'merchants', 'show', 'nonsense');
-  await tranche.refused(1, /There is no merchant/, 'merchants', 'rules', nobody, '--rules', json);
+  await tranche.refused(
+    1,
+    /There is no merchant/,
+    'merchants',
+    'rules',
+    unknownId,
+    '--rules',
+    json,
+  );
   await tranche.refused(
     1,
     /There is no merchant/,
@@ -111,7 +119,7 @@ test('what cannot be done is refused with a sentence', async () => {
   );
 });
 
-test('what was mistyped is a usage error that names the option', async () => {
+test('a mistyped option is a usage error that names it', async () => {
   await tranche.refused(2, /--name is missing/, 'merchants', 'create', '--rules', '[]');
   await tranche.refused(
     2,

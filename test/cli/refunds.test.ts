@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { commandLine, nobody, type Tranche } from '../support/cli.ts';
+import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { assertSound, gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
 import { type Account, createAccount, send } from '../support/service.ts';
 
@@ -55,7 +55,7 @@ function assertFits(page: string): void {
 }
 
 describe('refunds list', () => {
-  test('shows what waits for review, the longest first, by status and by merchant', async () => {
+  test('shows requests that wait for review, the oldest first, by status and by merchant', async () => {
     const account = await createAccount(paying.service);
     const { id } = await paid(3, { account });
     const first = await ask(id, 10_000, account);
@@ -87,7 +87,7 @@ describe('refunds list', () => {
 });
 
 describe('refunds approve', () => {
-  test('does what the preview said, and show tells it with the gateway’s references', async () => {
+  test('does what the preview showed, and `show` has the gateway’s references', async () => {
     const { id, books } = await paid();
     await paying.pass('2026-12-16T06:00:00Z');
     const preview = await tranche.json('refunds', 'preview', id, '--amount', '120000');
@@ -128,7 +128,7 @@ describe('refunds approve', () => {
     assertFits(page.stdout);
   });
 
-  test('by two operators at once, or by a double click, is done once', async () => {
+  test('by two operators at once is done once', async () => {
     const { id, books } = await paid(1);
     await paying.pass({ days: 2 });
     const refund = await ask(id, 30_000);
@@ -149,7 +149,7 @@ describe('refunds approve', () => {
     await tranche.refused(1, /is complete: only one that waits/, 'refunds', 'approve', refund);
   });
 
-  test('says that it waits while a payment is being collected, and begins by itself then', async () => {
+  test('waits while a payment is being collected, and then the service starts it', async () => {
     const { id } = await paid();
     await paying.pass({ days: 2 });
     const refund = await ask(id, 120_000);
@@ -177,7 +177,7 @@ describe('refunds approve', () => {
     ]);
   });
 
-  test('leaves to the service what the gateway has not settled', async () => {
+  test('leaves the rest to the service when the gateway has not settled it', async () => {
     const [{ id }, slow] = [await paid(1), await paid(1, { card: settlesLater })];
     await paying.pass({ days: 2 });
     const [refund, late] = [await ask(id, 10_000), await ask(slow.id, 10_000)];
@@ -185,7 +185,7 @@ describe('refunds approve', () => {
     for (const one of [refund, late]) {
       const { code, stdout } = await tranche.run('refunds', 'approve', one);
       assert.equal(code, 0);
-      assert.match(stdout, /The service goes on by\s+itself/);
+      assert.match(stdout, /The service\s+continues/);
       assert.equal(await statusOf(one), 'pending');
       await paying.clearFaults();
     }
@@ -194,14 +194,14 @@ describe('refunds approve', () => {
     assert.equal((await paying.gateway.books({ checkout: id })).refunds.length, 1);
   });
 
-  test('changes nothing without the gateway that the payments were made at', async () => {
+  test('changes nothing without the gateway of the payments', async () => {
     const { id } = await paid(1);
     const refund = await ask(id, 10_000);
     const { databaseUrl } = paying.service;
     const lost = commandLine({ DATABASE_URL: databaseUrl, DATA_DIR: '/nonexistent' });
-    await lost.refused(1, /No running sandbox/, 'refunds', 'approve', refund);
+    await lost.refused(1, /No sandbox is running/, 'refunds', 'approve', refund);
     assert.equal((await tranche.json('refunds', 'show', refund)).approved_at, null);
-    for (const what of [nobody, 'x']) {
+    for (const what of [unknownId, 'x']) {
       for (const words of [['show'], ['approve'], ['retry'], ['decline', '--reason', 'no']]) {
         const [verb = '', ...rest] = words;
         await tranche.refused(1, /There is no refund/, 'refunds', verb, what, ...rest);
@@ -211,7 +211,7 @@ describe('refunds approve', () => {
 });
 
 describe('refunds decline', () => {
-  test('needs a reason, moves nothing, and gives the amount back to the remainder', async () => {
+  test('needs a reason, moves no money, and makes the amount refundable again', async () => {
     const { id, books } = await paid();
     const refund = await ask(id, 150_000);
     const decline = ['refunds', 'decline', refund];
@@ -249,7 +249,7 @@ describe('refunds decline', () => {
 });
 
 describe('refunds retry', () => {
-  test('splits anew what is left, while the remainder allows it', async () => {
+  test('splits the rest anew if the remainder allows it', async () => {
     const { id } = await paid(1, { card: refusesRefunds });
     await paying.pass({ days: 2 });
     const refund = await ask(id, 100_000);
@@ -281,7 +281,7 @@ describe('refunds retry', () => {
 });
 
 describe('refunds preview', () => {
-  test('says why a refund cannot be, and when the merchant could not ask for it', async () => {
+  test('says why a refund is not possible, and warns when the merchant could not request it', async () => {
     const auto = await createAccount(paying.service, { refund_mode: 'auto' });
     const preview = (id: string, amount: number) =>
       tranche.json('refunds', 'preview', id, '--amount', String(amount));
@@ -309,7 +309,7 @@ describe('refunds preview', () => {
     assert.match(late.warnings[0], /within 100 days/);
     assert.deepEqual(taken(late.parts), [[3, 'card', 1]]);
 
-    await tranche.refused(1, /no checkout/, 'refunds', 'preview', nobody, '--amount', '1');
+    await tranche.refused(1, /no checkout/, 'refunds', 'preview', unknownId, '--amount', '1');
     await tranche.refused(2, /--amount is missing/, 'refunds', 'preview', id);
     for (const amount of ['0', '1.5', '-5', 'R5', '1e3']) {
       await tranche.refused(2, /--amount/, 'refunds', 'preview', id, `--amount=${amount}`);

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { sealingContext } from '../../src/integrations/callers.ts';
 import { rotateCredential } from '../../src/integrations/rotate-credential.ts';
-import { commandLine, nobody, type Tranche } from '../support/cli.ts';
+import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import {
   type Account,
   checkoutBody,
@@ -22,7 +22,7 @@ before(async () => {
 });
 after(() => service.close());
 
-/** More than a node remembers whom a client secret belongs to. */
+/** Longer than a node caches the integration of a client secret. */
 const forASecond = () => clock.advance({ seconds: 1 });
 
 const rotate = (account: { id: string }, credential: string, ...more: string[]) =>
@@ -87,7 +87,7 @@ test('a new signing key counts as used from the first POST that was signed with 
 });
 
 for (const credential of ['client_secret', 'signing_key'] as const) {
-  test(`a second rotation of a ${credential} is refused during the overlap and possible after it`, async () => {
+  test(`a second rotation of a ${credential} is refused during the overlap and allowed after it`, async () => {
     const account = await createAccount(service);
     await rotate(account, credential, '--overlap', '90m');
     const again = ['integrations', 'rotate', account.id, '--credential', credential];
@@ -103,7 +103,7 @@ for (const credential of ['client_secret', 'signing_key'] as const) {
     await rotate(account, credential);
   });
 
-  test(`of several rotations of a ${credential} at once one is done and the others are refused`, async () => {
+  test(`one of several concurrent rotations of a ${credential} succeeds`, async () => {
     const account = await createAccount(service);
     const outcomes = await Promise.allSettled(
       Array.from({ length: 4 }, () =>
@@ -120,7 +120,7 @@ test('the two credentials rotate independently', async () => {
   await rotate(account, 'signing_key');
 });
 
-test('without an overlap a leaked client secret stops within a second', async () => {
+test('without an overlap the old client secret stops working within a second', async () => {
   const account = await createAccount(service);
   assert.equal(await reads(account, account.client_secret), 200);
   const rotated = await rotate(account, 'client_secret', '--overlap', '0');
@@ -129,7 +129,7 @@ test('without an overlap a leaked client secret stops within a second', async ()
   assert.equal(await reads(account, rotated.client_secret), 200);
 });
 
-test('without an overlap a leaked signing key stops within a second', async () => {
+test('without an overlap the old signing key stops working within a second', async () => {
   const account = await createAccount(service);
   assert.equal(await posts(account, account.signing_key), 200);
   const rotated = await rotate(account, 'signing_key', '--overlap', '0');
@@ -139,7 +139,7 @@ test('without an overlap a leaked signing key stops within a second', async () =
   assert.equal((await keysOf(account)).length, 1);
 });
 
-test('a key that leaks during an overlap is revoked without waiting for its end', async () => {
+test('a key that leaks during an overlap can be revoked at once', async () => {
   const account = await createAccount(service);
   const leaked = await rotate(account, 'signing_key', '--overlap', '7d');
   const safe = await rotate(account, 'signing_key', '--overlap', '0');
@@ -185,14 +185,14 @@ test('an overlap is at most seven days', async () => {
     /There is no integration/,
     'integrations',
     'rotate',
-    nobody,
+    unknownId,
     '--credential',
     'signing_key',
   );
   await tranche.json(...asked('7d'));
 });
 
-test('people are told until when the old one is valid, and that the new one is shown this once', async () => {
+test('the page says until when the old one is valid, and that the new one is shown only once', async () => {
   const account = await createAccount(service);
   clock.set('2026-12-14T08:00:00Z');
   const { stdout } = await tranche.run(
@@ -204,7 +204,7 @@ test('people are told until when the old one is valid, and that the new one is s
   );
   assert.match(stdout, /^Signing key {2}sig_sandbox_/m);
   assert.match(stdout, /valid until 15 December 2026, 08:00 UTC/);
-  assert.match(stdout, /shown this once/);
+  assert.match(stdout, /shown only once/);
 });
 
 test('a sealed key opens in its own row only', async () => {

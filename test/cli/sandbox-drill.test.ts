@@ -3,7 +3,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { drillChecks } from '../../src/sandbox/drill.ts';
-import { commandLine, nobody, type Tranche } from '../support/cli.ts';
+import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import {
   type Answering,
   type Received,
@@ -23,9 +23,9 @@ import { checkoutBody } from '../support/service.ts';
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let sandbox: Sandbox;
 let tranche: Tranche;
-/** One for each drill: they mostly wait, so they do it at the same time. */
+/** One for each drill, because the drills run concurrently. */
 const receivers: Receiver[] = [];
-/** A rotation is under way, and the shop has both keys. */
+/** Its signing key is being rotated, and the shop has both keys. */
 let keys: string[];
 before(async () => {
   folder = await temporaryFolder();
@@ -52,7 +52,7 @@ async function listen(answer: Answering): Promise<Receiver> {
   return receiver;
 }
 
-/** An order of the shop's, whose shopper is about to pay; the shop answers at a path of its own. */
+/** An unpaid order of the shop, whose receiver has its own path. */
 async function placeOrder(answerTo: (order: Order) => Answering) {
   orders += 1;
   const reference = `order-${orders}`;
@@ -86,7 +86,7 @@ async function drill(notify_url: string, ...more: string[]) {
 
 const all = (result: string) => Object.fromEntries(drillChecks.map(({ name }) => [name, result]));
 
-/** What a shop has to write, with nothing but what comes with Node. */
+/** A correct receiver, written with Node alone. */
 const careful =
   (order: Order, accepted = keys): Answering =>
   ({ raw, headers }) => {
@@ -104,7 +104,7 @@ const careful =
     return { status: 204 };
   };
 
-/** What many write first: it believes whatever it is told. */
+/** A naive receiver: it believes every callback. */
 const naive =
   (order: Order): Answering =>
   ({ raw }) => {
@@ -127,7 +127,7 @@ describe('the drill', { concurrency: true }, () => {
     assert.ok(answers[0].milliseconds < 4_000, 'which is not held against the receiver');
   });
 
-  test('a naive receiver fails where it believes what nobody signed, and where its order changes', async () => {
+  test('a naive receiver fails the checks with forged callbacks and with a changing order', async () => {
     const { notify_url, orderUrl } = await placeOrder(naive);
     const { code, report } = await drill(notify_url, '--order-url', orderUrl);
     assert.equal(code, 1);
@@ -211,7 +211,7 @@ describe('the drill', { concurrency: true }, () => {
     }
   });
 
-  describe('without an order of the shop’s the drill makes its own, and passes only if it is accepted', {
+  describe('without an order of the shop the drill creates its own, and passes only if it is accepted', {
     concurrency: true,
   }, () => {
     let merchant: { id: string };
@@ -240,7 +240,7 @@ describe('the drill', { concurrency: true }, () => {
       ],
     ];
     for (const [about, answer] of unknowing) {
-      test(`${about} does not pass, and is told what to do`, async () => {
+      test(`${about} does not pass, and the report says what to do`, async () => {
         const { code, stdout } = await run(answer);
         assert.equal(code, 1);
         assert.match(stdout, /with drill-[0-9a-f]{8}, R\s900,00/);
@@ -248,12 +248,12 @@ describe('the drill', { concurrency: true }, () => {
         assert.match(stdout, /^not tried {2}Both keys of a rotation$/m);
         assert.match(stdout, /\n3 passed, 0 failed, 7 not tried\.\n/);
         const words = stdout.replaceAll(/\s+/g, ' ');
-        assert.match(words, /No callback was ever accepted.* --notify-url;.* with --reference/);
+        assert.match(words, /No callback was accepted.* --notify-url\..* with --reference/);
         for (const line of stdout.split('\n')) assert.ok(line.length <= 80, line);
       });
     }
 
-    test('a receiver that acknowledges what it does not know passes, but not a strict drill', async () => {
+    test('a receiver that accepts unknown orders passes, but not with --strict', async () => {
       const acknowledging: Answering = (received) => ({ status: isSigned(received) ? 200 : 401 });
       const lenient = await run(acknowledging);
       assert.match(lenient.stdout, /\n8 passed, 0 failed, 2 not tried\.\n/);
@@ -262,20 +262,20 @@ describe('the drill', { concurrency: true }, () => {
       const strict = await run(acknowledging, '--strict', '--json');
       const { passed, finding } = JSON.parse(strict.stdout);
       assert.deepEqual([strict.code, passed], [1, false]);
-      assert.match(finding, /^With --strict what was not tried \(2\) fails/);
+      assert.match(finding, /^With --strict the checks that were not tried \(2\) count as failed/);
       const shown = await tranche.json('integrations', 'show', created.id);
       assert.equal(shown.signing_required_at, null);
     });
   });
 
-  test('a drill that cannot be begun says what to do', async () => {
+  test('a drill that cannot begin says what to do', async () => {
     const { id } = sandbox.file.merchant;
     const { reference, notify_url: to, checkout_id } = await placeOrder(careful);
     const nowhere = 'http://127.0.0.1:9/callback';
     const table: [code: 1 | 2, message: RegExp, ...args: string[]][] = [
       [2, /--merchant is missing/, '--notify-url', to],
       [2, /--notify-url is "shop" and must be a URL/, '--merchant', id, '--notify-url', 'shop'],
-      [1, /There is no merchant/, '--merchant', nobody, '--notify-url', to],
+      [1, /There is no merchant/, '--merchant', unknownId, '--notify-url', to],
       [1, /must be an https URL/, '--merchant', id, '--notify-url', 'http://10.0.0.1/callback'],
       [
         1,
@@ -293,6 +293,6 @@ describe('the drill', { concurrency: true }, () => {
     }
     await tranche.json('sandbox', 'cancel', checkout_id);
     const again = ['--merchant', id, '--notify-url', to, '--reference', reference];
-    await tranche.refused(1, /has ended already \(cancelled\)/, 'sandbox', 'drill', ...again);
+    await tranche.refused(1, /has already ended \(cancelled\)/, 'sandbox', 'drill', ...again);
   });
 });

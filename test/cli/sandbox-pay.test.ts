@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { commandLine, nobody, type Tranche } from '../support/cli.ts';
+import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import {
   kill,
   liftLimits,
@@ -20,7 +20,7 @@ before(async () => {
   folder = await temporaryFolder();
   sandbox = await startSandbox(path.join(folder.path, 'data'));
   await liftLimits(sandbox.file.database_url, sandbox.file.integration.id);
-  // The sandbox has a master key of its own.
+  // The sandbox has its own master key.
   tranche = commandLine({ DATA_DIR: sandbox.dataDir, MASTER_KEY: '' });
 });
 after(async () => {
@@ -38,7 +38,7 @@ async function create(changes: object = {}): Promise<string> {
 const paid = { status: 'successful', redirect_url: 'https://shop.example/paid', decline: null };
 const open = { status: 'received', redirect_url: null, decline: null };
 
-describe('tranche sandbox pay prints the status, where the browser goes, and why not', () => {
+describe('tranche sandbox pay prints the status, the redirect and the decline', () => {
   for (const [about, args, answer] of [
     ['a card that succeeds, in the first term', [], paid],
     ['another term', ['--term', '6'], paid],
@@ -72,7 +72,7 @@ describe('tranche sandbox pay prints the status, where the browser goes, and why
     });
   }
 
-  test('the term that was asked for is the one that was paid in', async () => {
+  test('--term chooses the term', async () => {
     const id = await create();
     await tranche.json('sandbox', 'pay', id, '--term', '12');
     const { rows } = await onDatabase(sandbox.file.database_url, (client) =>
@@ -92,7 +92,7 @@ describe('tranche sandbox pay prints the status, where the browser goes, and why
   });
 });
 
-test('after a decline it can be paid, and what was paid stays paid', async () => {
+test('a declined checkout can be paid, and a paid one stays paid', async () => {
   const id = await create();
   await tranche.json('sandbox', 'pay', id, '--card', '4000000000000002');
   assert.deepEqual(await tranche.json('sandbox', 'pay', id), paid);
@@ -118,43 +118,35 @@ test('an abandoned challenge can be cancelled', async () => {
   assert.deepEqual(await tranche.json('sandbox', 'pay', id), cancelled);
 });
 
-test('a merchant’s clock of the running sandbox is moved through its due work', async () => {
+test('advancing the clock of a running sandbox does the due work', async () => {
   const id = await create();
   const merchant = ['--merchant', sandbox.file.merchant.id];
   await tranche.json('sandbox', 'pay', id, '--card', '4000002500003155', '--challenge', 'abandon');
   const { next_event_at } = await tranche.json('clock', 'show', ...merchant);
   assert.ok(next_event_at);
-  // Long enough for the callbacks of the checkouts before, which nobody receives, to be given up.
+  // Long enough to exhaust the callbacks of the earlier checkouts, which have no receiver.
   const moved = await tranche.json('clock', 'advance', ...merchant, '--by', '6h');
-  // Only captures and collections are left, in the nights and mornings to come.
+  // Only captures and collections are left, on later nights and mornings.
   assert.ok(moved.next_event_at > moved.now, moved.next_event_at);
   assert.deepEqual(await tranche.json('sandbox', 'pay', id), open);
 });
 
-test('what cannot be done is refused with a sentence', async () => {
+test('a refusal is one sentence', async () => {
   const id = await create();
   await tranche.refused(1, /no term of 2\. It has 1, 3/, 'sandbox', 'pay', id, '--term', '2');
   await tranche.refused(1, /no term of 0\./, 'sandbox', 'pay', id, '--term', '0');
   await tranche.refused(2, /--term is "x"/, 'sandbox', 'pay', id, '--term', 'x');
   await tranche.refused(2, /--challenge/, 'sandbox', 'pay', id, '--challenge', 'perhaps');
-  await tranche.refused(
-    1,
-    /does not take this card/,
-    'sandbox',
-    'pay',
-    id,
-    '--card',
-    '4111111111111111',
-  );
+  await tranche.refused(1, /refuses this card/, 'sandbox', 'pay', id, '--card', '4111111111111111');
   for (const action of ['pay', 'cancel']) {
-    await tranche.refused(1, /There is no checkout/, 'sandbox', action, nobody);
+    await tranche.refused(1, /There is no checkout/, 'sandbox', action, unknownId);
     await tranche.refused(1, /There is no checkout nonsense/, 'sandbox', action, 'nonsense');
     await tranche.refused(2, /CHECKOUT_ID is missing/, 'sandbox', action);
   }
   assert.deepEqual(await tranche.json('sandbox', 'pay', id), paid);
 });
 
-test('without --json it is a page for people', async () => {
+test('without --json it prints a page', async () => {
   const { stdout, code } = await tranche.run(
     'sandbox',
     'pay',
@@ -164,11 +156,11 @@ test('without --json it is a page for people', async () => {
   );
   assert.equal(code, 0);
   assert.match(stdout, /^Status +received$/m);
-  assert.match(stdout, /^Browser goes to +nowhere: it stays on the page$/m);
+  assert.match(stdout, /^Browser goes to +nowhere; it stays on the page$/m);
   assert.match(stdout, /^Declined +insufficient_funds$/m);
 });
 
 test('without a running sandbox it says so', async () => {
   const elsewhere = commandLine({ DATA_DIR: path.join(folder.path, 'nothing'), MASTER_KEY: '' });
-  await elsewhere.refused(1, /No running sandbox in/, 'sandbox', 'pay', nobody);
+  await elsewhere.refused(1, /No sandbox is running in/, 'sandbox', 'pay', unknownId);
 });

@@ -21,7 +21,7 @@ after(() => paying.close());
 
 let places = 0;
 
-/** A v1 checkout whose shopper is about to pay, and what its notify_url receives. */
+/** An unpaid v1 checkout, and what its notify_url receives. */
 async function begin(
   options: {
     order_id?: string;
@@ -53,7 +53,7 @@ async function begin(
 const fieldsOf = ({ raw }: Received) => [...new URLSearchParams(raw.toString('utf8'))];
 
 describe('the v1 callback', () => {
-  test('of a payment is a form in the order of the spec, with the value given at creation', async () => {
+  test("of a payment is a form in the spec's order, with the transaction_verify of its creation", async () => {
     const { shopper, received, transaction_verify, account } = await begin();
     const page = await shopper.pay(3);
     assert.deepEqual(
@@ -68,7 +68,7 @@ describe('the v1 callback', () => {
       `status=success&order_id=order-1001&transaction_verify=${transaction_verify}&number_of_payments=3`,
     );
     assert.equal(Number(first.headers['content-length']), first.raw.length);
-    // v1 knows no signatures, and signs nothing that could be taken for something of v2.
+    // v1 has no signatures, so a v1 callback carries none that could pass for v2's.
     assert.equal(isSigned(first, account.signing_key), false);
     for (const name of ['x-signature', 'webhook-signature', 'webhook-id', 'webhook-timestamp']) {
       assert.equal(first.headers[name], undefined);
@@ -95,7 +95,7 @@ describe('the v1 callback', () => {
     assert.equal(received().length, 0);
   });
 
-  test('echoes any order_id to the letter, and none of them passes for another field', async () => {
+  test('echoes any order_id verbatim, and none can inject another field', async () => {
     const hostile = [
       'a b+c%20d',
       'x&status=success&transaction_verify=1',
@@ -119,7 +119,7 @@ describe('the v1 callback', () => {
     await assertSound(paying);
   });
 
-  test('steers the browser by redirect, as v2 does by redirect_url', async () => {
+  test('redirects the browser by `redirect`, as v2 does by `redirect_url`', async () => {
     const usual = 'https://shop.example/order/1';
     const goes = 'https://shop.example/thanks?a=b#c';
     const cases: [reply: Reply, url: string][] = [
@@ -142,7 +142,7 @@ describe('the v1 callback', () => {
     await assertSound(paying);
   });
 
-  test('is tried again with the same bytes, on the same schedule, until the plugin has it', async () => {
+  test("is retried with the same bytes, on v2's schedule, until the plugin accepts it", async () => {
     let isDown = true;
     const { shopper, received, id } = await begin({ reply: () => (isDown ? { status: 503 } : {}) });
     await shopper.pay(1);
@@ -162,7 +162,7 @@ describe('the v1 callback', () => {
     await assertSound(paying);
   });
 
-  test('keeps what proves it out of the database, also in what is kept of every attempt', async () => {
+  test('keeps transaction_verify out of the database, including the attempts', async () => {
     const { shopper, id, transaction_verify } = await begin();
     await shopper.pay(1);
     const callback = await readCallback(paying.service, id);
@@ -184,7 +184,7 @@ describe('the v1 callback', () => {
     assert.ok(rows[0].sealed_verify.length > 40);
   });
 
-  test('under a master key that is gone fails with that reason, and is delivered once it is back', async () => {
+  test('fails while its master key is missing, and is delivered once it is back', async () => {
     const { shopper, received, id } = await begin({ reply: () => ({ status: 500 }) });
     await shopper.pay(1);
     const { id: callback_id } = await readCallback(paying.service, id);
@@ -203,7 +203,7 @@ describe('the v1 callback', () => {
 });
 
 describe('a plugin that moves to v2 while a v1 payment is in flight', () => {
-  test('is told of it in the old way at the old address, and of the next one in the new', async () => {
+  test("gets that outcome in the v1 form at the old address, and the next one in v2's", async () => {
     const owner = await createPlugin(paying.service);
     const old = await begin({ owner });
     await disableLegacy(paying.service.deps, 'nomsa', owner.account.id);
@@ -217,14 +217,14 @@ describe('a plugin that moves to v2 while a v1 payment is in flight', () => {
     assert.ok(isSigned(json, owner.account.signing_key));
     assert.equal(JSON.parse(json.raw.toString()).client_reference_id, 'v2-1');
 
-    // What began under v1 is read and refunded through v2.
+    // A v1 checkout is read and refunded through v2.
     const { body } = await send(paying.service, owner.account, 'GET', `/api/checkouts/${old.id}`);
     assert.equal(body.data.attributes.status, 'successful');
     assert.equal((await old.refundBy(owner.account, 150_000)).status, 200);
     await assertSound(paying);
   });
 
-  test('also when the integration is revoked, its signing key gone, and the receiver was down', async () => {
+  test('gets it even if the integration is revoked, its signing key deleted, and the receiver was down', async () => {
     const owner = await createPlugin(paying.service);
     let isDown = true;
     const old = await begin({ owner, reply: () => (isDown ? 'close' : {}) });

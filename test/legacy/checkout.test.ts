@@ -46,7 +46,7 @@ after(() => service.close());
 const post = (body: object | string | Buffer, headers: Record<string, string> = {}) =>
   sendLegacy(service, '/payment/checkout', body, { token, headers });
 
-// biome-ignore lint/suspicious/noExplicitAny: a row is looked into by assertions.
+// biome-ignore lint/suspicious/noExplicitAny: assertions read the row.
 async function rowOf(id: string): Promise<any> {
   const { rows } = await service.deps.database.pool.query('select * from checkouts where id = $1', [
     id,
@@ -111,7 +111,7 @@ describe('a v1 checkout', () => {
     });
   }
 
-  test('needs no more than v2 needs', async () => {
+  test('requires only what v2 requires', async () => {
     const { id } = await createLegacyCheckout(service, token, {
       merchant: { merchantReference: undefined, mode: undefined },
       customer: { name: undefined, lastName: '', telephoneNumber: '', billingAddress: null },
@@ -122,7 +122,7 @@ describe('a v1 checkout', () => {
     assert.deepEqual(row.line_items, []);
   });
 
-  test('has a transaction_verify of its own that is not in the database', async () => {
+  test('has its own transaction_verify, which is not in the database', async () => {
     const created = await inParallel(5, () => createLegacyCheckout(service, token));
     const values = created.map(({ transaction_verify }) => transaction_verify);
     assert.equal(new Set(values).size, 5);
@@ -134,7 +134,7 @@ describe('a v1 checkout', () => {
     }
   });
 
-  test('sent twice is two checkouts, also with an Idempotency-Key, which v1 does not know', async () => {
+  test('sent twice creates two checkouts, even with an Idempotency-Key, which v1 ignores', async () => {
     const headers = { 'idempotency-key': 'once' };
     const [first, second] = [await post(legacyBody(), headers), await post(legacyBody(), headers)];
     assert.deepEqual([first.status, second.status], [200, 200]);
@@ -142,7 +142,7 @@ describe('a v1 checkout', () => {
     assert.equal(second.headers['idempotent-replayed'], undefined);
   });
 
-  test('ignores what was dropped, whatever it is, and what nobody knows', async () => {
+  test('ignores dropped fields of any type, and unknown fields', async () => {
     for (const junk of ['x', 5, null, { a: [1] }, 'y'.repeat(10_000)]) {
       const answer = await post(
         legacyBody({
@@ -155,7 +155,7 @@ describe('a v1 checkout', () => {
     }
   });
 
-  test('keeps text of any script, in both ways of sending', async () => {
+  test('keeps text of any script, sent as JSON and as a form', async () => {
     const order_id = 'Zoë & Co = 100% + 😀';
     for (const body of [
       legacyBody({ purchase: { order_id } }),
@@ -177,7 +177,7 @@ function toText(items: { description: string; price: number; qty: number }[]): s
   );
 }
 
-describe('every field that is missing or malformed is told by its v1 name', () => {
+describe('every missing or malformed field is reported by its v1 name', () => {
   const long = 'x'.repeat(256);
   const url = 'must be an absolute http or https URL';
   const text = 'must be a string';
@@ -273,7 +273,7 @@ describe('every field that is missing or malformed is told by its v1 name', () =
     ['purchase', [5, 'x', null, []], object],
   ];
 
-  /** The body with one field changed, or taken away. */
+  /** The body with one field changed or removed. */
   function changed(path: string, value: unknown): object {
     const [first = '', second] = (path || 'purchaseAmount').replace(/\[.*/, '').split('.');
     const body: Record<string, unknown> = legacyBody();
@@ -287,7 +287,7 @@ describe('every field that is missing or malformed is told by its v1 name', () =
       const detail = `Validation failed: ${path ? `${path} ` : ''}${problem}.`;
       for (const value of values) {
         assertRefused(await post(changed(path, value)), 422, detail);
-        // A form has no other type than text.
+        // A form has only strings.
         if (typeof value === 'string' && value !== '') {
           assertRefused(await post(toForm(changed(path, value))), 422, detail);
         }
@@ -295,7 +295,7 @@ describe('every field that is missing or malformed is told by its v1 name', () =
     });
   }
 
-  test('all of them at once, each told once', async () => {
+  test('all of them at once, each reported once', async () => {
     const answer = await post({});
     assertRefused(
       answer,
@@ -319,7 +319,7 @@ describe('every field that is missing or malformed is told by its v1 name', () =
     ]);
   });
 
-  test('text that cannot be stored is a 422 in both ways of sending, never a 500', async () => {
+  test('text that cannot be stored is a 422 as JSON and as a form, never a 500', async () => {
     const detail =
       'Validation failed: customer.name has a character that cannot be stored (U+0000 or half a surrogate pair).';
     const body = legacyBody({ customer: { name: 'a\u0000b' } });
@@ -335,7 +335,7 @@ describe('every field that is missing or malformed is told by its v1 name', () =
   });
 });
 
-describe('what cannot be read is a 400', () => {
+describe('a body that cannot be read is a 400', () => {
   const types = 'application/json or application/x-www-form-urlencoded';
   const cases: [
     what: string,
@@ -402,13 +402,13 @@ describe('what cannot be read is a 400', () => {
     test(what, async () => assertRefused(await post(body, headers), 400, detail));
   }
 
-  test('but first of all a stranger is a 401', async () => {
+  test('an unauthenticated caller gets a 401 first', async () => {
     const answer = await sendLegacy(service, '/payment/checkout', '{', { token: 'nobody' });
     assert.equal(answer.status, 401);
   });
 });
 
-test('every v1 answer says that v1 ends, when, and what follows it', async () => {
+test('every v1 answer carries the deprecation headers', async () => {
   const json = credentialsOf(plugin);
   const limited = await createPlugin(service, { limits: 'spec' });
   const slow = await logIn(service, limited.plugin);
@@ -471,7 +471,7 @@ describe('beside v2 on one integration', () => {
     );
   });
 
-  test('v1 goes on when v2 must be signed, and makes nothing mandatory itself', async () => {
+  test('v1 works when v2 must be signed, and does not make signing mandatory', async () => {
     const both = await createPlugin(service);
     const own = await logIn(service, both.plugin);
     await createLegacyCheckout(service, own);
@@ -492,7 +492,7 @@ describe('beside v2 on one integration', () => {
     assert.equal(signature.status, 200);
   });
 
-  test('checkouts of both at once share commits and stay what they are', async () => {
+  test('concurrent v1 and v2 checkouts share commits and do not mix', async () => {
     const both = await createPlugin(service);
     const own = await logIn(service, both.plugin);
     const answers = await inParallel(40, (index) =>
@@ -518,7 +518,7 @@ describe('beside v2 on one integration', () => {
   });
 });
 
-test('a fault of ours is a 500 without a word about it, and nothing was created', async () => {
+test('an internal error is a 500 without details, and nothing was created', async () => {
   const { database } = service.deps;
   const { account: owner, plugin: own } = await createPlugin(service);
   const ownToken = await logIn(service, own);
@@ -544,7 +544,7 @@ test('a fault of ours is a 500 without a word about it, and nothing was created'
   );
 });
 
-test('a token that nobody gave out is refused before its body is read', async () => {
+test('an unknown token is refused before the body is read', async () => {
   const answer = await sendLegacy(service, '/payment/checkout', 'x'.repeat(300 * 1024), {
     token: 'v1t_sandbox_none',
   });

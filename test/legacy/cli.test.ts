@@ -3,7 +3,7 @@ import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { commandLine, nobody, type Tranche } from '../support/cli.ts';
+import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import {
   createIntermediary,
   frozenClock,
@@ -49,7 +49,7 @@ async function auditOf(id: string) {
 }
 
 describe('tranche integrations v1', () => {
-  test('issues credentials that work, shows the secret this once, and leaves an audit row without it', async () => {
+  test('issues working credentials, shows the secret once, and leaves an audit row without it', async () => {
     const { id, merchant } = await createAccount(service);
     const issued = await tranche.json('integrations', 'v1', id, '--enable');
     assert.deepEqual(Object.keys(issued), ['id', 'client_id', 'client_secret']);
@@ -80,7 +80,7 @@ describe('tranche integrations v1', () => {
     }
   });
 
-  test('says to a person what it says to a program', async () => {
+  test('prints the same facts without --json', async () => {
     const { id } = await createAccount(service);
     const { stdout, code } = await tranche.run('integrations', 'v1', id, '--enable');
     assert.equal(code, 0);
@@ -91,7 +91,7 @@ describe('tranche integrations v1', () => {
     assert.match(off.stdout, /^v1 is off since 15 November 2026, \d\d:\d\d UTC\.\n$/);
   });
 
-  test('withdraws them at once with their tokens; asked again it says since when', async () => {
+  test('withdraws them with their tokens at once; a repeated call says since when', async () => {
     const { account, plugin } = await createPlugin(service);
     const token = await logIn(service, plugin);
     const first = await tranche.json('integrations', 'v1', account.id, '--disable');
@@ -103,7 +103,7 @@ describe('tranche integrations v1', () => {
     assert.deepEqual(await tranche.json('integrations', 'v1', account.id, '--disable'), first);
     const { v1 } = await tranche.json('integrations', 'show', account.id);
     assert.equal(v1.disabled_at, first.disabled_at);
-    // The credentials of v2 are another matter.
+    // The v2 credentials still work.
     assert.equal((await send(service, account, 'GET', '/api/config')).status, 200);
 
     const next = await tranche.json('integrations', 'v1', account.id, '--enable');
@@ -113,13 +113,13 @@ describe('tranche integrations v1', () => {
     assert.match(await logIn(service, again), /^v1t_/);
   });
 
-  test('refuses what means nothing, and changes nothing then', async () => {
+  test('refuses wrong arguments and changes nothing', async () => {
     const { id } = await createAccount(service);
     const v1 = (...rest: string[]) => ['integrations', 'v1', ...rest];
     await tranche.refused(2, /ID is missing/, ...v1('--enable'));
     await tranche.refused(2, /either --enable or --disable/, ...v1(id));
     await tranche.refused(2, /either --enable or --disable/, ...v1(id, '--enable', '--disable'));
-    await tranche.refused(1, /There is no integration/, ...v1(nobody, '--enable'));
+    await tranche.refused(1, /There is no integration/, ...v1(unknownId, '--enable'));
     await tranche.refused(1, /There is no integration/, ...v1('x', '--disable'));
     await tranche.refused(1, /v1 was never enabled for the integration/, ...v1(id, '--disable'));
     const before = await auditOf(id);
@@ -128,7 +128,7 @@ describe('tranche integrations v1', () => {
     assert.equal((await auditOf(id)).length, before.length + 1);
     await tranche.json('integrations', 'revoke', id);
     await tranche.json(...v1(id, '--disable'));
-    await tranche.refused(1, /was revoked at/, ...v1(id, '--enable'));
+    await tranche.refused(1, /was revoked permanently at/, ...v1(id, '--enable'));
   });
 });
 
@@ -153,7 +153,7 @@ describe('tranche legacy preview', () => {
       ],
     },
   };
-  // Without a database: nothing is asked of one.
+  // This command needs no database.
   const offline = (stdin?: string) =>
     commandLine({ DATA_DIR: '/nowhere' }, stdin === undefined ? {} : { stdin });
   const written = async (name: string, text: string) => {
@@ -183,7 +183,7 @@ describe('tranche legacy preview', () => {
     }
   });
 
-  test('what it prints is what v2 takes, once what is missing was added', async () => {
+  test('v2 accepts the printed request once the missing fields are added', async () => {
     const account = await createAccount(service);
     const text = JSON.stringify(legacyBody());
     const { request } = await offline(text).json('legacy', 'preview', '--file', '-');
@@ -192,7 +192,7 @@ describe('tranche legacy preview', () => {
     assert.equal(answer.status, 200);
   });
 
-  test('tells what is missing and what would be refused', async () => {
+  test('lists what is missing and what would be refused', async () => {
     const { emailAddress, ...customer } = legacyBody().customer;
     const body = {
       ...legacyBody({ purchaseAmount: '1500.00', sandbox: true }),
@@ -217,7 +217,7 @@ describe('tranche legacy preview', () => {
     assert.match(stdout, /^ +checkout\.customer\.email: v1 calls it customer\.emailAddress$/m);
   });
 
-  test('checks bands, currency and notify_url for a merchant that is named', async () => {
+  test('--merchant also checks bands, currency and notify_url', async () => {
     const { merchant } = await createAccount(service);
     const body = legacyBody({
       purchaseAmount: 5,
@@ -232,11 +232,11 @@ describe('tranche legacy preview', () => {
       'checkout.currency must match merchant territory currency (ZAR)',
       'checkout.notify_url must be an https URL',
     ]);
-    const refused = ['legacy', 'preview', '--file', file, '--merchant', nobody];
+    const refused = ['legacy', 'preview', '--file', file, '--merchant', unknownId];
     await tranche.refused(1, /There is no merchant/, ...refused);
   });
 
-  test('says what it cannot read', async () => {
+  test('says why a file cannot be read', async () => {
     const refuse = (code: 1 | 2, message: RegExp, stdin: string, ...rest: string[]) =>
       offline(stdin).refused(code, message, 'legacy', 'preview', ...rest);
     await refuse(2, /--file is missing/, '');
@@ -261,7 +261,7 @@ describe('tranche legacy usage', () => {
     return data[0];
   };
 
-  test('counts logins and checkouts per integration and day, and nothing that was not let in', async () => {
+  test('counts logins and checkouts per integration and day, and no refused request', async () => {
     const { account, plugin } = await createPlugin(service);
     const none = await ofOne(account.id);
     assert.deepEqual(none, {
@@ -276,14 +276,14 @@ describe('tranche legacy usage', () => {
     await logIn(service, plugin);
     for (let count = 0; count < 3; count += 1) await createLegacyCheckout(service, token);
     await sendLegacy(service, '/payment/checkout', {}, { token });
-    await sendLegacy(service, '/payment/checkout', {}, { token: 'nobody' });
+    await sendLegacy(service, '/payment/checkout', {}, { token: 'unknownId' });
     await sendLegacy(service, '/login', { ...credentialsOf(plugin), client_secret: 'no' });
     const today = clock.now().toString().slice(0, 10);
     const { logins, checkouts, last_used_on } = await ofOne(account.id);
     assert.deepEqual([logins, checkouts, last_used_on], [2, 4, today]);
   });
 
-  test('of the last days, today included; the last day of all is kept', async () => {
+  test('counts the last days including today, and keeps the day of the last use', async () => {
     const { account, plugin } = await createPlugin(service);
     await logIn(service, plugin);
     const first = clock.now().toString().slice(0, 10);
@@ -296,7 +296,7 @@ describe('tranche legacy usage', () => {
     assert.equal((await ofOne(account.id, '--days', '31')).logins, 1);
   });
 
-  test('of one merchant also shows who acts for it; a withdrawn one is shown as off', async () => {
+  test('--merchant includes intermediaries; withdrawn credentials are shown as off', async () => {
     const { account, plugin } = await createPlugin(service);
     const { id } = await createIntermediary(service, [account.merchant.id]);
     await tranche.json('integrations', 'v1', id, '--enable');
@@ -320,15 +320,15 @@ describe('tranche legacy usage', () => {
     assertFits(stdout);
   });
 
-  test('refuses what is not there', async () => {
+  test('refuses unknown merchants and integrations', async () => {
     const usage = (...rest: string[]) => ['legacy', 'usage', ...rest];
-    await tranche.refused(1, /There is no merchant/, ...usage('--merchant', nobody));
+    await tranche.refused(1, /There is no merchant/, ...usage('--merchant', unknownId));
     await tranche.refused(1, /There is no integration/, ...usage('--integration', 'x'));
     await tranche.refused(2, /--days/, ...usage('--days', '0'));
-    assert.deepEqual((await tranche.json(...usage('--integration', nobody))).data, []);
+    assert.deepEqual((await tranche.json(...usage('--integration', unknownId))).data, []);
   });
 
-  test('adds up exactly when many come at once', async () => {
+  test('counts concurrent requests exactly', async () => {
     const { account, plugin } = await createPlugin(service);
     const token = await logIn(service, plugin);
     await Promise.all(Array.from({ length: 30 }, () => createLegacyCheckout(service, token)));

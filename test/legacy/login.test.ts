@@ -45,7 +45,7 @@ const invalidMerchant =
 const tokenNeeded = `${invalidToken} A token is what POST /login answers; after an hour another one is needed.`;
 
 let addresses = 0;
-/** Somewhere that nobody has failed from yet. */
+/** An address without failed logins. */
 const elsewhere = () => {
   addresses += 1;
   return `198.51.100.${addresses}`;
@@ -60,7 +60,7 @@ const pay = (token: string, address = elsewhere()) =>
 const within = () => clock.advance({ seconds: 1 });
 
 describe('a login', () => {
-  test('gives a token for an hour, as JSON and as a form, another one each time', async () => {
+  test('issues a new token for an hour each time, from JSON and from a form', async () => {
     const { plugin } = await createPlugin(service);
     const tokens = new Set<string>();
     for (const body of [credentialsOf(plugin), toForm(credentialsOf(plugin))]) {
@@ -76,7 +76,7 @@ describe('a login', () => {
     assert.equal(tokens.size, 2);
   });
 
-  test('leaves nothing but a hash behind', async () => {
+  test('stores only a hash of the token', async () => {
     const { account, plugin } = await createPlugin(service);
     const token = await logIn(service, plugin);
     const { rows } = await service.deps.database.pool.query(
@@ -91,7 +91,7 @@ describe('a login', () => {
     assert.match(plugin.client_secret, /^v1s_sandbox_[\w-]{43}$/);
   });
 
-  test('with wrong credentials is a 401 that does not tell which of them is wrong', async () => {
+  test('with wrong credentials is a 401 that does not say which one is wrong', async () => {
     const { account, plugin } = await createPlugin(service);
     const other = await createPlugin(service);
     const right = credentialsOf(plugin);
@@ -128,7 +128,7 @@ describe('a login', () => {
     assert.equal((await login(shouting)).status, 200);
   });
 
-  test('that lacks or misspells a field is a 422 that names it', async () => {
+  test('with a missing or malformed field is a 422 that names it', async () => {
     const { plugin } = await createPlugin(service);
     const right = credentialsOf(plugin);
     for (const field of ['client_id', 'client_secret', 'merchant_id'] as const) {
@@ -161,7 +161,7 @@ describe('a login', () => {
     }
   });
 
-  test('is only POST: other methods find nothing', async () => {
+  test('is POST only; other methods get a 404', async () => {
     for (const url of ['/login', '/payment/checkout']) {
       for (const method of ['GET', 'PUT', 'DELETE', 'HEAD'] as const) {
         assert.equal((await service.app.inject({ method, url })).statusCode, 404);
@@ -171,7 +171,7 @@ describe('a login', () => {
 });
 
 describe('a token', () => {
-  test('ends after an hour, to the second', async () => {
+  test('expires after an hour, to the second', async () => {
     const { plugin } = await createPlugin(service);
     const token = await logIn(service, plugin);
     clock.advance({ seconds: 3599 });
@@ -181,7 +181,7 @@ describe('a token', () => {
     assert.equal((await pay(await logIn(service, plugin))).status, 200);
   });
 
-  test('that is forged, cut, changed or missing opens nothing', async () => {
+  test('that is forged, cut, changed or missing is refused', async () => {
     const { account, plugin } = await createPlugin(service);
     const token = await logIn(service, plugin);
     const last = token.endsWith('A') ? 'B' : 'A';
@@ -209,7 +209,7 @@ describe('a token', () => {
     assert.equal((await pay(token)).status, 200);
   });
 
-  test('of v1 opens no path of v2, and a client secret of v2 none of v1', async () => {
+  test('of v1 is refused by v2, and a client secret of v2 by v1', async () => {
     const { account, plugin } = await createPlugin(service);
     const token = await logIn(service, plugin);
     const detail = `${invalidToken} This is one of v1: v2 takes the client secret of v2 itself.`;
@@ -235,7 +235,7 @@ describe('a token', () => {
     );
   });
 
-  test('stops when v1 is withdrawn or the integration revoked, and never works again', async () => {
+  test('stops working when v1 is withdrawn or the integration is revoked', async () => {
     for (const end of ['disable', 'revoke'] as const) {
       const { account, plugin } = await createPlugin(service);
       const token = await logIn(service, plugin);
@@ -245,7 +245,7 @@ describe('a token', () => {
       assertRefused(await pay(token), 401, tokenNeeded);
       assertRefused(await login(credentialsOf(plugin)), 401, invalid);
       if (end === 'revoke') continue;
-      // Other credentials of the same integration do not bring it back, nor the old ones.
+      // New credentials of the same integration do not make it valid again.
       const next = await enablePlugin(service, account.id, account.merchant.id);
       assert.notEqual(next.client_id, plugin.client_id);
       assertRefused(await pay(token), 401, tokenNeeded);
@@ -254,7 +254,7 @@ describe('a token', () => {
     }
   });
 
-  test('of an intermediary is for the merchant that was named, while it is managed', async () => {
+  test('of an intermediary is valid for the named merchant, while it is managed', async () => {
     const mine = await createAccount(service);
     const also = await createAccount(service);
     const theirs = await createAccount(service);
@@ -277,7 +277,7 @@ describe('a token', () => {
     assert.equal((await pay(second)).status, 200);
   });
 
-  test('is forgotten by the worker once it has expired, and not before', async () => {
+  test('is deleted by the worker once it has expired, and not before', async () => {
     const { plugin } = await createPlugin(service);
     await logIn(service, plugin);
     clock.advance({ minutes: 30 });
@@ -294,7 +294,7 @@ describe('a token', () => {
 });
 
 describe('logins are limited', () => {
-  test('ten that fail a minute from one address; the right secret is never kept out by them', async () => {
+  test('ten failures a minute from one address, which never block the right secret', async () => {
     const { plugin } = await createPlugin(service);
     const address = elsewhere();
     const guess = () => login({ ...credentialsOf(plugin), client_id: randomUUID() }, address);
@@ -306,7 +306,7 @@ describe('logins are limited', () => {
     assert.equal((await guess()).status, 401);
   });
 
-  test('what cannot be read counts as one that failed', async () => {
+  test('a malformed login counts as a failure', async () => {
     const address = elsewhere();
     const statuses: number[] = [];
     for (const body of ['', '{', '[]', '{}', {}, toForm({}), toForm({ a: 1 }), '', '', '', '']) {
@@ -315,7 +315,7 @@ describe('logins are limited', () => {
     assert.deepEqual(statuses, [400, 400, 400, 422, 422, 422, 422, 400, 400, 400, 429]);
   });
 
-  test('ten that fail a minute for one client_id, wherever from', async () => {
+  test('ten failures a minute for one client_id from any address', async () => {
     const { plugin } = await createPlugin(service);
     const guess = () =>
       login({ ...credentialsOf(plugin), client_secret: randomBytes(32).toString('hex') });
@@ -324,14 +324,14 @@ describe('logins are limited', () => {
     assert.equal((await login(credentialsOf(plugin))).status, 200);
   });
 
-  test('a whole IPv6 network of one customer counts as one', async () => {
+  test('an IPv6 network of one customer counts as one address', async () => {
     const guess = (host: number) => login({}, `2001:db8:1:2::${host.toString(16)}`);
     for (let count = 0; count < 10; count += 1) assert.equal((await guess(count)).status, 422);
     assertLimited(await guess(10), 60);
     assert.equal((await login({}, '2001:db8:1:3::1')).status, 422);
   });
 
-  test('ten that succeed a minute per client_id and address, exactly; an operator may allow more', async () => {
+  test('exactly ten successes a minute per client_id and address; an operator may allow more', async () => {
     const { account, plugin } = await createPlugin(service, { limits: 'spec' });
     const address = elsewhere();
     const ask = () => login(credentialsOf(plugin), address);
@@ -348,7 +348,7 @@ describe('logins are limited', () => {
     assert.equal((await ask()).status, 200);
   });
 
-  test('forged tokens are counted with other failed authentications', async () => {
+  test('forged tokens count as failed authentications', async () => {
     const address = elsewhere();
     for (let count = 0; count < 60; count += 1) {
       assert.equal((await pay('v1t_sandbox_none', address)).status, 401);
@@ -373,8 +373,8 @@ describe('logins are limited', () => {
   });
 });
 
-describe('at once', () => {
-  test('fifty logins give fifty tokens that work', async () => {
+describe('concurrent requests', () => {
+  test('fifty logins get fifty valid tokens', async () => {
     const { plugin } = await createPlugin(service);
     const tokens = await inParallel(50, () => logIn(service, plugin));
     assert.equal(new Set(tokens).size, 50);
@@ -382,7 +382,7 @@ describe('at once', () => {
     assert.deepEqual(countStatuses(answers), { 200: 50 });
   });
 
-  test('logins while v1 is withdrawn: none of their tokens works afterwards', async () => {
+  test('logins while v1 is withdrawn: their tokens do not work afterwards', async () => {
     const { account, plugin } = await createPlugin(service);
     const [answers] = await Promise.all([
       inParallel(40, () => login(credentialsOf(plugin))),
@@ -394,7 +394,7 @@ describe('at once', () => {
     }
   });
 
-  test('checkouts while v1 is withdrawn: each is created whole or is a 401', async () => {
+  test('checkouts while v1 is withdrawn: each is created completely or is a 401', async () => {
     const { account, plugin } = await createPlugin(service);
     const token = await logIn(service, plugin);
     const [answers] = await Promise.all([
@@ -410,7 +410,7 @@ describe('at once', () => {
     assert.equal(rows.length, created);
   });
 
-  test('two operators who enable v1: one issues credentials, the other is told', async () => {
+  test('two operators who enable v1: one issues credentials, the other is refused', async () => {
     const account = await createAccount(service);
     const results = await Promise.allSettled(
       ['one', 'two', 'three'].map((name) => enableLegacy(service.deps, name, account.id)),

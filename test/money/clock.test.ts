@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { startWorker } from '../../src/worker.ts';
-import { commandLine, nobody, type Tranche } from '../support/cli.ts';
+import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import {
   assertSound,
   challengeCard,
@@ -206,7 +206,7 @@ test('a clock is never moved back, nor without a duration', async () => {
 });
 
 test('an unknown merchant has no clock', async () => {
-  for (const id of [nobody, 'nonsense']) {
+  for (const id of [unknownId, 'nonsense']) {
     await tranche.refused(1, /There is no merchant/, 'clock', 'show', '--merchant', id);
     const by = ['--by', '1h'];
     await tranche.refused(1, /There is no merchant/, 'clock', 'advance', '--merchant', id, ...by);
@@ -217,8 +217,8 @@ test('no clock is moved in production', async (t) => {
   const database = await createTestDatabase();
   t.after(() => database.drop());
   const production = commandLine({ ...productionSettings, DATABASE_URL: database.url });
-  const merchant = ['--merchant', nobody];
-  const sentence = /production has the real time/;
+  const merchant = ['--merchant', unknownId];
+  const sentence = /Production runs on real time/;
   await production.refused(1, sentence, 'clock', 'advance', ...merchant, '--by', '1h');
   await production.refused(1, sentence, 'clock', 'advance', ...merchant, '--to-next-event');
 });
@@ -240,5 +240,5 @@ test('without --json the output is text for people', async () => {
     '--by',
     '1d',
   );
-  assert.match(moved.stdout, /^Next event +nothing is waiting$/m);
+  assert.match(moved.stdout, /^Next event +nothing is due$/m);
 });

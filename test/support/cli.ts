@@ -11,7 +11,7 @@ export const masterKey = Buffer.alloc(32, 7).toString('base64');
 
 export type Tranche = ReturnType<typeof commandLine>;
 
-/** The command line in this process, on one database. */
+/** Runs the command line in this process, on one database. */
 export function commandLine(
   env: NodeJS.ProcessEnv,
   options: { clock?: Clock; terminal?: boolean; stdin?: string } = {},
@@ -37,7 +37,7 @@ export function commandLine(
   return {
     run,
     /** Runs with --json, expects success and one object on stdout, and nothing else anywhere. */
-    // biome-ignore lint/suspicious/noExplicitAny: an answer is looked into by assertions.
+    // biome-ignore lint/suspicious/noExplicitAny: assertions read the answer.
     async json(...argv: string[]): Promise<any> {
       const { code, stdout, stderr } = await run(...argv, '--json');
       assert.equal(stderr, '');
@@ -56,16 +56,19 @@ export function commandLine(
   };
 }
 
-/** An id that nothing has. */
-export const nobody = '00000000-0000-7000-8000-000000000000';
+/** An id that does not exist. */
+export const unknownId = '00000000-0000-7000-8000-000000000000';
 
-/** Asks again and again until it is so, and fails when that takes longer. */
-export async function within(milliseconds: number, isSo: () => Promise<boolean>): Promise<void> {
+/** Polls until a condition holds. Fails if that takes longer than `milliseconds`. */
+export async function within(
+  milliseconds: number,
+  condition: () => Promise<boolean>,
+): Promise<void> {
   const start = performance.now();
   for (;;) {
-    const asked = performance.now() - start;
-    if (await isSo()) return;
-    assert.ok(asked < milliseconds, `not so after ${milliseconds} ms`);
+    const elapsed = performance.now() - start;
+    if (await condition()) return;
+    assert.ok(elapsed < milliseconds, `the condition does not hold after ${milliseconds} ms`);
     await pause(20);
   }
 }

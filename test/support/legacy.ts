@@ -2,11 +2,11 @@ import assert from 'node:assert/strict';
 import { enableLegacy, type IssuedLegacyCredential } from '../../src/legacy/enable-legacy.ts';
 import { type Account, type Answer, createAccount, type Service } from './service.ts';
 
-// A shop plugin of v1: it logs in, sends a checkout, and understands a form.
+// A v1 shop plugin: it logs in, sends a checkout, and understands a form.
 
 export type Plugin = IssuedLegacyCredential & { merchant_id: string };
 
-/** A merchant with v2 credentials and v1 credentials on one integration. */
+/** Creates a merchant with an integration that has v2 and v1 credentials. */
 export async function createPlugin(
   service: Pick<Service, 'deps'>,
   options: Parameters<typeof createAccount>[1] = {},
@@ -23,7 +23,7 @@ export async function enablePlugin(
   return { ...(await enableLegacy(deps, 'test', integration_id)), merchant_id };
 }
 
-/** Sends a body as JSON, or as a form when it is one. */
+/** Sends a body as JSON, or as a form if it is one. */
 export async function sendLegacy(
   { app }: Pick<Service, 'app'>,
   path: string,
@@ -66,7 +66,7 @@ type Changes = {
   [member: string]: unknown;
 };
 
-/** What a v1 plugin sends, with every field that the spec's table names. */
+/** A v1 checkout request with every field of the spec's table. */
 export const legacyBody = (changes: Changes = {}) => ({
   purchaseAmount: 150_000,
   currency: 'ZAR',

@@ -1,0 +1,120 @@
+import { revokeIntegration } from '../integrations/revoke-integration.ts';
+import { credentials, rotateCredential } from '../integrations/rotate-credential.ts';
+import { disableLegacy } from '../legacy/disable-legacy.ts';
+import { enableLegacy } from '../legacy/enable-legacy.ts';
+import { command, oneOf, required, UsageError } from './command.ts';
+import { withMigrated, withSealing } from './connect.ts';
+import { readDuration } from './duration.ts';
+import { exampleId } from './integration-details.ts';
+import { fields, showTime } from './terminal.ts';
+
+const credentialNames = { client_secret: 'Client secret', signing_key: 'Signing key' };
+
+export const rotate = command({
+  name: 'integrations rotate',
+  summary: 'replace a client secret or a signing key',
+  usage: ['ID --credential client_secret|signing_key [--overlap 24h]'],
+  help: `Issues a new client secret or signing key and prints it once. The old one stays valid for the
+overlap: 24h by default, at most 7d. Callbacks are signed with the old signing key until the
+integration first signs with the new one, or the overlap ends.
+
+If a credential leaked, use --overlap 0: everything older stops working within a second, even during
+another rotation.
+
+  tranche integrations rotate ${exampleId} \\
+    --credential signing_key --overlap 7d`,
+  positionals: ['ID'],
+  options: {
+    credential: { type: 'string' },
+    overlap: { type: 'string', default: '24h' },
+  },
+  async run({ positionals: [id = ''], values, terminal, print, ...context }) {
+    const credential = oneOf(required(values.credential, 'credential'), credentials, 'credential');
+    const overlapSeconds = readDuration(values.overlap, 'overlap');
+    const rotated = await withSealing(context, (connection) =>
+      rotateCredential(connection, connection.operator, { id, credential, overlapSeconds }),
+    );
+    print(
+      { id: rotated.id, [credential]: rotated.value },
+      () => `${fields(terminal, [
+        ['ID', rotated.id],
+        [credentialNames[credential], terminal.accent(rotated.value)],
+        [
+          'The old one',
+          overlapSeconds === 0
+            ? 'is no longer valid'
+            : `is valid until ${showTime(rotated.old_valid_until)}`,
+        ],
+      ])}
+
+The new one is shown only once. Hand it over safely.`,
+    );
+    return 0;
+  },
+});
+
+export const revoke = command({
+  name: 'integrations revoke',
+  summary: 'end an integration permanently',
+  usage: ['ID'],
+  help: `Ends an integration permanently: within a second its client secrets stop working. Payments and
+refunds that have begun finish, and their callbacks are still signed with its key. If the signing
+key leaked, also rotate it with --overlap 0.
+
+  tranche integrations revoke ${exampleId}`,
+  positionals: ['ID'],
+  options: {},
+  async run({ positionals: [id = ''], print, ...context }) {
+    const revoked = await withMigrated(context, (connection) =>
+      revokeIntegration(connection, connection.operator, id),
+    );
+    print(revoked, () => `Revoked since ${showTime(revoked.revoked_at)}.`);
+    return 0;
+  },
+});
+
+export const v1 = command({
+  name: 'integrations v1',
+  summary: 'issue or withdraw credentials of the v1 API',
+  usage: ['ID --enable', 'ID --disable'],
+  help: `--enable issues a client_id and a client_secret for the legacy v1 API, in addition to the
+integration's own credentials, and prints them once.
+
+--disable withdraws them: the credentials and every token issued for them stop working. Checkouts
+that were created through v1 still get their callback in the v1 form.
+
+  tranche integrations v1 ${exampleId} --enable`,
+  positionals: ['ID'],
+  options: { enable: { type: 'boolean' }, disable: { type: 'boolean' } },
+  async run({ positionals: [id = ''], values, terminal, print, ...context }) {
+    if (values.enable === values.disable) {
+      throw new UsageError('Give either --enable or --disable.');
+    }
+    if (values.disable) {
+      const withdrawn = await withMigrated(context, (connection) =>
+        disableLegacy(connection, connection.operator, id),
+      );
+      print(withdrawn, () => `v1 is off since ${showTime(withdrawn.disabled_at)}.`);
+      return 0;
+    }
+    const issued = await withMigrated(context, (connection) =>
+      enableLegacy(
+        { ...connection, environment: connection.config.environment },
+        connection.operator,
+        id,
+      ),
+    );
+    print(
+      issued,
+      () => `${fields(terminal, [
+        ['ID', issued.id],
+        ['v1 client ID', issued.client_id],
+        ['v1 client secret', terminal.accent(issued.client_secret)],
+      ])}
+
+The secret is shown only once. Hand it over safely. To replace it, use --disable
+and then --enable.`,
+    );
+    return 0;
+  },
+});
