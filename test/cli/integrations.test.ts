@@ -136,7 +136,7 @@ test('a bad change of managed merchants changes nothing', async () => {
   const own = await createAccount(service);
   await tranche.refused(
     1,
-    /only an intermediary manages merchants/,
+    /Only an intermediary manages merchants/,
     'integrations',
     'manage',
     own.id,

@@ -250,7 +250,7 @@ describe('tranche legacy preview', () => {
     );
     await refuse(1, /is not valid JSON/, '{"a":', '--file', '-');
     await refuse(1, /has the field "a" twice/, 'a=1&a=2', '--file', '-');
-    await refuse(1, /which is none/, '[]', '--file', '-');
+    await refuse(1, /is not valid/, '[]', '--file', '-');
   });
 });
 
