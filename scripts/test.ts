@@ -3,6 +3,7 @@
 //   npm test                          everything
 //   npm test -- refunds               the files whose path contains "refunds"
 //   npm test -- --test-name-pattern=… options go to Node's test runner
+//   npm run test:quick                pure rules and one happy path per endpoint, in half a minute
 //   npm run test:long                 the same tests with more seeds and rounds
 
 import { spawn } from 'node:child_process';
@@ -14,11 +15,23 @@ import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded-po
 const root = path.dirname(import.meta.dirname);
 const args = process.argv.slice(2);
 const long = args.includes('--long');
-const options = args.filter((arg) => arg.startsWith('-') && arg !== '--long');
+const quick = args.includes('--quick');
+const options = args.filter((arg) => arg.startsWith('-') && !['--long', '--quick'].includes(arg));
 const filters = args.filter((arg) => !arg.startsWith('-'));
 
+const everything = ['src/**/*.test.ts', 'test/**/*.test.ts'];
+// The tests beside the code are of pure rules, except for one that starts PostgreSQL servers.
+const quickest = [
+  'src/**/*.test.ts',
+  'test/api/happy-paths.test.ts',
+  'test/browser/pay-page-budget.test.ts',
+  'test/callbacks/destinations.test.ts',
+  'test/sdk/types.test.ts',
+];
+const notQuick = ['src/embedded-postgres/server.test.ts'];
+
 const files = fs
-  .globSync(['src/**/*.test.ts', 'test/**/*.test.ts'], { cwd: root })
+  .globSync(quick ? quickest : everything, { cwd: root, exclude: quick ? notQuick : [] })
   .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
   .sort();
 

@@ -139,7 +139,7 @@ export type Links = {
   next: string | null;
 };
 
-/** All or part of a checkout, asked back. */
+/** A request to refund all or part of a checkout. */
 export type RefundRequest = {
   /** Refund request ID. */
   id: string;
@@ -149,7 +149,7 @@ export type RefundRequest = {
     amount: number;
     /** ISO 4217 code. */
     currency: string;
-    /** Where it stands. */
+    /** Status of the request. */
     status: 'requested' | 'pending' | 'complete' | 'failed';
     /** Creation time. */
     created_at: string;
