@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { test } from 'node:test';
+import { describe, test } from 'node:test';
 import fc from 'fast-check';
 import { MalformedJson, readJson, unfaithfulText } from './json.ts';
 
@@ -169,6 +169,62 @@ test('an integer that is not exact as a number is not a safe integer', () => {
     Object.values(value).map((member) => Number.isSafeInteger(member)),
     [false, true, true, false],
   );
+});
+
+describe('a number is an integer exactly when its text denotes one', () => {
+  const table: [text: string, value: number][] = [
+    ['1', 1],
+    ['-0', -0],
+    ['1.0', 1],
+    ['1.5', 1.5],
+    ['1e2', 100],
+    ['100e-2', 1],
+    ['0.15e7', 1_500_000],
+    ['150000.000', 150_000],
+    ['0e9', 0],
+    ['0.0', 0],
+    ['9007199254740991.0', Number.MAX_SAFE_INTEGER],
+    ['0.99999999999999999999', Number.NaN],
+    ['150000.00000000000000001', Number.NaN],
+    ['149999.99999999999999999', Number.NaN],
+    ['-0.99999999999999999999', Number.NaN],
+    ['15000000000000000000001e-17', Number.NaN],
+    ['1e-400', Number.NaN],
+    ['1e400', Number.POSITIVE_INFINITY],
+    [`1.${'0'.repeat(1000)}`, 1],
+    [`1.${'0'.repeat(1000)}1`, Number.NaN],
+    [`1${'0'.repeat(1000)}e-1000`, 1],
+  ];
+  for (const [text, value] of table) {
+    test(`${text.slice(0, 40)} is ${value}`, () => {
+      assert.deepEqual(readJson(Buffer.from(`{"a":${text}}`)).value, { a: value });
+    });
+  }
+
+  test('whatever its digits, and to the last of them', () => {
+    const digits = fc.stringMatching(/^[0-9]{1,30}$/);
+    fc.assert(
+      fc.property(fc.stringMatching(/^(0|[1-9][0-9]{0,12})$/), digits, (whole, fraction) => {
+        const { value } = readJson(Buffer.from(`{"a":${whole}.${fraction}}`));
+        assert.equal(Number.isInteger(value.a), /^0+$/.test(fraction));
+      }),
+      runs(3000),
+    );
+  });
+});
+
+describe('an escaped member name is read right after V8 was taught a shape', () => {
+  // In V8 an escaped name can take the name of an earlier object's member (nodejs/node#63785).
+  test('a repeated member is refused', () => {
+    JSON.parse(String.raw`{"debit":0,"\\u006":0}`);
+    assert.equal(refusal(String.raw`{"debit":1,"\u0064ebit":2}`), twice('"debit"'));
+  });
+
+  test('the name is the one that was sent', () => {
+    JSON.parse(String.raw`{"h":[],"\\":0}`);
+    const { value } = readJson(Buffer.from(String.raw`{"h":1,"\"":2}`));
+    assert.deepEqual(Object.keys(value), ['h', '"']);
+  });
 });
 
 test('text that cannot be stored is recognised', () => {

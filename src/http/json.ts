@@ -37,16 +37,21 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * `compact` is the body without insignificant white space and otherwise unchanged. It is the same
  * buffer when there was no such white space.
  *
- * Numbers in `value` are what JSON.parse makes of them: `1.0` and `1e2` are integers as in JSON
- * Schema, digits beyond a double's precision are rounded, `-0` is negative zero, `1e400` is
- * Infinity. Number.isSafeInteger is therefore the test for an integer: 9007199254740993 arrives as
- * 9007199254740992 and fails it.
- *
  * Every POST takes this path, so it must be fast. JSON.parse checks the grammar and builds the
  * value. A scan counts the members in the text (one colon outside a string each), and a walk counts
  * the members of the value. JSON.parse keeps only the last of several members with one name, so the
- * counts differ exactly when a name was repeated, however it was escaped. Only a body that we are
- * about to refuse is read a second time, to say where it is wrong.
+ * counts differ exactly when a name was repeated.
+ *
+ * JSON.parse is not right about every body. An escaped member name can come out as another name,
+ * once an earlier text has taught V8 a shape (nodejs/node#63785), and `0.99999999999999999999` comes
+ * out as 1. A body with an escaped name, or with a number that has a fraction or an exponent, is
+ * therefore read by `readCarefully`. So is a body that we are about to refuse, to say where it is
+ * wrong.
+ *
+ * A number in `value` is an integer exactly when its text denotes one: `1.0` and `1e2` are integers,
+ * as in JSON Schema, and a fraction that a double would round to an integer is NaN. Integers beyond
+ * Number.MAX_SAFE_INTEGER are rounded and must be refused by their size. `-0` is negative zero, and
+ * `1e400` is Infinity.
  */
 export function readJson(bytes: Buffer): { value: JsonObject; compact: Buffer } {
   const { value, compact } = readJsonValue(bytes);
@@ -59,16 +64,21 @@ export function readJson(bytes: Buffer): { value: JsonObject; compact: Buffer } 
 /** Like `readJson`, but any JSON value will do. */
 export function readJsonValue(bytes: Buffer): { value: JsonValue; compact: Buffer } {
   const text = decode(bytes);
-  const { members, spaces } = scan(bytes);
-  let value: JsonValue;
-  try {
-    value = JSON.parse(text);
-  } catch {
-    return refuse(bytes);
+  const { members, spaces, isPlain } = scan(bytes);
+  let value = isPlain ? parse(text) : undefined;
+  if (value === undefined || countMembers(value) !== members) {
+    value = readCarefully(bytes);
+    countMembers(value);
   }
-  const isNested = typeof value === 'object' && value !== null;
-  if (isNested && countMembers(value as JsonObject) !== members) return refuse(bytes);
   return { value, compact: spaces === 0 ? bytes : withoutSpaces(bytes, spaces) };
+}
+
+function parse(text: string): JsonValue | undefined {
+  try {
+    return JSON.parse(text);
+  } catch {
+    return undefined;
+  }
 }
 
 /** Whether a text cannot be stored as it is: U+0000 or half a surrogate pair (decision 0002). */
@@ -92,20 +102,30 @@ function decode(bytes: Buffer): string {
 
 // The counts mean something only for valid JSON. The scan still runs before JSON.parse, so that
 // deep nesting is refused before a value is built from it.
-function scan(bytes: Buffer): { members: number; spaces: number } {
+function scan(bytes: Buffer): { members: number; spaces: number; isPlain: boolean } {
   let members = 0;
   let spaces = 0;
   let depth = 0;
+  // No member name has an escape, and no number a fraction or an exponent.
+  let isPlain = true;
+  let hasEscape = false;
   const end = bytes.length;
   for (let i = 0; i < end; i++) {
     const byte = bytes[i] as number;
     if (byte === quote) {
-      i++;
-      while (i < end && bytes[i] !== quote) i += bytes[i] === backslash ? 2 : 1;
+      hasEscape = false;
+      for (i++; i < end && bytes[i] !== quote; i++) {
+        if (bytes[i] === backslash) {
+          hasEscape = true;
+          i++;
+        }
+      }
     } else if (byte <= space) {
       spaces++;
     } else if (byte === colon) {
       members++;
+      // The string before a colon is a member name.
+      if (hasEscape) isPlain = false;
     } else if (byte === openBrace || byte === openBracket) {
       depth++;
       if (depth > maxDepth) {
@@ -113,13 +133,17 @@ function scan(bytes: Buffer): { members: number; spaces: number } {
       }
     } else if (byte === closeBrace || byte === closeBracket) {
       depth--;
+    } else if (byte === point || (isExponent(byte) && isDigit(bytes[i - 1]))) {
+      isPlain = false;
     }
   }
-  return { members, spaces };
+  return { members, spaces, isPlain };
 }
 
-// Recursion is safe: the scan has bounded the depth.
-function countMembers(value: JsonObject | JsonValue[]): number {
+// Counts the members of all objects, and refuses names that could change a prototype. Recursion is
+// safe: the scan has bounded the depth.
+function countMembers(value: JsonValue): number {
+  if (typeof value !== 'object' || value === null) return 0;
   let count = 0;
   if (Array.isArray(value)) {
     for (const item of value) {
@@ -165,10 +189,11 @@ function withoutSpaces(bytes: Buffer, spaces: number): Buffer {
 }
 
 /**
- * Reads a bad body again, to say what is wrong with it: the byte, counted from 0, at which it stops
- * being JSON, or else the first repeated member. Recursion is safe: the scan has bounded the depth.
+ * Reads a body token by token, without JSON.parse, and throws what is wrong with it: the byte,
+ * counted from 0, at which it stops being JSON, or else the first repeated member. Recursion is
+ * safe: the scan has bounded the depth.
  */
-function refuse(bytes: Buffer): never {
+function readCarefully(bytes: Buffer): JsonValue {
   let at = 0;
   let repeated: string | undefined;
 
@@ -191,8 +216,9 @@ function refuse(bytes: Buffer): never {
     at++;
   }
 
-  function word(letters: string): void {
-    for (const letter of letters) expect(letter.charCodeAt(0));
+  function word<T>(letters: string, value: T): T {
+    for (let i = 0; i < letters.length; i++) expect(letters.charCodeAt(i));
+    return value;
   }
 
   function digits(): void {
@@ -200,7 +226,8 @@ function refuse(bytes: Buffer): never {
     while (isDigit(bytes[at])) at++;
   }
 
-  function number(): void {
+  function number(): number {
+    const start = at;
     if (bytes[at] === minus) at++;
     if (bytes[at] === zero) at++;
     else digits();
@@ -208,22 +235,32 @@ function refuse(bytes: Buffer): never {
       at++;
       digits();
     }
-    if (bytes[at] === 0x65 || bytes[at] === 0x45) {
+    if (isExponent(bytes[at])) {
       at++;
       if (bytes[at] === plus || bytes[at] === minus) at++;
       digits();
     }
+    return exactNumber(bytes.toString('latin1', start, at));
   }
 
-  function string(): void {
+  function string(): string {
+    const start = at;
+    let hasEscape = false;
     expect(quote);
     for (;;) {
       const byte = bytes[at];
       if (byte === undefined || byte < space) throw unexpected();
       at++;
-      if (byte === quote) return;
-      if (byte === backslash) escaped();
+      if (byte === quote) break;
+      if (byte === backslash) {
+        hasEscape = true;
+        escaped();
+      }
     }
+    // JSON.parse is right about a single string.
+    return hasEscape
+      ? JSON.parse(bytes.toString('utf8', start, at))
+      : bytes.toString('utf8', start + 1, at - 1);
   }
 
   function escaped(): void {
@@ -236,7 +273,8 @@ function refuse(bytes: Buffer): never {
     }
   }
 
-  function list(close: number, item: () => void): void {
+  /** The items of an object or array, up to and including its end. */
+  function items(close: number, item: () => void): void {
     at++;
     skipSpaces();
     if (bytes[at] === close) {
@@ -255,41 +293,70 @@ function refuse(bytes: Buffer): never {
     }
   }
 
-  function object(): void {
-    const names = new Set<string>();
-    list(closeBrace, () => {
-      const start = at;
-      string();
-      const spelling = bytes.toString('utf8', start, at);
-      const name: string = spelling.includes('\\') ? JSON.parse(spelling) : spelling.slice(1, -1);
-      if (names.has(name)) repeated ??= name;
-      names.add(name);
+  function array(): JsonValue[] {
+    const list: JsonValue[] = [];
+    items(closeBracket, () => list.push(value()));
+    return list;
+  }
+
+  function object(): JsonObject {
+    const members = new Map<string, JsonValue>();
+    items(closeBrace, () => {
+      const name = string();
+      if (members.has(name)) repeated ??= name;
       skipSpaces();
       expect(colon);
-      value();
+      members.set(name, value());
     });
+    // Defines every member, `__proto__` too, as JSON.parse does.
+    return Object.fromEntries(members);
   }
 
-  function value(): void {
+  function value(): JsonValue {
     skipSpaces();
     const byte = bytes[at];
-    if (byte === openBrace) object();
-    else if (byte === openBracket) list(closeBracket, value);
-    else if (byte === quote) string();
-    else if (byte === 0x74) word('true');
-    else if (byte === 0x66) word('false');
-    else if (byte === 0x6e) word('null');
-    else number();
+    if (byte === openBrace) return object();
+    if (byte === openBracket) return array();
+    if (byte === quote) return string();
+    if (byte === 0x74) return word('true', true);
+    if (byte === 0x66) return word('false', false);
+    if (byte === 0x6e) return word('null', null);
+    return number();
   }
 
-  value();
+  const read = value();
   skipSpaces();
-  if (at < bytes.length || repeated === undefined) throw unexpected();
-  throw new MalformedJson(`The body has the member ${shown(repeated)} twice.`);
+  if (at < bytes.length) throw unexpected();
+  if (repeated !== undefined) {
+    throw new MalformedJson(`The body has the member ${shown(repeated)} twice.`);
+  }
+  return read;
+}
+
+/** The value of a number's text; NaN when a double would round a fraction to an integer. */
+function exactNumber(text: string): number {
+  const value = Number(text);
+  // Beyond this every double is an integer, and no integer of ours is as large.
+  if (!Number.isSafeInteger(value)) return value;
+  const [, whole = '', fraction = '', exponent = '0'] =
+    /^-?([0-9]+)(?:\.([0-9]+))?(?:[eE]([+-]?[0-9]+))?$/.exec(text) ?? [];
+  const all = whole + fraction;
+  let end = all.length;
+  while (end > 0 && all.charCodeAt(end - 1) === zero) end--;
+  let start = 0;
+  while (start < end && all.charCodeAt(start) === zero) start++;
+  if (start === end) return value;
+  // The text denotes `all` × 10 to the power of `scale`, both without the zeros at its end.
+  const scale = Number(exponent) - fraction.length + (all.length - end);
+  return scale >= 0 ? value : Number.NaN;
 }
 
 function isDigit(byte: number | undefined): boolean {
   return byte !== undefined && byte >= zero && byte <= nine;
+}
+
+function isExponent(byte: number | undefined): boolean {
+  return byte === 0x65 || byte === 0x45;
 }
 
 // The caller chose the name: it may be long or contain control characters.
