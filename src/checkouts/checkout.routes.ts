@@ -4,9 +4,13 @@ import type { AllowedRange } from '../callbacks/delivery/destination.ts';
 import { findManagedOwner, listPage } from '../database/merchant-lists.sql.ts';
 import { reading } from '../database/transaction.ts';
 import { notFound } from '../http/errors.ts';
-import { answerOnce } from '../http/idempotency.ts';
 import { Links, PageQuery, presentLinks, readPage } from '../http/pagination.ts';
-import { listedMerchant, listTarget, type MerchantApiDeps } from '../integrations/merchant-api.ts';
+import {
+  answerPost,
+  listedMerchant,
+  listTarget,
+  type MerchantApiDeps,
+} from '../integrations/merchant-api.ts';
 import type { Merchant } from '../merchants/merchant.ts';
 import { notManaged } from '../merchants/not-managed.ts';
 import type { Sealing } from '../shared/sealing.ts';
@@ -48,12 +52,11 @@ export async function checkoutRoutes(api: FastifyInstance, deps: CheckoutDeps): 
     },
     async (request, reply) => {
       const { body, caller, post } = request;
-      const { answer, replayed } = await answerOnce(deps, post.keyed, async () => {
+      const answer = await answerPost(deps, request, reply, async () => {
         const merchant = await bodyMerchant(request);
         const valid = validateCheckout(body, caller.intermediary, merchant, deps.callbackAllow);
         return await createCheckout(deps, post, merchant as Merchant, valid);
       });
-      if (replayed) reply.header('idempotent-replayed', 'true');
       const payment_url = `${deps.baseUrl}/pay/${paymentToken(deps.sealing, answer)}`;
       return { data: { id: answer.id, payment_url } };
     },

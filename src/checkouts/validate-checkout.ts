@@ -14,24 +14,31 @@ export function validateCheckout(
   allowed: AllowedRange[],
 ): CreateCheckoutBody {
   const errors = explainCheckout(body, intermediary, merchant, allowed);
-  if (errors.length > 0) throw validationFailed(errors);
+  if (errors.length > 0) {
+    throw validationFailed(errors, { lasting: errors.every(({ isRule }) => !isRule) });
+  }
   return body as CreateCheckoutBody;
 }
 
-/** The bad fields of a body. Without a merchant, its rules are not checked. */
+/**
+ * The bad fields of a body. Without a merchant, its rules are not checked. `isRule` marks an error
+ * that depends on the merchant's rules or our settings, which can change.
+ */
 export function explainCheckout(
   body: unknown,
   intermediary: boolean,
   merchant: Merchant | null,
   allowed: AllowedRange[],
-): FieldError[] {
-  const errors = intermediary ? explainIntermediaryBody(body) : explainBody(body);
+): (FieldError & { isRule?: true })[] {
+  const errors: (FieldError & { isRule?: true })[] = intermediary
+    ? explainIntermediaryBody(body)
+    : explainBody(body);
   const { checkout } = body as { checkout?: unknown };
   if (merchant && typeof checkout === 'object' && checkout !== null) {
     const known = new Set(errors.map(({ path }) => path));
-    errors.push(
-      ...explainRules(merchant, allowed, checkout).filter(({ path }) => !known.has(path)),
-    );
+    for (const error of explainRules(merchant, allowed, checkout)) {
+      if (!known.has(error.path)) errors.push({ ...error, isRule: true });
+    }
   }
   return errors;
 }

@@ -121,7 +121,7 @@ Signing is optional at first and required in production. It is sticky: once one 
 
 ## Idempotency
 
-Both POST endpoints take an \`Idempotency-Key\` header of 1 to 255 characters. The same key with the same body within 24 hours gives the first answer again, with \`Idempotent-Replayed: true\`, and nothing happens twice. The same key with another body is a 422. What is repeated are 200 and 422; after a 400, 401, 429 or 500 the key is still free.
+Both POST endpoints take an \`Idempotency-Key\` header of 1 to 255 characters. The same key with the same body within 24 hours gives the first answer again, with \`Idempotent-Replayed: true\`, and nothing happens twice. The same key with another body is a 422. Successes are repeated, and so is a 422 that the body alone decides. After any other refusal the key is still free: a refund that came too early can be sent again with its key the next day.
 
 Send one with every POST, and a time-out is no longer a question: send the request again.
 

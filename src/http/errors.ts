@@ -16,13 +16,21 @@ export class ApiError extends Error {
   readonly details: string[];
   /** Whether this repeats the stored answer of an Idempotency-Key. */
   readonly replayed: boolean;
+  /** Whether the same body always gets this refusal, whatever the time and our state. */
+  readonly lasting: boolean;
 
-  constructor(status: number, code: keyof typeof titles, details: string[], replayed = false) {
+  constructor(
+    status: number,
+    code: keyof typeof titles,
+    details: string[],
+    { replayed = false, lasting = false } = {},
+  ) {
     super(details.join(' '));
     this.status = status;
     this.code = code;
     this.details = details;
     this.replayed = replayed;
+    this.lasting = lasting;
   }
 }
 

@@ -41,6 +41,9 @@ export function readKey(
  * Gives every request with the same key the same answer (decision 0008). The first request records
  * its answer in the transaction of its effect (`recordAnswer`). A later one fails to record its own,
  * rolls back, and reads the first answer. So there is no claim that could expire or leak.
+ *
+ * A refusal is recorded only if it is lasting (decision 0051). Any other may no longer hold when the
+ * caller retries, so it leaves the key free.
  */
 export async function answerOnce<T extends object>(
   deps: { database: Database; clock: Clock },
@@ -52,16 +55,16 @@ export async function answerOnce<T extends object>(
     try {
       return { answer: await work(), replayed: false };
     } catch (error) {
-      const status = error instanceof ApiError ? error.status : null;
-      const isAnswered =
-        error instanceof KeyTaken ||
-        (status === 422 && !(await isFirstRefusal(deps, keyed, error as ApiError))) ||
-        // A 404 is not recorded. If an earlier request recorded an answer, that one counts.
-        status === 404;
-      if (!isAnswered) throw error;
+      const refusal = error instanceof ApiError ? error : null;
+      const isRecorded = refusal?.lasting ?? false;
+      if (refusal && isRecorded && (await isFirstRefusal(deps, keyed, refusal))) throw refusal;
+      // A 404 or 422 may stand in the way of a retry whose first request succeeded: a second refund
+      // of the whole amount is refused. The first answer counts.
+      const isRetryable = refusal !== null && (refusal.status === 404 || refusal.status === 422);
+      if (!(error instanceof KeyTaken) && !isRetryable) throw error;
       const first = await reading(deps, (db) => findAnswer(db, keyed));
       if (first) return { answer: replay<T>(first, keyed), replayed: true };
-      if (status === 404) throw error;
+      if (refusal && !isRecorded) throw refusal;
       // The answer expired in this moment, so this request is the first.
     }
   }
@@ -78,7 +81,7 @@ function replay<T>(
   }
   if (first.status === 422) {
     const { details } = first.answer as { details: string[] };
-    throw new ApiError(422, 'unprocessable_entity', details, true);
+    throw new ApiError(422, 'unprocessable_entity', details, { replayed: true });
   }
   return first.answer as T;
 }

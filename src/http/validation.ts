@@ -2,7 +2,7 @@ import Type, { type TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
 import Format from 'typebox/format';
 import { Settings } from 'typebox/system';
-import { unprocessable } from './errors.ts';
+import { ApiError } from './errors.ts';
 import { unfaithfulText } from './json.ts';
 
 // The schemas' formats decide what is accepted; nothing checks e-mail addresses or URLs again.
@@ -46,10 +46,12 @@ export function compileSchema(schema: TSchema): (value: unknown) => FieldError[]
   };
 }
 
-export function validationFailed(errors: FieldError[]): Error {
-  return unprocessable(
-    ...errors.map(({ path, problem }) => `Validation failed: ${path ? `${path} ` : ''}${problem}.`),
+/** `lasting`: the body alone decides, not the merchant's rules, the settings or the time. */
+export function validationFailed(errors: FieldError[], { lasting = true } = {}): ApiError {
+  const details = errors.map(
+    ({ path, problem }) => `Validation failed: ${path ? `${path} ` : ''}${problem}.`,
   );
+  return new ApiError(422, 'unprocessable_entity', details, { lasting });
 }
 
 const typeNames: Record<string, string> = {

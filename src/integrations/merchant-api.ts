@@ -1,16 +1,18 @@
-import type { FastifyInstance, FastifyRequest } from 'fastify';
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { Database } from '../database/database.ts';
+import { transaction } from '../database/transaction.ts';
 import { ApiError, badRequest, unprocessable } from '../http/errors.ts';
 import type { KeyedRequest } from '../http/idempotency.sql.ts';
-import { readKey } from '../http/idempotency.ts';
+import { answerOnce, readKey } from '../http/idempotency.ts';
 import { type JsonObject, MalformedJson, readJson } from '../http/json.ts';
 import type { Endpoint, RateLimits } from '../http/rate-limits.ts';
 import { rawBodyOf, takeRawBodies } from '../http/raw-body.ts';
 import { notManaged } from '../merchants/not-managed.ts';
-import type { Clock } from '../shared/clock.ts';
+import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
+import { acceptSignatures, needsAcceptance } from './accept-signatures.ts';
 import { authenticate } from './authenticate.ts';
 import type { Callers } from './callers.ts';
 import { checkSignature } from './check-signature.ts';
@@ -98,6 +100,23 @@ export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): voi
       keyed: readKey(request.headers['idempotency-key'], request.caller.id, endpoint, body.compact),
     };
   });
+}
+
+/** Answers a POST once per Idempotency-Key. A signed retry makes signing sticky like a first POST. */
+export async function answerPost<T extends object>(
+  deps: MerchantApiDeps,
+  { post }: FastifyRequest,
+  reply: FastifyReply,
+  work: () => Promise<T>,
+): Promise<T> {
+  const { answer, replayed } = await answerOnce(deps, post.keyed, work);
+  if (!replayed) return answer;
+  if (post.key !== null && needsAcceptance([post])) {
+    const now = timestamp(deps.clock.now());
+    await transaction(deps, ({ db }) => acceptSignatures(db, [post], now));
+  }
+  reply.header('idempotent-replayed', 'true');
+  return answer;
 }
 
 const json = 'application/json';

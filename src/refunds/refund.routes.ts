@@ -3,10 +3,14 @@ import Type from 'typebox';
 import { findManagedOwner, listPage } from '../database/merchant-lists.sql.ts';
 import { reading } from '../database/transaction.ts';
 import { notFound } from '../http/errors.ts';
-import { answerOnce } from '../http/idempotency.ts';
 import { Links, PageQuery, presentLinks, readPage } from '../http/pagination.ts';
 import { compileSchema, validationFailed } from '../http/validation.ts';
-import { listedMerchant, listTarget, type MerchantApiDeps } from '../integrations/merchant-api.ts';
+import {
+  answerPost,
+  listedMerchant,
+  listTarget,
+  type MerchantApiDeps,
+} from '../integrations/merchant-api.ts';
 import type { Merchant } from '../merchants/merchant.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { createRefund, unknownCheckout } from './create-refund.ts';
@@ -40,13 +44,12 @@ export async function refundRoutes(api: FastifyInstance, deps: RefundDeps): Prom
       },
     },
     async (request, reply) => {
-      const { answer, replayed } = await answerOnce(deps, request.post.keyed, async () => {
+      const answer = await answerPost(deps, request, reply, async () => {
         const errors = explainBody(request.body);
         if (errors.length > 0) throw validationFailed(errors);
         const merchant = await refundedMerchant(request);
         return await createRefund(deps, request.post, merchant, request.body as CreateRefundBody);
       });
-      if (replayed) reply.header('idempotent-replayed', 'true');
       return { data: presentRefund(answer) };
     },
   );

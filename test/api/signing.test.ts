@@ -348,6 +348,21 @@ describe('signing is sticky', () => {
     assert.equal((await unsigned(caller)).status, 200);
   });
 
+  test('a signed retry makes it so, although it gets the first answer', async () => {
+    const caller = await createAccount(service);
+    const keyed = { 'idempotency-key': 'k1' };
+    const request = { body: checkoutBody(), headers: keyed };
+    const first = await send(service, caller, 'POST', '/api/checkouts', {
+      ...request,
+      signed: false,
+    });
+    assert.equal(first.status, 200);
+    const retry = await send(service, caller, 'POST', '/api/checkouts', request);
+    assert.equal(retry.headers['idempotent-replayed'], 'true');
+    assert.deepEqual(retry.body, first.body);
+    assertRefused(await unsigned(caller), 400, mustSign);
+  });
+
   test('a signed refund makes it so as well', async () => {
     const caller = await createAccount(service);
     assert.equal((await unsigned(caller)).status, 200);
