@@ -334,18 +334,24 @@ describe('idempotency', () => {
     assert.equal(good.status, 200);
   });
 
-  test('of ten concurrent requests under one key one has an effect and nine are refused', async () => {
+  test('while a request is in flight, others under its key are refused, and later get its answer', async () => {
     const key = randomUUID();
-    await local.fault({ fault: 'latency', ms: 50, key_contains: key });
-    const answers = await Promise.all(
-      Array.from({ length: 10 }, () => call('POST', '/v1/customers', {}, withKey(key))),
+    await local.fault({ fault: 'hold_key', key_contains: key });
+    const first = call('POST', '/v1/customers', {}, withKey(key));
+    await local.struck('hold_key');
+    const others = await Promise.all(
+      Array.from({ length: 9 }, () => call('POST', '/v1/customers', {}, withKey(key))),
     );
-    const done = answers.filter(({ status }) => status === 200);
-    assert.equal(done.length, 1);
-    for (const { status, body } of answers.filter((answer) => answer.status !== 200)) {
+    for (const { status, body } of others) {
       assert.equal(status, 409);
       assert.equal(body.error.code, 'idempotency_key_in_use');
     }
+    await call('DELETE', '/_test/faults');
+    const { status, body } = await first;
+    assert.equal(status, 200);
+    const retried = await call('POST', '/v1/customers', {}, withKey(key));
+    assert.equal(retried.headers.get('idempotent-replayed'), 'true');
+    assert.deepEqual(retried.body, body);
   });
 });
 

@@ -500,7 +500,7 @@ describe('an unknown outcome', () => {
       await local.fault({ ...fault, path, key_contains: payment.key });
       const asked = fault.fault === 'latency_after' ? quick : gateway;
       await unknown(() => asked.authorise(payment));
-      await struck(fault.fault);
+      await local.struck(fault.fault);
       const found = await gateway.findPayment(payment.merchant, payment);
       assert.equal(found?.outcome, 'authorised');
       assert.deepEqual(await settled(() => gateway.authorise(payment)), found);
@@ -534,7 +534,7 @@ describe('an unknown outcome', () => {
     const payment = await newPayment(local, '4242424242424242');
     await local.fault({ fault: 'hold_key', path, key_contains: payment.key });
     const first = gateway.authorise(payment);
-    await struck('hold_key');
+    await local.struck('hold_key');
     await unknown(() => gateway.authorise(payment));
     await local.call('DELETE', '/_test/faults');
     assert.deepEqual(await gateway.authorise(payment).catch(() => first), await first);
@@ -614,15 +614,6 @@ describe('an unknown outcome', () => {
         if (!(error instanceof OutcomeUnknown) || left === 0) throw error;
         await new Promise((resolve) => setTimeout(resolve, 20));
       }
-    }
-  }
-
-  /** Resolves when the newest fault of the kind has struck. */
-  async function struck(kind: string): Promise<void> {
-    for (;;) {
-      const { body } = await local.call('GET', '/_test/faults');
-      const faults: { fault: string; struck: number }[] = body.data;
-      if (faults.findLast(({ fault }) => fault === kind)?.struck) return;
     }
   }
 });

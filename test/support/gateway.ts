@@ -20,6 +20,8 @@ export type GatewayUnderTest = {
   ): Promise<Called>;
   tokenFor(card: string): Promise<string>;
   fault(fault: Partial<Fault>): Promise<void>;
+  /** Resolves when the newest fault of the kind has struck. */
+  struck(kind: Fault['fault']): Promise<void>;
   books(filter: { checkout?: string; customer?: string }): Promise<Books>;
   close(): Promise<void>;
 };
@@ -110,6 +112,13 @@ export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTe
         body: JSON.stringify(fault),
       });
       if (response.status !== 200) throw new Error(await response.text());
+    },
+    async struck(kind) {
+      for (;;) {
+        const { body } = await call('GET', '/_test/faults');
+        const faults: Fault[] = body.data;
+        if (faults.findLast(({ fault }) => fault === kind)?.struck) return;
+      }
     },
     async books(filter) {
       const { body } = await call('GET', '/_test/books', filter);
