@@ -9,8 +9,8 @@ import { benchStart } from './start.ts';
 // npm run bench -- create      one part: create, lists, callbacks, ledger, collect or start
 // npm run bench -- --quick     shorter rounds, fewer rows
 //
-// Machines are shared and noisy: what counts is the ratio of two things measured in turns in one
-// run, never a time by itself.
+// Machines are shared and noisy, so only ratios count: two things measured in turns in one run,
+// never an absolute time.
 
 const args = process.argv.slice(2);
 const quick = args.includes('--quick');
@@ -37,7 +37,7 @@ if (wanted('create')) {
     const what = `create, ${processes} process${processes > 1 ? 'es' : ''}`;
     const speed = result.service / result.bare;
     const counts = `${Math.round(result.service)}/s of ${Math.round(result.bare)}/s by ${result.bareTool}`;
-    // The goal is for one process per core; a single one is shown beside it.
+    // The goal holds for one process per core; the figure of a single process is for information.
     row(
       what,
       `${ratio(speed)}  ${counts}`,
@@ -73,7 +73,7 @@ if (wanted('ledger')) {
     each <= 60,
   );
   const growth = seconds.many / seconds.few / 20;
-  row('ledger check, each of many to of a twentieth', ratio(growth), '≤ 1.30 ×', growth <= 1.3);
+  row('ledger check, time per checkout at 20 × the rows', ratio(growth), '≤ 1.30 ×', growth <= 1.3);
   const more = memory.many - memory.few;
   const megabytes = `${memory.many.toFixed(0)} MB, ${more.toFixed(0)} MB more`;
   row('ledger check, memory for twenty times as many', megabytes, '< 20 MB more', more < 20);

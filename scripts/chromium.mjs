@@ -1,4 +1,4 @@
-// Where a Chromium is on this machine. Plain JavaScript for Node 20: the bootstrap asks as well.
+// Finds a Chromium on this machine. Plain JavaScript for Node 20, because the bootstrap imports it.
 
 import fs from 'node:fs';
 import { createRequire } from 'node:module';
@@ -18,7 +18,7 @@ const applications = {
 };
 
 /**
- * The one that CHROME_PATH names, else one that is installed, else Playwright's own.
+ * CHROME_PATH, else an installed browser, else Playwright's own.
  * @returns {string | null}
  */
 export function findChromium() {

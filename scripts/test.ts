@@ -40,7 +40,7 @@ if (files.length === 0) {
   process.exit(1);
 }
 
-// While the tests run a signal is theirs to obey; this process stays to clear up after them.
+// Pass signals on to the tests; this process stays to clean up after them.
 let interruption: NodeJS.Signals | null = null;
 let interrupt: (signal: NodeJS.Signals) => void = () => {};
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -51,7 +51,7 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 }
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-test-'));
-// As root the server and some tests run as another user, who has to get to the data in it.
+// Under root the server and some tests run as another user, who must be able to enter the folder.
 fs.chmodSync(folder, 0o711);
 let server: EmbeddedPostgres | null = null;
 try {
@@ -60,7 +60,7 @@ try {
   process.exitCode = interruption === null ? await runTests(url) : 1;
 } finally {
   await server?.stop();
-  // A server that lost its starter may be writing its last files.
+  // A server whose parent was killed may still be writing its last files.
   fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 }
 if (interruption !== null) process.exitCode = 128 + os.constants.signals[interruption];
@@ -72,8 +72,8 @@ function startServer(): Promise<EmbeddedPostgres> {
     dataDir: path.join(folder, 'data'),
     database: 'postgres',
     log: { info: () => {}, warn: report, error: report },
-    // This server is thrown away after the run, so it need not survive a power cut. What a crash
-    // does to a real one is tested on servers that those tests start themselves.
+    // This server is deleted after the run, so it need not survive a power cut. The tests of crashes
+    // start servers of their own.
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
   });
 }
@@ -85,8 +85,8 @@ function runTests(url: string): Promise<number> {
     [
       '--test',
       '--test-reporter=spec',
-      // Tests wait as much as they compute: for the database, a browser, a deadline. So every core
-      // gets a file, and one more is there to go on while the others wait.
+      // Tests wait as much as they compute: for the database, a browser, a deadline. So run one file
+      // per core and one more.
       `--test-concurrency=${Math.max(2, os.availableParallelism()) + 1}`,
       `--test-timeout=${minutes * 60_000}`,
       ...options,
@@ -98,9 +98,9 @@ function runTests(url: string): Promise<number> {
       env: {
         ...process.env,
         NODE_ENV: 'test',
-        // Every file is a process of its own and most import the whole service.
+        // Every file runs in its own process, and most import the whole service.
         NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/compiled'),
-        // What a test that was interrupted leaves behind goes away with our own folder.
+        // What an interrupted test leaves behind is deleted with this folder.
         TMPDIR: folder,
         TEST_DATABASE_URL: url,
         ...(long ? { TRANCHE_TEST_LONG: '1' } : {}),

@@ -1,5 +1,5 @@
-// Builds the package into sdk/dist: `npm run build` here, `npm pack`, and the bootstrap when a
-// source has changed. JavaScript for Node 20 and newer with its types; the compiler is all it needs.
+// Builds the package into sdk/dist: JavaScript for Node 20 and newer, with types. `npm run build`,
+// `npm pack` and the bootstrap run it. It needs only the TypeScript compiler.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -12,7 +12,7 @@ const sdk = path.dirname(fileURLToPath(import.meta.url));
 const dist = path.join(sdk, 'dist');
 const stampFile = path.join(dist, 'stamp');
 
-/** One value for everything that the build reads. */
+/** One hash over everything that the build reads. */
 function sourcesStamp() {
   const hash = createHash('sha256');
   const sources = fs.readdirSync(path.join(sdk, 'src')).sort();
@@ -29,7 +29,7 @@ export function isSdkBuilt() {
 
 /** @returns {string | null} what went wrong */
 function build() {
-  // Built beside and then moved, so that nobody who starts meanwhile reads half of it.
+  // Build beside the target and rename, so that a process that starts meanwhile never reads half.
   const building = `${dist}.${process.pid}`;
   const stamp = sourcesStamp();
   const compiler = path.join(sdk, '../node_modules/typescript/bin/tsc');
@@ -39,7 +39,7 @@ function build() {
     });
     if (result.status !== 0) return result.error?.message ?? result.stdout.trim();
     for (const name of fs.readdirSync(building).filter((file) => file.endsWith('.d.ts'))) {
-      // The compiler leaves these names alone, and older ones refuse them in declarations.
+      // tsc does not rewrite these names in declarations, and older compilers refuse them.
       const file = path.join(building, name);
       const text = fs.readFileSync(file, 'utf8');
       fs.writeFileSync(file, text.replaceAll(/(from '\.\/[\w-]+)\.ts'/g, "$1.js'"));
@@ -47,7 +47,7 @@ function build() {
     fs.writeFileSync(path.join(building, 'stamp'), stamp);
     fs.rmSync(dist, { recursive: true, force: true });
     fs.renameSync(building, dist);
-    // The licence goes with every copy.
+    // Every copy of the package must contain the licence.
     fs.copyFileSync(path.join(sdk, '../LICENSE'), path.join(sdk, 'LICENSE'));
     return null;
   } finally {

@@ -1,5 +1,5 @@
-// Writes sdk/src/api.ts: the types of the API as the served descriptions have them. The test
-// `sdk-types` compares, and with TRANCHE_WRITE_TYPES=1 it writes.
+// Generates sdk/src/api.ts, the types of the API, from the served descriptions. The test
+// test/sdk/types.test.ts compares the file, and writes it with TRANCHE_WRITE_TYPES=1.
 
 type Schema = {
   $ref?: string;
@@ -37,7 +37,7 @@ export function writeTypes(merchants: Description, intermediaries: Description):
   for (const [name, schema] of Object.entries(merchants.components.schemas)) {
     declare(names.get(name) ?? name, schema);
   }
-  // What an intermediary sends otherwise has a name of its own.
+  // Where an intermediary's request differs, it gets a name of its own.
   const others = new Map(names);
   for (const [name, schema] of Object.entries(intermediaries.components.schemas)) {
     if (JSON.stringify(schema) === JSON.stringify(merchants.components.schemas[name])) continue;

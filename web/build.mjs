@@ -1,10 +1,10 @@
 // Builds the browser applications into web/dist: `npm run build:web`.
 //
-//   web/dist/pay/assets/…        what a browser loads, named by its content, never changing
-//   web/dist/pay/server.js       renders the page on the server; no package is needed to run it
-//   web/dist/pay/manifest.json   the script's name, its integrity hash
-//   web/dist/docs/*.js           what the pages of the documentation load
-//   web/dist/stamp               what it was built from (stamp.mjs)
+//   web/dist/pay/assets/…        files for the browser; a name contains the hash of its file
+//   web/dist/pay/server.js       renders the page on the server and needs no package
+//   web/dist/pay/manifest.json   the script's name and integrity hash
+//   web/dist/docs/*.js           scripts of the documentation pages
+//   web/dist/stamp               the hash of all sources (stamp.mjs)
 
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
@@ -12,7 +12,7 @@ import path from 'node:path';
 import { build } from 'vite';
 import { distFolder, sourcesStamp } from './stamp.mjs';
 
-// Built beside and then moved, so that nobody who starts meanwhile reads half of it.
+// Build beside the target and rename, so that a process that starts meanwhile never reads half.
 const building = `${distFolder}.${process.pid}`;
 const stamp = sourcesStamp();
 
@@ -40,7 +40,7 @@ async function buildPay() {
       build: {
         outDir,
         emptyOutDir: true,
-        // One file: the whole page is smaller than a second round trip.
+        // One file: a second round trip would take longer than loading the whole page.
         rolldownOptions: { input: 'browser.tsx' },
         modulePreload: { polyfill: false },
       },
@@ -48,7 +48,7 @@ async function buildPay() {
   ].flat();
   await build({
     ...shared,
-    // Everything inside: a production installation has neither Vite nor Preact.
+    // Bundle every package: a production installation has neither Vite nor Preact.
     ssr: { noExternal: true },
     build: {
       outDir,
@@ -65,7 +65,7 @@ async function buildPay() {
   fs.writeFileSync(path.join(outDir, 'manifest.json'), `${JSON.stringify(manifest)}\n`);
 }
 
-/** Each script by itself, so that neither needs a second file. */
+/** Builds each script alone, so that none of them needs a second file. */
 async function buildDocs(name) {
   await build({
     configFile: false,

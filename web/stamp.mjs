@@ -1,5 +1,5 @@
-// Whether web/dist is made of what is in the tree now. Plain JavaScript without packages: the
-// bootstrap asks before anything is installed.
+// Tells whether web/dist was built from the sources in the tree. Plain JavaScript without
+// packages, because the bootstrap imports it before anything is installed.
 
 import { createHash } from 'node:crypto';
 import fs from 'node:fs';
@@ -12,7 +12,7 @@ const root = path.dirname(web);
 export const distFolder = path.join(web, 'dist');
 const stampFile = path.join(distFolder, 'stamp');
 
-// What the pages take from the server's side, and the versions that they are built with.
+// Sources outside web/ that the pages import, and the versions of the build tools.
 const elsewhere = [
   'package-lock.json',
   'src/docs/mark.svg',
@@ -21,7 +21,7 @@ const elsewhere = [
   'src/shared/money.ts',
 ];
 
-/** One value for everything that the build reads. */
+/** One hash over everything that the build reads. */
 export function sourcesStamp() {
   const own = fs
     .readdirSync(web, { recursive: true, withFileTypes: true })

@@ -1,4 +1,4 @@
-// The cart is a cookie, `boots.1-mug.2`: product and how many.
+// The cart is a cookie, `boots.1-mug.2`: products and quantities.
 
 import { products } from './products.js';
 
@@ -25,7 +25,7 @@ export function amountOf(cart) {
   return linesOf(cart).reduce((sum, { amount, quantity }) => sum + amount * quantity, 0);
 }
 
-/** A browser may send anything; what we do not sell is not in the cart. */
+/** A browser may send anything, so unknown products are left out. */
 function cleaned(lines) {
   const cart = new Map();
   for (const [id, count] of lines) {

@@ -1,4 +1,4 @@
-// What the shop remembers, in one small file: orders, and what the service said about its terms.
+// Stores the shop's orders and the merchant configuration in one small file.
 
 import { EventEmitter } from 'node:events';
 import fs from 'node:fs';
@@ -6,10 +6,10 @@ import fs from 'node:fs';
 export function openStore(file) {
   const state = read(file) ?? { orders: [], config: null };
   const orders = new Map(state.orders.map((order) => [order.id, order]));
-  const askedAt = new Map();
+  const lookedUpAt = new Map();
   const changes = new EventEmitter().setMaxListeners(0);
 
-  /** Beside and then moved, and on the disk before anybody is told: a callback is not repeated. */
+  /** Writes a new file, flushes it and renames it before the shop acknowledges a callback. */
   function write() {
     const text = JSON.stringify({ ...state, orders: [...orders.values()] }, null, 2);
     fs.writeFileSync(`${file}.new`, `${text}\n`, { mode: 0o600, flush: true });
@@ -17,7 +17,7 @@ export function openStore(file) {
   }
 
   return {
-    /** Emits an order's id when something has happened to it. */
+    /** Emits an order's id when the order changes. */
     changes,
     find: (id) => orders.get(id),
     /** The newest first. */
@@ -34,13 +34,13 @@ export function openStore(file) {
       write();
       changes.emit(order.id);
     },
-    /** Of those that fit, the one that was not asked about for the longest time; new ones first. */
-    longestUnasked(fits) {
-      const since = (order) => askedAt.get(order.id) ?? 0;
+    /** Of the matching orders, the one whose last look-up is longest ago; new orders first. */
+    nextToLookUp(fits) {
+      const since = (order) => lookedUpAt.get(order.id) ?? 0;
       const [order] = this.list()
         .filter(fits)
         .sort((a, b) => since(a) - since(b));
-      if (order) askedAt.set(order.id, Date.now());
+      if (order) lookedUpAt.set(order.id, Date.now());
       return order;
     },
     config: () => state.config,

@@ -1,4 +1,4 @@
-// The shop's pages. What a value holds is escaped unless it was made by `html` itself.
+// The shop's pages. `html` escapes every value that it did not build itself.
 
 import { amountOf, linesOf } from './cart.js';
 import { products } from './products.js';
@@ -32,7 +32,7 @@ const clock = new Intl.DateTimeFormat('en-ZA', {
 });
 const time = (at) => html`<time datetime="${at}">${clock.format(new Date(at))}</time>`;
 
-/** The terms of the band that the amount falls into; none when it cannot be paid here. */
+/** The terms of the band that contains the amount; empty if no band does. */
 function termsFor(amount, rules) {
   const rule = rules.find(({ from_amount, to_amount }) => {
     return from_amount <= amount && amount <= to_amount;
@@ -40,7 +40,7 @@ function termsFor(amount, rules) {
   return rule?.terms ?? [];
 }
 
-/** Cents that do not divide are in the first payment; the others are this. */
+/** The monthly amount. The first payment also carries the cents that do not divide. */
 const monthly = (amount, term) => Math.floor(amount / term);
 
 function fromMonthly(amount, rules) {
@@ -49,7 +49,7 @@ function fromMonthly(amount, rules) {
   return html`<p class="from">or from <b class="whole">${money(monthly(amount, term))} a month</b></p>`;
 }
 
-/** One filled bar for today, the others to come. */
+/** One filled bar for today's payment, outlined bars for the later ones. */
 function bars(term) {
   const bar = (index) => html`<i class="${index === 0 ? 'full' : ''}"></i>`;
   return html`<span class="bars" aria-hidden="true">${Array.from({ length: term }, (_, index) => bar(index))}</span>`;
@@ -260,7 +260,7 @@ export function orders(all, cart) {
   });
 }
 
-/** Where an order stands, in the words of somebody who bought something. */
+/** The order's status in the shopper's words. */
 function standing({ status, refund, payment_url }) {
   if (refund?.status === 'complete') {
     return {
@@ -312,7 +312,7 @@ const marks = {
   bad: '<path d="m11 11 10 10m0-10L11 21"/>',
 };
 
-/** The part of an order's page that changes while somebody looks at it. */
+/** The part of an order's page that is updated live. */
 export function orderBody(one) {
   const { tone, title, text } = standing(one);
   const { number_of_payments: term, refund } = one;

@@ -1,5 +1,5 @@
-// What is on the shelves. Amounts are cents; pictures are drawn here, so nothing is loaded from
-// elsewhere.
+// The products. Amounts are in cents. The pictures are inline SVG, so nothing is loaded from
+// another origin.
 
 export const products = [
   {

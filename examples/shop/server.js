@@ -1,6 +1,6 @@
-// A shop that takes payment in instalments, with Node and @tranche/merchant and nothing else.
-// Read on from here: placing an order, the callback, what the callback missed, refunds, pages. It is
-// started by Tranche's own `npm start`, or by hand with the settings below.
+// A shop that takes payment in instalments, with Node and @tranche/merchant and nothing else. This
+// file has, in order: placing an order, the callback, look-ups, refunds, pages. Tranche's `npm start`
+// starts it; to start it by hand, use the settings below.
 
 import { randomBytes } from 'node:crypto';
 import {
@@ -19,7 +19,7 @@ import { createWebServer, nothingHere, page, seeOther } from './web.js';
 const port = Number(process.env.SHOP_PORT ?? 3002);
 const host = process.env.SHOP_HOST ?? 'localhost';
 const store = openStore(process.env.SHOP_FILE ?? 'shop.json');
-// One key, or two with a comma between them while they are being rotated, the newer one first.
+// One key, or during a rotation two, the newer one first, with a comma between them.
 const signingKeys = (process.env.SIGNING_KEY ?? '').split(',');
 const trancheUrl = process.env.TRANCHE_URL ?? 'http://localhost:3000';
 const tranche = new Tranche({
@@ -32,7 +32,7 @@ let shopUrl = process.env.SHOP_URL ?? `http://localhost:${port}`;
 // ---------------------------------------------------------------------------------------------
 // Placing an order
 
-/** The order is written down before the checkout is created, so no callback meets a stranger. */
+/** Stores the order before creating the checkout, so that every callback finds its order. */
 function placeOrder(cart, customer) {
   return store.add({
     id: `KO-${randomBytes(4).toString('hex').toUpperCase()}`,
@@ -56,7 +56,7 @@ async function createCheckout(order) {
       customer: order.customer,
       line_items: order.lines.map(({ name, amount, quantity }) => ({ name, amount, quantity })),
     },
-    // However often we ask, this order gets one checkout. Another attempt is another order.
+    // However often the shop retries, this order gets one checkout.
     { idempotencyKey: order.id },
   );
   const checkout = await asked.catch((error) => {
@@ -66,7 +66,7 @@ async function createCheckout(order) {
     }
     throw error;
   });
-  // The callback carries our order number only. To ask about the checkout we need its id.
+  // The callback carries only the order number. A look-up needs the checkout's id.
   const { id: checkout_id, payment_url } = checkout;
   if (!order.checkout_id) store.change(order, { checkout_id, payment_url }, 'Checkout created');
 }
@@ -78,7 +78,7 @@ const callbacks = callbackHandlers({
   signingKey: signingKeys,
   onCallback({ client_reference_id, status, amount, currency, number_of_payments }) {
     const order = store.find(client_reference_id);
-    // Not one of ours, and trying again would not make it so.
+    // Acknowledge an unknown order: a retry would not help.
     if (!order) return;
     if (amount !== order.amount || currency !== 'ZAR') {
       throw new RefuseCallback(
@@ -90,8 +90,8 @@ const callbacks = callbackHandlers({
 });
 
 /**
- * The same news, order and status, may come twice, and from two sides: it counts once. Money decides:
- * nothing cancels what was paid, and what was paid is paid, whatever we took it for before.
+ * The same outcome may arrive twice, by callback and by look-up; it counts once. Money decides:
+ * nothing cancels a paid order, and a payment makes even a cancelled order paid.
  */
 function settle(order, status, number_of_payments, how) {
   if (status === 'successful' && order.status !== 'paid') {
@@ -103,22 +103,22 @@ function settle(order, status, number_of_payments, how) {
 }
 
 // ---------------------------------------------------------------------------------------------
-// What the callback missed, and refunds, which have none: we ask
+// Look-ups: for callbacks that did not arrive, and for refunds, which have none
 
-/** Five questions a minute is the limit for each kind, so one every thirteen seconds. */
-const secondsBetweenQuestions = 13;
+/** The limit is five look-ups of each kind a minute, so make one every thirteen seconds. */
+const lookUpSeconds = 13;
 
-/** The answer never came, or we were stopped while we waited for it. */
+/** For an order whose checkout was requested without an answer, for example before a restart. */
 async function finishOneOrder() {
-  const order = store.longestUnasked(({ status, checkout_id }) => {
+  const order = store.nextToLookUp(({ status, checkout_id }) => {
     return status === 'pending' && checkout_id === undefined;
   });
   if (order) await createCheckout(order);
 }
 
-async function askAboutOneOrder() {
-  // Callbacks are quick. A real shop would wait for an hour; here somebody is looking.
-  const order = store.longestUnasked(({ status, checkout_id }) => {
+async function lookUpOneOrder() {
+  // A real shop would wait for an hour; in a demo the visitor is watching.
+  const order = store.nextToLookUp(({ status, checkout_id }) => {
     return status === 'pending' && checkout_id !== undefined;
   });
   if (!order) return;
@@ -126,14 +126,14 @@ async function askAboutOneOrder() {
   const { status, number_of_payments, expires_at } = attributes;
   const lastChance = Date.parse(expires_at) + 15 * 60_000;
   if (status === 'successful' || status === 'cancelled') {
-    settle(order, status, number_of_payments, 'Learned by asking');
+    settle(order, status, number_of_payments, 'Found by look-up');
   } else if (status === 'invalid_payload' || Date.now() > lastChance) {
-    settle(order, 'cancelled', null, 'Nobody paid in time');
+    settle(order, 'cancelled', null, 'Not paid in time');
   }
 }
 
-async function askAboutOneRefund() {
-  const order = store.longestUnasked(({ refund }) => {
+async function lookUpOneRefund() {
+  const order = store.nextToLookUp(({ refund }) => {
     return refund?.status === 'requested' || refund?.status === 'pending';
   });
   if (!order) return;
@@ -143,16 +143,17 @@ async function askAboutOneRefund() {
   store.change(order, { refund }, `Refund ${attributes.status}`);
 }
 
-async function askNow() {
-  const questions = [finishOneOrder, askAboutOneOrder, askAboutOneRefund];
-  for (const ask of questions) await ask().catch(complain);
+async function lookUpNow() {
+  for (const step of [finishOneOrder, lookUpOneOrder, lookUpOneRefund]) {
+    await step().catch(logError);
+  }
 }
 
-/** The whole order. A real shop would let only its staff do this. */
+/** Refunds the whole order. A real shop would allow this only to its staff. */
 async function refundOrder(order) {
   if (order.status !== 'paid' || (order.refund && order.refund.status !== 'failed')) return;
   const before = order.refunds ?? 0;
-  // Once a key has its answer, yes or no, the next refund needs another. A second click has the same.
+  // A second click uses the same key. Once the key has an answer, the next refund needs a new one.
   const answered = (fields, text) => {
     if (before === (order.refunds ?? 0)) {
       store.change(order, { ...fields, refunds: before + 1 }, text);
@@ -170,7 +171,7 @@ async function refundOrder(order) {
   }
 }
 
-/** Bands and terms, for "from … a month". It may be asked five times an hour, so it is kept. */
+/** Bands and terms, for "from … a month". The limit is five requests an hour, so keep the answer. */
 async function readRules() {
   const kept = store.config();
   if (kept && Date.now() - kept.at < 3_600_000) return kept.rules;
@@ -179,7 +180,7 @@ async function readRules() {
     store.keepConfig({ at: Date.now(), rules: attributes.rules });
     return attributes.rules;
   } catch (error) {
-    complain(error);
+    logError(error);
     return kept?.rules ?? [];
   }
 }
@@ -209,8 +210,8 @@ const routes = {
       return seeOther(order.payment_url);
     } catch (error) {
       if (!(error instanceof TrancheError)) throw error;
-      complain(error);
-      // Nobody refused it: we go on asking, and its page shows when we have an answer.
+      logError(error);
+      // The service has not refused it: the shop retries, and the order's page shows the outcome.
       if (order.status === 'pending') return seeOther(`/orders/${order.id}`);
       const status = error.status === 422 ? 422 : 503;
       return page(pages.cart(cart, await readRules(), { error, email, first_name }), status);
@@ -220,13 +221,13 @@ const routes = {
   'GET /orders/:id': ({ id, cart }) => {
     const order = store.find(id);
     if (!order) return nothingHere(cart);
-    // What was bought leaves the cart, unless something else is in it by now.
+    // Empty the cart after the purchase, unless its content has changed since.
     const isBought = order.status === 'paid' && order.cart === writeCart(cart);
     return page(pages.order(order, isBought ? new Map() : cart), 200, isBought ? '' : undefined);
   },
   'GET /orders/:id/events': ({ id, cart, request }) => {
     return store.find(id)
-      ? { stream: (response) => tell(id, request, response) }
+      ? { stream: (response) => streamOrder(id, request, response) }
       : nothingHere(cart);
   },
   'POST /orders/:id/refund': async ({ id, cart }) => {
@@ -237,8 +238,8 @@ const routes = {
   },
 };
 
-/** An order page shows what happens to its order while it is open. */
-function tell(id, request, response) {
+/** Streams the order's changes to its open page. */
+function streamOrder(id, request, response) {
   response.writeHead(200, { 'content-type': 'text/event-stream', 'cache-control': 'no-store' });
   const send = () => {
     const order = store.find(id);
@@ -250,7 +251,7 @@ function tell(id, request, response) {
   send();
 }
 
-function complain(error) {
+function logError(error) {
   console.error(error instanceof TrancheError ? error.message : error);
 }
 
@@ -259,13 +260,13 @@ const server = createWebServer({
   rawRoutes: { '/callback': callbacks.node },
   ownOrigin: () => new URL(shopUrl).origin,
   formsLeadTo: new URL(trancheUrl).origin,
-  complain,
+  logError,
 });
 server.listen(port, host, () => {
   const { port: actual } = /** @type {import('node:net').AddressInfo} */ (server.address());
   if (port === 0) shopUrl = `http://localhost:${actual}`;
   console.log(JSON.stringify({ url: shopUrl }));
-  // What happened while we were away comes first.
-  void askNow();
-  setInterval(askNow, secondsBetweenQuestions * 1000);
+  // First catch up with what happened while the shop was down.
+  void lookUpNow();
+  setInterval(lookUpNow, lookUpSeconds * 1000);
 });

@@ -1,4 +1,4 @@
-// The part of the shop that any web framework would do as well.
+// What a web framework would do for the shop.
 
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
@@ -34,10 +34,10 @@ function cartHeader(cart) {
 export const nothingHere = (cart) => page(pages.nothingHere(cart), 404);
 
 /**
- * Routes are named `GET /orders/:id`. `rawRoutes` are by path and get Node's own objects before
- * anybody has touched the body. `formsLeadTo` is the one other origin that a form may end at.
+ * Routes are named like `GET /orders/:id`. `rawRoutes` are named by path and get Node's own request
+ * with the body unread. `formsLeadTo` is the one other origin that a form may lead to.
  */
-export function createWebServer({ routes, rawRoutes, ownOrigin, formsLeadTo, complain }) {
+export function createWebServer({ routes, rawRoutes, ownOrigin, formsLeadTo, logError }) {
   const always = {
     'content-security-policy': `default-src 'none'; style-src 'self'; script-src 'self'; img-src 'self'; connect-src 'self'; form-action 'self' ${formsLeadTo}; base-uri 'none'; frame-ancestors 'none'`,
     'referrer-policy': 'same-origin',
@@ -60,7 +60,7 @@ export function createWebServer({ routes, rawRoutes, ownOrigin, formsLeadTo, com
     return await route({ id, cart, form, request });
   }
 
-  /** A form on somebody else's page, also on a neighbour's, must not buy or refund anything here. */
+  /** A form on another site, or on another port of this host, must not buy or refund anything. */
   function isForeign({ origin, 'sec-fetch-site': site }) {
     if (origin !== undefined && origin !== ownOrigin()) return true;
     return site !== undefined && site !== 'same-origin' && site !== 'none';
@@ -70,7 +70,7 @@ export function createWebServer({ routes, rawRoutes, ownOrigin, formsLeadTo, com
     const raw = rawRoutes[request.url];
     if (raw) return await raw(request, response);
     const found = await answer(request).catch((error) => {
-      complain(error);
+      logError(error);
       return page(pages.broken(error), 500);
     });
     if (found.stream) return found.stream(response);
@@ -82,7 +82,7 @@ export function createWebServer({ routes, rawRoutes, ownOrigin, formsLeadTo, com
     server.closeAllConnections();
   };
   for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, stop);
-  // Whoever started us is gone.
+  // The process that started the shop has ended.
   process.once('disconnect', stop);
   return server;
 }

@@ -8,24 +8,24 @@ import {
   verifyCallback,
 } from './verify-callback.ts';
 
-// Frameworks by their shape, so that none of them is needed to use this with another.
+// Frameworks are typed by their shape, so that the SDK depends on none of them.
 
 export type CallbackHandlerOptions = {
   signingKey: SigningKeys;
   /**
    * Called with a callback whose signature is right, perhaps more than once for one outcome:
-   * deduplicate on `client_reference_id` plus `status`. Of what it returns, `redirect_url` is the
-   * answer. When it throws, the answer is a 500, or what a `RefuseCallback` says, and the service
-   * tries again later.
+   * deduplicate on `client_reference_id` plus `status`. The handler answers with the `redirect_url`
+   * of what it returns. If it throws, the answer is a 500, or what a `RefuseCallback` says, and the
+   * service retries later.
    */
   onCallback(
     callback: Callback,
   ): CallbackAnswer | undefined | void | Promise<CallbackAnswer | undefined> | Promise<void>;
-  /** Told why a POST is not answered with a 200; `console.error` unless given. */
+  /** Called with the reason when a POST is not answered with a 200; default `console.error`. */
   onError?: ((error: unknown) => unknown) | undefined;
 };
 
-/** To throw from `onCallback`: the callback is understood and not accepted, and here is why. */
+/** Throw this from `onCallback` to refuse a genuine callback and say why. */
 export class RefuseCallback extends Error {
   readonly status: number;
 
@@ -44,7 +44,7 @@ export type NodeRequest = AsyncIterable<unknown> & {
   method?: string | undefined;
   headers: Record<string, string | string[] | undefined>;
   readableDidRead?: boolean;
-  /** What a body parser left here. */
+  /** What a body parser left. */
   body?: unknown;
   rawBody?: unknown;
 };
@@ -89,23 +89,23 @@ export type CallbackHandlers = {
   fetch(request: Request): Promise<Response>;
 };
 
-/** A callback is a few hundred bytes. Whoever sends more is not the service. */
-const mostBytes = 64 * 1024;
+/** A callback has a few hundred bytes. A larger body does not come from the service. */
+const bodyBytesMax = 64 * 1024;
 
 type Answer = { status: number; body: { redirect_url?: string; error?: string } };
 
-/** Handlers for the address that you give as `notify_url`. They read the raw bytes themselves. */
+/** Handlers for the address in `notify_url`. They read the raw bytes themselves. */
 export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandlers {
   const keys = readKeys(options.signingKey);
   const onError =
     options.onError ?? ((error) => console.error(isRefusal(error) ? error.message : error));
 
-  /** Whatever becomes of the report, the service gets its answer. */
+  /** A failing `onError` must not cost the service its answer. */
   async function report(error: unknown): Promise<void> {
     try {
       await onError(error);
     } catch (failure) {
-      console.error('onError failed itself:', failure);
+      console.error('onError failed:', failure);
     }
   }
 
@@ -133,11 +133,11 @@ export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandl
     try {
       response.statusCode = status;
       response.setHeader('content-type', 'application/json');
-      // These are refused before their body has come, and nobody waits for the rest of it.
+      // The handler refuses these before it has read the body, so the connection cannot be reused.
       if (status === 405 || status === 413) response.setHeader('connection', 'close');
       response.end(JSON.stringify(body));
     } catch (error) {
-      // Somebody else has answered in the meantime.
+      // Other code has already answered this request.
       void report(error);
     }
   }
@@ -159,7 +159,7 @@ export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandl
     hono: (context) => fetch(context.req.raw),
     async fastify(app, { path = '/callback' }) {
       app.removeAllContentTypeParsers();
-      const bytes = { parseAs: 'buffer', bodyLimit: mostBytes } as const;
+      const bytes = { parseAs: 'buffer', bodyLimit: bodyBytesMax } as const;
       app.addContentTypeParser('*', bytes, (_request, body, done) => done(null, body));
       app.post(path, async ({ headers, body: raw }, reply) => {
         const { status, body } = await answer('POST', headers['x-signature'], async () =>
@@ -172,7 +172,7 @@ export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandl
   };
 }
 
-/** Nothing else of what a handler returns, an order perhaps, is anybody's business. */
+/** Sends only `redirect_url`: a handler may return more, such as the order. */
 function answerOf(returned: unknown): Answer['body'] {
   const { redirect_url } = (returned ?? {}) as CallbackAnswer;
   return typeof redirect_url === 'string' ? { redirect_url } : {};
@@ -186,14 +186,14 @@ function statusOf(refusal: CallbackError | RefuseCallback): number {
   if (refusal instanceof RefuseCallback) return refusal.status;
   const { code } = refusal;
   if (code === 'body_too_large') return 413;
-  // Our own mistake, not the sender's: it will try again, and by then it may be mended.
+  // The receiver's own mistake: with a 500 the service retries after it is corrected.
   return code === 'body_already_parsed' ? 500 : 400;
 }
 
 const isBytes = (value: unknown): value is Uint8Array => ArrayBuffer.isView(value);
 
 async function readNode(request: NodeRequest): Promise<RawBody> {
-  // Some platforms, and `express.raw()`, leave the bytes as they were.
+  // Some platforms and `express.raw()` provide the raw bytes.
   if (isBytes(request.rawBody)) return request.rawBody;
   if (isBytes(request.body)) return request.body;
   if (request.readableDidRead) throw alreadyParsed();
@@ -207,7 +207,7 @@ async function readFetch(request: Request): Promise<RawBody> {
   return await collect(chunksOf(request.body.getReader()), length);
 }
 
-/** Not every runtime's streams can be iterated over. */
+/** Some runtimes' streams are not iterable. */
 async function* chunksOf(reader: ReadableStreamDefaultReader<Uint8Array>): AsyncGenerator<unknown> {
   for (;;) {
     const { done, value } = await reader.read();
@@ -218,16 +218,16 @@ async function* chunksOf(reader: ReadableStreamDefaultReader<Uint8Array>): Async
 
 async function collect(chunks: AsyncIterable<unknown>, announced: number): Promise<Uint8Array> {
   const tooLarge = () =>
-    new CallbackError('body_too_large', `A callback has at most ${mostBytes} bytes.`);
-  if (announced > mostBytes) throw tooLarge();
+    new CallbackError('body_too_large', `A callback has at most ${bodyBytesMax} bytes.`);
+  if (announced > bodyBytesMax) throw tooLarge();
   const parts: Uint8Array[] = [];
   let length = 0;
   for await (const chunk of chunks) {
-    // Somebody set an encoding, and the bytes are gone.
+    // With an encoding set on the stream, the original bytes are lost.
     if (!isBytes(chunk)) throw alreadyParsed();
     parts.push(chunk);
     length += chunk.length;
-    if (length > mostBytes) throw tooLarge();
+    if (length > bodyBytesMax) throw tooLarge();
   }
   const body = new Uint8Array(length);
   let offset = 0;

@@ -1,13 +1,13 @@
 import type { ErrorObject } from './api.ts';
 
-/** What is known of a request that failed. Never a secret: these are made to be logged. */
+/** What is known of a failed request. It contains no secrets, so it can be logged. */
 type Failure = {
   /** The HTTP status; null when no answer came. */
   status: number | null;
-  /** `bad_request`, `unprocessable_entity` and so on; ours where the API has none. */
+  /** `bad_request`, `unprocessable_entity` and so on; the SDK's own if the API gives none. */
   code: string;
   detail: string;
-  /** Names the request in the service's logs: quote it when you ask for help. */
+  /** The request's id in the service's logs: quote it when you ask for help. */
   requestId: string | null;
   /** Every error object of the answer; a 422 has one for each bad field. */
   errors?: readonly ErrorObject[];
@@ -22,7 +22,7 @@ export class TrancheError extends Error {
   readonly detail: string;
   readonly requestId: string | null;
   readonly errors: readonly ErrorObject[];
-  /** How long the service asked us to wait; null when it did not. */
+  /** How long the service asked the client to wait; null if it did not. */
   readonly retryAfterSeconds: number | null;
 
   constructor(failure: Failure) {
@@ -43,19 +43,19 @@ export class TrancheError extends Error {
 /** 400: malformed, or the signature does not match; `detail` says which mistake it was. */
 export class BadRequestError extends TrancheError {}
 
-/** 401: the client secret is missing, wrong, revoked, or of the other environment. */
+/** 401: the client secret is missing, wrong, revoked, or belongs to the other environment. */
 export class UnauthorizedError extends TrancheError {}
 
-/** 404: there is no such thing, or it is somebody else's. */
+/** 404: the resource does not exist, or it belongs to another merchant. */
 export class NotFoundError extends TrancheError {}
 
-/** 422: well-formed and not acceptable; `errors` has one entry for each problem. */
+/** 422: well-formed but not acceptable; `errors` has one entry for each problem. */
 export class UnprocessableError extends TrancheError {}
 
-/** 429: too many requests; `retryAfterSeconds` says when to come back. */
+/** 429: too many requests; `retryAfterSeconds` says when to retry. */
 export class RateLimitedError extends TrancheError {}
 
-/** 500 and above: a fault of the service. Nothing was changed. */
+/** 500 and above: a fault of the service. It changed nothing. */
 export class ServerError extends TrancheError {}
 
 /** No answer came: `code` is `connection_failed` or `timeout`. */
@@ -69,7 +69,7 @@ const classes: Record<number, typeof TrancheError> = {
   429: RateLimitedError,
 };
 
-/** The error that an answer stands for. What a proxy said in our place is told by its status. */
+/** The error for an answer. An answer of a proxy is classified by its status alone. */
 export function errorOf(status: number, headers: Headers, text: string): TrancheError {
   const { errors, error } = readBody(text);
   const [first] = errors;

@@ -5,25 +5,25 @@ import { checkSecret, sign } from './signature.ts';
 export type TrancheOptions = {
   /** `https://…`, or `http://localhost:3000` for a sandbox on your machine. */
   baseUrl: string;
-  /** `cs_…`: says who is calling. */
+  /** `cs_…`: authenticates the caller. */
   clientSecret: string;
-  /** `sig_…`: signs what is sent. */
+  /** `sig_…`: signs requests. */
   signingKey: string;
-  /** How long one attempt may take; 10,000 unless given. */
+  /** How long one attempt may take; default 10,000. */
   timeoutMs?: number | undefined;
-  /** How often a request is sent again at most; 3 unless given. */
+  /** How often a request is retried at most; default 3. */
   maxRetries?: number | undefined;
   /**
-   * How long to wait at most before one of these; unless given 10,000, and 90,000 for the pages of
-   * a list. A limit that needs longer is thrown as a `RateLimitedError` at once.
+   * The longest wait before a retry; default 10,000, and 90,000 for the pages of a list. If a rate
+   * limit asks for a longer wait, the call throws a `RateLimitedError` at once.
    */
   maxWaitMs?: number | undefined;
-  /** Instead of the global one. */
+  /** Replaces the global `fetch`. */
   fetch?: typeof globalThis.fetch | undefined;
 };
 
 export type CallOptions = {
-  /** Ends the call, its retries and its waiting; rejects with the signal's reason. */
+  /** Ends the call, its retries and its waits; the call rejects with the signal's reason. */
   signal?: AbortSignal | undefined;
   timeoutMs?: number | undefined;
   maxRetries?: number | undefined;
@@ -33,12 +33,12 @@ export type CallOptions = {
 type Api = Endpoints & Omit<IntermediaryEndpoints, keyof Endpoints>;
 
 export type Request<E extends keyof Api> = CallOptions & {
-  /** What stands for the `{…}` of the path. */
+  /** The value for the `{…}` in the path. */
   parameter?: string;
   query?: string;
   body?: Api[E]['body'];
   idempotencyKey?: string;
-  /** How long to wait where neither the client nor the call says. */
+  /** The longest wait if neither the client nor the call sets one. */
   usualWaitMs?: number;
 };
 
@@ -48,9 +48,9 @@ export type Send = <E extends keyof Api>(
 ) => Promise<Api[E]['answer']>;
 
 const firstPauseMs = 250;
-const longestPauseMs = 8_000;
+const pauseMaxMs = 8_000;
 
-/** What keeps the credentials: nothing that it returns shows them. */
+/** Keeps the credentials in its closure, so that printing a client never shows them. */
 export function createSend(options: TrancheOptions): Send {
   const baseUrl = checkBaseUrl(options.baseUrl);
   const clientSecret = checkSecret('clientSecret', options.clientSecret, 'cs');
@@ -61,7 +61,7 @@ export function createSend(options: TrancheOptions): Send {
   }
   const environments = [clientSecret, signingKey].map((secret) => secret.split('_')[1]);
   if (environments.includes('sandbox') && environments.includes('production')) {
-    throw new TypeError('clientSecret and signingKey are of different environments.');
+    throw new TypeError('clientSecret and signingKey belong to different environments.');
   }
 
   return async (endpoint, request = {}) => {
@@ -71,7 +71,7 @@ export function createSend(options: TrancheOptions): Send {
     const headers: Record<string, string> = { authorization: `Bearer ${clientSecret}` };
     const init: RequestInit = { method, headers, redirect: 'manual' };
     if (request.body) {
-      // Serialised once: what is signed is what is sent, to the byte, also when it is sent again.
+      // Serialise once: the bytes signed are the bytes sent, also on a retry.
       init.body = JSON.stringify(request.body);
       headers['content-type'] = 'application/json';
       headers['x-signature'] = await sign(init.body, signingKey);
@@ -116,8 +116,8 @@ async function sendUntilAnswered(
 }
 
 /**
- * How long to wait before the same request is sent again, or null when that is no use. It is safe:
- * reading changes nothing, and a create carries the same key each time.
+ * How long to wait before a retry, or null if a retry cannot help. A retry is safe: reading
+ * changes nothing, and every attempt of a create carries the same key.
  */
 function pauseBeforeRetry(error: TrancheError, retries: number): number | null {
   const isTransient =
@@ -126,8 +126,8 @@ function pauseBeforeRetry(error: TrancheError, retries: number): number | null {
     error instanceof ConnectionError;
   if (!isTransient) return null;
   const asked = (error.retryAfterSeconds ?? 0) * 1000;
-  const pause = Math.min(firstPauseMs * 2 ** retries, longestPauseMs);
-  // Chance keeps many clients that failed together from coming back together.
+  const pause = Math.min(firstPauseMs * 2 ** retries, pauseMaxMs);
+  // Jitter, so that many clients that failed together do not retry together.
   return asked > 0 ? asked + Math.random() * firstPauseMs : pause * (0.5 + Math.random() / 2);
 }
 
@@ -146,13 +146,13 @@ async function sendOnce(
     response = await fetch(url, { ...init, signal: attempt.signal });
     text = await response.text();
   } catch (error) {
-    // All that we give to fetch was checked before, so this is about the connection.
+    // The arguments of fetch were checked before, so this is a connection failure.
     const isLate = attempt.signal.aborted;
     throw new ConnectionError({
       status: null,
       code: isLate ? 'timeout' : 'connection_failed',
       detail: isLate
-        ? `No whole answer came within ${timeoutMs} milliseconds.`
+        ? `No complete answer came within ${timeoutMs} milliseconds.`
         : `${new URL(url).origin} could not be reached, or did not answer.`,
       requestId: null,
       cause: error,
@@ -198,7 +198,7 @@ function checkBaseUrl(value: unknown): string {
   if (!url || !/^https?:$/.test(url.protocol) || hasMore) {
     throw new TypeError('baseUrl must be the https address of the service and nothing more.');
   }
-  // The client secret is in every request, for everybody on the way to read.
+  // Every request contains the client secret, which plain http would expose.
   if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
     throw new TypeError('baseUrl must be https, unless it is localhost.');
   }
@@ -209,20 +209,20 @@ function isLoopback(hostname: string): boolean {
   return hostname === 'localhost' || hostname === '[::1]' || /^127(\.\d+){3}$/.test(hostname);
 }
 
-/** What a timer can hold; with more it would go off at once. */
-const mostMs = 2 ** 31 - 1;
+/** The largest delay of a timer; a larger one would fire at once. */
+const numberMax = 2 ** 31 - 1;
 
 function checkNumbers(options: CallOptions): void {
   for (const name of ['timeoutMs', 'maxRetries', 'maxWaitMs'] as const) {
     const value: unknown = options[name];
     if (value === undefined) continue;
-    if (typeof value !== 'number' || !(value >= 0 && value <= mostMs)) {
-      throw new TypeError(`${name} must be a number from 0 to ${mostMs}.`);
+    if (typeof value !== 'number' || !(value >= 0 && value <= numberMax)) {
+      throw new TypeError(`${name} must be a number from 0 to ${numberMax}.`);
     }
   }
 }
 
-/** A key that is there and empty is a mistake, and making one up would hide it. */
+/** An empty key is a mistake of the caller; generating one would hide it. */
 function checkKey(value: unknown): string {
   if (value === undefined) return crypto.randomUUID();
   const isKey = typeof value === 'string' && /^[ -~]{1,255}$/.test(value) && value.trim() === value;
@@ -234,7 +234,7 @@ function checkKey(value: unknown): string {
   return value;
 }
 
-/** An empty one would ask for the list, and dots for the path above. */
+/** An empty id would request the list, and dots the path above. */
 function checkParameter(value: unknown): string {
   if (typeof value !== 'string' || /^\.{0,2}$/.test(value)) {
     throw new TypeError('An id must be a string that is not empty.');

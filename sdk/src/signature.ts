@@ -1,7 +1,7 @@
 const algorithm = { name: 'HMAC', hash: 'SHA-512' } as const;
 const encoder = new TextEncoder();
 
-/** Standard Base64 of 64 bytes, in the one way to write it. */
+/** Standard Base64 of 64 bytes, in canonical form. */
 const wellFormed = /^[A-Za-z0-9+/]{85}[AQgw]==$/;
 
 /** `X-Signature` of a body: Base64( HMAC-SHA512( signing key, body ) ). */
@@ -26,7 +26,7 @@ export async function isSignedBy(
   signature: string,
 ): Promise<boolean> {
   const given = Uint8Array.from(atob(signature), (character) => character.charCodeAt(0));
-  // Web Crypto compares, which is what it has `verify` for: never with `===`.
+  // Let Web Crypto compare: `===` does not take constant time.
   const found = await Promise.all(
     keys.map(async (key) =>
       crypto.subtle.verify(algorithm, await importKey(key), given, bytesOf(body)),
@@ -35,12 +35,12 @@ export async function isSignedBy(
   return found.includes(true);
 }
 
-/** A secret as it was issued, or a sentence that says what is wrong and does not show it. */
+/** The secret as issued, or an error that says what is wrong without showing the secret. */
 export function checkSecret(name: string, value: unknown, prefix: 'cs' | 'sig'): string {
   if (typeof value !== 'string' || value === '') {
     throw new TypeError(`${name} is missing: it must be a string that begins with ${prefix}_.`);
   }
-  // Also because fetch quotes a header that it refuses, and this one is a secret.
+  // fetch would also refuse such a header, but its error message quotes the secret.
   if (!/^[\x21-\x7e]+$/.test(value)) {
     throw new TypeError(`${name} has white space or a line break in it: pass it as it was issued.`);
   }

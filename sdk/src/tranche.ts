@@ -11,29 +11,28 @@ import { type CallOptions, createSend, type Send, type TrancheOptions } from './
 
 export type CreateOptions = CallOptions & {
   /**
-   * 1 to 255 printable ASCII characters. The same key with the same content within 24 hours creates
-   * nothing new and gives the first answer again. One is made up for each call unless given. Where
-   * your program may die and ask again, give one for each attempt (`order-1001/1`) and store it with
-   * the attempt before you ask. After a 422, or when the page has expired, the next attempt needs a
-   * new one.
+   * 1 to 255 printable ASCII characters. For 24 hours the same key with the same content creates
+   * nothing new and returns the first answer. Without one, the SDK generates a key for each call. If
+   * your program may crash and retry, choose a key for each attempt (`order-1001/1`) and store it
+   * before the call. After a 422, or when the page has expired, the next attempt needs a new key.
    */
   idempotencyKey?: string | undefined;
 };
 
 export type ListOptions = CallOptions & {
-  /** Of one request; 100, which is the most, unless given: a list may be asked once a minute. */
+  /** Default 100, the maximum, because the API answers one page of a list a minute. */
   itemsPerPage?: number | undefined;
 };
 
 export type CheckoutFields = CheckoutCreateRequest['checkout'];
 
-/** What there is to do for one merchant. */
+/** Everything that can be done for one merchant. */
 export type MerchantClient = {
   readonly checkouts: {
-    /** Keep the id beside your order, and send the shopper to `payment_url`. */
+    /** Store the id with your order, and send the shopper to `payment_url`. */
     create(checkout: CheckoutFields, options?: CreateOptions): Promise<CreatedCheckout>;
     get(id: string, options?: CallOptions): Promise<Checkout>;
-    /** All of them, newest first, page by page as they are asked for. */
+    /** All checkouts, newest first. Pages are fetched as the loop reaches them. */
     list(options?: ListOptions): AsyncGenerator<Checkout, void, undefined>;
   };
   readonly refunds: {
@@ -41,7 +40,7 @@ export type MerchantClient = {
     get(id: string, options?: CallOptions): Promise<RefundRequest>;
     list(options?: ListOptions): AsyncGenerator<RefundRequest, void, undefined>;
   };
-  /** Name, amount bands and terms. It may be asked five times an hour: keep what you were told. */
+  /** Name, amount bands and terms. The limit is five calls an hour, so keep the answer. */
   config(options?: CallOptions): Promise<Merchant>;
 };
 
@@ -60,7 +59,7 @@ export class Tranche implements MerchantClient {
     this.config = config;
   }
 
-  /** For an intermediary: the same for one of the merchants that it manages. */
+  /** For an intermediary: a client for one of the merchants that it manages. */
   forMerchant(merchantId: string): MerchantClient {
     if (typeof merchantId !== 'string' || merchantId === '') {
       throw new TypeError('merchantId must be the id of a merchant that you manage.');
@@ -74,7 +73,7 @@ function clientOf(send: Send, merchant_id: string | null): MerchantClient {
   return {
     checkouts: {
       async create(checkout, options) {
-        // The merchant that was chosen counts, also where the fields come from somewhere else.
+        // The chosen merchant overrides a merchant_id in the fields.
         const body = { checkout: { ...checkout, ...target } };
         return (await send('POST /api/checkouts', { ...keyed(options), body })).data;
       },
@@ -107,7 +106,7 @@ function keyed({ idempotencyKey, ...options }: CreateOptions = {}) {
   return { ...options, ...(idempotencyKey !== undefined && { idempotencyKey }) };
 }
 
-/** The contract allows one page a minute, so that is how long it may take to get the next. */
+/** The contract allows one page a minute, so a page may have to wait that long. */
 const pageWaitMs = 90_000;
 
 type AskForPage<Item> = (
@@ -121,7 +120,7 @@ async function* walk<Item extends { id: string }>(
 ): AsyncGenerator<Item, void, undefined> {
   const filter = merchant_id === null ? {} : { 'filter[merchant_id]': merchant_id };
   const first = new URLSearchParams({ ...filter, 'page[items]': String(itemsPerPage) });
-  // What is created meanwhile moves the rest to later pages, and would make us meet it twice.
+  // New checkouts push older ones to later pages, where they would appear a second time.
   const seen = new Set<string>();
   let next: string | null = `?${first}`;
   while (next !== null) {
@@ -131,7 +130,7 @@ async function* walk<Item extends { id: string }>(
       seen.add(item.id);
       yield item;
     }
-    // The rest of a link is not followed: our secret goes to our own base address only.
+    // Take only the query of the link: the client secret must go to the base address alone.
     next = page.links.next === null ? null : new URL(page.links.next).search;
   }
 }

@@ -1,13 +1,13 @@
 import type { Callback } from './api.ts';
 import { checkSecret, explainBadForm, isSignedBy } from './signature.ts';
 
-/** Bytes as they came. A string is taken as UTF-8, which is right only if nobody touched it. */
+/** The bytes as received. A string is encoded as UTF-8, which is right only if it is unchanged. */
 export type RawBody = Uint8Array | ArrayBuffer | string;
 
-/** One key, or both while they are being rotated. */
+/** One key, or both during a rotation. */
 export type SigningKeys = string | readonly string[];
 
-/** A callback that must not be believed, and why. */
+/** A request that is not a genuine callback, and why. */
 export class CallbackError extends Error {
   readonly code:
     | 'signature_missing'
@@ -25,8 +25,8 @@ export class CallbackError extends Error {
 }
 
 /**
- * The callback, once its signature is right. Throws a `CallbackError` otherwise; answer that with a
- * 400 and do nothing else.
+ * Returns the callback if its signature is right. Otherwise throws a `CallbackError`: answer that
+ * with a 400 and do nothing else.
  */
 export async function verifyCallback(
   rawBody: RawBody,
@@ -70,7 +70,7 @@ function readBytes(rawBody: unknown): Uint8Array {
   if (ArrayBuffer.isView(rawBody)) {
     return new Uint8Array(rawBody.buffer, rawBody.byteOffset, rawBody.byteLength);
   }
-  // Not by its class: a test runner may have another one of the same name.
+  // Not `instanceof`: test runners may run this in a realm with its own ArrayBuffer.
   if (Object.prototype.toString.call(rawBody) === '[object ArrayBuffer]') {
     return new Uint8Array(rawBody as ArrayBuffer);
   }
@@ -78,8 +78,8 @@ function readBytes(rawBody: unknown): Uint8Array {
 }
 
 /**
- * The same key signs what you send, so a signed body is not yet a callback: somebody may have sent
- * one of your own requests back to you.
+ * The same key signs your requests, so a valid signature does not prove that this is a callback:
+ * an attacker may send one of your own requests back to you.
  */
 function readCallback(body: Uint8Array): Callback {
   let value: unknown;

@@ -28,11 +28,11 @@ const legacyPath = '/docs/api/v1';
 
 type DocsDeps = { baseUrl: string; environment: Environment; legacySunset: string };
 
-// Nothing but our own files, and no way to send anything anywhere: also what is searched is a script.
+// Only our own files, and no connection anywhere: the search index is loaded as a script too.
 const contentSecurityPolicy =
   "default-src 'none'; script-src 'self'; style-src 'self'; img-src 'self'; connect-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'";
 
-/** The descriptions of the API and the guides, for programs and for people. */
+/** Serves the descriptions of the API, for programs and for people, and the guides. */
 export async function docsRoutes(
   app: FastifyInstance,
   deps: DocsDeps,
@@ -51,13 +51,13 @@ export async function docsRoutes(
     serve(path);
   }
 
-  // The other slices' routes are known only when all are registered.
+  // The descriptions need the routes of all slices, so build them once all are registered.
   app.addHook('onReady', async () => {
     const [merchants, intermediaries] = (['merchants', 'intermediaries'] as const).map((audience) =>
       describeApi(deps, audience, routes),
     ) as [OpenApiDocument, OpenApiDocument];
     const index = JSON.stringify(buildIndex(guides, merchants));
-    // The address of a style sheet or script changes with it, so an old page never meets a new one.
+    // The address of a style sheet or script contains its version, so an old page never gets a new one.
     const asset = (name: keyof Site['assets'], mediaType: string, text: string) => {
       files.set(`/docs/${name}`, prepare(mediaType, text));
       return { [name]: `?${fingerprint(text)}` };
@@ -120,7 +120,7 @@ function describeApi(
 
 type StaticFile = { type: string; etag: string; plain: Buffer; gzipped: Buffer };
 
-/** Weak, because the same file goes out plain and compressed. */
+/** Weak, because the same file is served plain and compressed. */
 function prepare(mediaType: string, text: string): StaticFile {
   return {
     type: mediaType === 'application/json' ? mediaType : `${mediaType}; charset=utf-8`,

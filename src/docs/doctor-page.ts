@@ -1,6 +1,6 @@
 import { type Site, writePage } from './page.ts';
 
-/** The signature doctor. What it finds is written by web/docs/doctor.ts, in the browser alone. */
+/** The signature doctor. web/docs/doctor.ts works entirely in the browser. */
 export function writeDoctor(site: Site, contents: string): string {
   const { environment } = site;
   return writePage(site, {

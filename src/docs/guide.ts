@@ -12,7 +12,7 @@ const signedExample = signExample({
   amount: 50000,
 });
 
-/** What a developer has to know before the endpoints: the description of the whole API. */
+/** What a developer needs before the endpoints: the description of the whole API. */
 export function writeGuide(
   about: { audience: Audience; baseUrl: string; environment: Environment },
   routes: DescribedRoute[],
@@ -42,14 +42,14 @@ ${
     ? `
 ## Acting for merchants
 
-You have one set of credentials and say in every request which of your merchants it is about.
+You have one set of credentials, and every request names the merchant.
 
 - A checkout names its merchant in the signed body: \`checkout.merchant_id\`, required.
 - Lists take the query parameter \`filter[merchant_id]\`, required.
-- A checkout or a refund request is found by its own ID, and a refund by its \`checkout_id\`.
+- A checkout or a refund request is found by its own ID, and a new refund names its \`checkout_id\`.
 - The configuration is read per merchant.
 
-A merchant that you do not manage is answered with 404, as one that does not exist.
+A merchant that you do not manage is a 404, as is one that does not exist.
 `
     : ''
 }
@@ -113,7 +113,7 @@ In a shell:
 printf %s "$body" | openssl dgst -sha512 -hmac "$SIGNING_KEY" -binary | openssl base64 -A
 \`\`\`
 
-A wrong signature is answered with 400. The \`detail\` shows the signature that was expected and, when it can be told, which mistake was made.
+A wrong signature is answered with 400. The \`detail\` shows the expected signature and names the mistake if the service recognises it.
 
 Signing is optional at first and required in production. It is sticky: once one correctly signed request of your integration was accepted, every later POST must be signed.
 
@@ -123,7 +123,7 @@ Signing is optional at first and required in production. It is sticky: once one 
 
 Both POST endpoints take an \`Idempotency-Key\` header of 1 to 255 characters. The same key with the same body within 24 hours gives the first answer again, with \`Idempotent-Replayed: true\`, and nothing happens twice. The same key with another body is a 422. Successes are repeated, and so is a 422 that the body alone decides. After any other refusal the key is still free: a refund that came too early can be sent again with its key the next day.
 
-Send one with every POST, and a time-out is no longer a question: send the request again.
+Send one with every POST. After a time-out, send the same request again.
 
 ## Limits
 
@@ -131,7 +131,7 @@ Send one with every POST, and a time-out is no longer a question: send the reque
 |---|---|
 ${limits.join('\n')}
 
-Limits count per integration and endpoint${forIntermediaries ? ' and, as you act for many, per merchant' : ''}. A window starts with its first request, and every authenticated request counts, whatever its answer. Beyond the limit the answer is 429 with a body of its own form; \`Retry-After\` says how many seconds are left.
+Limits count per integration and endpoint${forIntermediaries ? ' and, because you act for many, per merchant' : ''}. A window starts with its first request, and every authenticated request counts, whatever its answer. Beyond the limit the answer is 429 with this body; \`Retry-After\` says how many seconds are left.
 
 \`\`\`json
 {"error":"Rate limit exceeded. Try again in 60 seconds."}
@@ -181,5 +181,5 @@ There is no \`failed\`.`,
 | \`failed\` | Processing failed: contact support. |`,
   },
   { name: 'Configuration', description: 'Accepted amounts and instalment terms.' },
-  { name: 'Callback', description: 'The one event that is sent to you.' },
+  { name: 'Callback', description: 'The one event that the service sends to you.' },
 ];

@@ -6,8 +6,8 @@ import { renderCode, renderMarkdown, type Surroundings, slug } from './markdown.
 import { type Site, writePage } from './page.ts';
 
 /**
- * The guides: Markdown files of the repository, shown as pages. In the repository their links and
- * pictures work as they are; here they lead to the pages.
+ * The guides: Markdown files of the repository, shown as pages. Their links and pictures work in the
+ * repository as they are; here the links lead to the pages.
  */
 export type Guide = {
   name: string;
@@ -44,7 +44,7 @@ const shelf: [group: string, files: string[]][] = [
   ],
 ];
 
-/** Each begins with its title and a paragraph that says what it is about. */
+/** Every guide begins with its title and a paragraph about its subject. */
 export function readGuides(): Guide[] {
   return shelf.flatMap(([group, files]) =>
     files.map((file) => {
@@ -59,12 +59,12 @@ export function readGuides(): Guide[] {
 
 const vectorsFile = 'docs/merchants/signature-vectors.json';
 
-/** For whoever signs in a language of their own. */
+/** For readers who sign in another language. */
 export function readVectors(): string {
   return readFileSync(root + vectorsFile, 'utf8');
 }
 
-/** Where the sandbox's own pages are when it runs with its defaults: the same origin here. */
+/** The default address of a sandbox. On the served pages it is the page's own origin. */
 const ownOrigin = 'http://localhost:3000';
 
 function surroundings(guides: Guide[], file: string): Surroundings {
@@ -77,11 +77,11 @@ function surroundings(guides: Guide[], file: string): Surroundings {
       const [path = '', anchor] = href.split('#');
       if (resolve(path) === vectorsFile) return '/docs/signature-vectors.json';
       const guide = guides.find((one) => one.file === resolve(path));
-      // What is only in the repository is named, not linked.
+      // Files that exist only in the repository are named, not linked.
       return guide ? guide.path + (anchor ? `#${anchor}` : '') : null;
     },
     picture(path, title) {
-      // In the page it takes the page's colours, and no style of its own, which would be refused.
+      // Inline the picture so that it takes the page's colours. The page's policy forbids styles in it.
       const svg = readFileSync(root + resolve(path), 'utf8').replace(
         /<style>[\s\S]*?<\/style>/,
         '',
@@ -102,7 +102,7 @@ function surroundings(guides: Guide[], file: string): Surroundings {
   };
 }
 
-/** Headings of the second level, for what stands beside the text. */
+/** Headings of the second level, for the contents beside the text. */
 function chaptersOf({ text }: Guide): { id: string; title: string }[] {
   const prose = text.replace(/^```[\s\S]*?^```$/gm, '');
   return [...prose.matchAll(/^## (.+)$/gm)].map(([, title = '']) => ({
@@ -152,7 +152,7 @@ export function writeShelf(guides: Guide[], here: string): string {
 <ul>${link('/docs', 'API reference')}${link('/docs/signature', 'Signature doctor')}</ul>`;
 }
 
-/** Where everybody begins. */
+/** The start page of the guides. */
 export function writeOverview(site: Site, guides: Guide[]): string {
   const around = surroundings(guides, 'docs/merchants/overview.md');
   const groups = shelf.map(([group]) => {

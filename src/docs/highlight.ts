@@ -1,6 +1,7 @@
 import { escapeHtml } from './html.ts';
 
-// Enough of a language to tell its comments, strings and words apart. A wrong guess costs a colour.
+// Just enough of each language to find its comments, strings and keywords. A wrong guess only costs
+// a colour.
 
 const comment: Record<string, string> = {
   hash: '#[^\\n]*',
@@ -29,7 +30,7 @@ const aliases: Record<string, keyof typeof keywords> = {
   ts: 'js',
 };
 
-/** Escaped HTML with its comments, strings and keywords marked, where the language is known. */
+/** Escaped HTML, with comments, strings and keywords marked if the language is known. */
 export function highlight(text: string, language: string): string {
   const name = aliases[language] ?? language;
   if (!(name in keywords)) return escapeHtml(text);

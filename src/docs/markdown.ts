@@ -1,7 +1,7 @@
 import { highlight } from './highlight.ts';
 import { escapeHtml } from './html.ts';
 
-/** `Acting for merchants` → `acting-for-merchants`, as Git hosts make it of a heading. */
+/** `Acting for merchants` → `acting-for-merchants`, as Git hosts derive it from a heading. */
 export function slug(text: string): string {
   return text
     .toLowerCase()
@@ -15,11 +15,11 @@ export function renderCode(text: string, label = '', language = ''): string {
   return `<figure class="code">${caption}<pre tabindex="0"><code>${code}</code></pre></figure>`;
 }
 
-/** What a text's links and pictures lead to depends on where it is shown. */
+/** Where a text's links and pictures lead depends on the page that shows it. */
 export type Surroundings = {
-  /** The address of a link, or null where there is nothing to lead to: then it is only named. */
+  /** The address of a link, or null if the target is not served; then the text stays plain. */
   link(href: string): string | null;
-  /** What stands for a picture, or for a list of links to source files. */
+  /** The HTML for a picture, or for a list of links to source files. */
   picture(path: string, title: string): string;
   sources(files: { title: string; path: string }[]): string | null;
 };
@@ -43,7 +43,7 @@ export function renderMarkdown(text: string, around: Surroundings = alone): stri
 
 const item = /^(?:[-*]|\d+\.) +/;
 
-/** Blocks are parted by empty lines, but not code, nor what is indented below an item of a list. */
+/** Empty lines separate blocks, except in code and in indented lines below a list item. */
 function splitBlocks(lines: string[]): string[][] {
   const blocks: string[][] = [];
   let block: string[] = [];
@@ -91,7 +91,7 @@ function renderBlock(lines: string[], around: Surroundings): string {
   return `<p>${renderLine(lines.join(' '), around)}</p>`;
 }
 
-/** Lines that are no items of their own belong to the one before. */
+/** A line that does not start an item continues the item before it. */
 function renderList(lines: string[], around: Surroundings): string {
   const items: string[][] = [];
   for (const line of lines) {

@@ -1,20 +1,20 @@
 import type { Environment } from '../integrations/integration.ts';
 import { escapeHtml } from './html.ts';
 
-/** What follows the address of each style sheet and script: it changes when the file does. */
+/** The query of each style sheet and script; it changes with the file. */
 export type Assets = Record<'docs.css' | 'docs.js' | 'doctor.js' | 'search.js', string>;
 
 export type Site = { environment: Environment; assets: Assets };
 
 type Page = {
   title: string;
-  /** Which part of the documentation it is in. */
+  /** The part of the documentation that the page belongs to. */
   part: '/docs/guides' | '/docs' | '/docs/signature';
-  /** What stands on the left, and is folded above the text on a phone; named by `contentsTitle`. */
+  /** The left column, folded above the text on a phone; `contentsTitle` names it. */
   contents: string;
   contentsTitle: string;
   main: string;
-  /** What stands on the right where there is room. */
+  /** The right column, shown on wide screens. */
   aside?: string;
   script?: 'doctor.js';
 };
@@ -25,7 +25,7 @@ const parts = [
   ['/docs/signature', 'Signature doctor'],
 ] as const;
 
-/** The frame that every page of the documentation has. */
+/** The frame of every documentation page. */
 export function writePage(site: Site, page: Page): string {
   const { assets, environment } = site;
   const script = (name: keyof Assets) =>

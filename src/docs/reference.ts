@@ -8,7 +8,7 @@ type About = { audience: Audience; documentPath: string };
 
 type Entry = { operation: JsonObject; method: string; path: string };
 
-/** The reference for people: one page, made from the same document that programs read. */
+/** The reference for people: one page, rendered from the OpenAPI document. */
 export function writeReference(site: Site, document: OpenApiDocument, about: About): string {
   const groups = groupsOf(document);
   const chapters = chaptersOf(document);
@@ -150,7 +150,7 @@ function renderFields(title: string, fields: Field[]): string {
   return `<h4>${title}</h4><dl>${rows.join('\n')}</dl>`;
 }
 
-/** Whether a member must be sent is a question only of what a reader sends. */
+/** Drops `required`: in a response it tells the reader nothing. */
 function given(field: Field): Field {
   return { ...field, required: false };
 }
@@ -164,7 +164,7 @@ function parameterField(parameter: JsonObject): Field {
   };
 }
 
-/** Every member by its path, as error details name it: `checkout.line_items[].amount`. */
+/** Every member by its path, in the spelling of error details: `checkout.line_items[].amount`. */
 function listFields(document: OpenApiDocument, node: JsonObject, path: string): Field[] {
   const schema = resolve(document, node);
   if (schema.type === 'array') {
@@ -175,7 +175,7 @@ function listFields(document: OpenApiDocument, node: JsonObject, path: string): 
     const member = resolve(document, property as JsonObject);
     const memberPath = path === '' ? name : `${path}.${name}`;
     const inner = listFields(document, property as JsonObject, memberPath);
-    // The wrappers of the envelope say nothing that their members do not.
+    // Skip the wrappers of the envelope: their members say everything.
     const isPlainWrapper = inner.length > 0 && member.type === 'object' && !member.description;
     const own: Field = {
       name: memberPath,

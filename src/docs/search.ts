@@ -4,7 +4,7 @@ import { slug } from './markdown.ts';
 import { chaptersOf, groupsOf } from './reference.ts';
 import type { Found } from './search-entry.ts';
 
-/** What the browser searches: small enough to be fetched whole, once somebody begins to search. */
+/** The search index. The browser fetches all of it when a reader opens the search. */
 export function buildIndex(guides: Guide[], document: OpenApiDocument): Found[] {
   return [doctor, ...chaptersOfReference(document), ...guides.flatMap(chaptersOfGuide)];
 }
@@ -48,7 +48,7 @@ function chaptersOfReference(document: OpenApiDocument): Found[] {
   return [...chapters, ...operations];
 }
 
-/** Words without their marks. Commands stay: people search for them. */
+/** Plain text without Markdown's marks. Commands stay, because readers search for them. */
 function plain(markdown: string): string {
   return markdown
     .replace(/^```.*$/gm, '')

@@ -18,7 +18,7 @@ import {
   visitTest,
 } from '../support/shop.ts';
 
-// The whole of v1 as a plugin and a shopper meet it, over real sockets: login, checkout, page,
+// v1 from end to end, as a plugin and a shopper use it, over real sockets: login, checkout, page,
 // challenge, form callback, redirect.
 
 describe('a v1 plugin, in the browser', { skip: noBrowser }, () => {
@@ -34,7 +34,7 @@ describe('a v1 plugin, in the browser', { skip: noBrowser }, () => {
   const begun = new Map<string, Begun>();
   let orders = 0;
 
-  /** What a plugin does when the shopper wants to pay; `as` is how it writes its bodies. */
+  /** What a plugin does when the shopper wants to pay; `as` is the format of its bodies. */
   function beginWith(as: (body: object) => object, order: string) {
     return async ({ paying, origins }: Shop, account: Account) => {
       const plugin = await enablePlugin(paying.service, account.id, account.merchant.id);
@@ -78,7 +78,7 @@ describe('a v1 plugin, in the browser', { skip: noBrowser }, () => {
 
   const challenged = nextOrder();
   visitTest(
-    'pays in three with a challenge; the plugin is told in a form and sends the browser on by redirect',
+    'pays in three with a challenge; the plugin gets a form callback, and its redirect moves the browser',
     () => shop,
     { ends: 'successful', begin: beginWith((body) => body, challenged) },
     async (visit) => {
@@ -106,7 +106,7 @@ describe('a v1 plugin, in the browser', { skip: noBrowser }, () => {
 
   const cancelled = nextOrder();
   visitTest(
-    'cancels; the plugin is told, and the browser returns to return_url',
+    'cancels; the plugin gets the callback, and the browser returns to return_url',
     () => shop,
     { ends: 'cancelled', begin: beginWith(toForm, cancelled) },
     async (visit) => {
@@ -122,7 +122,7 @@ describe('a v1 plugin, in the browser', { skip: noBrowser }, () => {
 
   const moving = nextOrder();
   visitTest(
-    'is still on the page when its shop moves to v2: the old payment notifies in the old form, the new one in the new',
+    'is on the page while its shop moves to v2: the old payment sends a v1 callback, the new one a v2 callback',
     () => shop,
     { ends: 'successful', begin: beginWith((body) => body, moving) },
     async (visit) => {

@@ -95,9 +95,9 @@ describe('every test card, typed into the card frame', { skip: noBrowser }, () =
       'Try again in a moment or use another card.',
     ],
   ];
-  // One after the other, as somebody goes through a wallet. No two neighbours say the same.
+  // One card after another, as a shopper tries a wallet. No two neighbours show the same text.
   scenario(
-    'is declined in plain words; then another card pays, and nothing but the card is typed again',
+    'is declined in plain words; then another card pays, and the shopper types only the card again',
     { ends: 'successful' },
     async (visit) => {
       const { page, shopper, success_url } = visit;
@@ -121,7 +121,7 @@ describe('every test card, typed into the card frame', { skip: noBrowser }, () =
     },
   );
 
-  describe('is asked about by its bank', { concurrency: 4 }, () => {
+  describe('is challenged by its bank', { concurrency: 4 }, () => {
     for (const name of ['challenge_once', 'challenge_always', 'challenge']) {
       scenario(`approved: ${name} lands at success_url`, { ends: 'successful' }, async (visit) => {
         const { page, success_url } = visit;
@@ -174,7 +174,7 @@ describe('every test card, typed into the card frame', { skip: noBrowser }, () =
     });
 
     scenario(
-      'closed: another card pays, and what the first one began is let go',
+      'closed: another card pays, and the first attempt is voided',
       { ends: 'successful' },
       async (visit) => {
         const { page, shopper, success_url } = visit;
@@ -201,7 +201,7 @@ describe('every test card, typed into the card frame', { skip: noBrowser }, () =
     });
   });
 
-  describe('is not taken when it is none', { concurrency: 4 }, () => {
+  describe('is refused if it is not a card', { concurrency: 4 }, () => {
     for (const [number, words] of [
       ['4242424242424241', 'This card number is not right.'],
       ['424242424242', 'The card number is not complete.'],
@@ -218,7 +218,7 @@ describe('every test card, typed into the card frame', { skip: noBrowser }, () =
     }
 
     scenario(
-      'a real number in the sandbox: nothing is charged, and it is said why',
+      'a real number in the sandbox: nothing is charged, and the page says why',
       { ends: 'received', tolerates: /402/ },
       async ({ page, shopper }) => {
         await pay(page, '4111111111111111');
@@ -229,11 +229,11 @@ describe('every test card, typed into the card frame', { skip: noBrowser }, () =
     );
   });
 
-  test('no card is missing above', () => {
+  test('every test card is covered above', () => {
     assert.deepEqual([...typed].sort(), testCards.map(({ name }) => name).sort());
   });
 
-  test('no card number came to our server, into its database or its log', async () => {
+  test('no card number reached the server, its database or its log', async () => {
     const { rows } = await shop.paying.service.deps.database.pool.query<{ name: string }>(
       "select quote_ident(tablename) as name from pg_tables where schemaname = 'public'",
     );

@@ -75,7 +75,7 @@ describe('the hosted page, served by the real server', { skip: noBrowser, concur
       const { page, success_url } = visit;
       await ready(page);
       const stops: string[] = [];
-      // Everything that can be reached shows that it has been.
+      // Every element that gets the focus shows it.
       const tab = async () => {
         await page.keyboard.press('Tab');
         const { name, ring } = await focused(page);
@@ -85,7 +85,7 @@ describe('the hosted page, served by the real server', { skip: noBrowser, concur
       await tab();
       await tab();
       await tab();
-      // The arrows go from term to term.
+      // Arrow keys move between terms.
       await page.keyboard.press('ArrowDown');
       assert.equal(await term(page, 3).isChecked(), true);
       await tab();
@@ -119,7 +119,7 @@ describe('the hosted page, served by the real server', { skip: noBrowser, concur
   });
 
   scenario(
-    'a keyboard and a screen reader are led to what went wrong, and cancel from there',
+    'a decline moves the focus to its notice, and the shopper can cancel from there',
     { ends: 'cancelled' },
     async (visit) => {
       const { page, cancel_url } = visit;
@@ -159,7 +159,7 @@ describe('the hosted page, served by the real server', { skip: noBrowser, concur
   }
 
   scenario(
-    'says in words, amounts and dates what will be taken, and what is agreed to is recorded',
+    'shows the amounts and dates of all charges, and the consent is recorded as shown',
     {
       ends: 'successful',
       checkout: {
@@ -214,7 +214,7 @@ describe('the hosted page, served by the real server', { skip: noBrowser, concur
     '{{7*7}} &amp; %3Cb%3E',
   ];
   scenario(
-    'what a merchant wrote is text: markup, scripts, either direction',
+    'a merchant’s text stays text: markup, scripts, either direction',
     {
       ends: 'cancelled',
       merchantName: name,
@@ -239,7 +239,7 @@ describe('the hosted page, served by the real server', { skip: noBrowser, concur
   );
 
   scenario(
-    'tells nobody the address of the payment, and keeps nothing',
+    'the address of the payment leaks nowhere, and the browser stores nothing',
     { ends: 'successful', closed: true },
     async (visit) => {
       const { page, context, link, success_url } = visit;
@@ -282,7 +282,7 @@ async function assertAccessible(page: Page, when: string): Promise<void> {
   assert.equal(excess, 0, `${when}: nothing is wider than the window`);
 }
 
-/** What has the focus, in the page or in the frame, and whether it can be seen. */
+/** The focused element, in the page or in the frame, and whether the focus is visible. */
 async function focused(page: Page): Promise<{ name: string; ring: boolean }> {
   const script = `(() => {
     const element = document.activeElement;

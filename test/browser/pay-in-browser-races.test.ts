@@ -20,12 +20,12 @@ import {
   visitTest,
 } from '../support/shop.ts';
 
-// Whatever a shopper, a browser or a network does in between: one outcome, said plainly, and
-// nobody is invited to pay twice.
+// Whatever the shopper, the browser or the network does meanwhile: there is one outcome, the page
+// says it plainly, and it never offers to pay twice.
 
 const networkErrors = /Failed to load resource/;
 
-describe('whatever happens in between, one outcome', { skip: noBrowser, concurrency: 4 }, () => {
+describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurrency: 4 }, () => {
   let shop: Shop;
   before(async () => {
     shop = await startShop();
@@ -168,7 +168,7 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
   });
 
   scenario(
-    'a double click after a decline pays once, and cancels nothing, whatever has moved below it',
+    'a double click after a decline pays once and cancels nothing, even if the layout moved',
     { ends: 'successful' },
     async (visit) => {
       const { page, success_url } = visit;
@@ -223,14 +223,14 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
       await landed(visit, page, success_url);
       await assertAttempts(visit, ['authorised']);
 
-      // Back again: not to a page that asks for the same once more.
+      // The back button does not lead to a page that asks for the payment again.
       await page.goBack();
       await heading(page, 'This order is already paid').waitFor();
     },
   );
 
   scenario(
-    'back after the landing leads to the shop',
+    'the back button after the return leads to the shop',
     { ends: 'successful', closed: true },
     async (visit) => {
       const { page, link, success_url, cancel_url } = visit;
@@ -261,7 +261,7 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
   });
 
   scenario(
-    'opened after it was paid: said so, with a way back',
+    'opened after it was paid: the page says so and links back',
     { ends: 'successful', closed: true },
     async (visit) => {
       const { page, shopper, link, success_url } = visit;
@@ -276,7 +276,7 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
   );
 
   scenario(
-    'an order that the gateway will never take: said so, nothing was charged',
+    'an order that the gateway refuses: the page says so, and nothing is charged',
     { ends: 'invalid_payload', checkout: { customer: { email: 'refused@example.com' } } },
     async (visit) => {
       const { page, cancel_url } = visit;
@@ -332,7 +332,7 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
   );
 
   scenario(
-    'much too late at the bank’s page: nothing is held',
+    'approved at the bank long after the deadline: nothing stays held',
     { ends: 'received' },
     async (visit) => {
       const { page } = visit;
@@ -345,7 +345,7 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
   );
 
   scenario(
-    'a page from before midnight pays, and what it showed is what was agreed to',
+    'a page opened before midnight pays, and the consent is what it showed',
     { ends: 'successful', startAt: '23:50' },
     async (visit) => {
       const { page, shopper, success_url } = visit;
@@ -363,7 +363,7 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
   // The network.
 
   scenario(
-    'the request to pay is lost: it is found out that nothing was charged, and paying works',
+    'the request to pay is lost: the page learns that nothing was charged, and paying works',
     { ends: 'successful', tolerates: networkErrors },
     async (visit) => {
       const { page, success_url } = visit;
@@ -378,7 +378,7 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
   );
 
   scenario(
-    'the answer is lost, and then the connection: paying is not offered, the end is found out',
+    'the answer is lost, then the connection: the page does not offer to pay and learns the outcome',
     { ends: 'successful', tolerates: networkErrors },
     async (visit) => {
       const { page, success_url } = visit;
@@ -432,12 +432,12 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
 
   for (const when of ['drop_before', 'drop_after'] as const) {
     scenario(
-      `the gateway’s connection breaks (${when}): the page waits until it is known, then lands`,
+      `the gateway’s connection breaks (${when}): the page waits for the outcome, then lands`,
       { ends: 'successful' },
       async (visit) => {
         const { page, success_url } = visit;
         const hold = await visit.hold(when);
-        // Listened for before it can come.
+        // Listen before the response can arrive.
         const answered = page.waitForResponse(/\/pay$/);
         await pay(page, visa, 3);
         await hold.reached();
@@ -452,7 +452,7 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
   }
 
   scenario(
-    'the card cannot be checked: nobody is asked to pay, and nothing has to be typed again',
+    'the card cannot be checked: no payment is requested, and the shopper need not type again',
     { ends: 'successful', tolerates: networkErrors },
     async (visit) => {
       const { page, success_url } = visit;
@@ -467,7 +467,7 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
   );
 
   scenario(
-    'the gateway’s script does not load: said so, and loaded again on request',
+    'the gateway’s script does not load: the page says so and loads it again on request',
     { ends: 'successful', closed: true, tolerates: networkErrors },
     async (visit) => {
       const { page, link, success_url } = visit;
@@ -496,7 +496,7 @@ describe('whatever happens in between, one outcome', { skip: noBrowser, concurre
   );
 
   scenario(
-    'our own server fails while it is asked to cancel: it is asked until it answers',
+    'the server fails while cancelling: the page asks until it gets an answer',
     { ends: 'cancelled', tolerates: networkErrors },
     async (visit) => {
       const { page, cancel_url } = visit;

@@ -16,7 +16,7 @@ const states = galleryStates(entry, 'https://shop.example/');
 const { render, assets } = await loadPayHtml();
 
 for (const [name, { page }] of Object.entries(states)) {
-  test(`all that the first view of "${name}" takes from us is at most 40 kB compressed`, (t) => {
+  test(`the first view of "${name}" loads at most 40 kB compressed`, (t) => {
     const { html } = render(page, { token: 'token', nonce: 'nonce' });
     const used = assets.filter((asset) => html.includes(`/pay/assets/${asset.name}`));
     const document = gzipSync(html).length;
@@ -31,7 +31,7 @@ test('the page names no origin but the gateway', () => {
   const hosts = [...`${html} ${csp}`.matchAll(/\bhttps?:\/\/([^/\s"'\\;]+)/g)].map(
     ([, host]) => host,
   );
-  // The name of SVG's namespace is in the icon; nobody fetches it.
+  // The icon contains the name of SVG's namespace, which no browser fetches.
   const others = new Set(hosts.filter((host) => host !== 'www.w3.org'));
   assert.deepEqual([...others].sort(), [
     'api.gateway.example',
@@ -40,7 +40,7 @@ test('the page names no origin but the gateway', () => {
   ]);
 });
 
-test('scripts run only with the nonce of this answer or from the gateway, and ours only unchanged', () => {
+test('scripts run only with this response’s nonce or from the gateway, and ours only if unchanged', () => {
   const { html, csp } = render(states.open?.page ?? null, { token: 'token', nonce: 'n0nce' });
   assert.match(csp, /script-src 'nonce-n0nce' https:\/\/gateway\.example;/);
   assert.match(csp, /default-src 'none'/);

@@ -27,7 +27,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     { width: 1280, colorScheme: 'dark' },
   ] as const;
 
-  test('every state passes axe, on a phone by day and on a desktop by night, and fits into 320 px', async (t) => {
+  test('every state passes axe, on a light phone and a dark desktop, and fits into 320 px', async (t) => {
     const scene = await openContext(t);
     const page = await scene.context.newPage();
     for (const name of Object.keys(gallery.states)) {
@@ -46,7 +46,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(scene.complaints, []);
   });
 
-  test('nothing moves while the page loads, and nothing is fetched but from us and the gateway', async (t) => {
+  test('nothing moves while the page loads, and it loads only from the server and the gateway', async (t) => {
     const scene = await openContext(t, { viewport: { width: 390, height: 2000 } });
     const page = await scene.context.newPage();
     const origins = new Set<string>();
@@ -66,7 +66,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     );
   });
 
-  test('what is sent is the chosen term, the consent as shown, and a token instead of the card', async (t) => {
+  test('the page sends the chosen term, the consent as shown, and a token instead of the card', async (t) => {
     const scene = await openContext(t);
     const page = await scene.context.newPage();
     await page.goto(`${gallery.url}/pay/declined`);
@@ -87,7 +87,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(body.consent, { version: 'gallery', payments: plan?.payments });
     assert.equal(JSON.stringify(gallery.asked).includes('4242'), false);
 
-    // Nothing has to be chosen or typed again, and whoever cannot see it hears what happened.
+    // The shopper's choice and input stay, and the notice has the focus for screen readers.
     assert.equal(await page.getByRole('radio', { name: /^6 payments/ }).isChecked(), true);
     assert.equal(
       await cardFrame(page).getByLabel('Card number').inputValue(),
@@ -97,7 +97,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     await page.getByText('Nothing was charged. Try again or use another card.').waitFor();
   });
 
-  test('a double click, and Enter on top of it, asks once', async (t) => {
+  test('a double click followed by Enter sends one request', async (t) => {
     const scene = await openContext(t);
     const page = await scene.context.newPage();
     const asked = watch(page, '/pay');
@@ -112,7 +112,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     assert.equal(asked.length, 1);
   });
 
-  test('after a lost connection paying is not offered until the server says that it is open', async (t) => {
+  test('after a lost connection the page offers to pay only once the server answers `open`', async (t) => {
     const scene = await openContext(t);
     const page = await scene.context.newPage();
     await reach(page, 'lost');
@@ -144,7 +144,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     });
   }
 
-  test('whoever opens a paid order stays, and finds the way back', async (t) => {
+  test('a paid order opened again does not redirect, and links back', async (t) => {
     const scene = await openContext(t);
     const page = await scene.context.newPage();
     await reach(page, 'already-paid');
@@ -153,7 +153,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     assert.equal(await link.getAttribute('href'), `${gallery.url}/shop?paid`);
   });
 
-  test('a card form that does not load says so, and is loaded again on request', async (t) => {
+  test('a card form that does not load says so and loads again on request', async (t) => {
     const scene = await openContext(t);
     const page = await scene.context.newPage();
     const script = cards.cardEntry.scriptUrl;
@@ -169,7 +169,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     await ready(page);
   });
 
-  test('a wrong card is pointed out in its field, and nobody is asked to pay', async (t) => {
+  test('a wrong card is shown at its field, and no payment is requested', async (t) => {
     const scene = await openContext(t);
     const page = await scene.context.newPage();
     await reach(page, 'open');
@@ -197,11 +197,11 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     return { context, complaints };
   }
 
-  /** Opens a state of the gallery and does what it takes to see it. */
+  /** Opens a state of the gallery and performs the act that leads to it. */
   async function reach(page: Page, name: string, { toTheEnd = false } = {}): Promise<void> {
     const state = gallery.states[name];
     assert.ok(state);
-    // The ends take a browser along, but here they are to be looked at: it stays where it is.
+    // Final states redirect the browser. Stop that, so that the test can look at the page.
     await page.unrouteAll();
     if (!toTheEnd) {
       await page.route(`${gallery.url}/shop?**`, (route) => route.fulfill({ status: 204 }));
@@ -232,7 +232,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
   }
 });
 
-/** What the page posts from now on. A browser may repeat one by itself; that is not the page. */
+/** Counts the page's POSTs from now on, without those that the browser itself repeats. */
 function watch(page: Page, ending: string): string[] {
   const asked: string[] = [];
   page.on('request', (request) => {

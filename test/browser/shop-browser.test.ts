@@ -12,7 +12,7 @@ import { kill, type Sandbox, startSandbox, temporaryFolder } from '../support/sa
 import { log } from '../support/service.ts';
 import { answerBank, cancelButton, heading, pay, payButton } from '../support/shop.ts';
 
-// What `npm start` gives: a sandbox with its shop, and somebody who buys in it.
+// What `npm start` starts: a sandbox with its shop, and a shopper who buys in it.
 
 describe('a shopper in the demo shop', { skip: noBrowser }, () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;
@@ -32,7 +32,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
     await folder?.remove();
   });
 
-  /** A new visitor; at the end nothing was complained about and nothing loaded from elsewhere. */
+  /** A new visitor. At the end there are no console errors and no requests to other origins. */
   async function visit(
     scenario: (page: Page, context: BrowserContext) => Promise<void>,
     tolerates?: RegExp,
@@ -56,7 +56,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
     assert.deepEqual([...origins], ['localhost']);
   }
 
-  /** Nothing that a tool for accessibility can find, and no page that is wider than the window. */
+  /** Axe finds nothing, and the page is not wider than the window. */
   async function inspect(page: Page): Promise<void> {
     const before = page.viewportSize();
     const looks = [
@@ -76,7 +76,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
     if (before) await page.setViewportSize(before);
   }
 
-  /** From the shelves to the payment page, and the address of the order. */
+  /** Goes from the front page to the payment page and returns the order's address. */
   async function checkOut(page: Page, from = shopUrl): Promise<string> {
     await page.goto(`${from}/products/blanket`);
     await page.getByRole('button', { name: 'Add to cart' }).click();
@@ -122,7 +122,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
       await page.waitForURL(orderUrl);
       await heading(page, 'Thank you').waitFor();
       await seen(page, 'Signed callback verified: paid');
-      // The other tab was not touched.
+      // The second tab changed without being touched.
       await heading(watching, 'Thank you').waitFor();
       await inspect(watching);
       await page.getByText('3 monthly payments').waitFor();
@@ -147,7 +147,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
     return (await latestOrder(page, shopUrl)).href;
   }
 
-  /** What the page says that the operator should type. */
+  /** The command that the page tells the operator to type. */
   async function approveRefund(watching: Page, command: string): Promise<void> {
     const tranche = commandLine({ DATA_DIR: sandbox.dataDir, MASTER_KEY: '' });
     const [, ...args] = command.split(' ');
@@ -173,7 +173,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
     }, /404/);
   });
 
-  test('pays while the shop is down, and the shop finds out when it is back', async () => {
+  test('pays while the shop is down, and the restarted shop looks the order up', async () => {
     const { base_url, merchant, integration } = sandbox.file;
     const start = (shopPort: number) =>
       startDemoShop(
@@ -194,7 +194,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
         shop = await start(Number(new URL(url).port));
         await page.goto(orderUrl);
         await heading(page, 'Thank you').waitFor();
-        await seen(page, 'Learned by asking: paid');
+        await seen(page, 'Found by look-up: paid');
       }, /ERR_CONNECTION_REFUSED/);
     } finally {
       await shop?.stop();

@@ -31,7 +31,7 @@ const pages = [
   '/docs/signature',
 ];
 
-test('every guide begins with its title and what it is about, and every link leads somewhere', async () => {
+test('every guide begins with its title and its subject, and every link has a target', async () => {
   for (const path of pages) {
     const { body, headers, statusCode } = await service.app.inject(path);
     assert.equal(statusCode, 200, path);
@@ -50,8 +50,8 @@ test('every guide begins with its title and what it is about, and every link lea
   }
 });
 
-test('a body is made compact in the browser as it is in the service', () => {
-  // The service refuses a member of this name, whatever surrounds it.
+test('the browser compacts a body exactly as the service does', () => {
+  // The service refuses a member of this name anywhere.
   const values = fc.jsonValue().filter((value) => !JSON.stringify(value).includes('"__proto__":'));
   fc.assert(
     fc.property(values, fc.constantFrom(0, 1, 2, '\t'), (value, indent) => {
@@ -95,11 +95,11 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     { width: 390, colorScheme: 'light' },
   ] as const;
 
-  test('every page passes axe, on a phone by day or on a desktop by night, and fits into 320 px', async () => {
+  test('every page passes axe, on a light phone or a dark desktop, and fits into 320 px', async () => {
     const page = await context.newPage();
     for (const [index, path] of pages.entries()) {
       await page.goto(origin + path);
-      // They have the same frame and the same parts: in turns is enough, unless there is time.
+      // All pages share their parts, so alternate between the two; the long run tests both.
       const isLong = process.env.TRANCHE_TEST_LONG !== undefined;
       const isRepetition = path === '/docs/intermediary';
       const own = isLong ? looks : isRepetition ? [] : looks.slice(index % 2).slice(0, 1);
@@ -118,7 +118,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(complaints, []);
   });
 
-  test('search is reached, used and left by keyboard, and leads to the chapter', async () => {
+  test('search opens, works and closes by keyboard, and leads to the chapter', async () => {
     const page = await open('/docs/signature');
     await page.keyboard.press('/');
     const field = page.getByRole('combobox', { name: 'Search the documentation' });
@@ -143,7 +143,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     await page.close();
   });
 
-  test('code is copied with its button, and tabs are chosen by keyboard', async () => {
+  test('a button copies code, and tabs work by keyboard', async () => {
     await context.grantPermissions(['clipboard-read', 'clipboard-write']);
     const page = await open('/docs/guides/quickstart');
     await page.getByRole('button', { name: 'Copy' }).first().click();
@@ -156,7 +156,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     await tabbed.close();
   });
 
-  describe('the signature doctor says which mistake was made', () => {
+  describe('the signature doctor names the mistake', () => {
     const key = 'sig_sandbox_Zk3-x_9Qw7LrT0bVn5sYcE2mHdJ8uGaPiKfOoBtRzXM';
     const secret = 'cs_sandbox_T8rW2qL5nX7vB0mZ3cK6jH9gF1dS4aPoIuYtReWqAsD';
     const value = { checkout_id: 'Zoë/1', amount: 50000 };
@@ -238,17 +238,17 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
         /^The signature is right[\s\S]*verify the raw bytes/,
       ],
       ['no JSON', { header: right, body: 'checkout' }, /The body is not JSON/],
-      ['another body', { header: sign('{}') }, /made with another key, or of another body/],
+      ['another body', { header: sign('{}') }, /made with another key or over another body/],
     ];
 
-    test('each as it is told', async () => {
+    test('for each known mistake', async () => {
       const page = await open('/docs/signature');
       await page.getByText('Was it the client secret?').click();
       const finding = page.locator('#finding');
       for (const [about, fields, expected, bytes] of table) {
         const all = { body, key, secret: '', ...fields };
         for (const [name, text] of Object.entries(all)) await page.fill(`#${name}`, text);
-        // What was found before is replaced at once, and this is all that says so.
+        // The new diagnosis replaces the old one without another sign, so poll for it.
         const text = await until(about, async () => {
           const found = (await finding.allInnerTexts()).join('');
           return expected.test(found) && found;

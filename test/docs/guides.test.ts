@@ -17,20 +17,20 @@ import {
   temporaryFolder,
 } from '../support/sandbox-process.ts';
 
-// Every fenced block of the README and of the guides is run: commands in one shell per file, from
-// the top to the bottom, beside a clone as a reader has it; JavaScript as a module of that folder.
-// An answer that is shown below a command has to be of the shape that the command printed. What is
-// captioned as a file of examples/ is a quotation: these lines have to be in that file.
+// Runs every fenced block of the README and of the guides: commands in one shell per file, from top
+// to bottom, beside a clone as a reader has it; JavaScript as a module of that folder. An answer shown
+// below a command must have the shape of what the command printed. A block captioned with a file of
+// examples/ is a quotation: its lines must be in that file.
 
 const root = path.join(import.meta.dirname, '../..');
 
 type Block = {
   language: string;
-  /** What stands after the language: the name of a file, or where it runs. */
+  /** The text after the language: the name of a file, or where the block runs. */
   caption: string;
   text: string;
   line: number;
-  /** Whether it stands directly below the block before it. */
+  /** Whether it directly follows the block before it. */
   follows: boolean;
 };
 
@@ -54,10 +54,10 @@ function blocksOf(text: string): Block[] {
   return blocks;
 }
 
-/** Commands that cannot be run here word for word, and how they are run all the same. */
+/** Commands that the test does not run word for word, and what it checks instead. */
 const elsewhere: Record<string, () => void> = {
   'npm start': () =>
-    // The sandbox of this test is started by the same words.
+    // The test starts its sandbox with the same program.
     assert.equal(manifest.scripts.start, 'node bin/start.mjs'),
   'npm start     # a sandbox on its own PostgreSQL, with a demo merchant\nnpm test      # the tests':
     () => assert.match(manifest.scripts.test, /scripts\/test\.ts$/),
@@ -105,7 +105,7 @@ async function freePort(): Promise<number> {
   return port;
 }
 
-/** One script out of a file's blocks; each writes what it prints into a file of its own. */
+/** Joins a file's blocks into one script; each block writes its output into a file of its own. */
 function writeScript(blocks: Block[], outputs: string): string {
   const script = ['set -eo pipefail', "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"];
   const heredoc = (name: string, text: string) =>
@@ -122,7 +122,7 @@ function writeScript(blocks: Block[], outputs: string): string {
     } else if (block.caption === ownTerminal) {
       script.push(
         `{ ${block.text}\n} > ${out} 2> ${out}.err &`,
-        // It has begun when it says so.
+        // The program is ready once it says that it listens.
         `for n in $(seq 300); do [ -s ${out} ] && break; sleep 0.1; done; [ -s ${out} ]`,
       );
     } else if (block.language === 'sh' && !(block.text in elsewhere)) {
@@ -145,7 +145,7 @@ async function run(name: string, setup: Block[], own: Block[]): Promise<void> {
       PATH: process.env.PATH,
       HOME: folder.path,
       DATA_DIR: sandbox.dataDir,
-      // Many commands are started: each would compile the same files anew.
+      // Every command would compile the same files again.
       NODE_COMPILE_CACHE: path.join(folder.path, 'compiled'),
       npm_config_offline: 'true',
       npm_config_update_notifier: 'false',
@@ -170,7 +170,7 @@ async function run(name: string, setup: Block[], own: Block[]): Promise<void> {
   }
 }
 
-/** Names and types; of a list what its first item is like. */
+/** The names and types of members; for a list those of its first item. */
 function shapeOf(value: unknown): unknown {
   if (Array.isArray(value)) return value.slice(0, 1).map(shapeOf);
   if (typeof value !== 'object' || value === null) return value === null ? null : typeof value;
@@ -196,11 +196,11 @@ const files = [
   'README.md',
   'docs/merchants/overview.md',
   ...readGuides().map(({ file }) => file),
-  // It moves the merchant's clock, and nobody's after it.
+  // Run it last: it moves the merchant's clock.
 ].sort((one, other) => Number(one.endsWith('/testing.md')) - Number(other.endsWith('/testing.md')));
 
 for (const file of files) {
-  test(`every command and snippet of ${file} runs, and answers as shown`, async () => {
+  test(`every command and snippet of ${file} runs and answers as shown`, async () => {
     const text = await fs.readFile(path.join(root, file), 'utf8');
     const blocks = blocksOf(text);
     for (const { language, line } of blocks) {
@@ -216,7 +216,7 @@ for (const file of files) {
   });
 }
 
-test('what the guides quote of the demo shop is in its files, line by line', async () => {
+test('the guides quote the demo shop line by line', async () => {
   const quoting: string[] = [];
   for (const file of files) {
     const blocks = blocksOf(await fs.readFile(path.join(root, file), 'utf8'));
@@ -229,7 +229,7 @@ test('what the guides quote of the demo shop is in its files, line by line', asy
   assert.deepEqual(quoting, ['docs/merchants/callbacks.md', 'docs/merchants/refunds.md']);
 });
 
-test('the walk-through sends the browser to the reader’s own receiver', async () => {
+test('the quickstart sends the browser to the reader’s own receiver', async () => {
   const text = await fs.readFile(path.join(root, 'docs/merchants/quickstart.md'), 'utf8');
   const code = blocksOf(text).map((block) => block.text);
   const urls = code.flatMap((one) => [
@@ -239,7 +239,7 @@ test('the walk-through sends the browser to the reader’s own receiver', async 
   for (const [, url = ''] of urls) assert.equal(new URL(url).host, 'localhost:4000', url);
 });
 
-test('the receiver of the callbacks guide keeps what was paid, whatever another tab does', async () => {
+test('the receiver of the callbacks guide keeps a paid order paid, whatever another tab does', async () => {
   const text = await fs.readFile(path.join(root, 'docs/merchants/callbacks.md'), 'utf8');
   const [block] = blocksOf(text).filter((one) => one.text.includes('export const callbacks'));
   assert.ok(block);
@@ -273,11 +273,11 @@ test('the receiver of the callbacks guide keeps what was paid, whatever another 
 
 let isInstalled = false;
 
-/** What the quickstart has defined by the time that a reader comes to another guide. */
+/** What the quickstart has defined before a reader opens another guide. */
 async function setupFor(file: string): Promise<Block[]> {
   if (file === 'README.md' || file.endsWith('quickstart.md')) return [];
   const text = await fs.readFile(path.join(root, 'docs/merchants/quickstart.md'), 'utf8');
-  // The folder is there for all of them once one has made it.
+  // The first guide makes the folder for all of them.
   const isFirst = !isInstalled;
   isInstalled = true;
   return blocksOf(text)
@@ -288,7 +288,7 @@ async function setupFor(file: string): Promise<Block[]> {
     }));
 }
 
-test('every command that is only named exists', async () => {
+test('every command that a guide only mentions exists', async () => {
   assert.ok(known.includes('sandbox drill'));
   for (const file of files) {
     const text = await fs.readFile(path.join(root, file), 'utf8');

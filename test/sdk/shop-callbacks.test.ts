@@ -10,7 +10,7 @@ import { type Paying, startPaying } from '../support/payments.ts';
 import { temporaryFolder, until } from '../support/sandbox-process.ts';
 import { type Account, log, type Service, sign } from '../support/service.ts';
 
-// The demo shop as a program, at the real service, without a browser: what it believes and keeps.
+// The demo shop as a program against the real service, without a browser.
 
 type Order = {
   id: string;
@@ -37,7 +37,7 @@ const start = async (shopPort = 0) => {
 
 before(async () => {
   folder = await temporaryFolder();
-  // The shop looks at the real clock, and is told of outcomes by ourselves.
+  // The shop reads the real clock. The test itself sends it the outcomes.
   paying = await startPaying({ start: Temporal.Now.instant().toString() });
   ({ service, account } = paying);
   baseUrl = await service.app.listen({ host: '127.0.0.1', port: 0 });
@@ -60,7 +60,7 @@ async function orderOf(id: string): Promise<Order> {
   return order;
 }
 
-/** Somebody with a cart, who is now at the payment page. */
+/** A shopper with a cart who has gone to the payment page. */
 async function buy(cart = 'boots.1'): Promise<Order> {
   const answer = await fetch(`${shop.url}/orders`, {
     method: 'POST',
@@ -100,7 +100,7 @@ async function deliver(
 }
 
 describe('the demo shop', () => {
-  test('believes a signed callback once, and nothing that comes after it', async () => {
+  test('accepts a signed callback once, and no later outcome changes the order', async () => {
     const { id } = await buy();
     const events = async () => (await orderOf(id)).events.map(({ text }) => text);
     assert.equal(await deliver({ client_reference_id: id }), 200);
@@ -112,7 +112,7 @@ describe('the demo shop', () => {
     assert.equal((await orderOf(id)).status, 'paid');
   });
 
-  test('takes what was paid for paid, also when it had given up', async () => {
+  test('makes a cancelled order paid when its payment arrives', async () => {
     const { id } = await buy();
     assert.equal(await deliver({ client_reference_id: id, status: 'cancelled' }), 200);
     assert.equal((await orderOf(id)).status, 'cancelled');
@@ -120,7 +120,7 @@ describe('the demo shop', () => {
     assert.equal((await orderOf(id)).status, 'paid');
   });
 
-  test('refuses a forged callback, another amount, and does nothing for a stranger', async () => {
+  test('refuses a forged callback and another amount, and ignores an unknown order', async () => {
     const { id } = await buy();
     assert.equal(await deliver({ client_reference_id: id }, 'sig_sandbox_of_somebody'), 400);
     assert.equal(await deliver({ client_reference_id: id, amount: 100 }), 422);
@@ -131,17 +131,17 @@ describe('the demo shop', () => {
     assert.equal((await orderOf(id)).status, 'pending');
   });
 
-  test('keeps its orders over a restart, and asks about those that nobody told it of', async () => {
+  test('keeps its orders over a restart, and looks up those without a callback', async () => {
     const { id, checkout_id } = await buy();
     await shop.stop();
     await paying.open(checkout_id).pay(3);
     await start(Number(new URL(shop.url).port));
     await until('the shop to learn of it', async () => (await orderOf(id)).status === 'paid');
     const page = await (await fetch(`${shop.url}/orders/${id}`)).text();
-    assert.match(page, /Learned by asking: paid/);
+    assert.match(page, /Found by look-up: paid/);
   });
 
-  test('asks again for an order whose checkout it never heard of, and gets the same one', async () => {
+  test('retries a create whose answer was lost, and gets the same checkout', async () => {
     const { id, checkout_id } = await buy();
     await shop.stop();
     const kept = await readFileOfShop();
@@ -154,7 +154,7 @@ describe('the demo shop', () => {
     assert.match(await (await fetch(`${shop.url}/orders/${id}`)).text(), /Continue to payment/);
   });
 
-  test('asks for the bands and terms once, and shows what they mean for a price', async () => {
+  test('reads the bands and terms once, and shows the monthly price', async () => {
     await fetch(shop.url);
     const { config } = await readFileOfShop();
     for (let visit = 0; visit < 8; visit += 1) {
@@ -164,7 +164,7 @@ describe('the demo shop', () => {
     assert.equal((await readFileOfShop()).config.at, config.at);
   });
 
-  test('asks for one refund however often somebody clicks, and shows when it is done', async () => {
+  test('requests one refund however often the button is clicked, and shows when it is done', async () => {
     const { id, checkout_id } = await buy();
     await paying.open(checkout_id).pay(3);
     await deliver({ client_reference_id: id });
@@ -184,7 +184,7 @@ describe('the demo shop', () => {
       [189_900],
     );
     await approveRefund(service.deps, 'test', rows[0].id);
-    // It asks as soon as it starts; otherwise this would take a quarter of a minute.
+    // A restarted shop looks up at once; otherwise this would take a quarter of a minute.
     await shop.stop();
     await start();
     await until('the shop to learn of it', async () => {
@@ -193,7 +193,7 @@ describe('the demo shop', () => {
     });
   });
 
-  test('shows why a refund was refused, and may ask again when that is over', async () => {
+  test('shows why a refund was refused, and can request it again later', async () => {
     const { id, checkout_id } = await buy();
     await paying.open(checkout_id).pay(3);
     await deliver({ client_reference_id: id });
@@ -215,7 +215,7 @@ describe('the demo shop', () => {
     assert.match((await click()).text, /<h1>Refund under way<\/h1>/);
   });
 
-  test('speaks of no charge when a refund could not be asked for', async () => {
+  test('does not mention a charge if the refund request failed', async () => {
     const { id } = await buy();
     await deliver({ client_reference_id: id });
     await shop.stop();
@@ -231,7 +231,7 @@ describe('the demo shop', () => {
     assert.doesNotMatch(await answer.text(), /charged/);
   });
 
-  test('does nothing for a form on somebody else’s page, or on a neighbour’s', async () => {
+  test('ignores forms on another site or on another port of this host', async () => {
     const own = new URL(shop.url).origin;
     const cases: [Record<string, string>, number][] = [
       [{}, 303],
@@ -250,14 +250,14 @@ describe('the demo shop', () => {
       const answer = await fetch(`${shop.url}/cart`, init);
       assert.equal(answer.status, status, JSON.stringify(headers));
     }
-    // Its signature says whose a callback is.
+    // A callback needs no origin: its signature proves the sender.
     assert.equal(
       await deliver({ client_reference_id: 'x' }, account.signing_key, 'same-site'),
       200,
     );
   });
 
-  test('says what is wrong with an order that cannot be paid, and goes on', async () => {
+  test('says what is wrong with an order that cannot be paid, and keeps serving', async () => {
     const post = (cart: string, email: string, headers = {}) =>
       fetch(`${shop.url}/orders`, {
         method: 'POST',
@@ -282,12 +282,12 @@ describe('the demo shop', () => {
   });
 });
 
-test('the family’s colours in the shop are those of the other pages', async () => {
+test('the shop has the same colours as the other pages', async () => {
   const read = (file: string) => readFile(new URL(`../../${file}`, import.meta.url), 'utf8');
   assert.equal(await read('examples/shop/public/tokens.css'), await read('web/tokens.css'));
 });
 
-test('a sandbox that is not reached under localhost has no shop', async () => {
+test('a sandbox that is not at localhost has no shop', async () => {
   const config = { baseUrl: 'https://pay.example', dataDir: folder.path, shopPort: 0 };
   const demo = { merchant: account.merchant, integration: account };
   assert.equal(await startDemoShop({ clock: systemClock, log }, config, demo), null);

@@ -35,7 +35,7 @@ test('the demo shop passes the go-live drill, with both keys of a rotation', asy
   const [first] = await once(shop.stdout, 'data');
   const { url } = JSON.parse(String(first));
 
-  // A shopper puts something into the cart and goes to the payment page.
+  // A shopper fills the cart and goes to the payment page.
   let cookie = '';
   const submit = async (action: string, fields: Record<string, string>) => {
     const answer = await fetch(`${url}${action}`, {

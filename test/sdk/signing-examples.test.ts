@@ -9,8 +9,8 @@ import { sign, verifyCallback } from '../../sdk/src/index.ts';
 import { readJson } from '../../src/http/json.ts';
 import { sign as signAsService, verifySignature } from '../../src/signing/signature.ts';
 
-// The shared vectors, over everything that signs: the service, the SDK, and the examples that the
-// guides show, each on its own interpreter where the machine has it.
+// The shared vectors, for everything that signs: the service, the SDK, and the examples of the
+// guides, each on its own interpreter if the machine has one.
 
 type Vector = {
   name: string;
@@ -27,7 +27,7 @@ const { vectors }: { vectors: Vector[] } = JSON.parse(
   await readFile(path.join(root, 'docs/merchants/signature-vectors.json'), 'utf8'),
 );
 
-/** What the example in each language is run with; the last command of it prints. */
+/** The commands that run the example in each language; the last one prints. */
 const languages: Record<string, { needs: string[]; files: string[][]; commands: string[][] }> = {
   JavaScript: {
     needs: ['node'],
@@ -77,7 +77,7 @@ const isHere = (program: string) =>
 async function run([program = '', ...args]: string[], cwd: string, input: string) {
   const child = spawn(program, args, {
     cwd,
-    // No compiler fetches anything.
+    // Compilers must not download anything.
     env: { ...process.env, GOPROXY: 'off', GOTOOLCHAIN: 'local', GOFLAGS: '-mod=mod' },
     stdio: ['pipe', 'pipe', 'pipe'],
   });
@@ -89,7 +89,7 @@ async function run([program = '', ...args]: string[], cwd: string, input: string
   child.stderr.setEncoding('utf8').on('data', (text) => {
     stderr += text;
   });
-  // A compiler does not read what is meant for the program.
+  // Only the program reads the input, not the compiler.
   child.stdin.on('error', () => {});
   child.stdin.end(input);
   const code = await new Promise((resolve, reject) => {
@@ -101,7 +101,7 @@ async function run([program = '', ...args]: string[], cwd: string, input: string
 }
 
 describe('the vectors', () => {
-  test('are what the service makes and takes', () => {
+  test('match what the service signs and accepts', () => {
     for (const { name, kind, signing_key, body, signature, valid } of vectors) {
       const bytes = Buffer.from(body);
       if (kind === 'request') assert.deepEqual(readJson(bytes).compact, bytes, name);
@@ -111,7 +111,7 @@ describe('the vectors', () => {
     }
   });
 
-  test('are what the SDK makes and takes', async () => {
+  test('match what the SDK signs and accepts', async () => {
     for (const { name, kind, signing_key, body, signature, valid } of vectors) {
       if (valid) assert.equal(await sign(body, signing_key), signature, name);
       const verifying = verifyCallback(Buffer.from(body), signature, ['sig_other', signing_key]);
@@ -119,7 +119,7 @@ describe('the vectors', () => {
         () => null,
         (error) => error.code,
       );
-      // What a merchant signed itself is no callback, however well it is signed.
+      // A merchant's own signed request is not a callback.
       if (valid) assert.equal(code, kind === 'callback' ? null : 'not_a_callback', name);
       else assert.match(code, /^signature_/, name);
     }
@@ -163,7 +163,7 @@ describe('the example in', () => {
   }
 });
 
-/** For whichever .NET there is. */
+/** For the installed version of .NET. */
 async function project(cwd: string): Promise<string> {
   const version = Number.parseInt(await run(['dotnet', '--version'], cwd, ''), 10);
   return `<Project Sdk="Microsoft.NET.Sdk"><PropertyGroup><OutputType>Exe</OutputType><TargetFramework>net${version}.0</TargetFramework></PropertyGroup></Project>\n`;

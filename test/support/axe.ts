@@ -3,7 +3,7 @@ import { createRequire } from 'node:module';
 import axe from 'axe-core';
 import type { Frame, Page } from 'playwright-core';
 
-// Half as long as the source that the package exports, and a browser has to read all of it.
+// The minified file: half as long as the exported source, and a browser has to read all of it.
 const source = fs.readFileSync(
   createRequire(import.meta.url).resolve('axe-core/axe.min.js'),
   'utf8',
@@ -13,9 +13,9 @@ type FrameContext = ReturnType<typeof axe.utils.getFrameContexts>[number];
 type FrameResult = Awaited<ReturnType<typeof axe.runPartial>>;
 
 /**
- * What axe finds wrong with a page and every frame in it. A frame is given axe once, however often
- * it is looked at, and what the frames say is put together here instead of in a page of its own:
- * loading axe takes much longer than what it then does.
+ * What axe finds wrong with a page and its frames. Loading axe takes much longer than running it, so
+ * each frame loads it once, and this function merges the frames' results instead of opening
+ * another page for that.
  */
 export async function axeFindings(page: Page): Promise<string[]> {
   const { violations } = await axe.finishRun(await inspect(page.mainFrame()), {});

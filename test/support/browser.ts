@@ -3,7 +3,7 @@ import { findChromium } from '../../scripts/chromium.mjs';
 
 const executablePath = findChromium();
 
-/** Why tests in a browser cannot run, or false. In CI they have to: there they fail instead. */
+/** Why browser tests cannot run, or false. In CI they are never skipped: there they fail. */
 export const noBrowser: string | false =
   executablePath !== null || process.env.CI
     ? false
@@ -14,7 +14,7 @@ export async function launchBrowser(): Promise<Browser> {
   return await chromium.launch({
     executablePath,
     args: [
-      // Chromium's sandbox refuses to start for root, as whom containers run.
+      // Chromium's sandbox does not start for root, which is the user in many containers.
       ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
       '--disable-background-networking',
       '--disable-component-update',

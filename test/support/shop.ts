@@ -13,18 +13,18 @@ import { assertSound, type Paying, type Shopper, startPaying } from './payments.
 import { until } from './sandbox-process.ts';
 import { type Account, liftLimits, rules } from './service.ts';
 
-// Shoppers in a real browser, the service and the test gateway on ports of their own, and the
-// merchant's own pages on a third origin, so that landing there is real.
+// Shoppers in a real browser. The service, the test gateway and the merchant's pages are on three
+// origins, so redirects between them are real.
 
 export type Shop = {
   paying: Paying;
   browser: Browser;
   origins: { service: string; gateway: string; merchant: string };
-  /** What the merchant's pages were asked for. */
+  /** Requests to the merchant's pages. */
   landings: { url: string; referer: string | undefined }[];
-  /** Every byte that browsers sent to our server. */
+  /** Every byte that browsers sent to the server. */
   received(): string;
-  /** Every line that our server logged. */
+  /** Every line that the server logged. */
   logged(): string;
   close(): Promise<void>;
 };
@@ -33,7 +33,7 @@ export async function startShop(): Promise<Shop> {
   const pageOrigins: string[] = [];
   const lines: string[] = [];
   const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) });
-  // The browser's clock is the real one, and the page looks at it.
+  // The page reads the browser's clock, which is the real one.
   const start = Temporal.Now.instant().toString();
   const paying = await startPaying({ pageOrigins, log, start, gatewayTimeoutMs: 50_000 });
   const { app, deps } = paying.service;
@@ -78,46 +78,46 @@ export async function startShop(): Promise<Shop> {
 export type Visit = {
   shop: Shop;
   context: BrowserContext;
-  /** At the payment page, ready to pay, unless told otherwise. */
+  /** A page at the payment link, ready to pay unless the options say otherwise. */
   page: Page;
   shopper: Shopper;
   link: string;
   success_url: string;
   cancel_url: string;
-  /** Where the browser is asked to go, from now on. */
+  /** Navigations of the browser from now on. */
   requests: { method: string; url: string; body: string | null }[];
   /** Another tab of the same shopper. */
   openTab(): Promise<Page>;
-  /** Moves this merchant's clock, and does what falls due on the way. */
+  /** Moves this merchant's clock and does the work that becomes due. */
   advance(by: Temporal.DurationLike): Promise<void>;
-  /** The gateway does not answer this checkout's payments until it is let. */
+  /** The gateway does not answer this checkout's payments until released. */
   hold(when?: 'before' | 'after' | 'drop_before' | 'drop_after'): Promise<Hold>;
 };
 
 type Hold = { reached(): Promise<void>; release(): Promise<void> };
 
 export type VisitOptions = {
-  /** What the checkout is at the end, when due work has been done. */
+  /** The checkout's status at the end, after due work. */
   ends: CheckoutStatus;
-  /** Of the checkout, instead of the usual. */
+  /** Overrides fields of the checkout. */
   checkout?: object;
-  /** Begins the checkout in another way, and returns its ID. */
+  /** Creates the checkout in another way and returns its id. */
   begin?(shop: Shop, account: Account): Promise<string>;
   merchantName?: string;
   browser?: Parameters<Browser['newContext']>[0];
-  /** The merchant's local time at the start, today or tomorrow, when it matters. */
+  /** The merchant's local time at the start, today or tomorrow, if it matters. */
   startAt?: string;
   /** Do not open the link. */
   closed?: boolean;
-  /** Console messages that belong to the scenario. */
+  /** Console errors that the scenario causes. */
   tolerates?: RegExp;
 };
 
 let orders = 0;
 
 /**
- * A test with a merchant, a checkout and a browser context of its own. At its end all that must
- * be true is: in the database, in the gateway's books, and in what the browser was asked to do.
+ * A test with a merchant, a checkout and a browser context of its own. At its end it checks the
+ * invariants, the gateway's books, and what the browser did.
  */
 export function visitTest(
   title: string,
@@ -201,9 +201,9 @@ export function visitTest(
             method: 'POST',
             path: '/v1/payment_intents',
             key_contains: shopper.id,
-            // Released long before; shorter than the service waits for the gateway.
+            // An upper bound; the test releases it earlier. Shorter than the service's gateway time-out.
             ms: 45_000,
-            // A client of the gateway repeats a request whose connection broke.
+            // The gateway's client retries a request whose connection broke.
             times: isDrop ? 2 : 1,
           });
           const find = async () => {
@@ -244,7 +244,7 @@ export function visitTest(
   });
 }
 
-/** What breaks the page's policy is said aloud, and what moves by itself is kept: what, and where. */
+/** Reports violations of the page's policy and records layout shifts with their elements. */
 const watchScript = `
   addEventListener('securitypolicyviolation', (event) => {
     console.error('policy: ' + event.violatedDirective + ' ' + event.blockedURI);
@@ -265,13 +265,13 @@ const watchScript = `
 
 let working: Promise<void> = Promise.resolve();
 
-/** One at a time: what a neighbour has in hand is done before this goes on. */
+/** One at a time: waits for work that another test has claimed. */
 function workOnce(paying: Paying): Promise<void> {
   working = working.then(() => paying.work());
   return working;
 }
 
-// What a shopper finds on the page, by the names that people and their tools find it by.
+// The page's elements by their accessible names, as shoppers and screen readers find them.
 
 export function payButton(page: Page): Locator {
   return page.getByRole('button', { name: /^Pay/ });
@@ -296,7 +296,7 @@ export function cardField(page: Page, name: 'Card number' | 'Expiry' | 'Security
     .getByRole('textbox', { name, exact: true });
 }
 
-/** As a person types it, digit by digit, or, where typing is not the point, at once. */
+/** Types digit by digit as a person does, or at once where typing does not matter. */
 export async function typeCard(page: Page, number: string, byKeys = false): Promise<void> {
   const entries = [
     ['Card number', number],
@@ -316,7 +316,7 @@ export async function pay(page: Page, number: string, number_of_payments = 1): P
   await payButton(page).click();
 }
 
-/** The browser is where it was to be sent, to the letter, and the merchant was asked for it. */
+/** The browser is at exactly this address, and the merchant's server got the request. */
 export async function landed(
   { shop }: Pick<Visit, 'shop'>,
   page: Page,

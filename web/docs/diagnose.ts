@@ -1,29 +1,29 @@
 import { type Guess, guesses, readSignature } from '../../src/signing/signature-mistakes.ts';
 
-// What the doctor finds, without the page. The rules about mistakes are the service's own.
+// The doctor's diagnosis, without the page. It uses the service's own rules about mistakes.
 
 export type Inputs = { body: string; header: string; key: string; secret: string };
 
 export type Diagnosis = {
   verdict: 'right' | 'wrong' | 'unknown';
-  /** What the pasted key has that the issued one has not. Nothing is wrong with the signature then. */
+  /** What the pasted key has and the issued key lacks. The signature itself is correct then. */
   stray: string[];
   sentences: string[];
-  /** What the header has to be. */
+  /** The correct header. */
   expected: string;
   given: string;
-  /** What was signed and what has to be, where they differ. */
+  /** What was signed and what must be signed, if they differ. */
   texts: { signed: string; right: string } | null;
-  /** The key as it was used and as it has to be, where that can be told and they differ. */
+  /** The key as it was used and the correct key, if both are known and they differ. */
   keys: { used: string; right: string } | null;
-  /** How many ways to go wrong were tried. */
+  /** How many possible mistakes were tested. */
   tried: number;
   bodyBytes: number;
 };
 
 const encoder = new TextEncoder();
 
-/** Without the white space that JSON does not need, and nothing else changed. */
+/** Removes the white space that JSON does not need and changes nothing else. */
 export function compactJson(text: string): string {
   return text.replace(/("(?:[^"\\]|\\.)*")|[ \t\r\n]+/g, (_whole, string?: string) => string ?? '');
 }
@@ -56,14 +56,16 @@ export async function diagnose(inputs: Inputs, environment: string): Promise<Dia
     found.verdict = faults.length === 0 ? 'right' : 'wrong';
     if (compact !== inputs.body) {
       sentences.push(
-        'The body has white space between its tokens, and the signature is right for the body without it. In a request that is accepted. If this is a callback, your server has changed the body before you looked at it: verify the raw bytes.',
+        'The body has white space between its tokens, and the signature is right for the body without it. In a request that is accepted. If this is a callback, your server has changed the body before verifying it: verify the raw bytes.',
       );
       found.texts = { signed: compact, right: inputs.body };
     }
     return found;
   }
   sentences.unshift(
-    ...stray.map((what) => `The key as you pasted it has ${what} around it, not part of it.`),
+    ...stray.map(
+      (what) => `The key as you pasted it has ${what} around it; they are not part of it.`,
+    ),
   );
   const digest = readSignature(given);
   if (typeof digest === 'string')
@@ -88,7 +90,7 @@ export async function diagnose(inputs: Inputs, environment: string): Promise<Dia
   return { ...found, verdict: all.length > 0 ? 'wrong' : 'unknown', sentences: all };
 }
 
-/** What is wrong with the key as it was pasted can be seen without computing anything. */
+/** Some mistakes in the pasted key are visible without computing a signature. */
 function cleanKey(
   pasted: string,
   environment: string,
@@ -107,14 +109,14 @@ function cleanKey(
   const other = environment === 'sandbox' ? 'production' : 'sandbox';
   if (key.startsWith('cs_')) {
     faults.push(
-      'This is a client secret, which says who is calling. Signatures are made with the signing key, which begins with sig_.',
+      'This is a client secret, which authenticates requests. Signatures use the signing key, which begins with sig_.',
     );
   } else if (key.startsWith(`sig_${other}_`)) {
     faults.push(
-      `This is the signing key of the ${other} environment, and you are in the ${environment}: each has its own.`,
+      `This is the signing key of the ${other} environment, and this is the ${environment}: each has its own.`,
     );
   } else if (key !== '' && !key.startsWith('sig_')) {
-    faults.push('The key does not begin with sig_: use it whole, as it was printed.');
+    faults.push('The key does not begin with sig_: use the whole key as printed.');
   }
   return { key, stray, faults };
 }
@@ -131,7 +133,7 @@ function isValidJson(text: string): boolean {
 async function compute(algorithm: string, { key, text }: Guess): Promise<Uint8Array> {
   const bytes = toBytes(text);
   if (key === null) return new Uint8Array(await crypto.subtle.digest(algorithm, bytes));
-  // A key is filled up with zeros, so one zero is the same key as none, which is refused here.
+  // HMAC pads a key with zeros, so one zero equals the empty key, which Web Crypto refuses.
   const keyBytes = key.length === 0 ? new Uint8Array(1) : toBytes(key);
   const name = { name: 'HMAC', hash: algorithm };
   const imported = await crypto.subtle.importKey('raw', keyBytes, name, false, ['sign']);

@@ -1,7 +1,7 @@
 import { addSearch } from './search.ts';
 
-// The pages are complete without this script: it adds copy buttons, tabs and search, and marks
-// where the reader is.
+// The pages are complete without this script. It adds copy buttons, tabs and search, and marks
+// the chapter that the reader is in.
 
 function all<T extends Element = HTMLElement>(selector: string): T[] {
   return [...document.querySelectorAll<T>(selector)];
@@ -29,7 +29,7 @@ for (const block of all('.code')) {
   block.append(button);
 }
 
-/** Figures one above the other become tabs, which all remember the same choice. */
+/** Turns consecutive figures into tabs. All tabs of a page follow the reader's last choice. */
 const groups = all('.tabs').map((group, groupIndex) => {
   const figures = [...group.querySelectorAll<HTMLElement>('.code')];
   const list = document.createElement('div');
@@ -97,7 +97,7 @@ for (const id of links.keys()) {
   if (target) watcher.observe(target);
 }
 
-// On a phone the contents lie above the text: choosing from them closes them.
+// On a phone the contents cover the top of the page, so choosing an entry closes them.
 const contents = document.querySelector<HTMLDetailsElement>('nav details');
 const isWide = matchMedia('(min-width: 900px)');
 const arrange = () => {

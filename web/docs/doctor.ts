@@ -1,6 +1,6 @@
 import { type Diagnosis, diagnose, type Inputs } from './diagnose.ts';
 
-// The page of the doctor: it reads the fields, and writes what was found.
+// The doctor's page: reads the fields and shows the diagnosis.
 
 const root = document.querySelector('.doctor') as HTMLElement;
 const environment = root.dataset.environment ?? 'sandbox';
@@ -54,7 +54,7 @@ function describe(found: Diagnosis): Node[] {
     );
     if (stray.length > 0) {
       nodes.push(
-        paragraph('If the key in your server’s settings has them too, take them away there.'),
+        paragraph('If the key in your server’s settings has them too, remove them there.'),
       );
     }
     nodes.push(
@@ -62,7 +62,7 @@ function describe(found: Diagnosis): Node[] {
       ...(sentences.length + stray.length === 0
         ? [
             paragraph(
-              'If your server refuses it all the same, it does not look at these bytes: a framework has parsed the body before you, or the key there is another one.',
+              'If your server still refuses it, it verifies other bytes or uses another key: a framework may have parsed the body before.',
               'quiet',
             ),
           ]
@@ -85,12 +85,12 @@ function describe(found: Diagnosis): Node[] {
     nodes.push(verdictLine('wrong', 'The signature does not match.'));
     nodes.push(
       paragraph(
-        `It is a well-formed signature, but neither of this body with this key nor of any of ${found.tried} usual mistakes. So it was made with another key, or of another body: compare ${found.bodyBytes} bytes with what you signed, and the key with the one in your server’s settings.`,
+        `The signature is well-formed, but it matches neither this body with this key nor any of ${found.tried} usual mistakes. So it was made with another key or over another body: compare these ${found.bodyBytes} bytes with what you signed, and the key with your server’s settings.`,
       ),
     );
   }
   if (texts) {
-    const right = verdict === 'right' ? 'The body here' : 'What has to be signed';
+    const right = verdict === 'right' ? 'The body here' : 'What must be signed';
     nodes.push(comparison(['What was signed', right], [texts.signed, texts.right]));
   }
   if (keys)
@@ -112,9 +112,9 @@ const encoder = new TextEncoder();
 type Piece = { text: string; differs: boolean };
 
 /**
- * Where two texts differ. White space that only one of them has is passed over, so that what was
- * pretty-printed is told apart by its spaces alone; at the first other difference all the rest
- * differs, up to what is common at the end.
+ * Where two texts differ. White space that only one of them has counts as a difference by itself,
+ * so a pretty-printed body differs only in its spaces. At the first other difference everything
+ * up to the common ending differs.
  */
 function compare(first: string, second: string): [Piece[], Piece[]] {
   const sides: [Piece[], Piece[]] = [[], []];
@@ -157,7 +157,7 @@ function compare(first: string, second: string): [Piece[], Piece[]] {
 
 const shown = 600;
 
-/** Two texts one below the other, with what differs marked, and where that begins in bytes. */
+/** Shows two texts one below the other, with the differences marked and the first byte offset. */
 function comparison(
   titles: [string, string],
   texts: [string, string],
@@ -194,7 +194,7 @@ function firstBytes(texts: [string, string], side: number): HTMLElement {
   return element('span', { class: 'bytes' }, `from byte ${at}: ${hex === '' ? 'the end' : hex}`);
 }
 
-/** White space that can be seen. */
+/** Makes white space visible. */
 function visible(text: string): string {
   return text
     .replaceAll(' ', '·')
@@ -261,5 +261,5 @@ for (const [title, header] of examples) {
 for (const field of Object.values(fields)) {
   field.addEventListener('input', () => void update());
 }
-// A browser may have kept what was typed before a reload.
+// A browser may restore what was typed before a reload.
 void update();

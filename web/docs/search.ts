@@ -1,6 +1,6 @@
 import type { Found } from '../../src/docs/search-entry.ts';
 
-/** The entries that have all the words, the likeliest first. */
+/** The entries that contain all the words, best match first. */
 export function findEntries(index: Found[], query: string): Found[] {
   const words = query.toLowerCase().match(/[\p{L}\p{N}_{}/$.-]+/gu) ?? [];
   if (words.length === 0) return [];
@@ -24,7 +24,7 @@ function score({ title, page, text }: Found, words: string[]): number {
     for (const [field, weight] of fields) {
       const at = field.indexOf(word);
       if (at < 0) continue;
-      // The beginning of a word counts more than its middle.
+      // A match at the beginning of a word counts more than one in the middle.
       const isStart =
         at === 0 ||
         ` ${field}`.search(new RegExp(`[^\\p{L}\\p{N}]${escapeRegExp(word)}`, 'u')) >= 0;
@@ -33,7 +33,7 @@ function score({ title, page, text }: Found, words: string[]): number {
     if (best === 0) return 0;
     sum += best;
   }
-  // Together they count more, and most where an entry begins with them: `POST /api/refunds`.
+  // Adjacent words count more, and most at the beginning of an entry: `POST /api/refunds`.
   const phrase = words.join(' ');
   const spaced = (field: string) => field.toLowerCase().replace(/[-_]/g, ' ');
   if (spaced(text).startsWith(spaced(phrase))) return sum + 8;
@@ -44,7 +44,7 @@ function escapeRegExp(text: string): string {
   return text.replace(/[\\^$.*+?()[\]{}|/-]/g, '\\$&');
 }
 
-/** A button in the page's head, and a dialog that is all keyboard. */
+/** A button in the page's head and a dialog that works by keyboard. */
 export function addSearch(header: HTMLElement): void {
   const open = document.createElement('button');
   open.type = 'button';
@@ -71,7 +71,7 @@ export function addSearch(header: HTMLElement): void {
 
   const show = () => {
     if (dialog.open) return;
-    // A script, because this page may not connect to anywhere, not even home.
+    // Load the index as a script: the page's policy allows no fetch, not even to this server.
     index ??= import(/* @vite-ignore */ document.body.dataset.search ?? '').then(
       (module: { default: Found[] }) => module.default,
     );
@@ -164,7 +164,7 @@ export function addSearch(header: HTMLElement): void {
   });
 }
 
-/** Some words around the first one that was searched for, with those marked. */
+/** Some text around the first match, with the matches marked. */
 function excerpt(text: string, query: string): (Node | string)[] {
   const words = query.toLowerCase().match(/[\p{L}\p{N}_]+/gu) ?? [];
   const at = Math.min(

@@ -9,9 +9,9 @@ import { TestRibbon } from './test-cards.tsx';
 
 type AppProps = {
   page: PayPage | null;
-  /** Where this payment lives: `/pay/{token}`. */
+  /** The path of this payment: `/pay/{token}`. */
   path: string;
-  /** A term that was picked before this code had loaded. */
+  /** The term that the shopper picked before this script had loaded. */
   pickedTerm?: number | undefined;
 };
 
@@ -19,7 +19,7 @@ export function App({ page: first, path, pickedTerm }: AppProps) {
   const [view, setView] = useState<View>(() => firstView(first));
   const [payment, setPayment] = useState<Payment | null>(null);
   const [term, setTerm] = useState(first?.number_of_payments ?? 1);
-  // Once the form has been seen it stays while its payment is under way, with what was typed.
+  // Once shown, the form stays with its input while its payment is in flight.
   const [hasForm, setHasForm] = useState(first?.status === 'open');
   const { page } = view;
 

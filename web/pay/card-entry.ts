@@ -1,7 +1,7 @@
 import type { PayPage } from '../../src/payments/pay-page.ts';
 
-// The card is typed into the gateway's frame and turned into a token there: no part of it passes
-// through this page. These are the few calls of Stripe.js that it takes.
+// The shopper types the card into the gateway's frame, which turns it into a token. No card data
+// passes through this page. Below are the calls of Stripe.js that this takes.
 
 type Failure = { error?: { message?: string; type?: string } };
 
@@ -31,20 +31,20 @@ declare global {
 }
 
 export type CardForm = {
-  /** Tells the frame what will be taken, as the shopper chooses another term. */
+  /** Tells the frame the new amount when the shopper chooses another term. */
   update(charge: Charge): void;
   createToken(): Promise<CardToken>;
   destroy(): void;
 };
 
-/** A problem is null when the frame itself tells the shopper, beside the field. */
+/** A problem is null if the frame itself shows it beside the field. */
 export type CardToken = { token: string } | { problem: string | null };
 
 export type Charge = { amount: number; storeCard: boolean };
 
-const patienceMilliseconds = 20_000;
+const readyTimeoutMilliseconds = 20_000;
 
-/** Resolves once the frame can be typed into; rejects when it cannot be had. */
+/** Resolves once the frame accepts input; rejects if it does not load. */
 export async function mountCard(page: PayPage, place: HTMLElement, charge: Charge) {
   await loadScript(page.card_entry.scriptUrl);
   if (window.Stripe === undefined) throw new Error('the card script did not start');
@@ -58,19 +58,19 @@ export async function mountCard(page: PayPage, place: HTMLElement, charge: Charg
     appearance: appearance(),
     ...chargeOptions(charge),
   });
-  // The consent is ours to show, with its dates and amounts.
+  // The page shows its own consent, with dates and amounts.
   const element = elements.create('payment', { terms: { card: 'never' } });
   await new Promise<void>((resolve, reject) => {
-    const impatience = setTimeout(
+    const timeout = setTimeout(
       () => reject(new Error('the card frame did not answer')),
-      patienceMilliseconds,
+      readyTimeoutMilliseconds,
     );
     element.on('ready', () => {
-      clearTimeout(impatience);
+      clearTimeout(timeout);
       resolve();
     });
     element.on('loaderror', () => {
-      clearTimeout(impatience);
+      clearTimeout(timeout);
       reject(new Error('the card frame did not load'));
     });
     element.mount(place);
@@ -113,7 +113,7 @@ function problemOf({ error }: Failure): string | null {
 
 let script: Promise<void> | null = null;
 
-/** Once for the page; after a failure the next call tries again. */
+/** Loads the script once per page; after a failure the next call tries again. */
 function loadScript(url: string): Promise<void> {
   script ??= new Promise<void>((resolve, reject) => {
     const tag = document.createElement('script');
@@ -130,7 +130,7 @@ function loadScript(url: string): Promise<void> {
   return script;
 }
 
-/** The frame belongs to the gateway; this makes it look as if it belonged to the page. */
+/** Gives the gateway's frame the look of the page. */
 function appearance(): object {
   const style = getComputedStyle(document.documentElement);
   const token = (name: string) => style.getPropertyValue(`--${name}`).trim();

@@ -21,7 +21,7 @@ type FormProps = {
   choose: (term: number) => void;
 };
 
-/** Where a shopper chooses a term, enters a card and pays. It stays as it is while paying. */
+/** The shopper chooses a term, enters a card and pays. The form keeps its shape while paying. */
 export function PayForm({ view, page, payment, term, choose }: FormProps) {
   const plan = findPlan(page, term);
   const first = firstPayment(plan, page);
@@ -67,7 +67,7 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
       <section
         class="card-details"
         aria-labelledby="card-heading"
-        // While it checks, the frame may want to point at a field.
+        // While it checks the card, the frame may move the focus to a field.
         inert={busy && view.activity !== 'checking'}
       >
         <h2 id="card-heading">Card details</h2>
@@ -190,20 +190,20 @@ function Term({
   );
 }
 
-const paymentsAtMost = 12;
-const paymentsAtFirst = 6;
+const shownMax = 12;
+const shownFirst = 6;
 
-/** One dot per payment: today, then each date. It opens for who chose it, not as the page loads. */
+/** One dot per payment: today, then each date. It opens with motion only after a choice. */
 function Timeline({ plan, page, opens }: { plan: Plan; page: PayPage; opens: boolean }) {
-  const [all, setAll] = useState(plan.payments.length <= paymentsAtMost);
+  const [all, setAll] = useState(plan.payments.length <= shownMax);
   const shown = all
     ? plan.payments
-    : [...plan.payments.slice(0, paymentsAtFirst), ...plan.payments.slice(-1)];
+    : [...plan.payments.slice(0, shownFirst), ...plan.payments.slice(-1)];
   return (
     <div class={opens ? 'timeline opens' : 'timeline'}>
       <ol>
         {shown.map((payment, index) => (
-          <li key={payment.number} class={!all && index === paymentsAtFirst ? 'after-gap' : ''}>
+          <li key={payment.number} class={!all && index === shownFirst ? 'after-gap' : ''}>
             <time dateTime={payment.due_on}>
               {index === 0 ? 'Today' : date(payment.due_on, page)}
             </time>
@@ -223,18 +223,18 @@ function Timeline({ plan, page, opens }: { plan: Plan; page: PayPage; opens: boo
   );
 }
 
-/** What went wrong, whether anything was charged, and what to do. */
+/** Says what went wrong, whether anything was charged, and what to do. */
 function Trouble({ view, page }: { view: View; page: PayPage }) {
   const place = useRef<HTMLDivElement>(null);
-  // While the next attempt is under way it is out of date, but it keeps its place: the button that
-  // was just pressed does not move.
+  // While the next attempt is in flight the notice is out of date. It keeps its place, so that the
+  // button that the shopper just pressed does not move.
   const hidden = isBusy(view) && view.activity !== 'lost';
   const last = useRef<ReturnType<typeof troubleWords>>(null);
   if (!hidden) last.current = troubleWords(view, page);
   const words = last.current;
   const happened = hidden ? null : (words?.happened ?? null);
-  // A shopper who reads by ear or has scrolled away is brought to it; not on the first showing,
-  // which the browser reads from the top, and not away from a field that the frame points at.
+  // Move the focus to the notice for screen readers and for shoppers who have scrolled away. Not on
+  // the first view, which is read from the top, and not away from a field that the frame focused.
   const before = useRef<View['activity'] | null>(null);
   useEffect(() => {
     const inField = before.current === 'checking' && view.problem === null;
@@ -311,7 +311,7 @@ function useCard(page: PayPage, charge: { amount: number; storeCard: boolean }) 
   const place = useRef<HTMLDivElement>(null);
   const [state, setState] = useState<CardState>('loading');
   const [form, setForm] = useState<CardForm | null>(null);
-  const [tries, setTries] = useState(0);
+  const [retries, setRetries] = useState(0);
 
   useEffect(() => {
     let gone = false;
@@ -332,8 +332,8 @@ function useCard(page: PayPage, charge: { amount: number; storeCard: boolean }) 
       gone = true;
       mounted?.destroy();
     };
-    // The frame keeps what was typed, so it is mounted once; a new charge is told to it below.
-  }, [tries]);
+    // Mount the frame once, because it holds the input. The effect below tells it a new charge.
+  }, [retries]);
 
   useEffect(() => form?.update(charge), [form, charge.amount, charge.storeCard]);
 
@@ -343,7 +343,7 @@ function useCard(page: PayPage, charge: { amount: number; storeCard: boolean }) 
     form,
     retry() {
       setState('loading');
-      setTries(tries + 1);
+      setRetries(retries + 1);
     },
   };
 }

@@ -1,4 +1,4 @@
-// Every state of the hosted page without the service behind it, to look at and to test:
+// Shows every state of the hosted page without a service, for people and for tests:
 //
 //   node web/pay/gallery.ts [port]   after `npm run build:web`
 
@@ -10,18 +10,18 @@ import { loadPayHtml } from '../../src/payments/pay-html.ts';
 import type { PayPage } from '../../src/payments/pay-page.ts';
 import { startTestGateway } from '../../test-gateway/gateway.ts';
 
-/** A page, no answer for ever, or a connection that breaks. */
+/** A page, no answer at all, or a broken connection. */
 type Answer = PayPage | 'never' | 'broken';
 
 export type GalleryState = {
   page: PayPage | null;
-  /** What to do on the page to see the state. */
+  /** What a visitor must do on the page to see the state. */
   act?: 'pay' | 'cancel' | 'open-test-cards' | 'show-order';
-  /** Words that are there once it can be seen, where that takes a moment. */
+  /** Text that appears once the state is reached, if that takes a moment. */
   sees?: string;
   pay?: Answer;
   cancel?: Answer;
-  /** What is answered from then on; the page itself when absent. */
+  /** The answer to later state requests; the page itself if absent. */
   state?: Answer;
 };
 
@@ -106,7 +106,7 @@ export function galleryStates(
       act: 'show-order',
     },
     declined: { page: live, act: 'pay', pay: declined, sees: 'Nothing was charged. Try again' },
-    'declined-for-good': {
+    'declined-final': {
       page: { ...live, decline: { reason: 'stolen_card', may_retry: false } },
     },
     'paying-here': { page: live, act: 'pay', pay: 'never', sees: 'Asking your bank…' },
@@ -151,7 +151,7 @@ export async function startGallery(card_entry: CardEntry, port = 0) {
   const html = await loadPayHtml();
   const asked: { path: string; body: unknown }[] = [];
   let states: Record<string, GalleryState> = {};
-  /** States of which a payment or a cancellation was asked: their answers are others from then on. */
+  /** States whose page has posted a payment or a cancellation: later answers differ. */
   const acted = new Set<string>();
 
   const server = http.createServer(async (request, response) => {
@@ -188,7 +188,7 @@ export async function startGallery(card_entry: CardEntry, port = 0) {
   return {
     url,
     states,
-    /** Everything that the pages asked for, in order. */
+    /** Every request that the pages sent, in order. */
     asked,
     async stop() {
       server.closeAllConnections();
@@ -201,7 +201,7 @@ function page(response: http.ServerResponse, text: string, headers: Record<strin
   response.writeHead(200, { 'content-type': 'text/html; charset=utf-8', ...headers }).end(text);
 }
 
-/** Card entry as the sandbox has it: the test gateway, in memory. */
+/** Card entry as in the sandbox: the test gateway, in memory. */
 export async function startCardEntry() {
   const pageOrigins: string[] = [];
   const gateway = await startTestGateway({

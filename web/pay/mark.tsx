@@ -1,4 +1,4 @@
-/** Three bars, the first one full: one paid, two to come. */
+/** Three bars, the first one filled: one payment made, two to come. */
 export function Mark() {
   return (
     <svg class="mark" viewBox="0 0 32 32" aria-hidden="true" focusable="false">

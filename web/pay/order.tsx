@@ -3,16 +3,16 @@ import type { LineItem } from '../../src/checkouts/checkout.ts';
 import type { PayPage } from '../../src/payments/pay-page.ts';
 import { money } from './words.ts';
 
-const itemsAtFirst = 5;
+const itemsFirst = 5;
 
-/** Whom to pay, how much, and for what. Folded on a phone, open on a desktop. */
+/** The merchant, the amount and the order. Folded on a phone, open on a desktop. */
 export function Order({ page }: { page: PayPage }) {
   const [open, setOpen] = useState(false);
   const [all, setAll] = useState(false);
   const items = page.line_items;
   const amount = money(page.amount, page);
   const isPayable = ['open', 'paying', 'challenge'].includes(page.status);
-  const shown = all ? items : items.slice(0, itemsAtFirst);
+  const shown = all ? items : items.slice(0, itemsFirst);
   const rest = page.amount - items.reduce((sum, item) => sum + item.amount * item.quantity, 0);
   return (
     <header class="order">

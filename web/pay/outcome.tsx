@@ -4,11 +4,11 @@ import { buttonWords, CancelButton } from './form.tsx';
 import type { Payment, View } from './payment.ts';
 import { findPlan, firstPayment, money, takenSentence } from './words.ts';
 
-// Everything that is not the form: one card with a sign, what happened, and what to do.
+// The views besides the form: one card with a sign, what happened, and what to do.
 
 type Sign = 'done' | 'stopped' | 'late' | 'bank';
 
-/** Drawn on a 32 by 32 ground. */
+/** Paths in a 32 by 32 box. */
 const signs: Record<Sign, string> = {
   done: 'M9 16.5l5 5 9.5-11',
   stopped: 'M10 10l12 12M22 10L10 22',
@@ -102,7 +102,7 @@ export function Challenge({ view, page, payment }: SceneProps) {
 
 type SceneProps = { view: View; page: PayPage; payment: Payment | null };
 
-/** The ends: each says what became of the money first. */
+/** The final states. Each says first what happened to the money. */
 export function Outcome({ view, page }: { view: View; page: PayPage }) {
   const name = <bdi>{page.merchant_name}</bdi>;
   const taken = takenSentence(findPlan(page, page.number_of_payments), page);

@@ -1,36 +1,36 @@
 import type { CancelRequest, PayPage, PayRequest } from '../../src/payments/pay-page.ts';
 import type { CardToken } from './card-entry.ts';
 
-// What this tab is doing about the payment. The server decides everything; the one rule here is
-// that paying is offered only while the server's last word is `open` and nothing is under way. No
-// answer is never taken for "no": the page goes on asking until it is told.
+// What this tab does about the payment. The server decides everything. The one rule here: the page
+// offers to pay only while the server's last answer was `open` and no request is in flight. A
+// missing answer never counts as "no": the page asks again until it gets one.
 
 export type Activity =
-  /** Nothing: the shopper is choosing, or the server's word is final. */
+  /** Nothing is in flight: the shopper is choosing, or the status is final. */
   | 'idle'
-  /** The gateway's frame is checking what was typed. */
+  /** The gateway's frame is checking the input. */
   | 'checking'
-  /** The server has been asked to pay and has not answered. */
+  /** The request to pay is in flight. */
   | 'paying'
   | 'cancelling'
-  /** The server was asked and the connection broke: what became of it is being found out. */
+  /** The connection broke before the answer: the page is asking for the outcome. */
   | 'lost'
   /** The browser is on its way to the bank. */
   | 'leaving';
 
 export type View = {
-  /** Null when the link leads nowhere (any more). */
+  /** Null if the link leads nowhere. */
   page: PayPage | null;
   activity: Activity;
-  /** The shopper brought this end about here, and is being taken back to the merchant. */
+  /** The shopper finished in this tab and is being taken back to the merchant. */
   returning: boolean;
-  /** What went wrong with the card before the server was asked. */
+  /** What went wrong with the card before the request to pay. */
   problem: string | null;
-  /** An attempt ended without an outcome and without a reason. */
+  /** An attempt ended without an outcome or a reason. */
   unfinished: boolean;
-  /** The shopper turned away from the bank's question to use another card. */
+  /** The shopper left the bank's challenge to use another card. */
   anotherCard: boolean;
-  /** Waiting has taken long enough to say so. */
+  /** The wait has been long enough for the page to say so. */
   slow: boolean;
 };
 
@@ -56,19 +56,19 @@ const cardMilliseconds = 30_000;
 const answerMilliseconds = 60_000;
 const slowMilliseconds = 8_000;
 const returnMilliseconds = 1_800;
-/** How long to wait before the next question, the last for all further ones. */
+/** Pauses before each next state request; the last one repeats. */
 const pauses = [800, 1_000, 1_500, 2_000, 3_000, 5_000, 8_000, 10_000];
 
 export function startPayment(first: PayPage, path: string, show: (view: View) => void) {
   let view = firstView(first);
-  /** What this tab asked for and has not seen the end of. */
+  /** What this tab has asked for without having seen the outcome. */
   let asked: 'pay' | 'cancel' | null = null;
-  /** The number of the newest question: an answer to an older one is out of date. */
+  /** Numbers the requests: only the answer to the newest one counts. */
   let newest = 0;
   let pause = 0;
   let pollTimer: ReturnType<typeof setTimeout> | undefined;
   let slowTimer: ReturnType<typeof setTimeout> | undefined;
-  let lastLook = performance.now();
+  let lastAskedAt = performance.now();
 
   function set(change: Partial<View>): void {
     const wasBusy = isBusy(view);
@@ -82,12 +82,12 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
     show(view);
   }
 
-  /** Null: no answer that can be relied on. Undefined: overtaken by a newer question. */
+  /** Null: no usable answer. Undefined: a newer request has made this one obsolete. */
   async function ask(step: 'state' | 'pay' | 'cancel', body?: PayRequest | CancelRequest) {
     newest += 1;
     const mine = newest;
     clearTimeout(pollTimer);
-    lastLook = performance.now();
+    lastAskedAt = performance.now();
     const limit = new AbortController();
     const timer = setTimeout(() => limit.abort(), answerMilliseconds);
     let page: PayPage | null = null;
@@ -105,7 +105,7 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
       if (response.status === 200) page = (await response.json()) as PayPage;
       else if (response.status === 404 && step === 'state') known = false;
     } catch {
-      // The same as an answer that says nothing.
+      // A failed connection is the same as an answer without a page.
     } finally {
       clearTimeout(timer);
     }
@@ -148,12 +148,12 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
     }
   }
 
-  async function look(): Promise<void> {
+  async function poll(): Promise<void> {
     const page = await ask('state');
     if (page) {
       accept(page);
     } else if (page === null && isWaiting()) {
-      // It said `paying` before, and now nothing is heard of it any more.
+      // The last status was `paying`, and the server no longer answers.
       if (pause > 1) set({ activity: 'lost' });
       pollLater();
     }
@@ -165,14 +165,14 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
 
   function pollLater(): void {
     clearTimeout(pollTimer);
-    pollTimer = setTimeout(look, pauses[Math.min(pause, pauses.length - 1)]);
+    pollTimer = setTimeout(poll, pauses[Math.min(pause, pauses.length - 1)]);
     pause += 1;
   }
 
   async function submit(step: 'pay' | 'cancel', body: PayRequest | CancelRequest): Promise<void> {
     asked = step;
     pause = 0;
-    // Reloaded or sent to the bank in the middle, this tab still knows that it was paying.
+    // After a reload, or on return from the bank, this tab still knows that it was paying.
     remember(path);
     const page = await ask(step, body);
     if (page) {
@@ -183,34 +183,34 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
     }
   }
 
-  /** For the moments at which another tab, or time, may have changed things. */
-  function glance(): void {
+  /** Asks for the state when another tab or the passing of time may have changed it. */
+  function refresh(): void {
     if (view.page === null || view.returning) return;
-    if (isWaiting()) void look();
-    else if (view.activity === 'idle' && performance.now() - lastLook > 2_000) void look();
+    if (isWaiting()) void poll();
+    else if (view.activity === 'idle' && performance.now() - lastAskedAt > 2_000) void poll();
   }
 
   if (first.status === 'paying') pollLater();
   else if (first.status === 'open') forget();
   else if (first.status !== 'challenge' && remembers(path)) accept(first);
 
-  // A page that comes back from the browser's memory may be long out of date.
+  // A page restored from the browser's cache may be long out of date.
   addEventListener('pageshow', (event) => {
     if (!event.persisted) return;
     asked = null;
     set({ activity: 'idle', returning: false });
-    void look();
+    void poll();
   });
-  addEventListener('online', glance);
+  addEventListener('online', refresh);
   addEventListener('focus', () => {
-    // Leaving the card frame is not coming back to the page.
-    if (document.activeElement?.tagName !== 'IFRAME') glance();
+    // The window also gets focus events when the focus moves into or out of the card frame.
+    if (document.activeElement?.tagName !== 'IFRAME') refresh();
   });
   document.addEventListener('visibilitychange', () => {
-    if (document.visibilityState === 'visible') glance();
+    if (document.visibilityState === 'visible') refresh();
   });
   const untilExpiry = Date.parse(first.expires_at) - Date.now();
-  if (untilExpiry > 0 && untilExpiry < 86_400_000) setTimeout(glance, untilExpiry + 1_000);
+  if (untilExpiry > 0 && untilExpiry < 86_400_000) setTimeout(refresh, untilExpiry + 1_000);
 
   return {
     async pay(
@@ -218,11 +218,11 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
       createToken: () => Promise<CardToken>,
     ): Promise<void> {
       if (isBusy(view)) return;
-      // The answer to a question asked before this is not about it.
+      // An answer to an earlier request does not know about this payment.
       newest += 1;
       set({ activity: 'checking', problem: null, unfinished: false });
-      const silence = new Promise<never>((_, reject) => setTimeout(reject, cardMilliseconds));
-      const made = await Promise.race([createToken(), silence]).catch(() => ({
+      const timeout = new Promise<never>((_, reject) => setTimeout(reject, cardMilliseconds));
+      const made = await Promise.race([createToken(), timeout]).catch(() => ({
         problem: 'The card form does not answer. Check your connection and try again.',
       }));
       if ('problem' in made) {
@@ -248,13 +248,13 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
   };
 }
 
-/** The only way out of the page: to an address that the server named, on the web. */
+/** The only way out of the page: to a web address that the server named. */
 function leave(url: string | null, how: 'assign' | 'replace' = 'assign'): void {
   if (url !== null && /^https?:\/\//i.test(url)) location[how](url);
 }
 
-// Kept for the tab only, and gone with it. Where a browser refuses to keep it, a shopper who comes
-// back from the bank follows a link instead of being taken along.
+// The browser keeps this for the tab only. If it refuses to, a shopper who comes back from the bank
+// follows a link instead of being redirected.
 const storageKey = 'tranche-paying';
 
 function remember(path: string): void {

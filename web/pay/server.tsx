@@ -5,10 +5,7 @@ import { App, title } from './app.tsx';
 import css from './pay.css?inline';
 import { firstView } from './payment.ts';
 
-/**
- * The whole document. It paints before any script has loaded: the styles are in it, and all that a
- * shopper sees first.
- */
+/** The whole document. It contains its styles and the first view, so it paints without a script. */
 export const renderPayPage: RenderPayPage = (page, { path, nonce, script }) => {
   const body = renderToString(<App page={page} path={path} />);
   const takesCard = page?.status === 'open';
@@ -48,7 +45,7 @@ function asText(text: string): string {
     .replaceAll('"', '&quot;');
 }
 
-/** JSON that no text in it can end early. */
+/** JSON that cannot close the script element around it. */
 function json(value: unknown): string {
   return JSON.stringify(value).replaceAll('<', '\\u003c');
 }

@@ -1,13 +1,13 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-// The sandbox's ribbon. Never in production: the page has it only when the server says test mode.
+// The sandbox's ribbon. The page shows it only when the server says test mode, never in production.
 
 const cards: [number: string, does: string][] = [
   ['4242 4242 4242 4242', 'approved'],
   ['4000 0025 0000 3155', 'the bank asks first; later payments work'],
   ['4000 0000 0000 9995', 'declined: not enough funds'],
   ['4000 0000 0000 0002', 'declined, no reason given'],
-  ['4000 0000 0000 9987', 'declined for good: lost card'],
+  ['4000 0000 0000 9987', 'declined, not to be retried: lost card'],
   ['4000 0000 0000 0069', 'declined: expired'],
   ['4000 0000 0000 0127', 'declined: wrong security code'],
   ['4000 0084 0000 1629', 'the bank asks first, then declines'],
@@ -16,7 +16,8 @@ const cards: [number: string, does: string][] = [
 
 export function TestRibbon() {
   const [copied, setCopied] = useState<string | null>(null);
-  // The cards are on the page only while they are shown: what they do is not what happened.
+  // Render the cards only while the list is open: a search of the page for "declined" must not
+  // find them.
   const [open, setOpen] = useState(false);
   const details = useRef<HTMLDetailsElement>(null);
   const follow = () => setOpen(details.current?.open ?? false);
@@ -27,7 +28,7 @@ export function TestRibbon() {
       await navigator.clipboard.writeText(number.replaceAll(' ', ''));
       setCopied(number);
     } catch {
-      // No clipboard here: the number is there to read.
+      // Without a clipboard the shopper can still read the number.
     }
   }
 

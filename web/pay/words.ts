@@ -3,7 +3,7 @@ import type { PlannedPayment } from '../../src/instalments/instalment.ts';
 import type { PayPage, Plan } from '../../src/payments/pay-page.ts';
 import { showMoney } from '../../src/shared/money.ts';
 
-// Everything that the page says which depends on figures, dates or reasons.
+// The page's texts that depend on amounts, dates or reasons.
 
 export type Money = Pick<PayPage, 'currency' | 'locale'>;
 
@@ -11,7 +11,7 @@ export function money(cents: number, page: Money): string {
   return showMoney(cents, page);
 }
 
-/** `15 December 2026`, of a local date that has no time zone any more. */
+/** `15 December 2026`. The date is the merchant's local date, so no time zone applies. */
 export function date(day: string, page: Money): string {
   const format = new Intl.DateTimeFormat(page.locale, {
     day: 'numeric',
@@ -35,7 +35,7 @@ export function paymentCount(count: number): string {
   return count === 1 ? '1 payment' : `${count} payments`;
 }
 
-/** What a term costs. The cents that do not divide are in the first payment (D22): it says so. */
+/** The price of a term. The first payment carries the cents that do not divide (decision 0027). */
 export function planPrice(plan: Plan, page: PayPage): string {
   const first = money(firstPayment(plan, page), page);
   const [, second] = plan.payments;
@@ -44,7 +44,7 @@ export function planPrice(plan: Plan, page: PayPage): string {
   return `${first} today, then ${money(second.amount, page)} a\u00a0month`;
 }
 
-/** The consent to the later charges, in one sentence; null when there are none. */
+/** The consent to the later charges, in one sentence; null if there are no later charges. */
 export function consentSentence(plan: Plan, page: PayPage): string | null {
   const later = plan.payments.slice(1);
   const [next] = later;
@@ -57,7 +57,7 @@ export function consentSentence(plan: Plan, page: PayPage): string | null {
   return `By paying you agree that this card is also charged ${what}, without asking you again.`;
 }
 
-/** What was taken just now, and when the next payment is; null when there is none. */
+/** Today's payment and the date of the next one; null if there is no next one. */
 export function takenSentence(plan: Plan, page: PayPage): string | null {
   const [first, next] = plan.payments;
   if (first === undefined || next === undefined) return null;
@@ -65,7 +65,7 @@ export function takenSentence(plan: Plan, page: PayPage): string | null {
 }
 
 function on(payment: PlannedPayment, page: Money): string {
-  // The parts of a date stay together on a line.
+  // Keep the parts of a date on one line.
   return date(payment.due_on, page).replaceAll(' ', '\u00a0');
 }
 
@@ -75,14 +75,14 @@ function list(parts: string[]): string {
     : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
 }
 
-/** What happened, and what to do about it besides using another card. */
+/** What happened, and what the shopper can do besides using another card. */
 const declines: Record<DeclineReason, { happened: string; advice: string | null }> = {
   generic: { happened: 'Your bank declined this card.', advice: 'Try again' },
   insufficient_funds: {
     happened: 'Your bank declined this card: not enough funds.',
     advice: 'Try again',
   },
-  // Whoever holds a lost or stolen card is not told that its bank knows.
+  // Do not tell the person with a lost or stolen card that the bank knows.
   lost_card: { happened: 'Your bank declined this card.', advice: null },
   stolen_card: { happened: 'Your bank declined this card.', advice: null },
   velocity_exceeded: {

@@ -1,5 +1,6 @@
-// Each of these runs one example over the vectors: a line in has the key, the body and a signature
-// in Base64, a line out has the signature that the example makes and whether it takes the given one.
+// Each of these programs runs one example over the vectors. An input line has the key, the body and
+// a signature in Base64; an output line has the example's signature and whether it accepts the given
+// one.
 import { readFileSync } from 'node:fs';
 import { sign, verify } from '../../../docs/merchants/signing/signing.mjs';
 

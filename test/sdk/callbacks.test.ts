@@ -28,7 +28,7 @@ const text = JSON.stringify(callback);
 const bytes = Buffer.from(text);
 
 describe('verifyCallback', () => {
-  test('gives the callback when one of the keys signed its bytes', async () => {
+  test('returns the callback if one of the keys signed its bytes', async () => {
     const signature = await sign(bytes, key);
     const bodies = [
       text,
@@ -45,7 +45,7 @@ describe('verifyCallback', () => {
     assert.deepEqual(await verifyCallback(bytes, [signature], key), callback);
   });
 
-  test('throws for anything else, says why, and shows no key', async () => {
+  test('throws for anything else, says why, and never shows a key', async () => {
     const signature = await sign(bytes, key);
     const respelled = JSON.stringify(callback, null, 2);
     const signed = async (body: string) => [body, await sign(body, key), key] as const;
@@ -60,7 +60,7 @@ describe('verifyCallback', () => {
       ['signature_malformed', bytes, `${signature}, ${signature}`, key],
       ['signature_malformed', bytes, [signature, signature], key],
       ['signature_malformed', bytes, 'AAAA', key],
-      // The same bytes, spelled with bits that Base64 does not need.
+      // The same bytes with non-zero padding bits: not canonical Base64.
       ['signature_malformed', bytes, `${signature.slice(0, 85)}B==`, key],
       ['signature_mismatch', bytes, await sign(bytes, newKey()), [key, newKey()]],
       ['signature_mismatch', respelled, signature, key],
@@ -68,7 +68,7 @@ describe('verifyCallback', () => {
       ['signature_mismatch', '', signature, key],
       ['body_already_parsed', callback as unknown as string, signature, key],
       ['body_already_parsed', undefined as unknown as string, signature, key],
-      // What a merchant itself signed and sent, sent back by somebody who saw it.
+      // A request that the merchant itself signed, sent back by an attacker.
       ['not_a_callback', ...(await signed('{"checkout":{"amount":150000}}'))],
       ['not_a_callback', ...(await signed('{"checkout_id":"x","amount":1}'))],
       ['not_a_callback', ...(await signed(text.replace('successful', 'failed')))],
@@ -98,7 +98,7 @@ describe('verifyCallback', () => {
 
 type Seen = { callbacks: Callback[]; errors: unknown[] };
 
-/** One receiver, and how it is told to stop. */
+/** One receiver and its stop function. */
 type Receiver = Seen & { url: string; close(): unknown };
 
 const receivers: Record<string, (keys: string | string[]) => Promise<Receiver>> = {
@@ -108,7 +108,7 @@ const receivers: Record<string, (keys: string | string[]) => Promise<Receiver>> 
   },
   async Express(keys) {
     const { handlers, seen } = watched(keys);
-    // What Express adds to Node's objects does not matter here; that it calls with a third does.
+    // What Express adds to Node's objects does not matter here. Its third argument does.
     return await listen(
       (request, response) => handlers.express(request, response, ...([() => {}] as never as [])),
       seen,
@@ -125,7 +125,7 @@ const receivers: Record<string, (keys: string | string[]) => Promise<Receiver>> 
     const { handlers, seen } = watched(keys);
     const app = Fastify({ forceCloseConnections: true });
     await app.register(handlers.fastify, { path: '/callback' });
-    // Other routes go on getting what they are used to.
+    // Other routes keep their body parser.
     app.post('/other', async ({ body }) => body);
     const url = await app.listen({ host: '127.0.0.1', port: 0 });
     return { ...seen, url: `${url}/callback`, close: () => app.close() };
@@ -169,7 +169,7 @@ async function listen(
   return { ...seen, url: `http://127.0.0.1:${port}/callback`, close };
 }
 
-/** What an adapter between Node and the Fetch API does. */
+/** An adapter between Node and the Fetch API. */
 function viaFetch(app: (request: Request) => Promise<Response>) {
   return async (request: http.IncomingMessage, response: http.ServerResponse) => {
     const chunks = await Array.fromAsync<Buffer>(request);
@@ -201,7 +201,7 @@ describe('a handler', () => {
   after(() => paying.close());
 
   for (const [name, start] of Object.entries(receivers)) {
-    test(`for ${name} takes what the service sends and refuses everything else`, async () => {
+    test(`for ${name} accepts what the service sends and refuses everything else`, async () => {
       const { signing_key } = paying.account;
       const receiver = await start([newKey(), signing_key]);
       try {
@@ -301,12 +301,12 @@ describe('whatever onCallback does, the service gets an answer', () => {
         app.server.closeAllConnections();
         await app.close();
       }
-      // Three handlers each with the two reporters that fail.
+      // Three handlers, each with the two failing reporters.
       assert.equal(said.mock.callCount(), status === 200 ? 0 : 6);
     });
   }
 
-  test('and nothing is thrown when somebody else has answered before', async () => {
+  test('and does not throw if other code has already answered', async () => {
     const { handlers, seen } = watched(key);
     const { url, close } = await listen(async (request, response) => {
       response.writeHead(504).end();
@@ -323,7 +323,7 @@ describe('whatever onCallback does, the service gets an answer', () => {
   });
 });
 
-test('a handler that comes after a body parser says so', async () => {
+test('a handler after a body parser says so', async () => {
   const { handlers, seen } = watched(key);
   const parsedFirst = await listen(async (request, response) => {
     const body = JSON.parse(Buffer.concat(await Array.fromAsync<Buffer>(request)).toString());
@@ -349,7 +349,7 @@ test('a handler that comes after a body parser says so', async () => {
   assert.deepEqual(seen.callbacks, []);
 });
 
-test('the handler for Fastify leaves the other routes their parser', async () => {
+test('the handler for Fastify leaves other routes their parser', async () => {
   const { handlers } = watched(key);
   const app = Fastify();
   await app.register(handlers.fastify, {});

@@ -8,12 +8,12 @@ import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { type Account, createAccount, type Service, startService } from '../support/service.ts';
 
-// What a merchant's developer gets: the packed archive in an empty project, without a registry.
+// The packed archive as a merchant's developer installs it: in an empty project, without a registry.
 
 const run = promisify(execFile);
 const root = path.join(import.meta.dirname, '../..');
 
-/** Ours, and the first on the PATH that is not: perhaps the oldest that we promise to run on. */
+/** The pinned Node, and the first other one on the PATH, which may be the oldest supported. */
 async function findNodes(): Promise<Map<string, string>> {
   const nodes = new Map([[process.version, process.execPath]]);
   for (const folder of (process.env.PATH ?? '').split(path.delimiter)) {
@@ -102,7 +102,7 @@ describe('the packed package', () => {
     await rm(folder, { recursive: true, force: true });
   });
 
-  test('holds what is needed and nothing else', async () => {
+  test('contains what is needed and nothing else', async () => {
     const installed = path.join(folder, 'node_modules/@tranche/merchant');
     assert.deepEqual((await readdir(installed)).sort(), [
       'LICENSE',
@@ -119,7 +119,7 @@ describe('the packed package', () => {
     ]);
   });
 
-  test('works against the service on every Node that is here', async () => {
+  test('works against the service on every installed Node', async () => {
     for (const [version, node] of await findNodes()) {
       await writeFile(path.join(folder, 'first.mjs'), program);
       const { stdout } = await run(node, ['first.mjs'], {
@@ -142,7 +142,7 @@ describe('the packed package', () => {
     const roots = path.join(root, 'node_modules/@types');
     const options = '--noEmit --strict --exactOptionalPropertyTypes --target es2022';
     const modules = '--module nodenext --types node';
-    // Its own declarations are checked as well: nothing is left out.
+    // Check the package's own declarations too.
     const args = [...`${options} ${modules}`.split(' '), '--typeRoots', roots, 'first.ts'];
     const { stdout } = await run(process.execPath, [compiler, ...args], { cwd: folder }).catch(
       (error) => error,

@@ -15,7 +15,7 @@ test("the SDK's types are those of the served descriptions", async () => {
     assert.equal(
       await readFile(file, 'utf8'),
       text,
-      'the API has changed: TRANCHE_WRITE_TYPES=1 npm test -- sdk-types',
+      'the API has changed: TRANCHE_WRITE_TYPES=1 npm test -- sdk/types',
     );
   } finally {
     await service.close();

@@ -29,7 +29,7 @@ import {
   startService,
 } from '../support/service.ts';
 
-// The SDK against the real service on a real port. What goes wrong on the way is done by a proxy.
+// The SDK against the real service on a real port. A proxy between them causes the faults.
 
 let service: Service;
 let address: string;
@@ -51,7 +51,7 @@ type Trouble = 'drop_before' | 'drop_after' | 'hang' | number | null;
 type Proxy = {
   url: string;
   passed: Passed[];
-  /** What happens to the requests to come, in order; afterwards nothing does. */
+  /** Faults for the next requests, in order; later requests pass. */
   troubles: Trouble[];
   close(): void;
 };
@@ -102,7 +102,7 @@ function clientOf(
   });
 }
 
-/** Through the proxy, whose record begins anew. */
+/** A client through the proxy, with an empty record of requests. */
 function troubled(account: Account, troubles: Trouble[], options: Partial<TrancheOptions> = {}) {
   proxy.passed.length = 0;
   proxy.troubles = [...troubles];
@@ -159,7 +159,7 @@ describe('a merchant', () => {
     assert.equal(listed?.attributes.status, 'successful');
   });
 
-  test('has what it sends signed as it is sent, to the byte', async () => {
+  test('sends exactly the bytes that are signed', async () => {
     const tranche = troubled(await createAccount(service), [500, null]);
     const name = 'Zoë’s “Karoo” boots \u{1F97E} / \\ 10<9 \u2028';
     await tranche.checkouts.create({
@@ -175,7 +175,7 @@ describe('a merchant', () => {
     assert.equal(first.headers['idempotency-key'], second.headers['idempotency-key']);
   });
 
-  test('may give its own key, and then nothing is created twice, whoever asks', async () => {
+  test('may choose the idempotency key, and a second client with it creates nothing new', async () => {
     const account = await createAccount(service);
     const options = { idempotencyKey: 'order-1001/1' };
     const one = await clientOf(account).checkouts.create(fields, options);
@@ -185,7 +185,7 @@ describe('a merchant', () => {
   });
 });
 
-test('an intermediary does the same for each merchant that it manages, and for no other', async () => {
+test('an intermediary can do the same for each merchant that it manages, and for no other', async () => {
   const managed = await createAccount(service);
   const other = await createAccount(service);
   const credentials = await createIntegration(service.deps, 'test', {
@@ -223,7 +223,7 @@ test('an intermediary does the same for each merchant that it manages, and for n
 });
 
 describe('a list', () => {
-  test('is walked to its end at the pace that the limit allows, each item once', async () => {
+  test('is read to its end at the pace of the rate limit, each item once', async () => {
     const account = await createAccount(service);
     const ids: string[] = [];
     for (let count = 0; count < 5; count += 1) ids.unshift(await createCheckout(service, account));
@@ -231,7 +231,7 @@ describe('a list', () => {
     const tranche = troubled({ ...account, ...slow }, []);
     const found: string[] = [];
     for await (const { id } of tranche.checkouts.list({ itemsPerPage: 2 })) {
-      // Another one moves what comes after to later places.
+      // A new checkout pushes the others to later pages.
       if (found.length === 0) await createCheckout(service, account);
       found.push(id);
     }
@@ -241,7 +241,7 @@ describe('a list', () => {
     assert.ok(pages.every((query) => query.get('page[items]') === '2'));
   });
 
-  test('asks for no page that nobody wants, and stops waiting when told to', async () => {
+  test('requests no page before the loop needs it, and stops waiting on abort', async () => {
     const account = await createAccount(service, { limits: 'spec' });
     await createCheckout(service, account);
     const tranche = troubled(account, []);
@@ -257,8 +257,8 @@ describe('a list', () => {
     assert.ok(performance.now() - begun < 5_000, 'it did not wait for the minute to end');
   });
 
-  test('sends the secret to no other address than its own, whatever a link says', async () => {
-    // The service believes that it is at another address: its links lead there.
+  test('sends the secret only to the base address, whatever a link says', async () => {
+    // The service believes that it has another address, so its links lead there.
     const account = await createAccount(service);
     await createCheckout(service, account);
     await createCheckout(service, account);
@@ -268,7 +268,7 @@ describe('a list', () => {
   });
 });
 
-/** Another integration of the merchant's, that may list once a second. */
+/** Another integration of the merchant, whose limit is one list request a second. */
 async function createLimited(merchant_id: string) {
   const credentials = await createIntegration(service.deps, 'test', {
     merchant_id,
@@ -304,7 +304,7 @@ describe('what is refused is thrown', () => {
       ask: (tranche) => tranche.checkouts.create(fields),
     },
     {
-      name: 'a client secret that is nobody’s',
+      name: 'an unknown client secret',
       status: 401,
       code: 'unauthorized',
       type: UnauthorizedError,
@@ -366,7 +366,7 @@ describe('what is refused is thrown', () => {
     assert.deepEqual(proxy.passed, []);
   });
 
-  test('an answer that is nobody’s of ours', async () => {
+  test('an answer that does not come from the service', async () => {
     const account = await createAccount(service);
     const redirected = await failure(troubled(account, [307]).config());
     assert.deepEqual([redirected.status, redirected.code], [307, 'http_307']);
@@ -376,7 +376,7 @@ describe('what is refused is thrown', () => {
   });
 });
 
-describe('a mistake of our own is said at once, and nothing is sent', () => {
+describe('a mistake of the caller throws at once, and nothing is sent', () => {
   const cases: [string, RegExp, (tranche: Tranche) => Promise<unknown>][] = [
     ...['', ' ', 'a\n', 'order-1001 ', 'Zoë', 'a'.repeat(256), null, 1001].map(
       (key): (typeof cases)[number] => [
@@ -407,7 +407,7 @@ describe('a mistake of our own is said at once, and nothing is sent', () => {
   });
 });
 
-describe('what may be sent again is', () => {
+describe('a request that can be repeated is retried', () => {
   const troubles: Trouble[] = ['drop_before', 'drop_after', 500, 502, 'hang'];
   for (const trouble of troubles) {
     test(`after ${trouble}, and creates nothing twice`, async () => {
@@ -421,7 +421,7 @@ describe('what may be sent again is', () => {
     });
   }
 
-  test('after a limit, when the time that it says is over', async () => {
+  test('after a rate limit, once its window has passed', async () => {
     const account = await createAccount(service, { limits: 'spec' });
     const tranche = troubled(account, []);
     await tranche.checkouts.create(fields);
@@ -430,7 +430,7 @@ describe('what may be sent again is', () => {
     assert.equal(proxy.passed.length, 3, 'one was refused and waited its second');
   });
 
-  test('but not when the limit says longer than anybody would wait', async () => {
+  test('but not if the rate limit asks for a longer wait than allowed', async () => {
     const account = await createAccount(service, { limits: 'spec' });
     const tranche = troubled(account, []);
     for (let count = 0; count < 5; count += 1) await tranche.config();
@@ -443,7 +443,7 @@ describe('what may be sent again is', () => {
     assert.ok(performance.now() - begun < 5_000);
   });
 
-  test('in a list no later than the client or the call says', async () => {
+  test('in a list no later than the client or the call allows', async () => {
     const account = await createAccount(service, { limits: 'spec' });
     await all(clientOf(account).checkouts.list());
     const impatient = clientOf(account, { maxWaitMs: 0 });
@@ -459,7 +459,7 @@ describe('what may be sent again is', () => {
     assert.ok(performance.now() - begun < 5_000);
   });
 
-  test('a bounded number of times', async () => {
+  test('at most as often as allowed', async () => {
     const account = await createAccount(service);
     const always: Trouble[] = Array(10).fill(500);
     const error = await failure(troubled(account, always, { maxRetries: 2 }).config());
@@ -476,7 +476,7 @@ describe('what may be sent again is', () => {
     assert.equal(dropped.code, 'connection_failed');
   });
 
-  test('until it is told to stop, also in the middle', async () => {
+  test('until the signal aborts, also during a request', async () => {
     const account = await createAccount(service);
     const reason = new Error('the shopper has gone');
     const stopped = AbortSignal.abort(reason);
@@ -495,7 +495,7 @@ describe('what may be sent again is', () => {
 });
 
 describe('secrets', () => {
-  test('are shown by nothing that is printed or thrown', async () => {
+  test('appear in nothing that is printed or thrown', async () => {
     const account = await createAccount(service);
     const secrets = [account.client_secret, account.signing_key];
     const tranche = troubled(account, ['drop_before']);
@@ -519,7 +519,7 @@ describe('secrets', () => {
     }
   });
 
-  test('that cannot be right are refused at once, with a sentence', async () => {
+  test('that cannot be valid are refused at once, with a reason', async () => {
     const secret = `cs_sandbox_${'a'.repeat(43)}`;
     const key = `sig_sandbox_${'a'.repeat(43)}`;
     const right = { baseUrl: 'http://localhost:3000/', clientSecret: secret, signingKey: key };
@@ -556,7 +556,7 @@ describe('secrets', () => {
   });
 });
 
-test('the signature is the one that the service makes', async () => {
+test('the signature equals the service’s own', async () => {
   const account = await createAccount(service);
   await troubled(account, []).checkouts.create(fields);
   const [sent] = proxy.passed;
