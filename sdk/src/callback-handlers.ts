@@ -1,16 +1,20 @@
 import type { Callback, CallbackAnswer } from './api.ts';
+import type { GivenHeaders } from './callback-headers.ts';
+import { memoryOfReplays } from './replays.ts';
 import {
   alreadyParsed,
   CallbackError,
+  checkTolerance,
   type RawBody,
   readKeys,
   type SigningKeys,
-  verifyCallback,
+  type VerifyOptions,
+  verify,
 } from './verify-callback.ts';
 
 // Frameworks are typed by their shape, so that the SDK depends on none of them.
 
-export type CallbackHandlerOptions = {
+export type CallbackHandlerOptions = VerifyOptions & {
   signingKey: SigningKeys;
   /**
    * Called with a callback whose signature is right, perhaps more than once for one outcome:
@@ -97,6 +101,8 @@ type Answer = { status: number; body: { redirect_url?: string; error?: string } 
 /** Handlers for the address in `notify_url`. They read the raw bytes themselves. */
 export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandlers {
   const keys = readKeys(options.signingKey);
+  checkTolerance(options.toleranceSeconds);
+  const verification = { ...options, replays: options.replays ?? memoryOfReplays() };
   const onError =
     options.onError ?? ((error) => console.error(isRefusal(error) ? error.message : error));
 
@@ -111,13 +117,18 @@ export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandl
 
   async function answer(
     method: string | undefined,
-    signature: string | string[] | null | undefined,
+    headers: GivenHeaders,
     read: () => Promise<RawBody>,
   ): Promise<Answer> {
     if (method !== 'POST') return { status: 405, body: { error: 'A callback is a POST.' } };
     try {
-      const callback = await verifyCallback(await read(), signature, keys);
-      return { status: 200, body: answerOf(await options.onCallback(callback)) };
+      const { callback, forget } = await verify(await read(), headers, keys, verification);
+      try {
+        return { status: 200, body: answerOf(await options.onCallback(callback)) };
+      } catch (error) {
+        await forget();
+        throw error;
+      }
     } catch (error) {
       void report(error);
       return isRefusal(error)
@@ -127,9 +138,7 @@ export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandl
   }
 
   async function node(request: NodeRequest, response: NodeResponse): Promise<void> {
-    const { status, body } = await answer(request.method, request.headers['x-signature'], () =>
-      readNode(request),
-    );
+    const { status, body } = await answer(request.method, request.headers, () => readNode(request));
     try {
       response.statusCode = status;
       response.setHeader('content-type', 'application/json');
@@ -143,7 +152,7 @@ export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandl
   }
 
   async function fetch(request: Request): Promise<Response> {
-    const { status, body } = await answer(request.method, request.headers.get('x-signature'), () =>
+    const { status, body } = await answer(request.method, request.headers, () =>
       readFetch(request),
     );
     return new Response(JSON.stringify(body), {
@@ -162,7 +171,7 @@ export function callbackHandlers(options: CallbackHandlerOptions): CallbackHandl
       const bytes = { parseAs: 'buffer', bodyLimit: bodyBytesMax } as const;
       app.addContentTypeParser('*', bytes, (_request, body, done) => done(null, body));
       app.post(path, async ({ headers, body: raw }, reply) => {
-        const { status, body } = await answer('POST', headers['x-signature'], async () =>
+        const { status, body } = await answer('POST', headers, async () =>
           isBytes(raw) ? raw : '',
         );
         reply.code(status);

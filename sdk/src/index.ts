@@ -17,6 +17,7 @@ export {
   callbackHandlers,
   RefuseCallback,
 } from './callback-handlers.ts';
+export type { GivenHeaders } from './callback-headers.ts';
 export {
   BadRequestError,
   ConnectionError,
@@ -27,6 +28,7 @@ export {
   UnauthorizedError,
   UnprocessableError,
 } from './errors.ts';
+export type { ReplayStore } from './replays.ts';
 export type { CallOptions, TrancheOptions } from './request.ts';
 export { sign } from './signature.ts';
 export {
@@ -40,5 +42,6 @@ export {
   CallbackError,
   type RawBody,
   type SigningKeys,
+  type VerifyOptions,
   verifyCallback,
 } from './verify-callback.ts';

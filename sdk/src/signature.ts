@@ -1,4 +1,4 @@
-const algorithm = { name: 'HMAC', hash: 'SHA-512' } as const;
+type Hash = 'SHA-512' | 'SHA-256';
 const encoder = new TextEncoder();
 
 /** Standard Base64 of 64 bytes, in canonical form. */
@@ -6,8 +6,8 @@ const wellFormed = /^[A-Za-z0-9+/]{85}[AQgw]==$/;
 
 /** `X-Signature` of a body: Base64( HMAC-SHA512( signing key, body ) ). */
 export async function sign(body: string | Uint8Array, signingKey: string): Promise<string> {
-  const key = await importKey(signingKey);
-  const digest = await crypto.subtle.sign(algorithm, key, bytesOf(body));
+  const key = await importKey(signingKey, 'SHA-512');
+  const digest = await crypto.subtle.sign('HMAC', key, bytesOf(body));
   return btoa(String.fromCharCode(...new Uint8Array(digest)));
 }
 
@@ -24,12 +24,13 @@ export async function isSignedBy(
   keys: readonly string[],
   body: string | Uint8Array,
   signature: string,
+  hash: Hash = 'SHA-512',
 ): Promise<boolean> {
   const given = Uint8Array.from(atob(signature), (character) => character.charCodeAt(0));
   // Let Web Crypto compare: `===` does not take constant time.
   const found = await Promise.all(
     keys.map(async (key) =>
-      crypto.subtle.verify(algorithm, await importKey(key), given, bytesOf(body)),
+      crypto.subtle.verify('HMAC', await importKey(key, hash), given, bytesOf(body)),
     ),
   );
   return found.includes(true);
@@ -51,7 +52,8 @@ export function checkSecret(name: string, value: unknown, prefix: 'cs' | 'sig'):
   return value;
 }
 
-function importKey(signingKey: string): Promise<CryptoKey> {
+function importKey(signingKey: string, hash: Hash): Promise<CryptoKey> {
+  const algorithm = { name: 'HMAC', hash };
   return crypto.subtle.importKey('raw', encoder.encode(signingKey), algorithm, false, [
     'sign',
     'verify',

@@ -1,4 +1,6 @@
 import type { Callback } from './api.ts';
+import { callbackHeadersOf, type GivenHeaders } from './callback-headers.ts';
+import { memoryOfReplays, type ReplayStore } from './replays.ts';
 import { checkSecret, explainBadForm, isSignedBy } from './signature.ts';
 
 /** The bytes as received. A string is encoded as UTF-8, which is right only if it is unchanged. */
@@ -13,6 +15,10 @@ export class CallbackError extends Error {
     | 'signature_missing'
     | 'signature_malformed'
     | 'signature_mismatch'
+    | 'timestamp_missing'
+    | 'timestamp_malformed'
+    | 'timestamp_outside_tolerance'
+    | 'replayed'
     | 'body_already_parsed'
     | 'body_too_large'
     | 'not_a_callback';
@@ -24,32 +30,139 @@ export class CallbackError extends Error {
   }
 }
 
+export type VerifyOptions = {
+  /**
+   * How far `webhook-timestamp` may be from this server's clock, in seconds; default 300. `null`
+   * switches the check of timestamps and replays off.
+   */
+  toleranceSeconds?: number | null | undefined;
+  /**
+   * Refuses callbacks without `webhook-timestamp`; default false. The service sends it with every
+   * callback, so this keeps an attacker from removing it.
+   */
+  requireTimestamp?: boolean | undefined;
+  /**
+   * Where accepted callbacks are remembered until their timestamp is too old. The default is this
+   * process's memory: several processes behind one address need a store that they share.
+   */
+  replays?: ReplayStore | undefined;
+  /** Milliseconds since 1970; default `Date.now`. */
+  now?: (() => number) | undefined;
+};
+
+const usualToleranceSeconds = 300;
+const replaysOfThisProcess = memoryOfReplays();
+
 /**
- * Returns the callback if its signature is right. Otherwise throws a `CallbackError`: answer that
- * with a 400 and do nothing else.
+ * Returns the callback if it is genuine, fresh and new. Otherwise throws a `CallbackError`: answer
+ * that with a 400 and do nothing else. Pass the request's headers; with only the value of
+ * `X-Signature` the time of the callback cannot be checked.
  */
 export async function verifyCallback(
   rawBody: RawBody,
-  signature: string | readonly string[] | null | undefined,
+  headers: GivenHeaders,
   signingKey: SigningKeys,
+  options: VerifyOptions = {},
 ): Promise<Callback> {
+  const { callback } = await verify(rawBody, headers, signingKey, options);
+  return callback;
+}
+
+/** A verified callback, and how to forget it again if the receiver fails to handle it. */
+export type Verified = { callback: Callback; forget(): Promise<unknown> };
+
+export async function verify(
+  rawBody: RawBody,
+  headers: GivenHeaders,
+  signingKey: SigningKeys,
+  options: VerifyOptions,
+): Promise<Verified> {
+  const tolerance = checkTolerance(options.toleranceSeconds);
   const keys = readKeys(signingKey);
   const body = readBytes(rawBody);
-  const [given, another] = [signature ?? ''].flat();
-  if (!given) {
+  const given = callbackHeadersOf(headers);
+  await checkSignature(body, given.signature, keys);
+  const callback = readCallback(body);
+  const isTimed = given.timestamp !== null;
+  if (!isTimed && options.requireTimestamp) {
+    throw new CallbackError('timestamp_missing', 'The callback has no webhook-timestamp header.');
+  }
+  if (!isTimed || tolerance === null) return { callback, forget: async () => {} };
+
+  const now = (options.now ?? Date.now)();
+  const timestamp = await checkTimestamp(body, given, keys);
+  const difference = Math.round(timestamp - now / 1000);
+  if (Math.abs(difference) > tolerance) {
+    throw new CallbackError(
+      'timestamp_outside_tolerance',
+      `The callback was sent ${Math.abs(difference)} seconds ${difference < 0 ? 'ago' : 'in the future'}, and the tolerance is ${tolerance} seconds. It is a replay, or this server's clock is wrong.`,
+    );
+  }
+  // The service signs every attempt anew, so the same id and time are the same bytes again.
+  const replays = options.replays ?? replaysOfThisProcess;
+  const name = `${given.id} ${timestamp}`;
+  if (!(await replays.add(name, (timestamp + tolerance) * 1000 + 1000))) {
+    throw new CallbackError('replayed', 'This delivery of the callback was accepted before.');
+  }
+  return { callback, forget: async () => await replays.remove(name) };
+}
+
+async function checkSignature(
+  body: Uint8Array,
+  given: readonly string[],
+  keys: readonly string[],
+): Promise<void> {
+  const [signature, another] = given;
+  if (!signature) {
     throw new CallbackError('signature_missing', 'The callback has no X-Signature header.');
   }
-  const badForm = another === undefined ? explainBadForm(given) : 'there are several';
+  const badForm = another === undefined ? explainBadForm(signature) : 'there are several';
   if (badForm !== null) {
     throw new CallbackError('signature_malformed', `X-Signature is not a signature: ${badForm}.`);
   }
-  if (!(await isSignedBy(keys, body, given))) {
+  if (!(await isSignedBy(keys, body, signature))) {
     throw new CallbackError(
       'signature_mismatch',
       `X-Signature does not match the ${body.length} bytes of the body under ${keys.length === 1 ? 'the signing key' : `any of the ${keys.length} signing keys`}. If the key is right, the bytes are not those that were sent: verify before anything parses them.`,
     );
   }
-  return readCallback(body);
+}
+
+/** X-Signature does not cover the timestamp; the signature of Standard Webhooks does. */
+async function checkTimestamp(
+  body: Uint8Array,
+  given: { id: string; timestamp: string | null; webhookSignature: string },
+  keys: readonly string[],
+): Promise<number> {
+  const timestamp = given.timestamp ?? '';
+  if (!/^\d{1,12}$/.test(timestamp)) {
+    throw new CallbackError(
+      'timestamp_malformed',
+      'webhook-timestamp is not a number of seconds since 1970.',
+    );
+  }
+  const prefix = new TextEncoder().encode(`${given.id}.${timestamp}.`);
+  const signed = new Uint8Array(prefix.length + body.length);
+  signed.set(prefix);
+  signed.set(body, prefix.length);
+  // During a rotation the header may hold several signatures.
+  const signatures = [...given.webhookSignature.matchAll(/(?:^| )v1,([A-Za-z0-9+/]{43}=)(?= |$)/g)];
+  for (const [, signature = ''] of signatures) {
+    if (await isSignedBy(keys, signed, signature, 'SHA-256')) return Number(timestamp);
+  }
+  throw new CallbackError(
+    'signature_mismatch',
+    'webhook-signature does not match webhook-id, webhook-timestamp and the body.',
+  );
+}
+
+export function checkTolerance(value: unknown): number | null {
+  if (value === null) return null;
+  const seconds = value ?? usualToleranceSeconds;
+  if (typeof seconds !== 'number' || !(seconds > 0 && seconds <= 86_400)) {
+    throw new TypeError('toleranceSeconds must be a number above 0 and at most 86400, or null.');
+  }
+  return seconds;
 }
 
 export function alreadyParsed(): CallbackError {

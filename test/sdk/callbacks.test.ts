@@ -8,10 +8,14 @@ import {
   type Callback,
   CallbackError,
   callbackHandlers,
+  type GivenHeaders,
   RefuseCallback,
+  type ReplayStore,
   sign,
+  type VerifyOptions,
   verifyCallback,
 } from '../../sdk/src/index.ts';
+import { callbackHeaders } from '../../src/callbacks/delivery/callback-headers.ts';
 import { readCallback } from '../support/callbacks.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 
@@ -88,6 +92,92 @@ describe('verifyCallback', () => {
     assert.match((await rejection(callback)).message, /raw bytes/);
     for (const wrong of [[], '', ['cs_sandbox_x'], `${key}\n`]) {
       await assert.rejects(verifyCallback(bytes, signature, wrong), TypeError);
+    }
+  });
+
+  const now = Temporal.Instant.from('2026-11-15T08:00:00Z');
+  /** The headers that the service sends with the callback at a moment. */
+  const headersAt = (
+    seconds: number,
+    changes: Partial<Parameters<typeof callbackHeaders>[0]> = {},
+  ) =>
+    callbackHeaders({
+      id: crypto.randomUUID(),
+      payload: bytes,
+      number: 1,
+      key,
+      now: now.add({ seconds }),
+      ...changes,
+    });
+  const atNow = (options: VerifyOptions = {}) => ({
+    now: () => now.epochMilliseconds,
+    ...options,
+  });
+
+  test('takes a dated callback within the tolerance, however the headers are given', async () => {
+    for (const seconds of [-300, -1, 0, 1, 300]) {
+      for (const spell of [
+        (headers: Record<string, string>) => headers,
+        (headers: Record<string, string>) => new Headers(headers),
+        (headers: Record<string, string>) =>
+          Object.fromEntries(Object.entries(headers).map(([name, v]) => [name.toUpperCase(), [v]])),
+      ]) {
+        const given = spell(headersAt(seconds));
+        assert.deepEqual(await verifyCallback(bytes, given, [newKey(), key], atNow()), callback);
+      }
+    }
+    const late = headersAt(-3000);
+    assert.ok(await verifyCallback(bytes, late, key, atNow({ toleranceSeconds: 3600 })));
+    assert.ok(await verifyCallback(bytes, late, key, atNow({ toleranceSeconds: null })));
+    const both = headersAt(0);
+    both['webhook-signature'] = `v2,AAAA v1,${'A'.repeat(43)}= ${both['webhook-signature']}`;
+    assert.ok(await verifyCallback(bytes, both, key, atNow()), 'several signatures');
+    const undated = { 'x-signature': await sign(bytes, key) };
+    assert.ok(await verifyCallback(bytes, undated, key, atNow()));
+  });
+
+  test('refuses an old, undated or altered date, and the same delivery again', async () => {
+    const headers = headersAt(0);
+    const late = headersAt(-301);
+    const without = (name: string) => ({ ...headers, [name]: undefined });
+    const required = { requireTimestamp: true };
+    const cases: [CallbackError['code'], GivenHeaders, VerifyOptions?][] = [
+      ['timestamp_outside_tolerance', late],
+      ['timestamp_outside_tolerance', headersAt(301)],
+      ['timestamp_outside_tolerance', headersAt(-11), { toleranceSeconds: 10 }],
+      // X-Signature is genuine; only webhook-signature covers the date.
+      ['signature_mismatch', { ...late, 'webhook-timestamp': headers['webhook-timestamp'] }],
+      ['signature_mismatch', { ...headers, 'webhook-id': 'another' }],
+      ['signature_mismatch', headersAt(0, { key: newKey() })],
+      [
+        'signature_mismatch',
+        { ...headersAt(0, { key: newKey() }), 'x-signature': headers['x-signature'] },
+      ],
+      ['signature_mismatch', without('webhook-signature')],
+      ['signature_mismatch', { ...headers, 'webhook-signature': 'v1,AAAA' }],
+      ['timestamp_malformed', { ...headers, 'webhook-timestamp': '2026-11-15T08:00:00Z' }],
+      ['timestamp_malformed', { ...headers, 'webhook-timestamp': ['1', '2'] }],
+      ['timestamp_missing', without('webhook-timestamp'), required],
+      ['timestamp_missing', headers['x-signature'], required],
+      ['signature_missing', without('x-signature')],
+    ];
+    for (const [code, given, options] of cases) {
+      const error = await verifyCallback(bytes, given, key, atNow(options)).then(
+        () => assert.fail(`${code} was taken`),
+        (reason) => reason,
+      );
+      assert.ok(error instanceof CallbackError, String(error));
+      assert.equal(error.code, code);
+    }
+    assert.ok(await verifyCallback(bytes, headers, key, atNow()));
+    await assert.rejects(verifyCallback(bytes, headers, key, atNow()), { code: 'replayed' });
+    const retried = headersAt(1, { id: headers['webhook-id'] ?? '' });
+    assert.ok(await verifyCallback(bytes, retried, key, atNow()), 'a retry has a date of its own');
+    for (const wrong of [0, -1, Number.NaN, 86_401, '300' as unknown as number]) {
+      await assert.rejects(
+        verifyCallback(bytes, headers, key, { toleranceSeconds: wrong }),
+        TypeError,
+      );
     }
   });
 
@@ -196,7 +286,8 @@ async function post(url: string, body: string | Buffer, signature?: string): Pro
 describe('a handler', () => {
   let paying: Paying;
   before(async () => {
-    paying = await startPaying();
+    // Handlers compare the date of a callback with the real clock.
+    paying = await startPaying({ start: Temporal.Now.instant().toString() });
   });
   after(() => paying.close());
 
@@ -225,6 +316,19 @@ describe('a handler', () => {
         assert.equal((await cancelled.cancel()).return_url, 'https://shop.example/cart');
         assert.deepEqual(receiver.callbacks.map(({ status }) => status).slice(1), ['cancelled']);
         assert.deepEqual(receiver.errors, []);
+
+        const headers = callbackHeaders({
+          id: crypto.randomUUID(),
+          payload: bytes,
+          number: 1,
+          key: signing_key,
+          now: Temporal.Now.instant(),
+        });
+        const again = () => fetch(receiver.url, { method: 'POST', headers, body: bytes });
+        assert.equal((await again()).status, 200);
+        assert.equal((await again()).status, 400, 'the same delivery again');
+        assert.match(String(receiver.errors.pop()), /accepted before/);
+        assert.equal(receiver.callbacks.pop()?.client_reference_id, callback.client_reference_id);
 
         const forged = await post(receiver.url, bytes, await sign(bytes, newKey()));
         assert.equal(forged.status, 400);
@@ -321,6 +425,39 @@ describe('whatever onCallback does, the service gets an answer', () => {
       assert.throws(() => new RefuseCallback('No.', status), TypeError);
     }
   });
+});
+
+test('a callback that failed may come again; one that was handled is remembered elsewhere too', async () => {
+  const names = new Map<string, number>();
+  const replays: ReplayStore = {
+    add: async (name, until) => !names.has(name) && !!names.set(name, until),
+    remove: async (name) => names.delete(name),
+  };
+  let fails = true;
+  const now = Temporal.Now.instant();
+  const handlers = () =>
+    callbackHandlers({
+      signingKey: key,
+      replays,
+      onCallback() {
+        if (fails) throw new Error('fire');
+      },
+      onError: () => {},
+    });
+  const headers = callbackHeaders({ id: 'callback', payload: bytes, number: 1, key, now });
+  const deliver = async () => {
+    const request = new Request('http://shop.example', { method: 'POST', headers, body: bytes });
+    return (await handlers().fetch(request)).status;
+  };
+  assert.equal(await deliver(), 500);
+  fails = false;
+  assert.deepEqual([await deliver(), await deliver()], [200, 400]);
+  const seconds = Math.floor(now.epochMilliseconds / 1000);
+  assert.deepEqual([...names], [[`callback ${seconds}`, (seconds + 301) * 1000]]);
+  assert.throws(
+    () => callbackHandlers({ signingKey: key, toleranceSeconds: -1, onCallback() {} }),
+    TypeError,
+  );
 });
 
 test('a handler after a body parser says so', async () => {

@@ -3,6 +3,7 @@ import { readFile, writeFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { Tranche } from '../../sdk/src/index.ts';
+import { callbackHeaders } from '../../src/callbacks/delivery/callback-headers.ts';
 import { approveRefund, declineRefund } from '../../src/refunds/review-refund.ts';
 import { startDemoShop } from '../../src/sandbox/demo-shop.ts';
 import { systemClock } from '../../src/shared/clock.ts';
@@ -89,14 +90,21 @@ async function deliver(
   });
   const { status } = await fetch(`${shop.url}/callback`, {
     method: 'POST',
-    headers: {
-      'content-type': 'application/json',
-      'x-signature': sign(signingKey, body),
-      'sec-fetch-site': site,
-    },
+    headers: { ...headersOf(body, signingKey), 'sec-fetch-site': site },
     body,
   });
   return status;
+}
+
+/** The headers of a delivery at this moment, or earlier. */
+function headersOf(body: string, key = account.signing_key, secondsAgo = 0) {
+  return callbackHeaders({
+    id: crypto.randomUUID(),
+    payload: Buffer.from(body),
+    number: 1,
+    key,
+    now: Temporal.Now.instant().subtract({ seconds: secondsAgo }),
+  });
 }
 
 describe('the demo shop', () => {
@@ -129,6 +137,25 @@ describe('the demo shop', () => {
     assert.equal(await deliver({ client_reference_id: 'order-1001' }), 200);
     assert.deepEqual(await readFileOfShop(), before);
     assert.equal((await orderOf(id)).status, 'pending');
+  });
+
+  test('refuses a callback that is old, undated or played again', async () => {
+    const { id } = await buy();
+    const body = JSON.stringify({
+      status: 'successful',
+      amount: 189_900,
+      currency: 'ZAR',
+      client_reference_id: id,
+      number_of_payments: 3,
+    });
+    const post = async (headers: Record<string, string>) =>
+      (await fetch(`${shop.url}/callback`, { method: 'POST', headers, body })).status;
+    assert.equal(await post(headersOf(body, account.signing_key, 301)), 400);
+    assert.equal(await post({ 'x-signature': sign(account.signing_key, body) }), 400);
+    assert.equal((await orderOf(id)).status, 'pending');
+    const headers = headersOf(body);
+    assert.deepEqual([await post(headers), await post(headers)], [200, 400]);
+    assert.equal((await orderOf(id)).status, 'paid');
   });
 
   test('keeps its orders over a restart, and looks up those without a callback', async () => {

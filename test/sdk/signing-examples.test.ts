@@ -140,7 +140,9 @@ describe('the example in', () => {
       const own = path.join(folder, language);
       await mkdir(own);
       for (const [name = '', place = name] of files) {
-        const from = existsSync(path.join(examples, name)) ? examples : `${root}/test/signing`;
+        const from = existsSync(path.join(examples, name))
+          ? examples
+          : `${root}/test/support/signing`;
         await mkdir(path.dirname(path.join(own, place)), { recursive: true });
         await copyFile(path.join(from, name), path.join(own, place));
       }
