@@ -198,6 +198,7 @@ export type Tables = {
     decline_reason: DeclineReason | null;
     may_retry: boolean | null;
     created_at: Fixed<Timestamp>;
+    asked_at: Timestamp | null;
     settled_at: Timestamp | null;
     due_at: Timestamp | null;
     tries: Generated<number>;

@@ -2,7 +2,7 @@ import type { Timestamp } from '../shared/clock.ts';
 
 /**
  * The card gateway as the slices see it. A decline is a result. An exception means that the outcome
- * is unknown (`OutcomeUnknown`) or that the gateway cannot be used as it is set up.
+ * is unknown (`OutcomeUnknown`) or that the gateway refused the request (`RequestRefused`).
  */
 export type Gateway = {
   /** What the payment page needs so that card numbers never reach us. */
@@ -161,3 +161,9 @@ export type RefundState = {
  * use. The caller keeps its row open and finds out later.
  */
 export class OutcomeUnknown extends Error {}
+
+/**
+ * The gateway refused the request and did nothing: a wrong key, a missing permission, a parameter
+ * that it does not accept. The fault is ours, and a retry will not help until it is mended.
+ */
+export class RequestRefused extends Error {}

@@ -11,6 +11,7 @@ import {
   OutcomeUnknown,
   type PaymentState,
   type RefundState,
+  RequestRefused,
 } from './gateway.ts';
 import { type StripeSettings, stripeProblems } from './settings.ts';
 
@@ -515,5 +516,5 @@ function fail(error: unknown): never {
     statusCode === 409 ||
     statusCode === 429;
   if (unknown) throw new OutcomeUnknown(`the gateway did not say what happened (${facts})`);
-  throw new Error(`the gateway refused the request (${facts})`);
+  throw new RequestRefused(`the gateway refused the request (${facts})`);
 }

@@ -28,18 +28,23 @@ export async function raiseGatewayAlert(
     isOutcomeUnknown: boolean;
     /** Retries before the one that failed now. */
     retries: number;
+    /** The service does not retry, so the alert is raised at once. */
+    isGivenUp?: boolean;
   },
 ): Promise<void> {
-  const { what, subject_id, error, isOutcomeUnknown, retries } = failed;
-  if (retries < (isOutcomeUnknown ? unknownRetriesMin : refusedRetriesMin)) return;
+  const { what, subject_id, error, isOutcomeUnknown, retries, isGivenUp = false } = failed;
+  if (!isGivenUp && retries < (isOutcomeUnknown ? unknownRetriesMin : refusedRetriesMin)) return;
   const { db } = deps.database;
   const kind = 'gateway_trouble';
   const since = timestamp(secondsAfter(deps.clock.now(), -daySeconds));
   if (await hasAlertSince(db, kind, merchant.id, since)) return;
+  const { message } = error as Error;
+  const refused = `${what} was refused (${message}). The shopper was asked to pay again.`;
+  const unsettled = `${what} has not been settled in ${retries + 1} attempts (${message}). The service keeps retrying.`;
   await raiseAlert(deps, db, {
     kind,
     merchant_id: merchant.id,
     subject_id,
-    detail: `${what} has not been settled in ${retries + 1} attempts (${(error as Error).message}). The service keeps retrying. Check the gateway, and its settings here.`,
+    detail: `${isGivenUp ? refused : unsettled} Check the gateway, and its settings here.`,
   });
 }

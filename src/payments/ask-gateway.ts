@@ -1,16 +1,13 @@
-import assert from 'node:assert/strict';
-import { findCheckout } from '../checkouts/checkout.sql.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
 import { paymentToken } from '../checkouts/payment-token.ts';
 import type { Database } from '../database/database.ts';
-import { reading } from '../database/transaction.ts';
-import type { Gateway, MerchantTime } from '../gateway/gateway.ts';
-import { isKeyRemembered } from '../gateway/retry-times.ts';
-import { type Merchant, merchantTime } from '../merchants/merchant.ts';
-import type { Clock } from '../shared/clock.ts';
+import { type Gateway, type MerchantTime, OutcomeUnknown } from '../gateway/gateway.ts';
+import { isKeyRemembered, mayBeInFlight } from '../gateway/retry-times.ts';
+import { type Merchant, merchantNow, merchantTime } from '../merchants/merchant.ts';
+import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Sealing } from '../shared/sealing.ts';
-import { moveCustomer } from './payment-attempt.sql.ts';
-import { mayFinishUntil, type PaymentAttempt } from './payment-attempt.ts';
+import { moveAsked } from './payment-attempt.sql.ts';
+import { isPastDeadline, type PaymentAttempt } from './payment-attempt.ts';
 import type { Finding } from './record-outcome.ts';
 
 export type AskDeps = {
@@ -26,61 +23,97 @@ export const cardTokenContext = (attempt: { id: string }) => `payment_attempts $
 
 /**
  * Calls the gateway for a claimed attempt, as its status requires: holds the amount (again under
- * the same key if an earlier request may have arrived), looks up a challenge, or voids a hold that
- * must not stay. Throws `OutcomeUnknown` like the gateway.
+ * the same key if an earlier request may have arrived), looks up what was sent, or voids a hold
+ * that must not stay. Throws like the gateway.
  */
 export async function askGateway(
   deps: AskDeps,
   merchant: Merchant,
-  attempt: PaymentAttempt,
-): Promise<Finding> {
-  const checkout = await reading(deps, (db) =>
-    findCheckout(db, attempt.merchant_id, attempt.checkout_id),
-  );
-  assert(checkout);
-  const time = merchantTime(deps.clock, merchant);
-  if (attempt.payment_ref === null) {
-    const finding = await authorise(deps, time, checkout, attempt);
-    if (attempt.status !== 'voiding' || !('payment_ref' in finding) || !finding.payment_ref) {
-      return finding;
-    }
-    if (finding.outcome === 'declined') return finding;
-    return await voidHold(deps, time, attempt, finding.payment_ref);
-  }
-  if (attempt.status === 'voiding') return await voidHold(deps, time, attempt, attempt.payment_ref);
-  const finding = await deps.gateway.payment(time, attempt.payment_ref);
-  const isTooLate =
-    Temporal.Instant.compare(time.now, mayFinishUntil(checkout.expires_at)) > 0 &&
-    (finding.outcome === 'challenge' || finding.outcome === 'processing');
-  // The shopper did not return in time. The bank must not be able to approve it tomorrow.
-  return isTooLate ? await voidHold(deps, time, attempt, attempt.payment_ref) : finding;
-}
-
-async function authorise(
-  deps: AskDeps,
-  time: MerchantTime,
   checkout: Checkout,
   attempt: PaymentAttempt,
 ): Promise<Finding> {
-  const customer_ref = await ensureCustomer(deps, time, checkout, attempt);
-  if (!isKeyRemembered(attempt.created_at, time.now) || attempt.sealed_card_token === null) {
-    const found = await deps.gateway.findPayment(time, { customer_ref, attempt_id: attempt.id });
-    // The request never arrived, and its key is too old to be sent again: nothing is held.
-    const decline = { reason: 'processing_error', may_retry: true } as const;
-    return found ?? { outcome: 'declined', payment_ref: null, decline };
+  const time = merchantTime(deps.clock, merchant);
+  const { payment_ref } = attempt;
+  if (payment_ref !== null && attempt.status === 'voiding') {
+    return await voidHold(deps, time, attempt, payment_ref);
   }
-  return await deps.gateway.authorise({
-    key: `${attempt.checkout_id}:p${attempt.number}`,
-    merchant: time,
-    checkout_id: attempt.checkout_id,
-    attempt_id: attempt.id,
-    customer_ref,
-    amount: attempt.amount,
-    currency: attempt.currency,
-    card_token: deps.sealing.open(attempt.sealed_card_token, cardTokenContext(attempt)),
-    store_card: attempt.number_of_payments > 1,
-    return_url: `${deps.baseUrl}/pay/${paymentToken(deps.sealing, checkout)}/return`,
-  });
+  const finding =
+    payment_ref === null
+      ? await holdOrFind(deps, merchant, checkout, attempt)
+      : await deps.gateway.payment(time, payment_ref);
+  const isOver =
+    attempt.status === 'voiding' || isPastDeadline(checkout, merchantNow(deps.clock, merchant));
+  // The bank must not be able to approve it tomorrow.
+  return isOver && isLive(finding)
+    ? await voidHold(deps, time, attempt, finding.payment_ref)
+    : finding;
+}
+
+type Live = Extract<Finding, { outcome: 'authorised' | 'challenge' | 'processing' }>;
+
+const isLive = (finding: Finding): finding is Live =>
+  ['authorised', 'challenge', 'processing'].includes(finding.outcome);
+
+/**
+ * Holds the amount while the attempt can still be the outcome. Otherwise it never sends anything,
+ * and only looks up what was sent (decision 0048).
+ */
+async function holdOrFind(
+  deps: AskDeps,
+  merchant: Merchant,
+  checkout: Checkout,
+  attempt: PaymentAttempt,
+): Promise<Finding> {
+  const { sealed_card_token } = attempt;
+  const maySend = () => {
+    const now = merchantNow(deps.clock, merchant);
+    return (
+      attempt.status === 'starting' &&
+      isKeyRemembered(attempt.created_at, timestamp(now)) &&
+      !isPastDeadline(checkout, now)
+    );
+  };
+  if (sealed_card_token !== null && maySend()) {
+    const time = merchantTime(deps.clock, merchant);
+    const customer_ref = await ensureCustomer(deps, time, checkout, attempt);
+    const asked_at = timestamp(deps.clock.now());
+    const { db } = deps.database;
+    if (maySend() && (await moveAsked(db, attempt, { customer_ref, asked_at }))) {
+      return await deps.gateway.authorise({
+        key: `${attempt.checkout_id}:p${attempt.number}`,
+        merchant: time,
+        checkout_id: attempt.checkout_id,
+        attempt_id: attempt.id,
+        customer_ref,
+        amount: attempt.amount,
+        currency: attempt.currency,
+        card_token: deps.sealing.open(sealed_card_token, cardTokenContext(attempt)),
+        store_card: attempt.number_of_payments > 1,
+        return_url: `${deps.baseUrl}/pay/${paymentToken(deps.sealing, checkout)}/return`,
+      });
+    }
+  }
+  return await findSent(deps, merchant, attempt);
+}
+
+/** The outcome of a request that may have been sent by an earlier claim. */
+async function findSent(
+  deps: AskDeps,
+  merchant: Merchant,
+  attempt: PaymentAttempt,
+): Promise<Finding> {
+  const { id: attempt_id, customer_ref, asked_at } = attempt;
+  // Every request names a customer, and the customer is written before the request is sent.
+  if (customer_ref !== null) {
+    const time = merchantTime(deps.clock, merchant);
+    const found = await deps.gateway.findPayment(time, { customer_ref, attempt_id });
+    if (found) return found;
+    if (asked_at !== null && mayBeInFlight(asked_at, deps.clock.now())) {
+      throw new OutcomeUnknown('a hold that was not found may be in flight');
+    }
+  }
+  const decline = { reason: 'processing_error', may_retry: true } as const;
+  return { outcome: 'declined', payment_ref: null, decline };
 }
 
 /** Creates the gateway's record of the shopper: one per checkout, before its first attempt. */
@@ -103,8 +136,6 @@ async function ensureCustomer(
       ...(phone_number !== undefined && { phone_number }),
     },
   });
-  await moveCustomer(deps.database.db, attempt, customer_ref);
-  attempt.customer_ref = customer_ref;
   return customer_ref;
 }
 

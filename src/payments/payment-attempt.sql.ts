@@ -1,6 +1,6 @@
 import type { Updateable } from 'kysely';
 import type { Handle } from '../database/database.ts';
-import { type DueWork, isFree, type Lease } from '../database/due-work.sql.ts';
+import { type DueWork, isFree, type Lease, released } from '../database/due-work.sql.ts';
 import type { Tables } from '../database/tables.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { AttemptStatus, PaymentAttempt } from './payment-attempt.ts';
@@ -19,6 +19,7 @@ export async function insertAttempt(
     | 'capture_before'
     | 'decline_reason'
     | 'may_retry'
+    | 'asked_at'
     | 'settled_at'
     | 'tries'
   >,
@@ -55,13 +56,52 @@ export async function lockAttempt(db: Handle, key: Key): Promise<PaymentAttempt 
   return row ?? null;
 }
 
-export async function moveCustomer(db: Handle, key: Key, customer_ref: string): Promise<void> {
-  await db
+/**
+ * Notes that the request to hold the amount is sent now. False: the shopper cancelled, or another
+ * process claimed the attempt, and the request must not be sent.
+ */
+export async function moveAsked(
+  db: Handle,
+  attempt: Pick<PaymentAttempt, 'merchant_id' | 'id' | 'lease'>,
+  to: { customer_ref: string; asked_at: Timestamp },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
     .updateTable('payment_attempts')
-    .set({ customer_ref })
-    .where('id', '=', key.id)
-    .where('merchant_id', '=', key.merchant_id)
-    .execute();
+    .set(to)
+    .where('id', '=', attempt.id)
+    .where('merchant_id', '=', attempt.merchant_id)
+    .where('lease', '=', attempt.lease)
+    .where('status', '=', 'starting')
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
+/**
+ * Gives up a claimed attempt that is in flight, and releases it: whatever the gateway holds for it
+ * is voided. False: it is not in flight any more, or another process claimed it.
+ */
+export async function moveGivenUp(
+  db: Handle,
+  attempt: Pick<PaymentAttempt, 'merchant_id' | 'id' | 'lease'>,
+  due_at: Timestamp,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('payment_attempts')
+    .set((set) => ({
+      ...released,
+      status: 'voiding',
+      decline_reason: 'processing_error',
+      may_retry: true,
+      sealed_card_token: null,
+      due_at,
+      tries: set('tries', '+', 1),
+    }))
+    .where('id', '=', attempt.id)
+    .where('merchant_id', '=', attempt.merchant_id)
+    .where('lease', '=', attempt.lease)
+    .where('status', 'in', ['starting', 'challenged'])
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
 }
 
 /** Moves an attempt from one of the given statuses. Null: another process moved it first. */
@@ -91,7 +131,7 @@ export async function moveInFlightToVoiding(
 ): Promise<void> {
   await db
     .updateTable('payment_attempts')
-    .set({ status: 'voiding', due_at, tries: 0 })
+    .set({ status: 'voiding', sealed_card_token: null, due_at, tries: 0 })
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
     .where('status', 'in', ['starting', 'challenged'])

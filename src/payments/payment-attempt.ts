@@ -47,6 +47,8 @@ export type PaymentAttempt = {
   decline_reason: DeclineReason | null;
   may_retry: boolean | null;
   created_at: Timestamp;
+  /** When the request to hold the amount was last sent, on the real clock. Null: it never was. */
+  asked_at: Timestamp | null;
   settled_at: Timestamp | null;
   due_at: Timestamp | null;
   tries: number;
@@ -63,6 +65,14 @@ export const finishMinutes = 15;
 
 export function mayFinishUntil(expires_at: Timestamp): Temporal.Instant {
   return Temporal.Instant.from(expires_at).add({ minutes: finishMinutes });
+}
+
+/** Whether a hold comes too late to be the outcome. */
+export function isPastDeadline(
+  checkout: { expires_at: Timestamp },
+  now: Temporal.Instant,
+): boolean {
+  return Temporal.Instant.compare(now, mayFinishUntil(checkout.expires_at)) > 0;
 }
 
 /** We look once more this long before the deadline, to find what the bank approved in time. */

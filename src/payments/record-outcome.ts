@@ -12,7 +12,12 @@ import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 import { lockAttempt, moveAttempt } from './payment-attempt.sql.ts';
-import { mayFinishUntil, nextChallengeLookUp, type PaymentAttempt } from './payment-attempt.ts';
+import {
+  isPastDeadline,
+  mayFinishUntil,
+  nextChallengeLookUp,
+  type PaymentAttempt,
+} from './payment-attempt.ts';
 
 /** What the gateway answered about an attempt, at once or when it was asked later. */
 export type Finding = Authorisation | PaymentState;
@@ -67,8 +72,10 @@ async function recordAuthorised(
   now: Temporal.Instant,
 ): Promise<void> {
   const at = timestamp(now);
-  const inTime = Temporal.Instant.compare(now, mayFinishUntil(checkout.expires_at)) <= 0;
-  const isOutcome = attempt.status !== 'voiding' && checkout.status === 'received' && inTime;
+  const isOutcome =
+    attempt.status !== 'voiding' &&
+    checkout.status === 'received' &&
+    !isPastDeadline(checkout, now);
   if (!isOutcome) {
     await moveAttempt(db, attempt, [...inFlight, 'voiding'], {
       ...released,

@@ -4,19 +4,25 @@ import {
   deliverFirst,
   leaveFirst,
 } from '../callbacks/delivery/deliver-callback.ts';
-import { lockCheckout } from '../checkouts/checkout.sql.ts';
+import { findCheckout, lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
 import { releaseDue } from '../database/due-work.sql.ts';
-import { transaction } from '../database/transaction.ts';
-import { OutcomeUnknown } from '../gateway/gateway.ts';
+import { reading, transaction } from '../database/transaction.ts';
+import { OutcomeUnknown, RequestRefused } from '../gateway/gateway.ts';
 import { leaseSeconds, nextRetryAt } from '../gateway/retry-times.ts';
 import { planPayments } from '../instalments/instalment.ts';
 import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { raiseGatewayAlert } from '../operators/raise-gateway-alert.ts';
 import { secondsAfter, timestamp } from '../shared/clock.ts';
 import { type AskDeps, askGateway, cardTokenContext } from './ask-gateway.ts';
 import type { PayRequest } from './pay-page.ts';
-import { insertAttempt, listAttempts, moveInFlightToVoiding } from './payment-attempt.sql.ts';
-import type { PaymentAttempt } from './payment-attempt.ts';
+import {
+  insertAttempt,
+  listAttempts,
+  moveGivenUp,
+  moveInFlightToVoiding,
+} from './payment-attempt.sql.ts';
+import { isPastDeadline, type PaymentAttempt } from './payment-attempt.ts';
 import { recordOutcome } from './record-outcome.ts';
 
 export type PaymentDeps = AskDeps & DeliveryDeps;
@@ -47,8 +53,14 @@ export async function settleAttempt(
   attempt: PaymentAttempt,
   isAwaited: boolean,
 ): Promise<void> {
+  let checkout: Checkout | null = null;
   try {
-    await recordOutcome(deps, merchant, attempt, await askGateway(deps, merchant, attempt));
+    checkout = await reading(deps, (db) =>
+      findCheckout(db, attempt.merchant_id, attempt.checkout_id),
+    );
+    assert(checkout);
+    const finding = await askGateway(deps, merchant, checkout, attempt);
+    await recordOutcome(deps, merchant, attempt, finding);
     const notify = isAwaited ? deliverFirst : leaveFirst;
     await notify(deps, merchant, attempt.checkout_id);
   } catch (error) {
@@ -58,24 +70,44 @@ export async function settleAttempt(
     } else {
       deps.log.error(about, 'a payment attempt could not be settled');
     }
-    await releaseAttempt(deps, merchant, attempt);
+    try {
+      await releaseFailed(deps, merchant, checkout, attempt, error);
+    } catch (failure) {
+      // Its lease runs out anyway.
+      deps.log.error({ ...about, err: failure }, 'a payment attempt was not released');
+    }
   }
 }
 
-async function releaseAttempt(
+/**
+ * Releases an attempt that could not be settled, and raises an alert if that lasts. A shopper does
+ * not wait for an attempt that the gateway refused, or that can no longer be the outcome: it is
+ * given up, and whatever the gateway holds for it is voided (decision 0048).
+ */
+async function releaseFailed(
   deps: PaymentDeps,
   merchant: Merchant,
-  { merchant_id, id, lease, tries }: PaymentAttempt,
+  checkout: Checkout | null,
+  attempt: PaymentAttempt,
+  error: unknown,
 ): Promise<void> {
+  const { db } = deps.database;
+  const { merchant_id, id, lease, tries, number, checkout_id } = attempt;
   assert(lease !== null);
-  const retryAt = timestamp(nextRetryAt(merchantNow(deps.clock, merchant), tries));
-  try {
-    const { db } = deps.database;
-    await releaseDue(db, 'payment_attempts', { merchant_id, id }, lease, retryAt);
-  } catch (error) {
-    // Its lease runs out anyway.
-    deps.log.error({ err: error, attempt_id: id }, 'a payment attempt was not released');
-  }
+  const now = merchantNow(deps.clock, merchant);
+  const retryAt = timestamp(nextRetryAt(now, tries));
+  const isRefused = attempt.status === 'starting' && error instanceof RequestRefused;
+  const isTooLate = checkout !== null && isPastDeadline(checkout, now);
+  const isGivenUp = (isRefused || isTooLate) && (await moveGivenUp(db, attempt, retryAt));
+  if (!isGivenUp) await releaseDue(db, 'payment_attempts', { merchant_id, id }, lease, retryAt);
+  await raiseGatewayAlert(deps, merchant, {
+    what: `Payment attempt ${number} of checkout ${checkout_id}`,
+    subject_id: checkout_id,
+    error,
+    isOutcomeUnknown: error instanceof OutcomeUnknown,
+    retries: tries,
+    isGivenUp: isGivenUp && isRefused,
+  });
 }
 
 /** Null if nothing may start: the checkout has ended, expired, or is being paid. */

@@ -14,7 +14,7 @@ import {
 } from '../support/payments.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { until } from '../support/sandbox-process.ts';
-import { startService } from '../support/service.ts';
+import { type Account, createAccount, startService } from '../support/service.ts';
 
 let paying: Paying;
 before(async () => {
@@ -75,7 +75,11 @@ describe('a payment with an unknown outcome stays in flight until it is known, a
         assert.equal((await shopper.pay(3)).status, 'paying');
         assert.equal((await shopper.cancel(3)).status, 'cancelled');
         await paying.clearFaults();
+        // A request that had its effect is found and voided at once.
         await paying.pass({ minutes: 1 });
+        assert.deepEqual(await shopper.live(), []);
+        // One that was not found may be in flight for ten minutes.
+        await paying.pass({ minutes: 11 });
         assert.equal((await shopper.attempts())[0]?.status, 'voided');
         assert.deepEqual(await shopper.live(), []);
         assert.match((await shopper.callback()) ?? '', /"cancelled"/);
@@ -172,20 +176,100 @@ test('a payment that the gateway approves after the deadline is voided', async (
   assert.deepEqual(await shopper.live(), []);
 });
 
-test('a gateway that refuses our own key leaves the payment in flight, and a process with the right key settles it', async () => {
-  const { url } = paying.gateway;
-  const other = await startService({
+/** A process whose secret key the gateway does not accept. */
+const startRefused = () =>
+  startService({
     databaseUrl: paying.service.databaseUrl,
     clock: paying.clock,
-    env: { ...gatewayEnv({ url }), STRIPE_SECRET_KEY: 'sk_test_mistyped' },
+    env: { ...gatewayEnv(paying.gateway), STRIPE_SECRET_KEY: 'sk_test_mistyped' },
   });
+
+describe('a gateway that refuses our own key', () => {
+  test('lets the shopper pay again at once, and the operator gets an alert', async () => {
+    const other = await startRefused();
+    const account = await createAccount(paying.service);
+    const shopper = await paying.shopper({}, account);
+    const page = await paying.open(shopper.id, account, other.app).pay(3);
+    assert.deepEqual([page.status, page.decline?.reason], ['open', 'processing_error']);
+    await other.close();
+    const [alert, ...more] = await alertsOf(account);
+    assert.deepEqual([alert?.subject_id, more], [shopper.id, []]);
+    assert.match(alert?.detail ?? '', /Payment attempt 1 .* was refused .*status 401/);
+    assert.equal((await shopper.pay(3)).status, 'successful');
+    await paying.pass({ minutes: 1 });
+    const statuses = (await shopper.attempts()).map(({ status }) => status);
+    assert.deepEqual(statuses, ['voided', 'authorised']);
+    assert.deepEqual(await shopper.live(), [50_000]);
+  });
+
+  test('after an unknown outcome: the shopper pays again, and a hold of the first attempt is voided', async () => {
+    const shopper = await paying.shopper();
+    await strike('authorise', 'drop_after');
+    assert.equal((await shopper.pay(3)).status, 'paying');
+    const other = await startRefused();
+    paying.clock.advance({ seconds: 6 });
+    await recoverAttempts(other.deps);
+    await other.close();
+    assert.equal((await shopper.state()).status, 'open');
+    assert.equal((await shopper.pay(3)).status, 'successful');
+    await paying.pass({ minutes: 1 });
+    assert.deepEqual(await shopper.live(), [50_000]);
+    assert.equal((await shopper.books()).payment_intents.length, 2);
+  });
+
+  test('for the void of a hold raises an alert, and the hold is voided in the end', async () => {
+    const account = await createAccount(paying.service);
+    const shopper = await paying.shopper({}, account);
+    await shopper.pay(3, { card: challengeCard });
+    await shopper.decide('approve');
+    await shopper.cancel(3);
+    const other = await startRefused();
+    for (let retry = 0; retry < 3; retry += 1) {
+      await recoverAttempts(other.deps);
+      paying.clock.advance({ minutes: 1 });
+    }
+    await other.close();
+    const alerts = await alertsOf(account);
+    assert.match(alerts.map(({ detail }) => detail).join(), /attempt 1 of .*in 3 attempts .*401/);
+    await paying.work();
+    assert.deepEqual(await shopper.live(), []);
+  });
+});
+
+test('a hold that cannot be voided for an hour raises one alert', async () => {
+  const account = await createAccount(paying.service);
+  const shopper = await paying.shopper({}, account);
+  await shopper.pay(3, { card: challengeCard });
+  await shopper.cancel(3);
+  await strike('void', 'error_before', { times: 1_000 });
+  await paying.pass({ minutes: 50 });
+  assert.deepEqual(await alertsOf(account), []);
+  await paying.pass({ minutes: 50 });
+  const alerts = await alertsOf(account);
+  assert.deepEqual(
+    alerts.map(({ subject_id }) => subject_id),
+    [shopper.id],
+  );
+});
+
+async function alertsOf({ merchant }: Account) {
+  const { rows } = await paying.service.deps.database.pool.query<{
+    subject_id: string;
+    detail: string;
+  }>(`select subject_id, detail from alerts where merchant_id = $1 order by at`, [merchant.id]);
+  return rows;
+}
+
+test('a payment that can no longer be the outcome does not keep the shopper waiting', async () => {
   const shopper = await paying.shopper();
-  const page = await paying.open(shopper.id, paying.account, other.app).pay(3);
-  assert.equal(page.status, 'paying');
-  await other.close();
-  await paying.pass({ seconds: 10 });
-  assert.equal((await shopper.state()).status, 'successful');
-  assert.deepEqual(await shopper.live(), [50_000]);
+  await strike('authorise', 'drop_after', { times: 1_000 });
+  await paying.gateway.fault({ fault: 'error_before', method: 'GET', times: 1_000 });
+  const { expires_at } = await shopper.pay(3);
+  await paying.pass(Temporal.Instant.from(expires_at).add({ minutes: 26 }).toString());
+  assert.equal((await shopper.state()).status, 'expired');
+  await paying.clearFaults();
+  await paying.pass({ minutes: 10 });
+  assert.deepEqual(await shopper.live(), []);
 });
 
 test('a process with another address or master key settles what an earlier process sent', async () => {

@@ -1,0 +1,96 @@
+import assert from 'node:assert/strict';
+import { after, afterEach, before, describe, test } from 'node:test';
+import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import { createAccount } from '../support/service.ts';
+
+// The gateway does not answer, the shopper cancels or the time runs out, and the gateway returns.
+
+let paying: Paying;
+before(async () => {
+  paying = await startPaying({ gatewayTimeoutMs: 250 });
+});
+after(() => paying.close());
+afterEach(async () => {
+  await paying.clearFaults();
+  await paying.pass({ minutes: 50 });
+  await paying.work();
+  await assertSound(paying);
+});
+
+/** The gateway is down for these calls until the faults are cleared. */
+const down = (path: string) =>
+  paying.gateway.fault({ fault: 'drop_before', method: 'POST', path, times: 1_000 });
+
+async function assertNothingSent(shopper: Shopper): Promise<void> {
+  assert.deepEqual((await shopper.books()).payment_intents, []);
+}
+
+const calls = { customer: '/v1/customers', authorise: '/v1/payment_intents' };
+
+for (const [name, path] of Object.entries(calls)) {
+  describe(`a payment that did not get past ${name} is not sent to the gateway any more`, () => {
+    test('after the shopper cancelled', async () => {
+      const shopper = await paying.shopper();
+      await down(path);
+      assert.equal((await shopper.pay(3)).status, 'paying');
+      assert.equal((await shopper.cancel(3)).status, 'cancelled');
+      await paying.clearFaults();
+      await paying.pass({ minutes: 15 });
+      assert.equal((await shopper.attempts())[0]?.status, 'voided');
+      await assertNothingSent(shopper);
+    });
+
+    test('after the checkout expired', async () => {
+      const shopper = await paying.shopper();
+      await down(path);
+      assert.equal((await shopper.pay(3)).status, 'paying');
+      await paying.pass({ minutes: 91 });
+      await paying.clearFaults();
+      await paying.pass({ minutes: 15 });
+      assert.equal((await shopper.state()).status, 'expired');
+      assert.notEqual((await shopper.attempts())[0]?.settled_at, null);
+      await assertNothingSent(shopper);
+    });
+  });
+}
+
+test('a shopper who cancels before the request is sent keeps it from being sent', async () => {
+  const shopper = await paying.shopper();
+  // The gateway takes its time over the customer, and the shopper cancels meanwhile.
+  await paying.gateway.fault({ fault: 'latency', method: 'POST', path: calls.customer, ms: 150 });
+  const [, cancelled] = await Promise.all([
+    shopper.pay(3),
+    (async () => {
+      while ((await shopper.attempts()).length === 0);
+      return await shopper.cancel(3);
+    })(),
+  ]);
+  assert.equal(cancelled.status, 'cancelled');
+  await paying.work();
+  assert.equal((await shopper.attempts())[0]?.status, 'voided');
+  await assertNothingSent(shopper);
+});
+
+test('a request that was sent a moment ago is not taken for lost, and its hold is voided', async () => {
+  for (const leave of ['cancels', 'stays'] as const) {
+    const account = await createAccount(paying.service);
+    const shopper = await paying.shopper({}, account);
+    // The request travels slowly: it has its effect long after we stopped waiting for it.
+    await paying.gateway.fault({ fault: 'hold_key', method: 'POST', path: calls.authorise });
+    assert.equal((await shopper.pay(3)).status, 'paying');
+    if (leave === 'cancels') await shopper.cancel(3);
+    // On the merchant's clock the key is forgotten; the real clock has not moved.
+    await paying.service.deps.database.pool.query(
+      'update merchants set clock_ahead_ms = $2 where id = $1',
+      [account.merchant.id, 25 * 3_600_000],
+    );
+    await paying.work();
+    assert.equal((await shopper.attempts())[0]?.settled_at, null);
+    await paying.clearFaults();
+    while ((await shopper.live()).length === 0);
+    paying.clock.advance({ minutes: 20 });
+    await paying.work();
+    assert.equal((await shopper.attempts())[0]?.status, 'voided');
+    assert.deepEqual(await shopper.live(), []);
+  }
+});
