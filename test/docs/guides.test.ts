@@ -1,26 +1,21 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { createHmac } from 'node:crypto';
 import fs from 'node:fs/promises';
 import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import manifest from '../../package.json' with { type: 'json' };
+import { callbackHeaders } from '../../src/callbacks/delivery/callback-headers.ts';
 import { runCli } from '../../src/cli/main.ts';
 import { readGuides } from '../../src/docs/guides.ts';
-import {
-  kill,
-  onDatabase,
-  type Sandbox,
-  startSandbox,
-  temporaryFolder,
-} from '../support/sandbox-process.ts';
+import { kill, type Sandbox, startSandbox, temporaryFolder } from '../support/sandbox-process.ts';
 
 // Runs every fenced block of the README and of the guides: commands in one shell per file, from top
 // to bottom, beside a clone as a reader has it; JavaScript as a module of that folder. An answer shown
 // below a command must have the shape of what the command printed. A block captioned with a file of
-// examples/ is a quotation: its lines must be in that file.
+// examples/ is a quotation: its lines must be in that file. The sandbox has the limits that a reader's
+// has, so a block that runs into one fails here too.
 
 const root = path.join(import.meta.dirname, '../..');
 
@@ -69,7 +64,6 @@ let clone: string;
 before(async () => {
   folder = await temporaryFolder();
   sandbox = await startSandbox(path.join(folder.path, 'data'));
-  await liftEveryLimit();
   clone = path.join(folder.path, 'tranche');
   await fs.mkdir(path.join(clone, 'bin'), { recursive: true });
   await fs.symlink(path.join(root, 'bin/tranche'), path.join(clone, 'bin/tranche'));
@@ -80,22 +74,6 @@ after(async () => {
   await kill(sandbox);
   await folder.remove();
 });
-
-/** A reader takes minutes for what is done here in seconds. */
-async function liftEveryLimit(): Promise<void> {
-  const lift = `insert into integration_limits
-    select new.id, endpoint, 1000000, 1 from unnest(array['POST /api/checkouts',
-      'GET /api/checkouts/{id}', 'GET /api/checkouts', 'POST /api/refunds',
-      'GET /api/refunds/{id}', 'GET /api/config', 'GET /api/merchants/{merchant_id}/config'])
-      as endpoint on conflict do nothing`;
-  await onDatabase(sandbox.file.database_url, async (client) => {
-    await client.query(`create function lift_limits() returns trigger language plpgsql
-      as $$ begin ${lift}; return new; end $$`);
-    await client.query(`create trigger lift_limits after insert or update on integrations
-      for each row execute function lift_limits()`);
-    await client.query('update integrations set id = id');
-  });
-}
 
 async function freePort(): Promise<number> {
   const server = net.createServer();
@@ -161,11 +139,17 @@ async function run(name: string, setup: Block[], own: Block[]): Promise<void> {
     assert.fail(`${name}, line ${blocks[reached]?.line}: exit code ${code}\n${said}`);
   }
   for (const [index, block] of blocks.entries()) {
-    if (block.language !== 'json') continue;
-    const shown = JSON.parse(block.text);
+    const refused = `${await printed(index)}${await printed(`${index}.err`)}`;
+    assert.doesNotMatch(refused, /Rate limit exceeded/, `${name}, line ${block.line}`);
     const answered = block.follows ? await printed(index - 1) : null;
     if (answered === null) continue;
     const where = `${name}, line ${block.line}`;
+    // A text with an ellipsis shows only part of the output.
+    if (block.language === 'text' && !block.text.includes('…')) {
+      assert.equal(answered.trimEnd(), block.text.trimEnd(), where);
+    }
+    if (block.language !== 'json') continue;
+    const shown = JSON.parse(block.text);
     assert.deepEqual(shapeOf(JSON.parse(answered)), shapeOf(shown), where);
   }
 }
@@ -261,8 +245,10 @@ test('the receiver of the callbacks guide keeps a paid order paid, whatever anot
       client_reference_id: 'order-1001',
       number_of_payments: 3,
     });
-    const signature = createHmac('sha512', key).update(body).digest('base64');
-    const request = { method: 'POST', body, headers: { 'x-signature': signature } };
+    const now = Temporal.Now.instant();
+    const payload = Buffer.from(body);
+    const headers = callbackHeaders({ id: crypto.randomUUID(), payload, number: 1, key, now });
+    const request = { method: 'POST', body, headers };
     const answer = await callbacks.fetch(new Request('http://localhost/callback', request));
     return [answer.status, orders.get('order-1001').status];
   };
