@@ -54,3 +54,34 @@ test('redirect_url of v2 and redirect of v1 are different members', () => {
   assert.equal(readRedirectUrl(body), 'https://two.example/');
   assert.equal(readRedirectUrl(body, 'redirect'), 'https://one.example/');
 });
+
+describe('redirect_url with a broken encoding is ignored', () => {
+  const around = (...bytes: number[]) =>
+    Buffer.concat([
+      Buffer.from('{"redirect_url":"https://shop.example/'),
+      Buffer.from(bytes),
+      Buffer.from('"}'),
+    ]);
+  for (const [what, body] of [
+    ['Latin-1', around(0xe9)],
+    ['overlong UTF-8', around(0xc0, 0xaf)],
+    ['a surrogate in UTF-8', around(0xed, 0xa0, 0x80)],
+    ['UTF-8 that is cut off', around(0xe6, 0x97)],
+    ['a lone surrogate', Buffer.from(String.raw`{"redirect_url":"https://shop.example/\ud83d"}`)],
+    ['a percent sign alone', around(0x25)],
+    ['a percent sign and one digit', Buffer.from('{"redirect_url":"https://shop.example/?a=%e"}')],
+    ['a percent sign and letters', Buffer.from('{"redirect_url":"https://shop.example/%zz"}')],
+  ] as const) {
+    test(what, () => assert.equal(readRedirectUrl(body), null));
+  }
+
+  for (const url of [
+    'https://shop.example/dankie/日本',
+    'https://shop.example/\u{1f600}',
+    'https://shop.example/caf%C3%A9?a=%2f#%e9',
+  ]) {
+    test(`${url} is honoured`, () => {
+      assert.equal(readRedirectUrl(Buffer.from(JSON.stringify({ redirect_url: url }))), url);
+    });
+  }
+});

@@ -34,9 +34,12 @@ export function readRetryAfter(
   return Number.isNaN(milliseconds) ? null : (milliseconds - now.epochMilliseconds) / 1000;
 }
 
+const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
+
 /**
- * The absolute http or https URL that an answer sends the shopper to, or null (decision 0026).
- * v1 calls the member `redirect`.
+ * The absolute http or https URL that an answer sends the shopper to, or null (decision 0026). A URL
+ * whose encoding is broken is ignored: browsers would replace what they cannot read and open another
+ * page than the merchant meant. v1 calls the member `redirect`.
  */
 export function readRedirectUrl(
   body: Buffer,
@@ -44,12 +47,11 @@ export function readRedirectUrl(
 ): string | null {
   if (body.length === 0) return null;
   try {
-    const { [member]: redirect_url } = JSON.parse(body.toString('utf8'));
+    const { [member]: redirect_url } = JSON.parse(utf8.decode(body));
     if (typeof redirect_url !== 'string' || redirect_url.length > redirectUrlLengthMax) return null;
-    return /^https?:\/\/[^\s\p{Cc}\\/][^\s\p{Cc}]*$/iu.test(redirect_url) &&
-      URL.canParse(redirect_url)
-      ? redirect_url
-      : null;
+    const isAbsolute = /^https?:\/\/[^\s\p{Cc}\\/][^\s\p{Cc}]*$/iu.test(redirect_url);
+    const isEncoded = redirect_url.isWellFormed() && !/%(?![0-9a-f]{2})/i.test(redirect_url);
+    return isAbsolute && isEncoded && URL.canParse(redirect_url) ? redirect_url : null;
   } catch {
     return null;
   }
