@@ -73,6 +73,14 @@ export function collectRoutes(app: FastifyInstance): DescribedRoute[] {
   return routes;
 }
 
+/** A header that every request of a webhook carries. */
+export type WebhookHeader = {
+  name: string;
+  description: string;
+  schema: JsonObject;
+  example: string | number;
+};
+
 /** An event that we send; OpenAPI calls it a webhook. */
 export type Webhook = {
   name: string;
@@ -80,6 +88,8 @@ export type Webhook = {
   tag: string;
   summary: string;
   description: string;
+  /** Besides the signature. */
+  headers: WebhookHeader[];
   body: TSchema;
   answer: { description: string; schema: TSchema };
 };
@@ -340,6 +350,9 @@ function postHeaders(body: Json): JsonObject[] {
   ];
 }
 
+export const describeHeaders = (headers: WebhookHeader[]): JsonObject[] =>
+  headers.map((header) => ({ ...header, in: 'header', required: true }));
+
 function describeWebhook(
   webhook: Webhook,
   schemas: { [name: string]: JsonObject },
@@ -362,6 +375,7 @@ function describeWebhook(
           schema: { type: 'string', minLength: 88, maxLength: 88 },
           example: signExample(example).signature,
         },
+        ...describeHeaders(webhook.headers),
       ],
       requestBody: { required: true, content: content(hoist(webhook.body, schemas), { example }) },
       responses: {

@@ -1,4 +1,5 @@
 import type { TSchema } from 'typebox';
+import { formHeaderDescriptions } from '../callbacks/callback.openapi.ts';
 import { invalidToken } from '../http/authentication.ts';
 import { Errors, RateLimitedBody } from '../http/errors.schema.ts';
 import {
@@ -11,6 +12,7 @@ import {
 } from '../http/errors.ts';
 import {
   content,
+  describeHeaders,
   describeLimit,
   firstExample,
   hoist,
@@ -211,6 +213,7 @@ export function describeLegacy(about: { baseUrl: string; legacySunset: string })
             'Sent to `merchant.notify_url` when a v1 checkout was paid or cancelled, on the schedule of version 2: first while the shopper waits, then up to 18 times about 10 minutes apart until the receiver answers 2xx. It is not signed: compare `transaction_verify`. `redirect` in the answer to the first delivery sends the browser elsewhere.',
           deprecated: true,
           security: [],
+          parameters: describeHeaders(formHeaderDescriptions),
           requestBody: {
             required: true,
             content: {
