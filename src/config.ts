@@ -35,6 +35,8 @@ export type Config = {
   /** The proxies whose X-Forwarded-For is trusted. */
   trustProxy: boolean | number | string[];
   callbackAllow: AllowedRange[];
+  /** How long an attempt to deliver a callback is stored. */
+  callbackRetentionDays: number;
   logLevel: string;
   alertWebhookUrl: string | null;
   /** v1 works at least until this date. */
@@ -188,6 +190,7 @@ export function readConfig(
     redisUrl,
     trustProxy: readTrustProxy(text('TRUST_PROXY'), problem),
     callbackAllow,
+    callbackRetentionDays: readDays(text('CALLBACK_RETENTION_DAYS'), 400, problem),
     logLevel: choice('LOG_LEVEL', logLevels, 'info'),
     alertWebhookUrl,
     legacySunset,
@@ -239,6 +242,19 @@ export function testGatewayAt(
   url: string,
 ): Pick<StripeSettings, 'apiUrl' | 'scriptUrl' | 'testGateway'> {
   return { apiUrl: url, scriptUrl: `${url}/v1/tranche.js`, testGateway: true };
+}
+
+/** A whole number of days, up to a century. */
+function readDays(
+  value: string | undefined,
+  byDefault: number,
+  problem: (text: string) => void,
+): number {
+  if (value === undefined) return byDefault;
+  const days = Number(value);
+  if (/^\d{1,5}$/.test(value) && days >= 1 && days <= 36_500) return days;
+  problem(`CALLBACK_RETENTION_DAYS is "${value}" and must be a number of days from 1 to 36500.`);
+  return byDefault;
 }
 
 /** `true`, a number of proxies, or a list of addresses and ranges. */

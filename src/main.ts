@@ -7,6 +7,7 @@ import {
 import { checkoutCommits } from './checkouts/create-checkout.ts';
 import type { Config, Role } from './config.ts';
 import { type Database, openDatabase } from './database/database.ts';
+import { listTableBytes } from './database/table-bytes.sql.ts';
 import type { StripeSettings } from './gateway/settings.ts';
 import { createStripeGateway } from './gateway/stripe.ts';
 import { createMetrics } from './http/metrics.ts';
@@ -60,11 +61,12 @@ export async function createDeps(
     baseUrl: config.baseUrl,
     trustProxy: config.trustProxy,
     callbackAllow: config.callbackAllow,
+    callbackRetentionDays: config.callbackRetentionDays,
     alertWebhookUrl: config.alertWebhookUrl,
     legacySunset: config.legacySunset,
     sealing,
     gateway: createStripeGateway(config.gateway),
-    metrics: createMetrics(),
+    metrics: createMetrics(() => listTableBytes(database.db)),
     rateLimits: createRateLimits(store),
     callers: createCallers({ ...base, sealing }),
     commitCheckout,

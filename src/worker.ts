@@ -2,6 +2,7 @@ import { auditSlice } from './audit/audit-books.ts';
 import { deliverMerchantCallbacks } from './callbacks/delivery/deliver-callback.ts';
 import { deliverDueCallbacks } from './callbacks/delivery/deliver-due-callbacks.ts';
 import { dueCallbacks } from './callbacks/delivery/due-callbacks.sql.ts';
+import { expireAttempts, type RetentionDeps } from './callbacks/delivery/expire-attempts.ts';
 import type { AnyDueWork } from './database/due-work.sql.ts';
 import { deleteAnswersBefore } from './http/idempotency.sql.ts';
 import { answersCutoff } from './http/idempotency.ts';
@@ -21,7 +22,7 @@ import { processDueRefunds, processMerchantRefunds } from './refunds/process-ref
 import { dueRefunds } from './refunds/refund.sql.ts';
 import { timestamp } from './shared/clock.ts';
 
-export type WorkerDeps = PaymentDeps & AlertDeps;
+export type WorkerDeps = PaymentDeps & AlertDeps & RetentionDeps;
 
 /** A kind of due work. Any number of workers may run it at once. */
 type Work = {
@@ -86,6 +87,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     pauseSeconds: 5,
     run: postAlerts,
   },
+  { name: 'delete callback attempts', pauseSeconds: 60, run: (deps) => expireAttempts(deps) },
   {
     name: 'delete idempotency keys',
     pauseSeconds: 60,

@@ -64,6 +64,7 @@ export async function listCallbacks(
       'attempts',
       'run',
       'run_attempts',
+      'attempts_expired',
       'host',
       'redirect_url',
       'delivered_at',
@@ -95,12 +96,20 @@ export async function moveRetriggered(
   { merchant_id, id }: Key,
   { now, due_at, lease, leased_until }: Lease & { due_at: Timestamp },
 ): Promise<Callback | null> {
+  // Lock first: attempts may be expiring, and the count below must see the result.
+  await db
+    .selectFrom('callbacks')
+    .select('id')
+    .where('id', '=', id)
+    .where('merchant_id', '=', merchant_id)
+    .forUpdate()
+    .execute();
   // A process that died may have left an attempt that is not counted.
   const { rows } = await sql<Callback>`
     update callbacks
     set status = 'pending', run = run + 1, run_attempts = 0, due_at = ${due_at}, lease = ${lease},
       leased_until = ${leased_until},
-      attempts = (
+      attempts = attempts_expired + (
         select count(*) from callback_attempts a
         where a.merchant_id = ${merchant_id} and a.callback_id = ${id})
     where id = ${id} and merchant_id = ${merchant_id} and ${isFree(now)}

@@ -22,6 +22,8 @@ export type Callback = {
   attempts: number;
   run: number;
   run_attempts: number;
+  /** How many of its attempts were deleted after their retention time. */
+  attempts_expired: number;
   host: string;
   redirect_url: string | null;
   delivered_at: Timestamp | null;
@@ -54,8 +56,15 @@ export type CallbackAttempt = {
   address: string | null;
   tls_version: string | null;
   response_status: number | null;
+  /** The first headers and the beginning of the body (limits.ts). */
   response_headers: Record<string, string | string[]> | null;
   response_body: Buffer | null;
+  /**
+   * The length of all headers and of the whole body; null for attempts of earlier versions. Where
+   * we stopped reading a body without a declared length, what we had read by then.
+   */
+  response_header_bytes: number | null;
+  response_body_bytes: number | null;
   timings: Record<string, number> | null;
 };
 

@@ -29,6 +29,7 @@ export async function queueCallback(
     attempts: 0,
     run: 1,
     run_attempts: 0,
+    attempts_expired: 0,
     redirect_url: null,
     delivered_at: null,
     lease: null,

@@ -12,7 +12,7 @@ import { isUuid } from '../shared/uuid.ts';
 import { type CommandGroup, command, mustBeId, oneOf, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { withDelivery } from './sandbox-gateway.ts';
-import { fields, showTime, type Terminal, table } from './terminal.ts';
+import { fields, printable, showTime, type Terminal, table } from './terminal.ts';
 
 const rowsMax = 100;
 
@@ -177,9 +177,15 @@ function describe(
       ['To', callback.notify_url],
       ['Says', payload],
       ['Next attempt', callback.due_at === null ? 'none' : showTime(callback.due_at)],
+      ...attempts.slice(-1).map((last): [string, string] => ['Last answer', describeAnswer(last)]),
+      ...(callback.attempts_expired === 0
+        ? []
+        : [['Expired', `the first ${callback.attempts_expired} attempts`] as [string, string]]),
     ]),
     attempts.length === 0
-      ? 'There are no attempts yet.'
+      ? callback.attempts === 0
+        ? 'There are no attempts yet.'
+        : 'All attempts have expired.'
       : table(
           terminal,
           ['#', 'When', 'Trigger', 'Outcome', 'Reason'],
@@ -193,6 +199,21 @@ function describe(
           'Reason',
         ),
   ].join('\n\n');
+}
+
+const answerWidth = 60;
+
+/** `500 no such table: orders… of 9018 bytes` */
+function describeAnswer(attempt: CallbackAttempt): string {
+  const { response_status, response_body, response_body_bytes } = attempt;
+  if (response_status === null) return 'none';
+  const body = response_body?.toString('utf8').trim() ?? '';
+  const stored = response_body?.length ?? 0;
+  const bytes = response_body_bytes ?? stored;
+  if (body.length <= answerWidth && bytes === stored) {
+    return `${response_status} ${printable(body)}`.trimEnd();
+  }
+  return `${response_status} ${printable(body.slice(0, answerWidth))}… of ${bytes} bytes`;
 }
 
 export const callbacks: CommandGroup = {

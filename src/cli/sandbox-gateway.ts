@@ -78,8 +78,9 @@ export async function withWorker<T>(
   work: (deps: Connection & IntegrationDeps & WorkerDeps) => Promise<T>,
 ): Promise<T> {
   return await withDelivery(context, async (deps) => {
-    const { alertWebhookUrl } = deps.config;
-    return await work({ ...deps, ...(await openGateway(deps.config)), alertWebhookUrl });
+    const { alertWebhookUrl, callbackRetentionDays } = deps.config;
+    const settings = { alertWebhookUrl, callbackRetentionDays };
+    return await work({ ...deps, ...(await openGateway(deps.config)), ...settings });
   });
 }
 

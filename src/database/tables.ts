@@ -263,6 +263,7 @@ export type Tables = {
     attempts: Generated<number>;
     run: Generated<number>;
     run_attempts: Generated<number>;
+    attempts_expired: Generated<number>;
     host: ColumnType<string, never, never>;
     redirect_url: string | null;
     delivered_at: Timestamp | null;
@@ -288,6 +289,8 @@ export type Tables = {
     response_status: number | null;
     response_headers: JSONColumnType<ReceivedHeaders | null, string | null, string | null>;
     response_body: Buffer | null;
+    response_header_bytes: number | null;
+    response_body_bytes: number | null;
     timings: JSONColumnType<Timings | null, string | null, string | null>;
   };
   checkout_moves: {

@@ -147,6 +147,8 @@ describe('the first delivery is made while the shopper waits', () => {
     ['2,048 characters', longest],
     ['an upper-case scheme', 'HTTPS://shop.example/'],
     ['another script', 'https://shop.example/dankie/日本'],
+    ['an emoji', 'https://shop.example/dankie/\u{1f600}'],
+    ['percent-encoded', 'https://shop.example/caf%C3%A9?a=%2F#%e9'],
   ] as const) {
     test(`redirect_url is honoured: ${kind}`, async () => {
       const { url } = place(() => ({ status: 201, body: JSON.stringify({ redirect_url }) }));
@@ -156,6 +158,12 @@ describe('the first delivery is made while the shopper waits', () => {
 
   const body = (redirect_url: unknown) => JSON.stringify({ redirect_url });
   const good = body('https://shop.example/no');
+  const badly = (bytes: Buffer) =>
+    Buffer.concat([
+      Buffer.from('{"redirect_url":"https://shop.example/'),
+      bytes,
+      Buffer.from('"}'),
+    ]);
   for (const [kind, reply] of [
     ['empty', { body: body('') }],
     ['missing', { body: '{}' }],
@@ -184,6 +192,16 @@ describe('the first delivery is made while the shopper waits', () => {
     ['invalid UTF-8', { body: Buffer.from([0xff, 0xfe, 0x7b]) }],
     ['compressed', { headers: { 'content-encoding': 'gzip' }, body: Buffer.alloc(100, 0x1f) }],
     ['a truncated body', { body: good + ' '.repeat(65_536) }],
+    [
+      'invalid UTF-8 in it',
+      { body: Buffer.from(body('https://shop.example/caf\u00e9'), 'latin1') },
+    ],
+    ['overlong UTF-8 in it', { body: badly(Buffer.from([0xc0, 0xaf])) }],
+    ['a surrogate in UTF-8 in it', { body: badly(Buffer.from([0xed, 0xa0, 0x80])) }],
+    ['half of a surrogate pair', { body: '{"redirect_url":"https://shop.example/\\ud83d"}' }],
+    ['a broken percent-encoding', { body: body('https://shop.example/%zz') }],
+    ['a percent-encoding that is cut off', { body: body('https://shop.example/?a=%e') }],
+    ['a percent sign at the end', { body: body('https://shop.example/#100%') }],
   ] as [string, Reply][]) {
     test(`redirect_url is ignored: ${kind}`, async () => {
       const { url } = place(() => reply);
@@ -820,9 +838,7 @@ describe('every attempt is recorded', () => {
     assert.deepEqual(after?.request_headers, during[0]?.request_headers);
   });
 
-  test('the first 64 KiB of a long body, and every byte of an unusual one', async () => {
-    const long = await cancelled(place(() => ({ body: 'x'.repeat(70_000) })).url);
-    assert.equal((await long.read()).tried[0]?.response_body?.length, 65_536);
+  test('every byte of an unusual body', async () => {
     const bytes = Buffer.from([0, 1, 2, 0xff, 0xfe, 0xed, 0xa0, 0x80]);
     const headers = { 'x-odd': 'caf\u00e9 \u00ff', __proto__x: 'p' };
     const strange = await cancelled(place(() => ({ body: bytes, headers })).url);
@@ -965,6 +981,7 @@ describe('a crash loses no callback', () => {
       status: null,
       headers: null,
       body: null,
+      body_bytes: null,
       truncated: false,
       timings: {},
     });

@@ -47,7 +47,7 @@ export const callbackInvariants: Invariant[] = [
     sql: `
       select k.id, k.status, k.run
       from callbacks k
-      where k.status = 'delivered' and not exists (
+      where k.status = 'delivered' and k.attempts_expired < k.attempts and not exists (
         select 1 from callback_attempts a
         where a.callback_id = k.id and a.merchant_id = k.merchant_id and a.run = k.run
           and a.outcome = 'delivered')
@@ -58,15 +58,17 @@ export const callbackInvariants: Invariant[] = [
   },
   {
     name: 'C1',
-    says: `every attempt of a callback that no process has claimed is kept and counted, at most ${runAttemptsMax} in a run`,
+    says: `every attempt of a callback that no process has claimed is counted, and kept until it expires, at most ${runAttemptsMax} in a run`,
     sql: `
       select k.id, k.attempts, k.run_attempts, count(a.id) as kept
       from callbacks k left join callback_attempts a
         on a.callback_id = k.id and a.merchant_id = k.merchant_id
       where k.lease is null
       group by k.id, k.merchant_id
-      having count(a.id) <> k.attempts or coalesce(max(a.number), 0) <> k.attempts
-        or count(a.id) filter (where a.run = k.run) <> k.run_attempts
+      having count(a.id) + k.attempts_expired <> k.attempts
+        or coalesce(max(a.number), k.attempts_expired) <> k.attempts
+        or count(a.id) filter (where a.run = k.run)
+          <> least(k.run_attempts, k.attempts - k.attempts_expired)
       union all
       select callback_id, null, null, count(*)
       from callback_attempts group by merchant_id, callback_id, run having count(*) > ${runAttemptsMax}`,
@@ -102,7 +104,7 @@ export const callbackInvariants: Invariant[] = [
       left join runs r on r.merchant_id = k.merchant_id and r.callback_id = k.id
       where k.status = 'exhausted' or a.alerts > 0
       group by k.id, k.merchant_id, a.alerts
-      having coalesce(a.alerts, 0)
+      having k.attempts_expired = 0 and coalesce(a.alerts, 0)
           > count(r.run) filter (where r.attempts = ${runAttemptsMax} and not r.is_delivered)
         or k.status = 'exhausted' and (coalesce(a.alerts, 0) = 0 or k.run_attempts <> ${runAttemptsMax}
           or bool_or(r.is_delivered) filter (where r.run = k.run))`,

@@ -21,6 +21,7 @@ import { releaseCallbacks } from './due-callbacks.sql.ts';
 import { commitBatchSize, runAttemptsMax } from './limits.ts';
 import { noteDestinations } from './note-destinations.ts';
 import type { Exchange } from './send-callback.ts';
+import { storedAnswer } from './stored-answer.ts';
 
 /** An attempt to deliver a claimed callback. */
 type Attempt = {
@@ -183,8 +184,7 @@ function finished({ attempt, exchange }: Ended, finished_at: Timestamp) {
     address: exchange.address,
     tls_version: exchange.tls_version,
     response_status: exchange.status,
-    response_headers: exchange.headers,
-    response_body: exchange.body,
+    ...storedAnswer(exchange),
     timings: exchange.timings,
   };
 }

@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type pg from 'pg';
 import type { Handle } from '../../database/database.ts';
 import { rowGroup } from '../../database/row-group.ts';
@@ -93,6 +94,8 @@ const finished = rowGroup({
   response_status: 'int',
   response_headers: 'json',
   response_body: 'bytea',
+  response_header_bytes: 'int',
+  response_body_bytes: 'bigint',
   timings: 'json',
 });
 
@@ -110,6 +113,8 @@ export async function moveAttemptsFinished(
       | 'response_status'
       | 'response_headers'
       | 'response_body'
+      | 'response_header_bytes'
+      | 'response_body_bytes'
       | 'timings'
     >)[],
 ): Promise<number> {
@@ -119,11 +124,85 @@ export async function moveAttemptsFinished(
       update callback_attempts as a
       set finished_at = i.finished_at, outcome = i.outcome, reason = i.reason, address = i.address,
         tls_version = i.tls_version, response_status = i.response_status,
-        response_headers = i.response_headers, response_body = i.response_body, timings = i.timings
+        response_headers = i.response_headers, response_body = i.response_body,
+        response_header_bytes = i.response_header_bytes,
+        response_body_bytes = i.response_body_bytes, timings = i.timings
       from ${finished.from}
       where a.merchant_id = i.merchant_id and a.callback_id = i.callback_id
         and a.number = i.number and a.id = i.id and a.finished_at is null`,
     values: finished.values(attempts),
   });
+  return rowCount ?? 0;
+}
+
+/** A callback and the number of its last expired attempt. */
+export type ExpiredAttempts = { merchant_id: string; callback_id: string; last: number };
+
+/**
+ * Callbacks with attempts that began before the cutoff on their merchant's clock, the oldest
+ * attempts first. Pending callbacks are left out.
+ */
+export async function listExpiredAttempts(
+  db: Handle,
+  cutoff: Timestamp,
+  batchSize: number,
+): Promise<ExpiredAttempts[]> {
+  // The furthest clock bounds the index scan; the merchant's own decides.
+  const { rows } = await sql<ExpiredAttempts>`
+    select merchant_id, callback_id, max(number) as last
+    from (
+      select a.merchant_id, a.callback_id, a.number
+      from callback_attempts a
+      join merchants m on m.id = a.merchant_id
+      join callbacks c on c.merchant_id = a.merchant_id and c.id = a.callback_id
+      where a.started_at <= ${cutoff}::timestamptz
+          + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'
+        and a.started_at <= ${cutoff}::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
+        and c.due_at is null and c.lease is null
+      order by a.started_at, a.merchant_id, a.callback_id
+      limit ${batchSize}
+    ) expired
+    group by merchant_id, callback_id`.execute(db);
+  return rows;
+}
+
+/**
+ * Deletes attempts of one merchant up to the given numbers, and notes on each callback how many of
+ * its attempts have expired. Leaves out callbacks that another process has locked or claimed.
+ * Returns how many were deleted.
+ */
+export async function deleteExpiredAttempts(
+  client: pg.ClientBase,
+  merchant_id: string,
+  expired: ExpiredAttempts[],
+): Promise<number> {
+  const { rows: locked } = await client.query<{ id: string }>(
+    `select id from callbacks
+     where merchant_id = $1 and id = any($2) and due_at is null and lease is null
+     order by id
+     for update skip locked`,
+    [merchant_id, expired.map(({ callback_id }) => callback_id)],
+  );
+  const ids = new Set(locked.map(({ id }) => id));
+  const ours = expired.filter(({ callback_id }) => ids.has(callback_id));
+  const values = [
+    merchant_id,
+    ours.map(({ callback_id }) => callback_id),
+    ours.map(({ last }) => last),
+  ];
+  const { rowCount } = await client.query(
+    `delete from callback_attempts a
+     using unnest($2::uuid[], $3::int[]) as i (callback_id, last)
+     where a.merchant_id = $1 and a.callback_id = i.callback_id and a.number <= i.last`,
+    values,
+  );
+  // Attempts have consecutive numbers, and the oldest expire first.
+  await client.query(
+    `update callbacks c
+     set attempts_expired = i.last
+     from unnest($2::uuid[], $3::int[]) as i (callback_id, last)
+     where c.merchant_id = $1 and c.id = i.callback_id and c.attempts_expired < i.last`,
+    values,
+  );
   return rowCount ?? 0;
 }

@@ -67,6 +67,7 @@ const nothing: Exchange = {
   status: null,
   headers: null,
   body: null,
+  body_bytes: null,
   truncated: false,
   timings: {},
 };

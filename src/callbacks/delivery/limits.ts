@@ -39,6 +39,13 @@ export const keepAliveMilliseconds = 1_000;
 export const responseBodyBytesMax = 64 * 1024;
 export const responseHeaderBytesMax = 16 * 1024;
 
+/**
+ * What an attempt stores of a response. Receivers choose how long their answers are, and 19 of them
+ * may fail: this is enough for an error message, and less than 250 KiB for a checkout.
+ */
+export const storedBodyBytesMax = 8 * 1024;
+export const storedHeaderBytesMax = 4 * 1024;
+
 /** Longer URLs do not work in every browser. */
 export const redirectUrlLengthMax = 2048;
 
@@ -94,6 +101,9 @@ export const merchantDestinationsMax = 16;
 
 /** Attempts in one commit: enough to share a flush of the disk, few enough to keep it short. */
 export const commitBatchSize = 400;
+
+/** Expired attempts deleted in one go: few enough to keep locks short. */
+export const expireBatchSize = 1_000;
 
 // One destination.
 

@@ -34,6 +34,11 @@ export type Exchange = {
   status: number | null;
   headers: Record<string, string | string[]> | null;
   body: Buffer | null;
+  /**
+   * How long the body was. If the rest was not read, the declared length, or without one the number
+   * of bytes that arrived.
+   */
+  body_bytes: number | null;
   /** The response was longer than what is read of it. */
   truncated: boolean;
   timings: Partial<Record<Phase | 'sent' | 'first_byte' | 'total', number>>;
@@ -98,6 +103,7 @@ export function createCallbackSender(
       status: null,
       headers: null,
       body: null,
+      body_bytes: null,
       truncated: false,
       timings: {},
     };
@@ -139,7 +145,11 @@ export function createCallbackSender(
       isOver = true;
       deadlines.remove(cutOff);
       exchange.timings.total = elapsed();
-      if (exchange.status !== null) exchange.body = joined(chunks);
+      if (exchange.status !== null) {
+        exchange.body = joined(chunks);
+        const declared = exchange.truncated ? Number(exchange.headers?.['content-length']) : 0;
+        exchange.body_bytes = Number.isSafeInteger(declared) ? Math.max(declared, length) : length;
+      }
       resolve({ ...exchange, delivered: reason === null, reason });
     };
     const conclude = () => {

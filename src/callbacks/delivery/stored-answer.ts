@@ -1,0 +1,24 @@
+import { storedBodyBytesMax, storedHeaderBytesMax } from './limits.ts';
+import type { Exchange } from './send-callback.ts';
+
+/** What an attempt stores of an answer: the beginning, and how long the whole was. */
+export function storedAnswer({ headers, body, body_bytes }: Exchange) {
+  return {
+    ...storedHeaders(headers),
+    response_body: body?.subarray(0, storedBodyBytesMax) ?? null,
+    response_body_bytes: body_bytes,
+  };
+}
+
+/** Whole headers, in their order, as long as there is room. */
+function storedHeaders(headers: Exchange['headers']) {
+  if (headers === null) return { response_headers: null, response_header_bytes: null };
+  const stored: NonNullable<Exchange['headers']> = {};
+  let bytes = 0;
+  for (const [name, value] of Object.entries(headers)) {
+    const values = typeof value === 'string' ? [value] : value;
+    for (const one of values) bytes += name.length + one.length;
+    if (bytes <= storedHeaderBytesMax) stored[name] = value;
+  }
+  return { response_headers: stored, response_header_bytes: bytes };
+}
