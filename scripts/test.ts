@@ -60,6 +60,7 @@ try {
   process.exitCode = interruption === null ? await runTests(url) : 1;
 } finally {
   await server?.stop();
+  if (interruption === null && (await stopStrays()) > 0) process.exitCode = 1;
   // A server whose parent was killed may still be writing its last files.
   fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 }
@@ -76,6 +77,42 @@ function startServer(): Promise<EmbeddedPostgres> {
     // start servers of their own.
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
   });
+}
+
+/** Stops and reports the processes that tests left behind. Only Linux shows which these are. */
+async function stopStrays(): Promise<number> {
+  let strays = findStrays();
+  // A program that has just been told to stop may need a moment.
+  for (let looks = 0; strays.length > 0 && looks < 50; looks += 1) {
+    await new Promise((resolve) => setTimeout(resolve, 100));
+    strays = findStrays();
+  }
+  for (const { pid, command } of strays) {
+    process.stderr.write(`A test left a process behind: ${pid} ${command}\n`);
+    process.kill(pid, 'SIGKILL');
+  }
+  return strays.length;
+}
+
+function findStrays(): { pid: number; command: string }[] {
+  if (process.platform !== 'linux') return [];
+  return fs
+    .readdirSync('/proc')
+    .map(Number)
+    .filter((pid) => pid > 0 && pid !== process.pid)
+    .flatMap((pid) => {
+      try {
+        const place = fs.readlinkSync(`/proc/${pid}/cwd`);
+        const environment = fs.readFileSync(`/proc/${pid}/environ`, 'latin1').split('\0');
+        const isOurs = place.startsWith(folder) || environment.includes(`TMPDIR=${folder}`);
+        const command = fs.readFileSync(`/proc/${pid}/cmdline`, 'utf8').replaceAll('\0', ' ');
+        // A process that has ended and was not waited for has no command line any more.
+        return isOurs && command !== '' ? [{ pid, command: command.trim() }] : [];
+      } catch {
+        // It has ended meanwhile, or belongs to another user.
+        return [];
+      }
+    });
 }
 
 function runTests(url: string): Promise<number> {

@@ -98,8 +98,10 @@ function writeScript(blocks: Block[], outputs: string): string {
       script.push(heredoc(name, block.text));
       if (!isNamed) script.push(`node ${name} > ${out} 2> ${out}.err`);
     } else if (block.caption === ownTerminal) {
+      assert.doesNotMatch(block.text, /\n/, 'one program per terminal');
       script.push(
-        `{ ${block.text}\n} > ${out} 2> ${out}.err &`,
+        // With `exec` the job is the program itself, so that the trap stops it and not only a shell.
+        `(exec ${block.text}) > ${out} 2> ${out}.err &`,
         // The program is ready once it says that it listens.
         `for n in $(seq 300); do [ -s ${out} ] && break; sleep 0.1; done; [ -s ${out} ]`,
       );
