@@ -95,7 +95,7 @@ async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAt
     const rows = open.map(attemptRow);
     const [count] = await Promise.all([insertCallbackAttempts(client, rows), commit()]);
     if (count === rows.length) return open;
-    // Another process claimed some, or an earlier try of this transaction has written them.
+    // Another process claimed some, or an earlier execution of this transaction has written them.
     const ours = new Set(await listWrittenAttempts(db, rows));
     return open.map((attempt) => (ours.has(attempt.id) ? attempt : null));
   });
@@ -159,8 +159,8 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchang
           .map((one) => settled(one, now, timeOf(one.attempt.clock_ahead_ms))),
       ),
     ]);
-    // Only we record these attempts. If none was open, an earlier try of this transaction has
-    // recorded them, and counting their failures again would be wrong.
+    // Only we record these attempts. If none was open, an earlier execution of this transaction has
+    // recorded them and counted their failures.
     if (closed > 0) {
       const deliveries = group.map(({ attempt, exchange }) => ({
         callback: attempt.callback,

@@ -12,7 +12,7 @@ import type { Resolve } from './resolve-name.ts';
 
 /** The receiver has an address that callbacks may not reach. */
 export class Blocked extends Error {}
-/** The name of the receiver has no address, or no name server said so in time. */
+/** The receiver's name has no address, or no name server answered in time. */
 export class Unresolved extends Error {}
 
 export type Phase = 'dns' | 'connect' | 'tls';
@@ -115,7 +115,7 @@ export function guardedConnector(deps: GuardDeps): buildConnector.connector {
       connections.set(socket, connection);
       return callback(null, socket);
     }) as unknown as Socket;
-    // First in line, so that the address is known before the request is written.
+    // Runs before undici's own listener, so that the address is known when the request is written.
     opening.prependOnceListener('connect', () => {
       phases.connect = sinceLastPhase();
       connection.address = opening.remoteAddress ?? null;

@@ -88,7 +88,7 @@ export async function deliverFirst(
     if (callback) await deliverCallback(deps, callback, 'first');
   };
   const delivery = deliver().catch((error) => {
-    deps.log.error({ err: error, checkout_id }, 'a first delivery was not recorded');
+    deps.log.error({ err: error, checkout_id }, 'a first delivery failed');
   });
   await within(deps.clock, deadlineSeconds * 1000, delivery);
 }
@@ -106,7 +106,7 @@ export async function leaveFirst(
   try {
     await moveFirstDue(deps.database.db, merchant.id, checkout_id, now);
   } catch (error) {
-    deps.log.warn({ err: error, checkout_id }, 'a first delivery is made a little later');
+    deps.log.warn({ err: error, checkout_id }, 'a first delivery was not made due at once');
   }
 }
 

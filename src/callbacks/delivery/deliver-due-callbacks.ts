@@ -37,8 +37,8 @@ import type { SendCallback } from './send-callback.ts';
  *   claimed and not sent are released for other processes, and flights end and are recorded.
  *
  * Nothing is left to do when nothing is in flight, no destination has callbacks, and no flight has
- * begun or ended since the last look began. What another process holds then does not count: it may
- * hold that for long.
+ * begun or ended since the last look began. Callbacks that another process has claimed do not count:
+ * their leases may last for long.
  */
 type Dispatch = {
   /** In the order of their turns. Written by looks, and by `carryOut` after each choice. */
@@ -99,6 +99,7 @@ export async function deliverDueCallbacks(
     failures: [],
     bell: createBell(deps.clock),
   };
+  // Delivering.
   try {
     while (!stopping?.aborted) {
       if (dispatch.failures.length > 0) throw dispatch.failures[0];
@@ -117,6 +118,7 @@ export async function deliverDueCallbacks(
       // A destination gets one batch in a turn and may have places left for the next.
       if (choice.send.length === 0) await dispatch.bell.wait();
     }
+    // Finishing.
   } finally {
     await Promise.all([...dispatch.claims, dispatch.look]);
     const claimed = dispatch.destinations.flatMap((destination) => destination.claimed);

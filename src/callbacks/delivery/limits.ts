@@ -9,7 +9,7 @@ export const runAttemptsMax = 19;
 /** The contract's interval between two attempts. */
 export const retryMinutes = 10;
 
-/** A receiver may ask for a longer pause, but not for one that outlasts the merchant's interest. */
+/** A receiver may ask for a longer pause. With this limit a run still ends within a day. */
 export const postponeMinutesMax = 60;
 
 /**
@@ -51,7 +51,10 @@ export const redirectUrlLengthMax = 2048;
 
 // One process.
 
-/** Deliveries in flight. Beyond this, more sockets do not deliver more per second. */
+/**
+ * Deliveries in flight. Receivers that take a fifth of a second need many places, and larger batches
+ * of attempts cost the database less for each.
+ */
 export const deliveriesMax = 1_024;
 
 /** Deliveries of one destination that one choice begins, so that merchants take turns. */
