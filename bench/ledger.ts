@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { checkLedger } from '../src/audit/audit-books.ts';
 import { movements } from '../src/ledger/posting.ts';
 import type { Deps } from '../src/main.ts';
+import { tamper } from '../test/support/tamper.ts';
 import { createAccount, startDatabase } from './service.ts';
 
 export type LedgerResult = {
@@ -45,7 +46,8 @@ export async function benchLedger(
     few.push(await measure(small), await measure(small));
 
     // Plant a difference: a check that finds nothing may have checked nothing.
-    const { rows } = await large.deps.database.pool.query<{ checkout_id: string }>(
+    const { rows } = await tamper(
+      large.deps.database.pool,
       `update postings set amount = amount + 1
        where kind = 'sold' and checkout_id = (select id from checkouts
          where status = 'successful' order by id desc limit 1) returning checkout_id`,

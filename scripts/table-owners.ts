@@ -33,6 +33,7 @@ export const tableOwners = {
   idempotency_keys: ['http/'],
   rate_limits: ['http/'],
   operator_actions: ['operators/'],
+  operator_chain: ['operators/'],
   alerts: ['operators/'],
   audit: ['audit/'],
   legacy_credentials: ['legacy/'],

@@ -1,7 +1,8 @@
 import { listOperatorActions } from '../operators/operator-action.sql.ts';
-import { type CommandGroup, command, mustBeId } from './command.ts';
+import { type Anchor, verifyOperatorChain } from '../operators/verify-operator-chain.ts';
+import { type CommandGroup, command, mustBeId, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
-import { byDay, printable } from './terminal.ts';
+import { byDay, fill, printable } from './terminal.ts';
 
 const rowsMax = 100;
 
@@ -38,8 +39,44 @@ each change.
   },
 });
 
+const verify = command({
+  name: 'audit verify',
+  summary: 'prove that no action was changed or deleted',
+  usage: ['[--since NUMBER:HASH]'],
+  help: `Checks the hashes that chain the operators' actions: every action covers the one before it.
+It changes nothing. If an action was changed or deleted it says which, and the exit code is 1. Keep
+the end that it prints outside of the database and pass it as --since next time: without it, a
+chain that was rewritten as a whole looks right.
+
+  tranche audit verify --since 128:4f0c…`,
+  options: { since: { type: 'string' } },
+  async run(context) {
+    const { since } = context.values;
+    const result = await withMigrated(context, (connection) =>
+      verifyOperatorChain(connection, since === undefined ? null : readAnchor(since)),
+    );
+    const { actions, findings } = result;
+    const end = `${result.end.number}:${result.end.hash}`;
+    context.print({ actions, end, findings }, () =>
+      [
+        `${actions} action${actions === 1 ? '' : 's'}, ${findings.length === 0 ? 'nothing changed' : 'changed'}.`,
+        ...findings.map(({ kind, detail }) => fill(`${context.terminal.accent(kind)} ${detail}`)),
+        `The end is ${end}.`,
+      ].join('\n'),
+    );
+    return findings.length === 0 ? 0 : 1;
+  },
+});
+
+function readAnchor(text: string): Anchor {
+  const [, number, hash = ''] = /^(\d{1,15}):([0-9a-f]{64})$/.exec(text) ?? [];
+  if (number === undefined)
+    throw new UsageError('--since is NUMBER:HASH as `audit verify` prints it.');
+  return { number: Number(number), hash };
+}
+
 export const audit: CommandGroup = {
   name: 'audit',
   summary: 'who changed what',
-  commands: [list],
+  commands: [list, verify],
 };

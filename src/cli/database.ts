@@ -1,10 +1,11 @@
 import { pino } from 'pino';
 import { distributeDatabase } from '../database/distribute-database.ts';
+import { grantRole, NotOwner, type RoleKind, roleKinds } from '../database/grant-roles.ts';
 import { claimInstallation, refuseOtherEnvironment } from '../database/installation.ts';
 import { migrate } from '../database/migrate.ts';
-import { operate } from '../operators/operate.ts';
+import { OperatorError, operate } from '../operators/operate.ts';
 import { timestamp } from '../shared/clock.ts';
-import { type CommandGroup, command } from './command.ts';
+import { type CommandGroup, command, UsageError } from './command.ts';
 import { withDatabase, withMigrated } from './connect.ts';
 
 const migrateCommand = command({
@@ -66,8 +67,45 @@ Before you run it, stop the service and add the coordinator and the workers to t
   },
 });
 
+const grant = command({
+  name: 'database grant',
+  summary: 'give a role the rights to serve or to read',
+  usage: ['serve ROLE', 'read ROLE'],
+  help: `Grants an existing role of PostgreSQL what the service needs, or what a reader needs, and
+revokes everything else. A role that serves cannot change the schema, nor postings, operators'
+actions and closed attempts at callbacks. A role that reads sees everything but credentials. Run it
+as the owner of the tables, and again after each migration.
+
+  tranche database grant serve tranche_serve`,
+  positionals: ['KIND', 'ROLE'],
+  options: {},
+  async run(context) {
+    const [kind, role = ''] = context.positionals;
+    if (!roleKinds.some((known) => known === kind)) {
+      throw new UsageError(`The first argument is ${roleKinds.join(' or ')}.`);
+    }
+    await withMigrated(context, async (connection) => {
+      try {
+        await grantRole(connection.database, kind as RoleKind, role);
+      } catch (error) {
+        const { code, message } = error as Error & { code?: string };
+        // 42704: there is no such role.
+        if (code !== '42704' && !(error instanceof NotOwner)) throw error;
+        throw new OperatorError(`The rights were not granted: ${message}.`, { cause: error });
+      }
+      await operate(connection, connection.operator, 'database grant', async () => ({
+        subject_id: null,
+        details: { kind, role },
+        result: null,
+      }));
+    });
+    context.print({ kind, role }, () => `${role} may ${kind}.`);
+    return 0;
+  },
+});
+
 export const database: CommandGroup = {
   name: 'database',
   summary: 'migrations, and more than one server',
-  commands: [migrateCommand, distribute],
+  commands: [migrateCommand, grant, distribute],
 };

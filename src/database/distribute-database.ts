@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import { dropGuards } from './append-only.ts';
 import type { Database } from './database.ts';
 
 /** Held while migrating or distributing. Any number that no other program is likely to use. */
@@ -27,6 +28,7 @@ export const distribution = [
   { table: 'signing_keys', by: null },
   { table: 'legacy_credentials', by: null },
   { table: 'operator_actions', by: null },
+  { table: 'operator_chain', by: null },
   { table: 'alerts', by: null },
   { table: 'audit', by: null },
   { table: 'list_totals', by: 'merchant_id', beside: null },
@@ -135,6 +137,7 @@ export async function placeTables(
      where contype = 'f' and (conrelid::regclass::text = any ($1) or confrelid::regclass::text = any ($1))`,
     [tables],
   );
+  await dropGuards(client);
   for (const { name, key } of foreignKeys.rows) {
     await run(`alter table ${name} drop constraint ${key}`);
   }

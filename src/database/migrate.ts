@@ -4,6 +4,7 @@ import type pg from 'pg';
 import type { Clock } from '../shared/clock.ts';
 import { timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
+import { guardTables } from './append-only.ts';
 import type { Database } from './database.ts';
 import { isDistributed, placeTables, schemaLock } from './distribute-database.ts';
 
@@ -17,6 +18,17 @@ export type Migration = { version: number; name: string };
 export async function listMigrations(): Promise<Migration[]> {
   const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
   return names.map((name) => ({ version: Number(name.slice(0, 4)), name }));
+}
+
+/** The role may use the tables and not change them (decision 0060). */
+class MayNotMigrate extends Error {
+  constructor(cause: unknown) {
+    super(
+      'The database lacks migrations, and this role may not apply them. Run `tranche database ' +
+        'migrate` and `tranche database grant` as the owner of the tables.',
+      { cause },
+    );
+  }
 }
 
 export class DatabaseNewer extends Error {
@@ -48,6 +60,8 @@ export async function migrate(
   deps: { clock: Clock; log: Logger },
   migrations?: Migration[],
 ): Promise<number> {
+  // Tests stop at an earlier version, which may lack what the guards refer to.
+  const isPartial = migrations !== undefined;
   migrations ??= await listMigrations();
   const codeVersion = migrations.at(-1)?.version ?? 0;
   const client = await database.pool.connect();
@@ -55,11 +69,17 @@ export async function migrate(
     await client.query('begin');
     await client.query('set local lock_timeout = 0');
     await client.query('select pg_advisory_xact_lock($1)', [schemaLock]);
-    await client.query(
-      `create table if not exists schema_migrations (
+    // A role that may not migrate can still find the database migrated.
+    const known = await client.query(
+      `select to_regclass('schema_migrations') is not null as found`,
+    );
+    if (!known.rows[0].found) {
+      await client.query(
+        `create table schema_migrations (
          version integer primary key, name text not null, hash text not null,
          applied_at timestamptz(3) not null)`,
-    );
+      );
+    }
     const databaseVersion = await readVersion(client);
     if (databaseVersion > codeVersion) throw new DatabaseNewer(databaseVersion, codeVersion);
     const applied = await readHashes(client);
@@ -79,12 +99,15 @@ export async function migrate(
       ]);
       deps.log.info({ migration: name }, 'migrated');
     }
-    if (databaseVersion < codeVersion && (await isDistributed(client))) await placeTables(client);
+    if (databaseVersion < codeVersion) {
+      if (await isDistributed(client)) await placeTables(client);
+      else if (!isPartial) await guardTables(client);
+    }
     await client.query('commit');
     return codeVersion;
   } catch (error) {
     await client.query('rollback').catch(() => {});
-    throw error;
+    throw (error as { code?: string }).code === '42501' ? new MayNotMigrate(error) : error;
   } finally {
     client.release();
   }

@@ -307,6 +307,15 @@ export type Tables = {
     action: Fixed<string>;
     subject_id: Fixed<string | null>;
     details: JSONColumnType<object, string, never>;
+    number: Fixed<number | null>;
+    hash: Fixed<Buffer | null>;
+  };
+  operator_chain: {
+    id: Fixed<boolean>;
+    number: number;
+    hash: Buffer;
+    first_count: Fixed<number>;
+    first_hash: Fixed<Buffer>;
   };
   alerts: {
     id: Fixed<string>;

@@ -3,11 +3,8 @@ import { transaction } from '../database/transaction.ts';
 import type { Clock, Timestamp } from '../shared/clock.ts';
 import { timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
-import {
-  hasOperatorAction,
-  insertOperatorAction,
-  lockOperatorAction,
-} from './operator-action.sql.ts';
+import { hasOperatorAction, lockOperatorAction } from './operator-action.sql.ts';
+import { appendOperatorAction } from './operator-chain.sql.ts';
 
 export type OperatorDeps = { database: Database; clock: Clock; random: Random };
 
@@ -36,7 +33,7 @@ export async function operate<T>(
     if (maybeCommitted && (await hasOperatorAction(db, id))) return committed as T;
     const at = timestamp(deps.clock.now());
     const { subject_id, details, result } = await change(db, at);
-    await insertOperatorAction(db, { id, at, operator, action, subject_id, details });
+    await appendOperatorAction(db, { id, at, operator, action, subject_id, details });
     committed = result;
     return result;
   });

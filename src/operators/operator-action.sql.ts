@@ -11,13 +11,6 @@ export type OperatorAction = {
   details: object;
 };
 
-export async function insertOperatorAction(db: Handle, action: OperatorAction): Promise<void> {
-  await db
-    .insertInto('operator_actions')
-    .values({ ...action, details: JSON.stringify(action.details) })
-    .execute();
-}
-
 export async function hasOperatorAction(db: Handle, id: string): Promise<boolean> {
   const row = await db
     .selectFrom('operator_actions')
@@ -33,7 +26,9 @@ export async function listOperatorActions(
   filter: { subject_ids?: string[]; operator?: string },
   limit: number,
 ): Promise<OperatorAction[]> {
-  let query = db.selectFrom('operator_actions').selectAll();
+  let query = db
+    .selectFrom('operator_actions')
+    .select(['id', 'at', 'operator', 'action', 'subject_id', 'details']);
   if (filter.subject_ids !== undefined) {
     query = query.where('subject_id', 'in', filter.subject_ids);
   }

@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
 import { send } from '../support/service.ts';
+import { tamper } from '../support/tamper.ts';
 
 let paying: Paying;
 let tranche: Tranche;
@@ -38,19 +39,21 @@ test('the check finds one cent that is changed in any row', async () => {
     ['postings', 'checkout_id = $1'],
   ];
   for (const [table, where] of rows) {
-    await pool.query(`update ${table} set amount = amount + 1 where ${where}`, [shopper.id]);
+    await tamper(pool, `update ${table} set amount = amount + 1 where ${where}`, [shopper.id]);
     const { code, stdout } = await tranche.run('ledger', 'check', '--json');
     const { differences } = JSON.parse(stdout);
     assert.equal(code, 1, table);
     assert.ok(differences.length > 0, table);
     assert.deepEqual(Object.keys(differences[0]), ['name', 'says', 'row']);
-    await pool.query(`update ${table} set amount = amount - 1 where ${where}`, [shopper.id]);
+    await tamper(pool, `update ${table} set amount = amount - 1 where ${where}`, [shopper.id]);
   }
   assert.equal((await tranche.json('ledger', 'check')).differences.length, 0);
-  await pool.query('update postings set amount = amount + 1 where checkout_id = $1', [shopper.id]);
+  await tamper(pool, 'update postings set amount = amount + 1 where checkout_id = $1', [
+    shopper.id,
+  ]);
   const { code, stdout } = await tranche.run('ledger', 'check');
   assert.equal(code, 1);
-  assert.match(stdout, /^2 checkouts, 1 difference:\n\nM8 the books of a checkout add up/);
+  assert.match(stdout, /^2 checkouts, 1 difference:\n\nM8 the postings of a checkout add up/);
   assert.ok(stdout.includes(`  id ${shopper.id}\n`));
 });
 

@@ -276,6 +276,8 @@ async function onRows(statement: string): Promise<void> {
       insert into callback_attempts (merchant_id, id, callback_id, number, run, trigger, started_at,
         outcome, request_headers)
         values (${id}, ${id}, ${id}, 1, 1, 'first', ${at}, 'unknown', '{}')`);
+    // Constraints hold here too; the triggers that guard history would refuse first.
+    await client.query('set local session_replication_role = replica');
     await client.query(statement);
   } finally {
     await client.query('rollback');

@@ -6,6 +6,7 @@ import { advanceClock } from '../../src/sandbox/advance-clock.ts';
 import { accountsOf, assertBalanced, planOf, refundNow } from '../support/money.ts';
 import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { createAccount } from '../support/service.ts';
+import { tamper } from '../support/tamper.ts';
 
 let paying: Paying;
 /** A checkout with two collected payments and a partial refund. */
@@ -20,7 +21,7 @@ before(async () => {
 after(() => paying.close());
 
 async function run(sql: string): Promise<void> {
-  await paying.service.deps.database.pool.query(sql);
+  await tamper(paying.service.deps.database.pool, sql);
 }
 
 test('the books of every checkout add up at every moment of its life', async () => {

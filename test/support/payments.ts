@@ -69,6 +69,7 @@ export async function startPaying(
     /** The origins whose pages may show the card frame. */
     pageOrigins?: string[];
     callbackSender?: CallbackSenderOptions;
+    databaseUrl?: string;
   } = {},
 ): Promise<Paying> {
   const gateway = await startGateway({ pageOrigins: options.pageOrigins ?? [] });
@@ -80,6 +81,7 @@ export async function startPaying(
     ...(options.gatewayTimeoutMs !== undefined && { gatewayTimeoutMs: options.gatewayTimeoutMs }),
     ...(options.log && { log: options.log }),
     ...(options.callbackSender && { callbackSender: options.callbackSender }),
+    ...(options.databaseUrl && { databaseUrl: options.databaseUrl }),
   });
   const account = await createAccount(service);
   const open: Paying['open'] = (id, owner = account, app = service.app) =>

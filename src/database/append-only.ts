@@ -1,0 +1,101 @@
+import type pg from 'pg';
+
+/** The columns of an attempt that never change. The others are written when it is closed. */
+export const attemptIdentity = [
+  'merchant_id',
+  'id',
+  'callback_id',
+  'number',
+  'run',
+  'trigger',
+  'operator',
+  'started_at',
+  'request_headers',
+];
+// As text, because json has no equality.
+const rowOf = (row: string, columns: string[]) =>
+  `(${columns.map((column) => `${row}.${column}::text`).join(', ')})`;
+
+type Guard = {
+  table: string;
+  on: string;
+  when?: string;
+};
+
+/**
+ * Rows that are history: postings, operators' actions and attempts at callbacks. Triggers refuse to
+ * change them, whatever the code does and whoever connects. Two changes are allowed: an attempt is
+ * closed once, and an attempt whose callback counts it as expired is deleted.
+ *
+ * Citus has no triggers on its tables. There the roles of `grant-roles.ts` do what they can.
+ */
+const guards: Guard[] = [
+  { table: 'postings', on: 'update or delete' },
+  { table: 'operator_actions', on: 'update or delete' },
+  { table: 'operator_chain', on: 'delete' },
+  {
+    table: 'operator_chain',
+    on: 'update',
+    when: `new.number <> old.number + 1
+      or ${rowOf('new', ['first_count', 'first_hash'])}
+        is distinct from ${rowOf('old', ['first_count', 'first_hash'])}`,
+  },
+  {
+    table: 'callback_attempts',
+    on: 'update',
+    when: `old.finished_at is not null or new.finished_at is null
+      or ${rowOf('new', attemptIdentity)} is distinct from ${rowOf('old', attemptIdentity)}`,
+  },
+];
+
+const tables = [...new Set(guards.map(({ table }) => table))];
+const nameOf = ({ table, on }: Guard) => `${table}_${on.split(' ')[0]}_guard`;
+
+/** Creates the triggers, or replaces those of an earlier version. */
+export async function guardTables(client: pg.ClientBase): Promise<void> {
+  // A session's temporary table must not take the place of `callbacks`.
+  const { rows } = await client.query<{ schema: string }>(
+    'select quote_ident(current_schema()) as schema',
+  );
+  const path = `set search_path = ${rows[0]?.schema}, pg_temp`;
+  await client.query(`
+    create or replace function refuse_change() returns trigger language plpgsql ${path} as $$
+    begin
+      raise exception '% is append-only', tg_table_name using errcode = 'insufficient_privilege';
+    end $$`);
+  await client.query(`
+    create or replace function refuse_unless_expired() returns trigger language plpgsql ${path} as $$
+    begin
+      if exists (select from callbacks c where c.merchant_id = old.merchant_id
+          and c.id = old.callback_id and c.attempts_expired >= old.number
+          and c.due_at is null) then
+        return null;
+      end if;
+      raise exception '% is append-only until its rows expire', tg_table_name
+        using errcode = 'insufficient_privilege';
+    end $$`);
+  for (const guard of guards) {
+    const { table, on, when } = guard;
+    await client.query(`create or replace trigger ${nameOf(guard)} before ${on} on ${table}
+      for each row ${when ? `when (${when})` : ''} execute function refuse_change()`);
+  }
+  // Checked at the end of the transaction: it deletes attempts and counts them in either order.
+  await client.query(`drop trigger if exists callback_attempts_delete_guard on callback_attempts`);
+  await client.query(`create constraint trigger callback_attempts_delete_guard
+    after delete on callback_attempts deferrable initially deferred
+    for each row execute function refuse_unless_expired()`);
+  for (const table of tables) {
+    await client.query(`create or replace trigger ${table}_truncate_guard before truncate on ${table}
+      for each statement execute function refuse_change()`);
+  }
+}
+
+/** Drops the triggers, because Citus distributes no table that has any. */
+export async function dropGuards(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ name: string; trigger: string }>(
+    `select tgrelid::regclass::text as name, quote_ident(tgname) as trigger from pg_trigger
+     where tgname like '%\\_guard' and tgrelid::regclass::text = any ($1)`,
+    [tables],
+  );
+  for (const { name, trigger } of rows) await client.query(`drop trigger ${trigger} on ${name}`);
+}

@@ -1,0 +1,86 @@
+import type pg from 'pg';
+import { attemptIdentity } from './append-only.ts';
+import type { Database } from './database.ts';
+import { distribution, isDistributed } from './distribute-database.ts';
+
+/**
+ * What a role may do. The owner of the tables migrates. `serve` runs the service and the commands
+ * but cannot change the schema or history. `read` reads everything but credentials.
+ */
+export const roleKinds = ['serve', 'read'] as const;
+export type RoleKind = (typeof roleKinds)[number];
+
+/** Tables on which `serve` has less than select, insert, update and delete. */
+const servePrivileges: Partial<Record<string, string>> = {
+  schema_migrations: 'select',
+  territories: 'select',
+  installation: 'select, insert',
+  postings: 'select, insert',
+  operator_actions: 'select, insert',
+  operator_chain: 'select, update (number, hash)',
+};
+
+const credentials = new Set([
+  'client_secrets',
+  'signing_keys',
+  'legacy_credentials',
+  'legacy_tokens',
+  'idempotency_keys',
+]);
+
+export class NotOwner extends Error {
+  constructor() {
+    super('only the owner of the tables can grant rights on them');
+  }
+}
+
+/**
+ * Gives an existing role its privileges on every table and takes away any other, in one
+ * transaction. Run it again after a migration: new tables have no grants yet.
+ */
+export async function grantRole(database: Database, kind: RoleKind, role: string): Promise<void> {
+  const client = await database.pool.connect();
+  try {
+    const { rows } = await client.query<{ grantee: string; schema: string; owns: boolean }>(
+      `select quote_ident($1) as grantee, quote_ident(current_schema()) as schema,
+         pg_has_role(relowner, 'member') as owns
+       from pg_class where oid = 'checkouts'::regclass`,
+      [role],
+    );
+    const { grantee = '', schema = '', owns } = rows[0] ?? {};
+    // PostgreSQL would only warn that nothing was granted.
+    if (!owns) throw new NotOwner();
+    await client.query('begin');
+    await client.query(`revoke all on all tables in schema ${schema} from ${grantee}`);
+    await client.query(`grant usage on schema ${schema} to ${grantee}`);
+    for (const { table } of distribution) {
+      const privileges = await privilegesOf(client, kind, table);
+      if (privileges !== null) await client.query(`grant ${privileges} on ${table} to ${grantee}`);
+    }
+    await client.query('commit');
+  } catch (error) {
+    await client.query('rollback').catch(() => {});
+    throw error;
+  } finally {
+    client.release();
+  }
+}
+
+async function privilegesOf(
+  client: pg.ClientBase,
+  kind: RoleKind,
+  table: string,
+): Promise<string | null> {
+  if (kind === 'read') return credentials.has(table) ? null : 'select';
+  if (table !== 'callback_attempts') {
+    return servePrivileges[table] ?? 'select, insert, update, delete';
+  }
+  // Citus passes grants on tables to its nodes, not grants on columns.
+  if (await isDistributed(client)) return 'select, insert, update, delete';
+  const { rows } = await client.query<{ name: string }>(
+    `select attname::text as name from pg_attribute
+     where attrelid = 'callback_attempts'::regclass and attnum > 0 and not attisdropped`,
+  );
+  const columns = rows.map(({ name }) => name).filter((name) => !attemptIdentity.includes(name));
+  return `select, insert, delete, update (${columns.join(', ')})`;
+}

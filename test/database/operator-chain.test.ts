@@ -1,0 +1,152 @@
+import assert from 'node:assert/strict';
+import { after, before, beforeEach, describe, test } from 'node:test';
+import { operate } from '../../src/operators/operate.ts';
+import { verifyOperatorChain } from '../../src/operators/verify-operator-chain.ts';
+import { commandLine } from '../support/cli.ts';
+import { type Service, startService } from '../support/service.ts';
+import { tamper } from '../support/tamper.ts';
+
+// Each test begins with a chain of five actions and one action from before the chain.
+
+let service: Service;
+before(async () => {
+  service = await startService();
+});
+after(() => service.close());
+
+const act = (note: string) =>
+  operate(service.deps, 'nomsa', 'test act', async () => ({
+    subject_id: service.deps.random.uuid(),
+    details: { note, amounts: [1, 2.5], nested: { b: 1, a: null } },
+    result: null,
+  }));
+const change = (text: string) => tamper(service.deps.database.pool, text);
+const verify = (anchor?: { number: number; hash: string }) =>
+  verifyOperatorChain(service.deps, anchor ?? null);
+const kinds = async () => (await verify()).findings.map(({ kind, number }) => [kind, number]);
+
+beforeEach(async () => {
+  await change(`
+    delete from operator_actions;
+    insert into operator_actions (id, at, operator, action, details)
+      values (gen_random_uuid(), '2026-01-01', 'old', 'merchants create', '{}');
+    update operator_chain set number = 0, (hash, first_hash, first_count) = (
+      select d, d, 1 from (select sha256(string_agg(sha256(convert_to(jsonb_build_array(id,
+        (extract(epoch from at) * 1000)::bigint, operator, action, subject_id, details)::text,
+        'UTF8')), ''::bytea order by at, id)) as d from operator_actions) x)`);
+  for (let count = 1; count <= 5; count += 1) await act(`act ${count}`);
+  assert.deepEqual(await kinds(), []);
+});
+
+describe('tampering with operators’ actions is found', () => {
+  for (const [name, statement, expected] of [
+    ['a changed operator', "set operator = 'thabo' where number = 3", [['changed', 3]]],
+    ['a changed time', "set at = at - interval '1 ms' where number = 3", [['changed', 3]]],
+    ['a changed detail', `set details = '{"note": "?"}' where number = 5`, [['changed', 5]]],
+    ['a changed subject', 'set subject_id = null where number = 1', [['changed', 1]]],
+    [
+      'an action with a new hash of its own',
+      `set operator = 'thabo', hash = sha256('x') where number = 3`,
+      [
+        ['changed', 3],
+        ['changed', 4],
+      ],
+    ],
+    [
+      'a changed action from before the chain',
+      "set operator = 'thabo' where number is null",
+      [['unchained', null]],
+    ],
+    [
+      'an action taken out of the chain',
+      'set number = null, hash = null where number = 2',
+      [
+        ['missing', 2],
+        ['unchained', null],
+      ],
+    ],
+  ] as const) {
+    test(name, async () => {
+      await change(`update operator_actions ${statement}`);
+      assert.deepEqual(await kinds(), expected);
+    });
+  }
+
+  test('a deleted action, the first, one in the middle or several', async () => {
+    await change('delete from operator_actions where number in (1, 3, 4)');
+    const { findings } = await verify();
+    assert.deepEqual(
+      findings.map(({ detail }) => detail),
+      ['Action 1 is missing.', 'Actions 3 to 4 are missing.'],
+    );
+  });
+
+  test('a deleted tail', async () => {
+    await change('delete from operator_actions where number > 3');
+    assert.deepEqual(await kinds(), [['tail', 3]]);
+  });
+
+  test('a deleted end of the chain', async () => {
+    await change('delete from operator_chain');
+    const { findings } = await verify();
+    assert.ok(findings.some(({ kind }) => kind === 'tail'));
+    await change(`insert into operator_chain values (true, 0, '', 0, '')`);
+  });
+
+  test('a deleted action from before the chain, and one that was slipped in', async () => {
+    await change(`insert into operator_actions (id, at, operator, action, details)
+      values (gen_random_uuid(), '2026-01-02', 'thabo', 'keys reencrypt', '{}')`);
+    assert.deepEqual(await kinds(), [['unchained', null]]);
+    await change('delete from operator_actions where number is null');
+    assert.deepEqual(await kinds(), [['unchained', null]]);
+  });
+
+  test('a chain that was rewritten as a whole, by an end that was noted before', async () => {
+    const { end } = await verify();
+    assert.deepEqual((await verify(end)).findings, []);
+    await act('later');
+    assert.deepEqual((await verify(end)).findings, []);
+    // Cut off the last three and write another chain from there, with the right hashes.
+    await change(`
+      delete from operator_actions where number > 3;
+      update operator_chain c set number = 3, hash = a.hash from operator_actions a where a.number = 3`);
+    for (let count = 4; count <= 6; count += 1) await act('forged');
+    assert.deepEqual(await kinds(), []);
+    const { findings } = await verify(end);
+    assert.deepEqual(
+      findings.map(({ kind, number }) => [kind, number]),
+      [['anchor', 5]],
+    );
+  });
+});
+
+test('concurrent actions form one chain', async () => {
+  await Promise.all(Array.from({ length: 20 }, (_, index) => act(`concurrent ${index}`)));
+  const { actions, end, findings } = await verify();
+  assert.deepEqual([actions, end.number, findings], [26, 25, []]);
+});
+
+test('an action that fails leaves no number behind', async () => {
+  await assert.rejects(
+    operate(service.deps, 'nomsa', 'test act', async () => {
+      throw new Error('no');
+    }),
+  );
+  await act('next');
+  assert.deepEqual(await kinds(), []);
+});
+
+test('tranche audit verify prints the end, finds it again, and exits with 1 after a change', async () => {
+  const tranche = commandLine({ DATABASE_URL: service.databaseUrl });
+  const { end, actions, findings } = await tranche.json('audit', 'verify');
+  assert.deepEqual([actions, findings], [6, []]);
+  assert.match(end, /^5:[0-9a-f]{64}$/);
+  assert.deepEqual((await tranche.json('audit', 'verify', '--since', end)).findings, []);
+  const { stdout } = await tranche.run('audit', 'verify');
+  assert.equal(stdout, `6 actions, nothing changed.\nThe end is ${end}.\n`);
+  await change("update operator_actions set operator = 'thabo' where number = 2");
+  const changed = await tranche.run('audit', 'verify');
+  assert.equal(changed.code, 1);
+  assert.match(changed.stdout, /Action 2 or the hash before it was changed\./);
+  await tranche.refused(2, /NUMBER:HASH/, 'audit', 'verify', '--since', 'yesterday');
+});
