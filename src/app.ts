@@ -1,3 +1,4 @@
+import { maxHeaderSize } from 'node:http';
 import type { Socket } from 'node:net';
 import Fastify, {
   type FastifyBaseLogger,
@@ -65,7 +66,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     forceCloseConnections: 'idle',
     // Serve requests that arrive while the process stops, then close their connections.
     return503OnClosing: false,
-    exposeHeadRoutes: false,
+    exposeHeadRoutes: true,
     routerOptions: { maxParamLength: 500 },
   });
 
@@ -111,10 +112,13 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   return app;
 }
 
-/** Fastify trusts no proxy when it is given a number, so turn the number into a function. */
+/**
+ * Fastify trusts no proxy when it is given a number, so turn the number into a function. `true` is
+ * one proxy. Fastify would trust every entry of X-Forwarded-For then, also those of the client.
+ */
 function trustedProxies(trustProxy: Config['trustProxy']): unknown {
-  if (typeof trustProxy !== 'number') return trustProxy;
-  return (_address: string, hop: number) => hop < trustProxy;
+  if (typeof trustProxy !== 'number' && trustProxy !== true) return trustProxy;
+  return (_address: string, hop: number) => hop < Number(trustProxy);
 }
 
 function addCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
@@ -122,6 +126,11 @@ function addCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
   reply.header('cache-control', 'no-store');
   reply.header('x-content-type-options', 'nosniff');
 }
+
+const brokenRequests: Record<string, string> = {
+  ERR_HTTP_REQUEST_TIMEOUT: 'The request did not arrive in time.',
+  HPE_HEADER_OVERFLOW: `The request line and headers are larger than ${maxHeaderSize / 1024} KiB together.`,
+};
 
 /** A request that Node could not parse or that came too slowly still gets our error envelope. */
 function answerBrokenRequest(
@@ -133,10 +142,7 @@ function answerBrokenRequest(
     socket.destroy();
     return;
   }
-  const detail =
-    error.code === 'ERR_HTTP_REQUEST_TIMEOUT'
-      ? 'The request did not arrive in time.'
-      : 'The request is not valid HTTP.';
+  const detail = brokenRequests[error.code ?? ''] ?? 'The request is not valid HTTP.';
   const body = JSON.stringify(presentErrors(badRequest(detail)));
   socket.end(
     `HTTP/1.1 400 Bad Request\r\nContent-Type: application/json; charset=utf-8\r\n` +

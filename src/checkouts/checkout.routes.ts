@@ -1,15 +1,16 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { AllowedRange } from '../callbacks/delivery/destination.ts';
-import { findManagedOwner, listPage } from '../database/merchant-lists.sql.ts';
+import { findManagedOwner, listMatches, listPage } from '../database/merchant-lists.sql.ts';
 import { reading } from '../database/transaction.ts';
 import { notFound } from '../http/errors.ts';
-import { Links, PageQuery, presentLinks, readPage } from '../http/pagination.ts';
+import { Links, presentLinks } from '../http/pagination.ts';
 import {
   answerPost,
-  listedMerchant,
+  ListQuery,
   listTarget,
   type MerchantApiDeps,
+  readListRequest,
 } from '../integrations/merchant-api.ts';
 import type { Merchant } from '../merchants/merchant.ts';
 import { notManaged } from '../merchants/not-managed.ts';
@@ -89,16 +90,20 @@ export async function checkoutRoutes(api: FastifyInstance, deps: CheckoutDeps): 
     {
       schema: {
         operation: listCheckoutsOperation,
-        querystring: Type.Object(PageQuery),
+        querystring: Type.Object(ListQuery),
         response: { 200: Type.Object({ data: Type.Array(CheckoutResource), links: Links }) },
       },
       config: { endpoint: 'GET /api/checkouts', target: listTarget },
     },
     async (request) => {
-      const page = readPage(request.query as Record<string, unknown>);
-      const { merchant_id, filter } = await listedMerchant(deps.callers, request);
+      const { merchant_id, client_reference_id, page, filter } = await readListRequest(
+        deps.callers,
+        request,
+      );
       const { total, rows } = await reading(deps, (db) =>
-        listPage(db, 'checkouts', merchant_id, page),
+        client_reference_id === null
+          ? listPage(db, 'checkouts', merchant_id, page)
+          : listMatches(db, 'checkouts', merchant_id, client_reference_id, page),
       );
       return {
         data: rows.map(presentCheckout),

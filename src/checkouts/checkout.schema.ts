@@ -79,6 +79,7 @@ export const IntermediaryCreateCheckoutBody = Type.Object(
     checkout: Type.Object(
       {
         merchant_id: Type.String({
+          format: 'uuid',
           description: 'The managed merchant that the checkout is for.',
         }),
         ...members,

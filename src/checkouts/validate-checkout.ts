@@ -1,5 +1,11 @@
 import { type AllowedRange, explainBadNotifyUrl } from '../callbacks/delivery/destination.ts';
-import { compileSchema, type FieldError, isHttpUrl, validationFailed } from '../http/validation.ts';
+import {
+  compileSchema,
+  dropNulls,
+  type FieldError,
+  isHttpUrl,
+  validationFailed,
+} from '../http/validation.ts';
 import { describeBands, findRule, type Merchant } from '../merchants/merchant.ts';
 import { CreateCheckoutBody, IntermediaryCreateCheckoutBody } from './checkout.schema.ts';
 
@@ -30,6 +36,7 @@ export function explainCheckout(
   merchant: Merchant | null,
   allowed: AllowedRange[],
 ): (FieldError & { isRule?: true })[] {
+  dropNulls(CreateCheckoutBody, body);
   const errors: (FieldError & { isRule?: true })[] = intermediary
     ? explainIntermediaryBody(body)
     : explainBody(body);
@@ -39,8 +46,18 @@ export function explainCheckout(
     for (const error of explainRules(merchant, allowed, checkout)) {
       if (!known.has(error.path)) errors.push({ ...error, isRule: true });
     }
+    if (!intermediary && !isOwnMerchant(merchant, checkout)) {
+      const problem = 'must be the merchant of this integration, or be left out';
+      errors.push({ path: 'checkout.merchant_id', problem });
+    }
   }
   return errors;
+}
+
+/** A plain integration need not name its merchant, but must not name another one. */
+function isOwnMerchant(merchant: Merchant, { merchant_id }: { merchant_id?: unknown }): boolean {
+  if (merchant_id === undefined || merchant_id === null) return true;
+  return typeof merchant_id === 'string' && merchant_id.toLowerCase() === merchant.id;
 }
 
 /** The rules that no schema can express. A malformed field has its error already. */

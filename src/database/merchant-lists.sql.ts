@@ -55,6 +55,52 @@ export async function listPage<List extends ListName>(
   return { total, rows: rows as Selectable<Tables[List]>[] };
 }
 
+/** How many matches a filtered list has: the newest. Finding them costs one step each. */
+export const matchesMax = 1_000;
+
+/**
+ * One page of the rows of a merchant's list that have a `client_reference_id`, their own or their
+ * checkout's. Matches have no dense numbers, so this reads the numbers of all of them first. A
+ * merchant may use one reference for every order; `matchesMax` bounds the work (decision 0052).
+ */
+export async function listMatches<List extends ListName>(
+  db: Handle,
+  list: List,
+  merchant_id: string,
+  client_reference_id: string,
+  page: { number: number; items: number },
+): Promise<{ total: number; rows: Selectable<Tables[List]>[] }> {
+  const checkouts = db
+    .selectFrom('checkouts')
+    .select(['id', 'number'])
+    .where('merchant_id', '=', merchant_id)
+    .where('client_reference_id', '=', client_reference_id)
+    .orderBy('number', 'desc')
+    .limit(matchesMax);
+  const matches =
+    list === 'checkouts'
+      ? await checkouts.execute()
+      : await db
+          .selectFrom(checkouts.as('c'))
+          .innerJoin('refund_requests as r', 'r.checkout_id', 'c.id')
+          .select('r.number')
+          .where('r.merchant_id', '=', merchant_id)
+          .orderBy('r.number', 'desc')
+          .limit(matchesMax)
+          .execute();
+  const first = (page.number - 1) * page.items;
+  const numbers = matches.slice(first, first + page.items).map(({ number }) => number);
+  if (numbers.length === 0) return { total: matches.length, rows: [] };
+  const rows = await db
+    .selectFrom(list as 'checkouts')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('number', 'in', numbers)
+    .orderBy('number', 'desc')
+    .execute();
+  return { total: matches.length, rows: rows as Selectable<Tables[List]>[] };
+}
+
 /** The merchant that owns a row, among those that an intermediary manages. */
 export async function findManagedOwner(
   db: Handle,

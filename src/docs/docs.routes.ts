@@ -13,6 +13,7 @@ import {
 import type { Environment } from '../integrations/integration.ts';
 import { describeLegacy } from '../legacy/legacy.openapi.ts';
 import { writeDoctor } from './doctor-page.ts';
+import { writeFrontPage } from './front-page.ts';
 import { tags, writeGuide } from './guide.ts';
 import { readGuides, readVectors, writeGuidePage, writeOverview, writeShelf } from './guides.ts';
 import type { Site } from './page.ts';
@@ -43,7 +44,7 @@ export async function docsRoutes(
   for (const path of [
     ...Object.values(documentPaths),
     legacyPath,
-    ...['/docs', '/docs/intermediary', '/docs/signature', '/docs/guides'],
+    ...['/', '/docs', '/docs/intermediary', '/docs/signature', '/docs/guides'],
     ...guides.map((guide) => guide.path),
     ...['docs.css', 'docs.js', 'doctor.js', 'search.js', 'mark.svg'].map((name) => `/docs/${name}`),
     '/docs/signature-vectors.json',
@@ -83,6 +84,7 @@ export async function docsRoutes(
       files.set(documentPath, prepare('application/json', JSON.stringify(document)));
     }
     files.set(legacyPath, prepare('application/json', JSON.stringify(describeLegacy(deps))));
+    page('/', writeFrontPage(site, deps.baseUrl, writeShelf(guides, '/')));
     page('/docs/guides', writeOverview(site, guides));
     page('/docs/signature', writeDoctor(site, writeShelf(guides, '/docs/signature')));
     for (const guide of guides) page(guide.path, writeGuidePage(site, guides, guide));

@@ -9,7 +9,7 @@ export type Site = { environment: Environment; assets: Assets };
 type Page = {
   title: string;
   /** The part of the documentation that the page belongs to. */
-  part: '/docs/guides' | '/docs' | '/docs/signature';
+  part: '/' | '/docs/guides' | '/docs' | '/docs/signature';
   /** The left column, folded above the text on a phone; `contentsTitle` names it. */
   contents: string;
   contentsTitle: string;

@@ -1,5 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { FateUnknown } from '../database/transaction.ts';
+import { type Quota, showQuota } from './quota.ts';
 
 const titles = {
   bad_request: 'Bad request',
@@ -18,38 +19,43 @@ export class ApiError extends Error {
   readonly replayed: boolean;
   /** Whether the same body always gets this refusal, whatever the time and our state. */
   readonly lasting: boolean;
+  /** For a refusal that is counted by itself, such as a failed login. */
+  readonly quota: Quota | undefined;
 
   constructor(
     status: number,
     code: keyof typeof titles,
     details: string[],
-    { replayed = false, lasting = false } = {},
+    { replayed, lasting, quota }: { replayed?: boolean; lasting?: boolean; quota?: Quota } = {},
   ) {
     super(details.join(' '));
     this.status = status;
     this.code = code;
     this.details = details;
-    this.replayed = replayed;
-    this.lasting = lasting;
+    this.replayed = replayed ?? false;
+    this.lasting = lasting ?? false;
+    this.quota = quota;
   }
 }
 
 export const badRequest = (detail: string) => new ApiError(400, 'bad_request', [detail]);
-export const unauthorized = (detail: string) => new ApiError(401, 'unauthorized', [detail]);
+export const unauthorized = (detail: string, quota?: Quota) =>
+  new ApiError(401, 'unauthorized', [detail], quota && { quota });
 export const notFound = (detail: string) => new ApiError(404, 'not_found', [detail]);
 export const nothingHere = () => notFound('There is nothing at this method and path.');
 export const unprocessable = (...details: string[]) =>
   new ApiError(422, 'unprocessable_entity', details);
 
+export const rateLimitedText = (windowSeconds: number) =>
+  `Rate limit exceeded. Try again in ${windowSeconds} seconds.`;
+
 /** Too many requests. Not an ApiError: the contract gives a 429 a body of its own form. */
 export class RateLimited extends Error {
-  readonly windowSeconds: number;
-  readonly retryAfterSeconds: number;
+  readonly quota: Quota;
 
-  constructor(windowSeconds: number, retryAfterSeconds: number) {
-    super(`Rate limit exceeded. Try again in ${windowSeconds} seconds.`);
-    this.windowSeconds = windowSeconds;
-    this.retryAfterSeconds = retryAfterSeconds;
+  constructor(windowSeconds: number, quota: Quota) {
+    super(rateLimitedText(windowSeconds));
+    this.quota = quota;
   }
 }
 
@@ -81,7 +87,8 @@ export function answerNotFound(reply: FastifyReply): void {
 
 function answerError(error: Error, request: FastifyRequest, reply: FastifyReply): void {
   if (error instanceof RateLimited) {
-    reply.code(429).header('retry-after', error.retryAfterSeconds).send({ error: error.message });
+    showQuota(reply, error.quota);
+    reply.code(429).header('retry-after', error.quota.resetSeconds).send({ error: error.message });
     return;
   }
   if (error instanceof FateUnknown) {
@@ -99,6 +106,7 @@ function answerError(error: Error, request: FastifyRequest, reply: FastifyReply)
     new ApiError(500, 'internal_server_error', [
       'Something went wrong on our side and nothing was changed. Try again with backoff.',
     ]);
+  if (answer.quota) showQuota(reply, answer.quota);
   if (answer.replayed) reply.header('idempotent-replayed', 'true');
   if (answer.status === 401) reply.header('www-authenticate', 'Bearer');
   reply.code(answer.status).send(presentErrors(answer));

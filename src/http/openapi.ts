@@ -8,7 +8,7 @@ import {
   badRequest,
   notFound,
   presentErrors,
-  RateLimited,
+  rateLimitedText,
   unauthorized,
   unprocessable,
 } from './errors.ts';
@@ -60,7 +60,8 @@ export type DescribedRoute = { endpoint: Endpoint; operation: Operation; schemas
 export function collectRoutes(app: FastifyInstance): DescribedRoute[] {
   const routes: DescribedRoute[] = [];
   app.addHook('onRoute', ({ method, url, config, schema }) => {
-    if (!url.startsWith('/api/')) return;
+    // Fastify adds a HEAD to every GET.
+    if (!url.startsWith('/api/') || method === 'HEAD') return;
     const endpoint = `${method} ${url.replace(/:(\w+)/g, '{$1}')}`;
     assert.equal(config?.endpoint, endpoint, `${endpoint} must name itself in its config`);
     assert(schema?.operation, `${endpoint} must describe itself in its schema`);
@@ -125,10 +126,11 @@ const signatureRefusal = (body: Json): Refusal => ({
   },
 });
 
-const pageRefusal: Refusal = {
-  description: 'A `page[...]` parameter is not an integer of at least 1.',
+const queryRefusal: Refusal = {
+  description: 'A `page[...]` or `filter[...]` parameter is not valid, unknown, or given twice.',
   details: {
     bad_page: 'The query parameter page[number] must be an integer of at least 1.',
+    repeated: 'The query parameter page[number] is given more than once: give it once.',
   },
 };
 
@@ -179,14 +181,14 @@ export function buildDocument(
     const responses: JsonObject = {
       200: {
         description: operation.answer.description,
-        headers: { ...requestId, ...replayed },
+        headers: { ...requestId, ...quotaHeaders, ...replayed },
         content: content(hoist(own.response[200], schemas), {
           example: operation.answer.example as Json,
         }),
       },
     };
     const refusals = {
-      400: [isPost ? signatureRefusal(firstExample(body)) : own.querystring && pageRefusal],
+      400: [isPost ? signatureRefusal(firstExample(body)) : own.querystring && queryRefusal],
       404: [operation.refusals?.[404], other?.refusals?.[404]],
       422: [operation.refusals?.[422], other?.refusals?.[422]],
     };
@@ -196,7 +198,7 @@ export function buildDocument(
       const examples = parts.flatMap(({ details }) => Object.entries(details));
       responses[status] = {
         description: parts.map(({ description }) => description).join(' '),
-        headers: { ...requestId, ...(status === '422' ? replayed : {}) },
+        headers: { ...requestId, ...quotaHeaders, ...(status === '422' ? replayed : {}) },
         content: content(errors, {
           examples: Object.fromEntries(
             examples.map(([name, detail]) => [
@@ -211,9 +213,13 @@ export function buildDocument(
     responses[401] = { $ref: '#/components/responses/Unauthorized' };
     responses[429] = {
       description: `More than ${describeLimit(endpoint)}. \`Retry-After\` says how many seconds of the window are left.`,
-      headers: { ...requestId, 'Retry-After': { $ref: '#/components/headers/RetryAfter' } },
+      headers: {
+        ...requestId,
+        ...quotaHeaders,
+        'Retry-After': { $ref: '#/components/headers/RetryAfter' },
+      },
       content: content(rateLimited, {
-        example: { error: new RateLimited(limit.window_seconds, 1).message },
+        example: { error: rateLimitedText(limit.window_seconds) },
       }),
     };
     responses[500] = { $ref: '#/components/responses/InternalServerError' };
@@ -281,6 +287,13 @@ export function describeLimit(endpoint: Endpoint): string {
 }
 
 export const requestId: JsonObject = { 'X-Request-Id': { $ref: '#/components/headers/RequestId' } };
+
+/** On every answer that was counted. */
+export const quotaHeaders: JsonObject = {
+  'RateLimit-Limit': { $ref: '#/components/headers/RateLimitLimit' },
+  'RateLimit-Remaining': { $ref: '#/components/headers/RateLimitRemaining' },
+  'RateLimit-Reset': { $ref: '#/components/headers/RateLimitReset' },
+};
 
 export function content(schema: Json, examples: JsonObject): JsonObject {
   return { 'application/json': { schema, ...examples } };
@@ -427,6 +440,21 @@ export function sharedComponents(errors: Json) {
         schema: { type: 'string', format: 'uuid' },
         example: '0199a8f4-0d3b-7b90-a1c2-6e5d4c3b2a10',
       },
+      RateLimitLimit: {
+        description: 'How many requests fit into the window.',
+        schema: { type: 'integer', minimum: 0 },
+        example: 5,
+      },
+      RateLimitRemaining: {
+        description: 'How many requests are left in the window.',
+        schema: { type: 'integer', minimum: 0 },
+        example: 4,
+      },
+      RateLimitReset: {
+        description: 'Seconds until the window is over.',
+        schema: { type: 'integer', minimum: 1 },
+        example: 60,
+      },
       RetryAfter: {
         description: 'Seconds until the window is over.',
         schema: { type: 'integer', minimum: 1 },
@@ -441,7 +469,7 @@ export function sharedComponents(errors: Json) {
     responses: {
       Unauthorized: {
         description: 'Missing or invalid Bearer token.',
-        headers: requestId,
+        headers: { ...requestId, ...quotaHeaders },
         content: content(errors, {
           example: presentErrors(
             unauthorized('Provide a valid Bearer token in the Authorization header.'),

@@ -45,11 +45,15 @@ export function readPage(query: Record<string, unknown>): Page {
 function readCount(query: Record<string, unknown>, name: string, byDefault: number): number {
   const text = query[name];
   if (text === undefined) return byDefault;
+  if (Array.isArray(text)) throw givenTwice(name);
   if (typeof text !== 'string' || !/^\d+$/.test(text) || Number(text) < 1) {
     throw badRequest(`The query parameter ${name} must be an integer of at least 1.`);
   }
   return Number(text);
 }
+
+export const givenTwice = (name: string) =>
+  badRequest(`The query parameter ${name} is given more than once: give it once.`);
 
 /** Absolute links that keep the page size in use and the caller's filters (decision 0009). */
 export function presentLinks(

@@ -1,6 +1,7 @@
 import type { Clock } from '../shared/clock.ts';
 import type { Limit } from '../shared/limit.ts';
 import { RateLimited } from './errors.ts';
+import type { Quota } from './quota.ts';
 
 /** The contract's table. An operator can set other limits per integration (decision 0007). */
 export const endpointLimits = {
@@ -37,35 +38,42 @@ export type RateLimitStore = {
 type CountedCaller = { id: string; intermediary: boolean; limits: Record<string, Limit> };
 
 export function createRateLimits(store: RateLimitStore) {
-  async function hit(key: string, limit: Limit): Promise<void> {
+  async function hit(key: string, limit: Limit): Promise<Quota> {
     const { count, resetsInMilliseconds } = await store.hit(key, limit.window_seconds);
-    if (count > limit.max_requests) {
-      throw new RateLimited(
-        limit.window_seconds,
-        Math.max(1, Math.ceil(resetsInMilliseconds / 1000)),
-      );
-    }
+    const quota = {
+      limit: limit.max_requests,
+      remaining: Math.max(0, limit.max_requests - count),
+      resetSeconds: Math.max(1, Math.ceil(resetsInMilliseconds / 1000)),
+    };
+    if (count > limit.max_requests) throw new RateLimited(limit.window_seconds, quota);
+    return quota;
   }
 
   return {
     /** Counts a request per integration, or per managed merchant when an intermediary names one. */
-    async request(caller: CountedCaller, endpoint: Endpoint, target: string | null): Promise<void> {
+    async request(
+      caller: CountedCaller,
+      endpoint: Endpoint,
+      target: string | null,
+    ): Promise<Quota> {
       const limit = caller.limits[endpoint] ?? endpointLimits[endpoint];
       const owner = caller.intermediary && target ? `${caller.id} ${target}` : caller.id;
-      await hit(`${owner} ${endpoint}`, limit);
+      return await hit(`${owner} ${endpoint}`, limit);
     },
-    async failedAuthentication(address: string): Promise<void> {
-      await hit(`address ${address}`, failedAuthentications);
+    async failedAuthentication(network: string): Promise<Quota> {
+      return await hit(`address ${network}`, failedAuthentications);
     },
     /** Counts a successful login per credentials and address. */
-    async login(caller: CountedCaller, client_id: string, address: string): Promise<void> {
+    async login(caller: CountedCaller, client_id: string, network: string): Promise<Quota> {
       const limit = caller.limits['POST /login'] ?? endpointLimits['POST /login'];
-      await hit(`login ${client_id} ${address}`, limit);
+      return await hit(`login ${client_id} ${network}`, limit);
     },
-    /** The address first: once it is over its limit, made-up client IDs open no more windows. */
-    async failedLogin(address: string, client_id: string | null): Promise<void> {
-      await hit(`login address ${address}`, failedLogins);
-      if (client_id !== null) await hit(`login client ${client_id}`, failedLogins);
+    /** The network first: once it is over its limit, made-up client IDs open no more windows. */
+    async failedLogin(network: string, client_id: string | null): Promise<Quota> {
+      const quota = await hit(`login address ${network}`, failedLogins);
+      if (client_id === null) return quota;
+      const ofClient = await hit(`login client ${client_id}`, failedLogins);
+      return ofClient.remaining < quota.remaining ? ofClient : quota;
     },
     /** Whether the expected signature may be shown, and whether this is the last of the hour. */
     async shownSignature(caller: CountedCaller): Promise<{ show: boolean; last: boolean }> {

@@ -1,7 +1,15 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import { badRequest } from './errors.ts';
+import { type JsonObject, MalformedJson, readJson } from './json.ts';
 
-const bodyBytesMax = 256 * 1024;
+declare module 'fastify' {
+  interface FastifyContextConfig {
+    /** How much of a body is read. */
+    bodyBytesMax?: number;
+  }
+}
+
+const defaultBytesMax = 256 * 1024;
 
 /** The bytes of the body, or null when there were too many. */
 type RawBody = Buffer | null;
@@ -12,7 +20,8 @@ type RawBody = Buffer | null;
  */
 export function takeRawBodies(api: FastifyInstance, mediaTypes: readonly string[]): void {
   api.removeAllContentTypeParsers();
-  api.addContentTypeParser('*', (_request, stream, done) => {
+  api.addContentTypeParser('*', (request, stream, done) => {
+    const bytesMax = bytesMaxOf(request);
     const chunks: Buffer[] = [];
     let length = 0;
     const finish = (error: Error | null, body?: RawBody) => {
@@ -23,7 +32,7 @@ export function takeRawBodies(api: FastifyInstance, mediaTypes: readonly string[
     };
     const collect = (chunk: Buffer) => {
       length += chunk.length;
-      if (length > bodyBytesMax) finish(null, null);
+      if (length > bytesMax) finish(null, null);
       else chunks.push(chunk);
     };
     const end = () => finish(null, Buffer.concat(chunks));
@@ -45,12 +54,54 @@ export function rawBodyOf<T extends string>(
   mediaTypes: readonly T[],
 ): { raw: Buffer; mediaType: T } {
   const raw = request.body as RawBody | undefined;
-  if (raw === null) throw badRequest(`The body is larger than ${bodyBytesMax / 1024} KiB.`);
+  if (raw === null) throw badRequest(`The body is larger than ${bytesMaxOf(request) / 1024} KiB.`);
   const mediaType = mediaTypes.find((one) => one === mediaTypeOf(request));
   if (mediaType === undefined) {
     throw badRequest(`The Content-Type header must be ${mediaTypes.join(' or ')}.`);
   }
+  const problem = explainEncoding(request, raw);
+  if (problem !== null) throw badRequest(problem);
   return { raw: raw ?? Buffer.alloc(0), mediaType };
+}
+
+const json = ['application/json'] as const;
+
+/** The JSON object in the body; a 400 when it is not one. */
+export function jsonBodyOf(request: FastifyRequest): {
+  value: JsonObject;
+  compact: Buffer;
+  raw: Buffer;
+} {
+  const { raw } = rawBodyOf(request, json);
+  try {
+    return { ...readJson(raw), raw };
+  } catch (error) {
+    if (error instanceof MalformedJson) throw badRequest(error.message);
+    throw error;
+  }
+}
+
+/** A body in another encoding would only be called malformed. */
+function explainEncoding({ headers }: FastifyRequest, raw: Buffer | undefined): string | null {
+  const encoding = headers['content-encoding'];
+  const isGzip = raw !== undefined && raw[0] === 0x1f && raw[1] === 0x8b;
+  if (isGzip || (encoding !== undefined && !/^(identity)?$/i.test(encoding))) {
+    return `The body is compressed (${shown(encoding ?? 'gzip')}): send it uncompressed, without a Content-Encoding header.`;
+  }
+  const charset = /;\s*charset\s*=\s*"?([^\s";]*)/i.exec(headers['content-type'] ?? '')?.[1];
+  if (charset !== undefined && !/^(utf-?8|us-ascii)?$/i.test(charset)) {
+    return `The Content-Type header names the charset ${shown(charset)}: send the body in UTF-8.`;
+  }
+  return null;
+}
+
+// The caller chose the text: it may be long.
+function shown(text: string): string {
+  return text.length > 40 ? `${text.slice(0, 40)}…` : text;
+}
+
+function bytesMaxOf(request: FastifyRequest): number {
+  return request.routeOptions.config.bodyBytesMax ?? defaultBytesMax;
 }
 
 function mediaTypeOf(request: FastifyRequest): string {

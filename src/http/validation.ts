@@ -22,9 +22,14 @@ Settings.Set({ maxErrors: 4 * errorsMax });
 
 /** Compiles a schema into a function that lists the bad fields of a value, each once. */
 export function compileSchema(schema: TSchema): (value: unknown) => FieldError[] {
-  const validator = Compile(schema);
-  return (value) => {
+  // An ID that is not a UUID is not found, like any unknown ID, so it passes here.
+  const withoutIds = JSON.parse(JSON.stringify(schema), (name, value) =>
+    name === 'format' && value === 'uuid' ? undefined : value,
+  );
+  const validator = Compile(withoutIds as TSchema);
+  return (given) => {
     const byPath = new Map<string, string>();
+    const value = cutLongArrays(schema, given, '', byPath);
     for (const error of validator.Check(value) ? [] : validator.Errors(value)) {
       const path = fieldPath(error.instancePath);
       const { keyword, params } = error as { keyword: string; params: Record<string, unknown> };
@@ -44,6 +49,54 @@ export function compileSchema(schema: TSchema): (value: unknown) => FieldError[]
     // Outer fields first: that a list is too long matters more than its items.
     return errors.sort((a, b) => depthOf(a.path) - depthOf(b.path)).slice(0, errorsMax);
   };
+}
+
+type SchemaParts = {
+  items?: TSchema;
+  maxItems?: number;
+  properties?: Record<string, TSchema>;
+  required?: string[];
+  anyOf?: TSchema[];
+};
+
+/**
+ * Reports arrays that are too long and cuts them, so that a hostile array costs no more to validate
+ * than the longest valid one. Copies only what it cuts.
+ */
+function cutLongArrays(
+  schema: TSchema,
+  value: unknown,
+  path: string,
+  problems: Map<string, string>,
+): unknown {
+  if (typeof value !== 'object' || value === null) return value;
+  const { maxItems, properties = {}, anyOf = [] } = schema as SchemaParts;
+  if (Array.isArray(value)) {
+    if (maxItems === undefined || value.length <= maxItems) return value;
+    problems.set(path, describeProblem('maxItems', { limit: maxItems }));
+    return value.slice(0, maxItems);
+  }
+  let cut = value as Record<string, unknown>;
+  for (const [name, property] of Object.entries(properties)) {
+    if (!Object.hasOwn(cut, name)) continue;
+    const member = cutLongArrays(property, cut[name], joinPath(path, name), problems);
+    if (member !== cut[name]) cut = { ...cut, [name]: member };
+  }
+  for (const option of anyOf) cut = cutLongArrays(option, cut, path, problems) as typeof cut;
+  return cut;
+}
+
+/** Removes optional members that are null, in place: null is the same as absent. */
+export function dropNulls(schema: TSchema, value: unknown): void {
+  if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
+  const { properties = {}, required = [] } = schema as SchemaParts;
+  const members = value as Record<string, unknown>;
+  for (const [name, property] of Object.entries(properties)) {
+    const member = members[name];
+    if (member === null && !required.includes(name)) delete members[name];
+    else if (typeof member === 'object' && Object.hasOwn(members, name))
+      dropNulls(property, member);
+  }
 }
 
 /** `lasting`: the body alone decides, not the merchant's rules, the settings or the time. */

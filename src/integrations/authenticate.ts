@@ -1,4 +1,4 @@
-import { bearerOf, invalidToken, networkOf } from '../http/authentication.ts';
+import { bearerOf, invalidToken } from '../http/authentication.ts';
 import { unauthorized } from '../http/errors.ts';
 import type { RateLimits } from '../http/rate-limits.ts';
 import type { Callers } from './callers.ts';
@@ -7,7 +7,7 @@ import { type Caller, type Environment, readCredential } from './integration.ts'
 /** Recognises a caller by its client secret. Counts failures per network, successes never. */
 export async function authenticate(
   deps: { callers: Callers; rateLimits: RateLimits; environment: Environment },
-  request: { authorization: string | undefined; address: string },
+  request: { authorization: string | undefined; network: string },
 ): Promise<{ caller: Caller; clientSecret: string }> {
   const bearer = bearerOf(request.authorization) ?? '';
   const credential = readCredential(bearer);
@@ -15,9 +15,9 @@ export async function authenticate(
     const caller = await deps.callers.recognise(bearer);
     if (caller) return { caller, clientSecret: bearer };
   }
-  await deps.rateLimits.failedAuthentication(networkOf(request.address));
+  const quota = await deps.rateLimits.failedAuthentication(request.network);
   const hint = credential && explain(credential, deps.environment);
-  throw unauthorized(hint ? `${invalidToken} ${hint}` : invalidToken);
+  throw unauthorized(hint ? `${invalidToken} ${hint}` : invalidToken, quota);
 }
 
 function explain(
@@ -33,6 +33,6 @@ function explain(
     case 'legacy_token':
       return 'This is one of v1: v2 takes the client secret of v2 itself.';
     case 'signing_key':
-      return null;
+      return 'This is the signing key, which only signs. The Bearer token is the client secret, which begins with cs_.';
   }
 }

@@ -1,13 +1,18 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import type { Database } from '../database/database.ts';
+import { matchesMax } from '../database/merchant-lists.sql.ts';
 import { transaction } from '../database/transaction.ts';
+import { networkOf } from '../http/authentication.ts';
 import { ApiError, badRequest, unprocessable } from '../http/errors.ts';
 import type { KeyedRequest } from '../http/idempotency.sql.ts';
 import { answerOnce, readKey } from '../http/idempotency.ts';
-import { type JsonObject, MalformedJson, readJson } from '../http/json.ts';
+import { unfaithfulText } from '../http/json.ts';
+import { givenTwice, type Page, PageQuery, readPage } from '../http/pagination.ts';
+import { showQuota } from '../http/quota.ts';
 import type { Endpoint, RateLimits } from '../http/rate-limits.ts';
-import { rawBodyOf, takeRawBodies } from '../http/raw-body.ts';
+import { jsonBodyOf, takeRawBodies } from '../http/raw-body.ts';
+import type { Merchant } from '../merchants/merchant.ts';
 import { notManaged } from '../merchants/not-managed.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
@@ -48,40 +53,38 @@ declare module 'fastify' {
 
 /**
  * What every endpoint of the merchant API does before its handler, in this order: recognise the
- * caller, read the body, count the request, check the signature.
+ * caller, count the request, read the body, check the signature. For an intermediary's POST the body
+ * comes before the count, because it names the merchant whose window counts.
  */
 export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): void {
   api.decorateRequest('caller');
   api.decorateRequest('clientSecret');
   api.decorateRequest('post');
 
-  takeRawBodies(api, [json]);
+  takeRawBodies(api, ['application/json']);
 
-  api.addHook('onRequest', async (request) => {
+  api.addHook('onRequest', async (request, reply) => {
     const { caller, clientSecret } = await authenticate(deps, {
       authorization: request.headers.authorization,
-      address: request.ip,
+      network: networkOf(request),
     });
     request.caller = caller;
     request.clientSecret = clientSecret;
+    // Count before the body is read, except where it names the merchant whose window counts.
+    if (!isTargetInBody(request)) await count(request, reply);
   });
 
-  api.addHook('preValidation', async (request) => {
-    const { endpoint, members, target } = request.routeOptions.config;
-    if (!endpoint) return;
-    const isPost = members !== undefined;
-    const body = isPost ? readBody(request) : null;
+  api.addHook('preValidation', async (request, reply) => {
+    const { endpoint, members } = request.routeOptions.config;
+    if (!endpoint || !members) return;
+    const body = readBody(request);
     // A malformed body counts as a request too; it names no merchant.
-    if (body && !(body instanceof Error)) request.body = body.value;
-    const isReadable = !(body instanceof Error);
-    const named =
-      request.caller.intermediary && target && isReadable ? await target(request) : null;
-    // Only managed merchants have windows of their own. Otherwise an intermediary could open a
-    // fresh window with every made-up ID.
-    const merchant = named && (await deps.callers.addressMerchant(request.caller, named));
-    await deps.rateLimits.request(request.caller, endpoint, merchant ? merchant.id : null);
-    if (!isPost || !body) return;
-    if (body instanceof Error) throw body;
+    if (body instanceof Error) {
+      if (isTargetInBody(request)) await count(request, reply, null);
+      throw body;
+    }
+    request.body = body.value;
+    if (isTargetInBody(request)) await count(request, reply);
     const key = await checkSignature(
       { ...deps, log: request.log as Logger },
       {
@@ -100,6 +103,27 @@ export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): voi
       keyed: readKey(request.headers['idempotency-key'], request.caller.id, endpoint, body.compact),
     };
   });
+
+  async function count(
+    request: FastifyRequest,
+    reply: FastifyReply,
+    named?: string | null,
+  ): Promise<void> {
+    const { endpoint, target } = request.routeOptions.config;
+    if (!endpoint) return;
+    if (named === undefined && request.caller.intermediary && target) {
+      named = await target(request);
+    }
+    // Only managed merchants have windows of their own. Otherwise an intermediary could open a
+    // fresh window with every made-up ID.
+    const merchant = named ? await deps.callers.addressMerchant(request.caller, named) : null;
+    const counted = deps.rateLimits.request(request.caller, endpoint, merchant?.id ?? null);
+    showQuota(reply, await counted);
+  }
+}
+
+function isTargetInBody({ caller, routeOptions: { config } }: FastifyRequest): boolean {
+  return caller.intermediary && config.target !== undefined && config.members !== undefined;
 }
 
 /** Answers a POST once per Idempotency-Key. A signed retry makes signing sticky like a first POST. */
@@ -119,27 +143,35 @@ export async function answerPost<T extends object>(
   return answer;
 }
 
-const json = 'application/json';
-
-type ReadBody = { value: JsonObject; compact: Buffer; raw: Buffer };
-
-function readBody(request: FastifyRequest): ReadBody | Error {
+function readBody(request: FastifyRequest): ReturnType<typeof jsonBodyOf> | ApiError {
   try {
-    const { raw } = rawBodyOf(request, [json]);
-    return { ...readJson(raw), raw };
+    return jsonBodyOf(request);
   } catch (error) {
     if (error instanceof ApiError) return error;
-    if (error instanceof MalformedJson) return badRequest(error.message);
     throw error;
   }
 }
 
-const filterName = 'filter[merchant_id]';
+const merchantFilter = 'filter[merchant_id]';
+const referenceFilter = 'filter[client_reference_id]';
+
+/** What both lists take besides pages. */
+export const ListQuery = {
+  ...PageQuery,
+  [referenceFilter]: Type.Optional(
+    Type.String({
+      minLength: 1,
+      maxLength: 255,
+      description: `Only those of this \`client_reference_id\`, at most the ${matchesMax} newest.`,
+    }),
+  ),
+};
 
 /** What an intermediary's list takes and refuses beyond a merchant's. */
 export const managedMerchantFilter = {
   querystring: Type.Object({
-    [filterName]: Type.String({
+    [merchantFilter]: Type.String({
+      format: 'uuid',
       description: 'The managed merchant whose list it is.',
       examples: ['0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11'],
     }),
@@ -150,32 +182,90 @@ export const managedMerchantFilter = {
       details: { not_managed: notManaged().message },
     },
     422: {
-      description: `\`${filterName}\` is required.`,
-      details: { merchant_id: `Validation failed: ${filterName} is required.` },
+      description: `\`${merchantFilter}\` is required.`,
+      details: { merchant_id: `Validation failed: ${merchantFilter} is required.` },
     },
   },
 };
 
-/** The merchant whose list is asked for (decision 0010). */
-export async function listedMerchant(
+export type ListRequest = {
+  merchant_id: string;
+  client_reference_id: string | null;
+  page: Page;
+  /** The filters, for the links to keep. */
+  filter: Record<string, string>;
+};
+
+/** What a list request asks for: whose list (decision 0010), which page, filtered by what. */
+export async function readListRequest(
   callers: Callers,
   request: FastifyRequest,
-): Promise<{ merchant_id: string; filter: Record<string, string> }> {
-  const { caller } = request;
+): Promise<ListRequest> {
+  const query = request.query as Record<string, unknown>;
+  const unknown = Object.keys(query).find(
+    (name) => /^(filter|page)\b/.test(name) && !listParameters.includes(name),
+  );
+  if (unknown !== undefined) {
+    throw badRequest(
+      `There is no query parameter ${shown(unknown)}: a list takes ${listParameters.join(', ')}.`,
+    );
+  }
+  const page = readPage(query);
+  const named = readOnce(query, merchantFilter) || null;
+  const client_reference_id = readOnce(query, referenceFilter);
+  if (client_reference_id !== null && !isReference(client_reference_id)) {
+    throw badRequest(`The query parameter ${referenceFilter} must have 1 to 255 characters.`);
+  }
+  const merchant = await listedMerchant(callers, request.caller, named);
+  return {
+    merchant_id: merchant.id,
+    client_reference_id,
+    page,
+    filter: {
+      ...(named !== null && { [merchantFilter]: named }),
+      ...(client_reference_id !== null && { [referenceFilter]: client_reference_id }),
+    },
+  };
+}
+
+const listParameters = ['page[number]', 'page[items]', merchantFilter, referenceFilter];
+
+function readOnce(query: Record<string, unknown>, name: string): string | null {
+  const value = query[name];
+  if (value === undefined) return null;
+  if (typeof value !== 'string') throw givenTwice(name);
+  return value;
+}
+
+function isReference(text: string): boolean {
+  const length = text.length <= 510 ? [...text].length : text.length;
+  return length >= 1 && length <= 255 && !unfaithfulText(text);
+}
+
+async function listedMerchant(
+  callers: Callers,
+  caller: Caller,
+  named: string | null,
+): Promise<Merchant> {
   if (!caller.intermediary) {
     const merchant = await callers.ownMerchant(caller);
-    return { merchant_id: merchant.id, filter: {} };
+    if (named === null || named.toLowerCase() === merchant.id) return merchant;
+    throw unprocessable(
+      `Validation failed: ${merchantFilter} must be the merchant of this integration, or be left out.`,
+    );
   }
-  const merchant_id = listTarget(request);
-  if (merchant_id === null) {
-    throw unprocessable(`Validation failed: ${filterName} is required.`);
-  }
-  const merchant = await callers.addressMerchant(caller, merchant_id);
+  if (named === null) throw unprocessable(`Validation failed: ${merchantFilter} is required.`);
+  const merchant = await callers.addressMerchant(caller, named);
   if (!merchant) throw notManaged();
-  return { merchant_id: merchant.id, filter: { [filterName]: merchant_id } };
+  return merchant;
 }
 
 export function listTarget(request: FastifyRequest): string | null {
-  const value = (request.query as Record<string, unknown>)[filterName];
+  const value = (request.query as Record<string, unknown>)[merchantFilter];
   return typeof value === 'string' && value !== '' ? value : null;
+}
+
+// The caller chose the name: it may be long.
+function shown(name: string): string {
+  return name.length > 60 ? `${name.slice(0, 60)}…` : name;
 }

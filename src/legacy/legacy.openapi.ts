@@ -6,7 +6,7 @@ import {
   type ApiError,
   badRequest,
   presentErrors,
-  RateLimited,
+  rateLimitedText,
   unauthorized,
   unprocessable,
 } from '../http/errors.ts';
@@ -19,6 +19,7 @@ import {
   type Json,
   type JsonObject,
   type OpenApiDocument,
+  quotaHeaders,
   requestId,
   sharedComponents,
 } from '../http/openapi.ts';
@@ -56,6 +57,7 @@ export function describeLegacy(about: { baseUrl: string; legacySunset: string })
   const rateLimited = hoist(RateLimitedBody, schemas);
   const headers: JsonObject = {
     ...requestId,
+    ...quotaHeaders,
     Deprecation: { $ref: '#/components/headers/Deprecation' },
     Sunset: { $ref: '#/components/headers/Sunset' },
     Link: { $ref: '#/components/headers/Link' },
@@ -123,7 +125,7 @@ export function describeLegacy(about: { baseUrl: string; legacySunset: string })
             headers: { ...headers, 'Retry-After': { $ref: '#/components/headers/RetryAfter' } },
             content: content(rateLimited, {
               example: {
-                error: new RateLimited(endpointLimits[own.limit].window_seconds, 1).message,
+                error: rateLimitedText(endpointLimits[own.limit].window_seconds),
               },
             }),
           },
@@ -264,6 +266,9 @@ function components(
     },
     headers: {
       RequestId: shared.headers.RequestId,
+      RateLimitLimit: shared.headers.RateLimitLimit,
+      RateLimitRemaining: shared.headers.RateLimitRemaining,
+      RateLimitReset: shared.headers.RateLimitReset,
       RetryAfter: shared.headers.RetryAfter,
       Deprecation: header('Since when version 1 is deprecated (RFC 9745).', deprecation),
       Sunset: header('Until when version 1 works (RFC 8594).', sunset),

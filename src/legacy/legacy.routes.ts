@@ -6,6 +6,7 @@ import { transaction } from '../database/transaction.ts';
 import { networkOf } from '../http/authentication.ts';
 import { ApiError } from '../http/errors.ts';
 import type { JsonObject } from '../http/json.ts';
+import { showQuota } from '../http/quota.ts';
 import { rawBodyOf, takeRawBodies } from '../http/raw-body.ts';
 import { compileSchema, validationFailed } from '../http/validation.ts';
 import type { Merchant } from '../merchants/merchant.ts';
@@ -48,9 +49,16 @@ export async function legacyRoutes(api: FastifyInstance, deps: LegacyDeps): Prom
     reply.headers(headers);
   });
 
-  api.post('/login', { schema: { response: { 200: LoginAnswer } } }, async (request) => {
-    const network = networkOf(request.ip);
-    const { caller, token } = await logIn(deps, await readLogin(request, network), network);
+  const loginRoute = {
+    schema: { response: { 200: LoginAnswer } },
+    // Strangers send logins, and three values fit into far less.
+    config: { bodyBytesMax: 4 * 1024 },
+  };
+  api.post('/login', loginRoute, async (request, reply) => {
+    const network = networkOf(request);
+    const login = await readLogin(request, network);
+    const { caller, token, quota } = await logIn(deps, login, network);
+    showQuota(reply, quota);
     request.caller = caller;
     return { token, token_type: 'Bearer' as const, expires_in: tokenSeconds };
   });
@@ -63,15 +71,15 @@ export async function legacyRoutes(api: FastifyInstance, deps: LegacyDeps): Prom
       onRequest: async (request) => {
         const { caller, merchant } = await recogniseToken(deps, {
           authorization: request.headers.authorization,
-          address: request.ip,
+          network: networkOf(request),
         });
         request.caller = caller;
         request.tokenMerchant = merchant;
       },
     },
-    async (request) => {
+    async (request, reply) => {
       const { caller, tokenMerchant: merchant } = request;
-      await deps.rateLimits.request(caller, 'POST /api/checkouts', merchant.id);
+      showQuota(reply, await deps.rateLimits.request(caller, 'POST /api/checkouts', merchant.id));
       // Counted before the checkout is created: if this fails, the 500 is right that nothing was
       // committed (decision 0013).
       await transaction(deps, async ({ db }, maybeCommitted) => {

@@ -1,6 +1,7 @@
 import type { Database } from '../database/database.ts';
 import { reading, transaction } from '../database/transaction.ts';
 import { unauthorized } from '../http/errors.ts';
+import type { Quota } from '../http/quota.ts';
 import type { RateLimits } from '../http/rate-limits.ts';
 import type { Callers } from '../integrations/callers.ts';
 import { type Caller, type Environment, readCredential } from '../integrations/integration.ts';
@@ -30,7 +31,7 @@ export async function logIn(
   deps: LoginDeps,
   given: LoginBody,
   network: string,
-): Promise<{ caller: Caller; token: string }> {
+): Promise<{ caller: Caller; token: string; quota: Quota }> {
   const client_id = isUuid(given.client_id) ? given.client_id.toLowerCase() : null;
   const found = client_id ? await reading(deps, (db) => findLogin(db, client_id)) : null;
   const isRight = isSecretOf(given.client_secret, found?.secret_hash ?? null);
@@ -38,10 +39,10 @@ export async function logIn(
   const merchant =
     caller && (await deps.callers.addressMerchant(caller, given.merchant_id.toLowerCase()));
   if (!client_id || !caller || !merchant) {
-    await deps.rateLimits.failedLogin(network, client_id);
-    throw unauthorized(explainFailure(deps, given, caller !== null));
+    const quota = await deps.rateLimits.failedLogin(network, client_id);
+    throw unauthorized(explainFailure(deps, given, caller !== null), quota);
   }
-  await deps.rateLimits.login(caller, client_id, network);
+  const quota = await deps.rateLimits.login(caller, client_id, network);
 
   const token = newLegacyToken(deps.environment, deps.random);
   await transaction(deps, async ({ db }) => {
@@ -55,7 +56,7 @@ export async function logIn(
     });
     if (isFirst) await advanceUsage(db, caller.id, dayOf(now), 'logins');
   });
-  return { caller, token };
+  return { caller, token, quota };
 }
 
 /** The day that a use of v1 counts for, in real time like v1's tokens and limits. */

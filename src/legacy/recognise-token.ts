@@ -1,5 +1,5 @@
 import { reading } from '../database/transaction.ts';
-import { bearerOf, invalidToken, networkOf } from '../http/authentication.ts';
+import { bearerOf, invalidToken } from '../http/authentication.ts';
 import { unauthorized } from '../http/errors.ts';
 import { type Caller, readCredential } from '../integrations/integration.ts';
 import type { Merchant } from '../merchants/merchant.ts';
@@ -11,7 +11,7 @@ import type { LoginDeps } from './log-in.ts';
 /** Authenticates a v1 request by its token, which also names the merchant. */
 export async function recogniseToken(
   deps: LoginDeps,
-  request: { authorization: string | undefined; address: string },
+  request: { authorization: string | undefined; network: string },
 ): Promise<{ caller: Caller; merchant: Merchant }> {
   const token = bearerOf(request.authorization) ?? '';
   const credential = readCredential(token);
@@ -23,8 +23,8 @@ export async function recogniseToken(
     const merchant = caller && (await deps.callers.addressMerchant(caller, found.merchant_id));
     if (merchant) return { caller, merchant };
   }
-  await deps.rateLimits.failedAuthentication(networkOf(request.address));
-  throw unauthorized(`${invalidToken} ${explain(token)}`);
+  const quota = await deps.rateLimits.failedAuthentication(request.network);
+  throw unauthorized(`${invalidToken} ${explain(token)}`, quota);
 }
 
 function explain(token: string): string {

@@ -14,6 +14,7 @@ const RuleSchema = Type.Object(
 
 export const MerchantParams = Type.Object({
   merchant_id: Type.String({
+    format: 'uuid',
     description: 'The identifier of the managed merchant, given at its onboarding.',
     examples: ['0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11'],
   }),

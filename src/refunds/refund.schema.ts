@@ -3,7 +3,10 @@ import { type RefundRequest, refundStatuses } from './refund.ts';
 
 export const CreateRefundBody = Type.Object(
   {
-    checkout_id: Type.String({ description: 'The `data.id` of the checkout to refund.' }),
+    checkout_id: Type.String({
+      format: 'uuid',
+      description: 'The `data.id` of the checkout to refund.',
+    }),
     amount: Type.Integer({
       minimum: 1,
       description: 'Cents; at most the checkout amount minus previously refunded amounts.',

@@ -26,10 +26,18 @@ const algorithms = new Map<number, DigestAlgorithm>([
 /** The digest in a header value, however it is encoded; a sentence when there is none. */
 export function readSignature(value: string): Digest | string {
   if (value.includes(',')) return severalValues;
-  return (
-    readDigest(value) ??
-    `The value has ${value.length} characters. A correct signature is standard Base64: ${signatureLength} characters, the last of them =.`
-  );
+  return readDigest(value) ?? explainLength(value);
+}
+
+function explainLength(value: string): string {
+  const correct = `A correct signature is standard Base64: ${signatureLength} characters, the last of them =.`;
+  if (value.length !== signatureLength)
+    return `The value has ${value.length} characters. ${correct}`;
+  const at = value.search(/[^A-Za-z0-9+/]/);
+  const isPadding = /^=*$/.test(value.slice(at));
+  return at >= 0 && !isPadding
+    ? `The value has ${signatureLength} characters, but ${JSON.stringify(value[at])} at character ${at + 1} is not Base64.`
+    : `The value has ${signatureLength} characters, but its padding is wrong. ${correct}`;
 }
 
 export const severalValues =

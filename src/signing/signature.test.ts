@@ -212,7 +212,26 @@ const explained: [
   ['two headers joined', `${right}, ${right}`, several],
   ['an empty header', '', wrongLength(0)],
   ['a word', 'signature', wrongLength(9)],
-  ['not ASCII', 'é'.repeat(88), wrongLength(88)],
+  [
+    'not ASCII',
+    'é'.repeat(88),
+    'The value has 88 characters, but "é" at character 1 is not Base64.',
+  ],
+  [
+    'one wrong character in 88',
+    `${'A'.repeat(40)}!${'A'.repeat(45)}==`,
+    'The value has 88 characters, but "!" at character 41 is not Base64.',
+  ],
+  [
+    'padding in the middle of 88',
+    `${'A'.repeat(40)}=${'A'.repeat(45)}==`,
+    'The value has 88 characters, but "=" at character 41 is not Base64.',
+  ],
+  [
+    'no padding in 88',
+    'A'.repeat(88),
+    'The value has 88 characters, but its padding is wrong. A correct signature is standard Base64: 88 characters, the last of them =.',
+  ],
   ['an absurdly long value', 'A'.repeat(1_000_000), wrongLength(1_000_000)],
   ['a key nobody knows', hmac('base64', compact, 'another'), null],
   ['another body', hmac('base64', '{"checkout":{}}'), null],

@@ -86,7 +86,6 @@ describe('a header that is not a Bearer token is refused', () => {
     'Bearer <SECRET>',
     'Bearer <prefix>',
     'Bearer <id>',
-    'Bearer <signing_key>',
     'Bearer null',
     `Bearer ${'a'.repeat(4_000)}`,
     'Bearer \u00ff\u00fe',
@@ -108,6 +107,14 @@ test('the scheme is recognised in any case', async () => {
   for (const scheme of ['Bearer', 'bearer', 'BEARER']) {
     assert.equal((await request(`${scheme} ${account.client_secret}`)).status, 200);
   }
+});
+
+test('the refusal recognises a signing key', async () => {
+  assertRefused(
+    await request(`Bearer ${account.signing_key}`),
+    401,
+    `${invalidToken} This is the signing key, which only signs. The Bearer token is the client secret, which begins with cs_.`,
+  );
 });
 
 test('the refusal names the other environment of a client secret', async () => {

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
+import { gzipSync } from 'node:zlib';
 import { checkoutOfToken } from '../../src/checkouts/payment-token.ts';
 import { createIntegration } from '../../src/integrations/create-integration.ts';
 import { createMerchant } from '../../src/merchants/create-merchant.ts';
@@ -127,7 +129,6 @@ test('known members are stored verbatim; unknown ones are ignored', async () => 
       loyalty: 'gold',
     }),
     ...items(item({ name: 'Café', sku: 'x' }), item({ amount: 0, quantity: 3 })),
-    merchant_id: 'ignored for a plain merchant',
     metadata: { deep: [{ er: null }] },
   };
   const { status, body } = await post({ ...checkoutBody(sent), status: 'successful', extra: 1 });
@@ -138,6 +139,49 @@ test('known members are stored verbatim; unknown ones are ignored', async () => 
   assert.deepEqual(row.customer, known);
   assert.deepEqual(row.line_items, [item({ name: 'Café' }), item({ amount: 0, quantity: 3 })]);
   assert.equal(row.status, 'received');
+});
+
+test('null is the same as absent for every optional member', async () => {
+  const absent = checkoutBody({ customer: { email: 'a@b.example' } });
+  const nulls = {
+    checkout: {
+      ...absent.checkout,
+      customer: {
+        email: 'a@b.example',
+        first_name: null,
+        last_name: null,
+        phone_number: null,
+        billing_address: null,
+      },
+      line_items: null,
+      merchant_id: null,
+    },
+  };
+  const [first, second] = await Promise.all([post(absent), post(nulls)]);
+  const pick = ({ customer, line_items }: Record<string, unknown>) => ({ customer, line_items });
+  assert.deepEqual(
+    pick(await findRow(second.body.data.id)),
+    pick(await findRow(first.body.data.id)),
+  );
+});
+
+describe('checkout.merchant_id of a plain integration', () => {
+  test('may be its own merchant, in any case', async () => {
+    const { id } = account.merchant;
+    for (const merchant_id of [id, id.toUpperCase()]) {
+      assert.equal((await post(checkoutBody({ merchant_id }))).status, 200);
+    }
+  });
+
+  for (const merchant_id of [randomUUID(), 'x', '', 5, {}, []]) {
+    test(`is refused when it names another: ${JSON.stringify(merchant_id)}`, async () => {
+      assertRefused(
+        await post(checkoutBody({ merchant_id })),
+        422,
+        'Validation failed: checkout.merchant_id must be the merchant of this integration, or be left out.',
+      );
+    });
+  }
 });
 
 test('a reference need not be unique', async () => {
@@ -345,7 +389,7 @@ describe('fields', () => {
       [`customer.${name}`, customer({ [name]: long(256) }), most(255)],
       [`customer.${name}`, customer({ [name]: long(255, '😀') }), null, '255 astral'],
       [`customer.${name}`, customer({ [name]: long(256, '😀') }), most(255), '256 astral'],
-      [`customer.${name}`, customer({ [name]: null }), 'must be a string'],
+      [`customer.${name}`, customer({ [name]: null }), null],
       [`customer.${name}`, customer({ [name]: 5 }), 'must be a string'],
       [`customer.${name}`, customer({ [name]: '\0' }), cannotBeStored],
       [`customer.${name}`, customer({ [name]: 'a\udfff' }), cannotBeStored],
@@ -375,7 +419,7 @@ describe('fields', () => {
       noPhone,
     ]),
     ['customer.phone_number', customer({ phone_number: 27821234567 }), 'must be a string'],
-    ['customer.phone_number', customer({ phone_number: null }), 'must be a string'],
+    ['customer.phone_number', customer({ phone_number: null }), null],
 
     ['customer.billing_address', customer({ billing_address: '' }), null],
     ['customer.billing_address', customer({ billing_address: long(2000) }), null],
@@ -388,7 +432,7 @@ describe('fields', () => {
     ['line_items', items(), null],
     ['line_items', items(...Array(500).fill(item())), null, '500'],
     ['line_items', items(...Array(501).fill(item())), 'must have at most 500 items', '501'],
-    ['line_items', { line_items: null }, 'must be an array'],
+    ['line_items', { line_items: null }, null],
     ['line_items', { line_items: item() }, 'must be an array'],
     ['line_items', { line_items: '[]' }, 'must be an array'],
     ['line_items[0]', items([]), 'must be an object'],
@@ -545,6 +589,8 @@ describe('notify_url', () => {
   const noHttps = 'must be an https URL';
   const noPublicAddress = 'must have a public address';
   const noPublicName = 'must have a public host name';
+  const dockerName =
+    'must have a public host name: host.docker.internal is known only inside Docker. For a receiver beside the sandbox use localhost';
   const userInfo = 'must not carry a user name or password';
   /** The problem on a public service, then on a loopback service if that differs. */
   const cases: [string, string | null, null?][] = [
@@ -593,6 +639,8 @@ describe('notify_url', () => {
     ['https://[2002:a00:1::]/', noPublicAddress],
     ['https://[4000::1]/', noPublicAddress],
     ['https://intranet/', noPublicName],
+    ['http://host.docker.internal:3002/callback', dockerName],
+    ['https://host.docker.internal/callback', dockerName],
     ['https://intranet./', noPublicName],
     ['https://intranet../', noPublicName],
     ['https://printer.local/', noPublicName],
@@ -784,6 +832,36 @@ describe('malformed requests', () => {
       );
     });
   }
+  for (const [charset, named] of [
+    ['iso-8859-1', 'iso-8859-1'],
+    ['"UTF-16"', 'UTF-16'],
+    ['x'.repeat(99), `${'x'.repeat(40)}…`],
+  ] as const) {
+    test(`the charset ${charset.slice(0, 20)} is refused by its name`, async () => {
+      assertRefused(
+        await postText(valid, { 'content-type': `application/json; charset=${charset}` }),
+        400,
+        `The Content-Type header names the charset ${named}: send the body in UTF-8.`,
+      );
+    });
+  }
+  for (const encoding of ['gzip', 'br', 'deflate', 'gzip, br', undefined]) {
+    test(`a compressed body is refused as such: ${encoding ?? 'gzip without a header'}`, async () => {
+      const answer = await postBytes(
+        gzipSync(valid),
+        encoding === undefined ? {} : { 'content-encoding': encoding },
+      );
+      assertRefused(
+        answer,
+        400,
+        `The body is compressed (${encoding ?? 'gzip'}): send it uncompressed, without a Content-Encoding header.`,
+      );
+    });
+  }
+  test('Content-Encoding: identity is accepted', async () => {
+    assert.equal((await postText(valid, { 'content-encoding': 'identity' })).status, 200);
+  });
+
   test('a missing Content-Type is refused, with a body and without', async () => {
     for (const payload of [valid, undefined]) {
       const response = await service.app.inject({

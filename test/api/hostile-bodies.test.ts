@@ -455,10 +455,21 @@ describe('over a real connection', () => {
     }
   });
 
-  test('HEAD is a 404 without a body', async () => {
-    const text = await converse(head('HEAD /api/config HTTP/1.1', close));
-    assert.match(text, /^HTTP\/1\.1 404 /);
-    assert.ok(text.endsWith('\r\n\r\n'));
+  test('HEAD has the headers of GET and no body', async () => {
+    for (const path of ['/api/config', '/api/checkouts', '/healthz', '/docs', '/']) {
+      const [get, headOnly] = await Promise.all(
+        ['GET', 'HEAD'].map((method) => converse(head(`${method} ${path} HTTP/1.1`, close))),
+      );
+      const headersOf = (text = '') =>
+        text
+          .slice(0, text.indexOf('\r\n\r\n'))
+          .toLowerCase()
+          .replace(/(x-request-id|date|ratelimit-remaining): [^\r]*/g, '$1')
+          .split('\r\n')
+          .sort();
+      assert.deepEqual(headersOf(headOnly), headersOf(get), path);
+      assert.ok(headOnly?.endsWith('\r\n\r\n'), path);
+    }
   });
 
   for (const [name, bytes] of [
@@ -478,10 +489,6 @@ describe('over a real connection', () => {
       'a length and chunks',
       'POST /api/checkouts HTTP/1.1\r\nHost: x\r\nContent-Length: 5\r\nTransfer-Encoding: chunked\r\n\r\n0\r\n\r\n',
     ],
-    [
-      'a head of 32 KiB',
-      `GET /api/config HTTP/1.1\r\nHost: x\r\nX-Y: ${'y'.repeat(32 * 1024)}\r\n\r\n`,
-    ],
   ] as [string, string | Buffer][]) {
     test(`malformed HTTP is a 400 in the envelope: ${name}`, async () => {
       const [answer] = await exchange(bytes);
@@ -493,6 +500,18 @@ describe('over a real connection', () => {
       assert.equal(answer?.headers.connection, 'close');
     });
   }
+
+  test('headers that are too long are called too long', async () => {
+    for (const bytes of [
+      `GET /api/config HTTP/1.1\r\nHost: x\r\nX-Y: ${'y'.repeat(32 * 1024)}\r\n\r\n`,
+      `GET /api/config?x=${'y'.repeat(32 * 1024)} HTTP/1.1\r\nHost: x\r\n\r\n`,
+    ]) {
+      const [answer] = await exchange(bytes);
+      assertMessage(answer, 400);
+      const detail = 'The request line and headers are larger than 16 KiB together.';
+      assert.deepEqual(JSON.parse(answer?.body ?? ''), errorBody(400, detail));
+    }
+  });
 
   test('a chunked body is read', async () => {
     const pieces = [body.slice(0, 20), body.slice(20, 21), body.slice(21)];

@@ -1,8 +1,11 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { assertRefused, frozenClock, inParallel } from '../support/expectations.ts';
 import {
   type Account,
+  type Answer,
+  checkoutBody,
   createAccount,
   createCheckout,
   movableClock,
@@ -83,7 +86,7 @@ describe('pages', () => {
     ['page[items]=101', 0, 23, 1, 100, 1],
     ['page[items]=99999999999999999999', 0, 23, 1, 100, 1],
     ['page[number]=02', 10, 20, 2, 10, 3],
-    ['page[number]=2&sort=amount&page[x]=y', 10, 20, 2, 10, 3],
+    ['page[number]=2&sort=amount&x[y]=z', 10, 20, 2, 10, 3],
   ] as const) {
     test(`${query}: rows ${from} to ${to}, links of ${items} items`, async () => {
       const answer = await list(caller, query);
@@ -146,7 +149,7 @@ describe('pages', () => {
       assertRefused(
         await list(caller, `${name}=1&${name}=1`),
         400,
-        `The query parameter ${name} must be an integer of at least 1.`,
+        `The query parameter ${name} is given more than once: give it once.`,
       );
     });
   }
@@ -177,9 +180,118 @@ describe('pages', () => {
     const answer = await list(other);
     assert.deepEqual(ids(answer), [own]);
     assert.equal(answer.body.links.next, null);
-    // What an intermediary would name is no parameter of a plain merchant's.
-    const filtered = await list(other, `filter[merchant_id]=${caller.merchant.id}`);
-    assert.deepEqual(ids(filtered), [own]);
+    const { id } = other.merchant;
+    for (const named of [id, id.toUpperCase(), '']) {
+      assert.deepEqual(ids(await list(other, `filter[merchant_id]=${named}`)), [own]);
+    }
+    for (const named of [caller.merchant.id, randomUUID(), 'x', '%00']) {
+      assertRefused(
+        await list(other, `filter[merchant_id]=${named}`),
+        422,
+        'Validation failed: filter[merchant_id] must be the merchant of this integration, or be left out.',
+      );
+    }
+  });
+
+  test('an unknown filter is refused, and the refusal names the known ones', async () => {
+    const known =
+      'a list takes page[number], page[items], filter[merchant_id], filter[client_reference_id].';
+    for (const name of ['filter[status]', 'filter[Merchant_id]', 'filter', 'page[size]', 'page']) {
+      assertRefused(
+        await list(caller, `${name}=x`),
+        400,
+        `There is no query parameter ${name}: ${known}`,
+      );
+    }
+  });
+
+  test('a repeated filter is refused as such', async () => {
+    for (const name of ['filter[merchant_id]', 'filter[client_reference_id]']) {
+      assertRefused(
+        await list(caller, `${name}=x&${name}=x`),
+        400,
+        `The query parameter ${name} is given more than once: give it once.`,
+      );
+    }
+  });
+});
+
+describe('filter[client_reference_id]', () => {
+  const reference = 'Order é & 1/2 😀';
+  const query = `filter[client_reference_id]=${encodeURIComponent(reference)}`;
+  const create = async (who: Account, client_reference_id: string) => {
+    const { body } = await send(service, who, 'POST', '/api/checkouts', {
+      body: checkoutBody({ client_reference_id }),
+    });
+    return body.data.id as string;
+  };
+
+  test('finds the checkouts of one reference, newest first, on pages that keep the filter', async () => {
+    const caller = await createAccount(service);
+    const other = await createAccount(service);
+    const expected: string[] = [];
+    for (let index = 0; index < 7; index++) {
+      expected.unshift(await create(caller, reference));
+      await create(caller, `${reference} `);
+      await create(other, reference);
+    }
+    assert.deepEqual(ids(await list(caller, query)), expected);
+    const seen: string[] = [];
+    let next: string | null = `/api/checkouts?${query}&page[items]=3`;
+    while (next !== null) {
+      const answer: Answer = await send(service, caller, 'GET', next);
+      seen.push(...ids(answer));
+      const { pathname, search } = new URL(answer.body.links.next ?? 'http://x/');
+      assert.equal(new URL(answer.body.links.last).searchParams.get('page[number]'), '3');
+      next = answer.body.links.next && pathname + search;
+    }
+    assert.deepEqual(seen, expected);
+  });
+
+  test('finds nothing for another spelling, and past the end', async () => {
+    const caller = await createAccount(service);
+    await create(caller, reference);
+    for (const other of ['order', reference.toLowerCase(), `${reference}x`, '%', '*']) {
+      const answer = await list(caller, `filter[client_reference_id]=${encodeURIComponent(other)}`);
+      assert.deepEqual(ids(answer), []);
+    }
+    const past = await list(caller, `${query}&page[number]=2`);
+    assert.deepEqual(ids(past), []);
+    assert.match(past.body.links.prev, /page%5Bnumber%5D=1/);
+  });
+
+  for (const value of ['', '%00', 'a'.repeat(256)]) {
+    test(`"${value.slice(0, 9)}" is a 400`, async () => {
+      const caller = await createAccount(service);
+      assertRefused(
+        await list(caller, `filter[client_reference_id]=${value}`),
+        400,
+        'The query parameter filter[client_reference_id] must have 1 to 255 characters.',
+      );
+    });
+  }
+
+  test('costs the same however many checkouts share the reference', async () => {
+    const caller = await createAccount(service);
+    await create(caller, reference);
+    const { pool } = service.deps.database;
+    // Rows by the thousand, as one merchant with one reference for everything would have them.
+    await pool.query(
+      `insert into checkouts
+       select (jsonb_populate_record(c, jsonb_build_object(
+         'id', gen_random_uuid(), 'number', c.number + n))).*
+       from checkouts c, generate_series(1, 5000) n where c.merchant_id = $1`,
+      [caller.merchant.id],
+    );
+    const answer = await list(caller, `${query}&page[items]=100`);
+    assert.equal(answer.body.data.length, 100);
+    assert.match(answer.body.links.last, /page%5Bnumber%5D=10&/, 'the 1,000 newest');
+    const { rows } = await pool.query<{ 'QUERY PLAN': string }>(
+      `explain select number from checkouts where merchant_id = '${caller.merchant.id}'
+       and client_reference_id = '${reference}' order by number desc limit 1000`,
+    );
+    const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+    assert.match(plan, /checkouts_by_reference/);
   });
 });
 

@@ -92,14 +92,13 @@ test('following next visits every row once, and prev leads back', async () => {
 
 test('page[items] above 100 is treated as 100; malformed values are a 400', async () => {
   assert.equal((await list('page[items]=101')).body.links.first, address(1, 100));
+  assertRefused(
+    await list('page[items]=1&page[items]=1'),
+    400,
+    'The query parameter page[items] is given more than once: give it once.',
+  );
   for (const name of ['page[number]', 'page[items]']) {
-    for (const query of [
-      `${name}=0`,
-      `${name}=-1`,
-      `${name}=abc`,
-      `${name}=`,
-      `${name}=1&${name}=2`,
-    ]) {
+    for (const query of [`${name}=0`, `${name}=-1`, `${name}=abc`, `${name}=`]) {
       assertRefused(
         await list(query),
         400,
@@ -107,6 +106,30 @@ test('page[items] above 100 is treated as 100; malformed values are a 400', asyn
       );
     }
   }
+});
+
+test('filter[client_reference_id] finds the refunds of the checkouts with that reference', async () => {
+  const caller = await createAccount(service);
+  const wanted: string[] = [];
+  for (const client_reference_id of ['a', 'b', 'a']) {
+    const paid = await createSuccessfulCheckout(service, caller, { client_reference_id });
+    for (let index = 0; index < 3; index++) {
+      const id = await createRefund(service, caller, paid);
+      if (client_reference_id === 'a') wanted.unshift(id);
+    }
+  }
+  const answer = await list('filter[client_reference_id]=a&page[items]=4', caller);
+  assert.deepEqual(ids(answer), wanted.slice(0, 4));
+  const { pathname, search, searchParams } = new URL(answer.body.links.next);
+  assert.equal(searchParams.get('filter[client_reference_id]'), 'a');
+  assert.deepEqual(ids(await send(service, caller, 'GET', pathname + search)), wanted.slice(4));
+  assert.deepEqual(ids(await list('filter[client_reference_id]=c', caller)), []);
+  assert.deepEqual(ids(await list('filter[client_reference_id]=a')), []);
+  assertRefused(
+    await list('filter[status]=failed', caller),
+    400,
+    'There is no query parameter filter[status]: a list takes page[number], page[items], filter[merchant_id], filter[client_reference_id].',
+  );
 });
 
 test("a merchant's list holds nothing of another merchant's", async () => {

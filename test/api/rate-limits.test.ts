@@ -190,6 +190,56 @@ for (const rateLimitStore of ['memory', 'postgres'] as const) {
   });
 }
 
+describe('every answer that was counted shows what is left', () => {
+  const clock = frozenClock();
+  let service: Service;
+  before(async () => {
+    service = await startService({ clock });
+  });
+  after(() => service.close());
+
+  const quotaOf = ({ headers }: Answer) =>
+    ['limit', 'remaining', 'reset'].map((name) => Number(headers[`ratelimit-${name}`]));
+
+  test('of the endpoint, down to the 429 and after the window', async () => {
+    const caller = await createAccount(service, { limits: 'spec' });
+    const read = () => send(service, caller, 'GET', `/api/checkouts/${randomUUID()}`);
+    for (const remaining of [4, 3, 2, 1, 0]) {
+      const answer = await read();
+      assert.equal(answer.status, 404);
+      assert.deepEqual(quotaOf(answer), [5, remaining, 60]);
+    }
+    clock.advance({ seconds: 20 });
+    const limited = await read();
+    assert.equal(limited.status, 429);
+    assert.deepEqual(quotaOf(limited), [5, 0, 40]);
+    clock.advance({ seconds: 40 });
+    assert.deepEqual(quotaOf(await read()), [5, 4, 60]);
+  });
+
+  test('also on a malformed body, a wrong signature and a replay', async () => {
+    const caller = await createAccount(service, { limits: 'spec' });
+    const create = async (options: Parameters<typeof send>[4]) => {
+      clock.advance({ seconds: 1 });
+      return quotaOf(await send(service, caller, 'POST', '/api/checkouts', options));
+    };
+    const headers = { 'idempotency-key': 'k' };
+    assert.deepEqual(await create({ body: '{' }), [1, 0, 1]);
+    assert.deepEqual(
+      await create({ body: checkoutBody(), headers: { 'x-signature': 'x' } }),
+      [1, 0, 1],
+    );
+    assert.deepEqual(await create({ body: checkoutBody(), headers }), [1, 0, 1]);
+    assert.deepEqual(await create({ body: checkoutBody(), headers }), [1, 0, 1]);
+  });
+
+  test('of the address, on a failed authentication', async () => {
+    const response = await service.app.inject({ url: '/api/config', remoteAddress: '192.0.2.77' });
+    assert.equal(response.headers['ratelimit-limit'], '60');
+    assert.equal(response.headers['ratelimit-remaining'], '59');
+  });
+});
+
 describe('every authenticated request counts, whatever its answer', () => {
   const clock = frozenClock();
   let service: Service;
@@ -420,6 +470,29 @@ describe('the address of a client', () => {
       const chosen = (index: number) => `1.2.3.${index}, 198.51.100.1`;
       assert.deepEqual(await failures(service, 5, '10.1.2.3', chosen), { 429: 5 });
       assert.deepEqual(await failures(service, 70, '192.0.2.1', forwarded), { 401: 60, 429: 10 });
+    }));
+
+  test('is the last forwarded one under TRUST_PROXY=true, whatever the client writes before it', () =>
+    using({ TRUST_PROXY: 'true' }, async (service) => {
+      const rotating = (index: number) => `203.0.113.${index}, 198.51.100.7`;
+      assert.deepEqual(await failures(service, 70, '10.0.0.1', rotating), { 401: 60, 429: 10 });
+      assert.deepEqual(await failures(service, 1, '10.0.0.1', () => '198.51.100.8'), { 401: 1 });
+    }));
+
+  for (const trust of ['true', '1', '10.0.0.0/8']) {
+    test(`is that of the proxy when the forwarded one is not an address: TRUST_PROXY=${trust}`, () =>
+      using({ TRUST_PROXY: trust, RATE_LIMIT_STORE: 'postgres' }, async (service) => {
+        const garbage = (index: number) => `${index}${'x'.repeat(6_600)}`;
+        assert.deepEqual(await failures(service, 70, '10.0.0.2', garbage), { 401: 60, 429: 10 });
+      }));
+  }
+
+  test('is counted without the port that a proxy adds', () =>
+    using({ TRUST_PROXY: '1' }, async (service) => {
+      const ported = (index: number) => `198.51.100.9:${1024 + index}`;
+      assert.deepEqual(await failures(service, 70, '10.0.0.1', ported), { 401: 60, 429: 10 });
+      const bare = () => '198.51.100.9';
+      assert.deepEqual(await failures(service, 1, '10.0.0.1', bare), { 429: 1 });
     }));
 
   test('counts one IPv6 customer once, whichever of its addresses it uses', () =>

@@ -26,6 +26,7 @@ const guides = readGuides();
 const pages = [
   '/docs/guides',
   ...guides.map(({ path }) => path),
+  '/',
   '/docs',
   '/docs/intermediary',
   '/docs/signature',
@@ -73,7 +74,8 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
     context.on('console', (message) => complaints.push(message.text()));
     context.on('weberror', (error) => complaints.push(String(error.error())));
     context.on('request', (request) => {
-      if (!request.url().startsWith(`${origin}/docs`)) complaints.push(request.url());
+      const url = request.url();
+      if (url !== `${origin}/` && !url.startsWith(`${origin}/docs`)) complaints.push(url);
     });
   });
   after(async () => {

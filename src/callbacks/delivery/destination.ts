@@ -50,6 +50,9 @@ export function explainBadNotifyUrl(url: URL, allowed: AllowedRange[]): string |
   const address = isLocalhost ? '127.0.0.1' : host;
   const isExempt = (isLiteral || isLocalhost) && isAllowed(ipaddr.process(address), allowed);
   if (isExempt) return null;
+  if (host === 'host.docker.internal') {
+    return 'must have a public host name: host.docker.internal is known only inside Docker. For a receiver beside the sandbox use localhost';
+  }
   if (url.protocol !== 'https:') return 'must be an https URL';
   if (isLiteral && !isReachable(host, allowed)) return 'must have a public address';
   const isPrivateName =
