@@ -59,18 +59,12 @@ export async function install(reason) {
   say(
     `Installing ${count} packages, Node ${readManifest().dependencies.node} and PostgreSQL among them, for ${system}: ${reason}.`,
   );
-  // npm writes a lock file without the optional packages of other systems if a registry lacks them,
-  // and `npm ci` refuses such a file. `npm install` takes every version and checksum that the lock
-  // file has, and changes neither file.
-  const complete = isComplete(lock);
-  if (!complete) fs.rmSync(modules, { recursive: true, force: true });
-  const command = complete ? ['ci'] : ['install', '--no-save'];
   const begun = Date.now();
   const done = showProgress(() => {
     const seconds = Math.round((Date.now() - begun) / 1000);
     return `  ${Math.min(countInstalled(), count)} of ${count} packages, ${seconds} s`;
   });
-  const result = await runNpm([...command, '--include=dev', '--include=optional'], addToLock);
+  const result = await runNpm(['ci', '--include=dev', '--include=optional'], addToLock);
   done();
   if (result.code !== 0) {
     process.stderr.write(`${result.output.trim()}\n`);
@@ -122,16 +116,6 @@ function installedByHand() {
 function isInSync(lock) {
   const asked = JSON.stringify(dependenciesOf(readManifest()));
   return asked === JSON.stringify(dependenciesOf(lock.packages['']));
-}
-
-/** Whether the lock file contains every optional package that another package names. */
-function isComplete(lock) {
-  const names = new Set(
-    Object.keys(lock.packages).map((place) => place.split('node_modules/').pop()),
-  );
-  return Object.values(lock.packages).every((entry) =>
-    Object.keys(entry.optionalDependencies ?? {}).every((name) => names.has(name)),
-  );
 }
 
 /** @returns {string | null} a sentence that says what does not work and what to do about it */
