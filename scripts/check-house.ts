@@ -16,14 +16,6 @@ import { findLockGaps } from './check-lock.ts';
 import { findForeignWrites, findRoomCycles } from './check-rooms.ts';
 import { tableOwners } from './table-owners.ts';
 
-/** Problems that are being mended. Remove an entry when its last problem is gone. */
-const beingMended: RegExp[] = [
-  /^room cycle:/,
-  /^foreign write:/,
-  /^(src|test|test-gateway|web)\/.* cites D\d/,
-  /^(docs\/merchants|sdk)\/.* columns$/,
-];
-
 export function findProblems(root: string): string[] {
   return [
     ...findRoomCycles(root),
@@ -37,7 +29,7 @@ export function findProblems(root: string): string[] {
     ...findWrongOwners(root, tableOwners),
     ...findWrongInvariants(root),
     ...findLockGaps(root),
-  ].filter((problem) => !beingMended.some((pattern) => pattern.test(problem)));
+  ];
 }
 
 if (import.meta.main) {

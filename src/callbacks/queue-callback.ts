@@ -4,8 +4,8 @@ import { secondsAfter, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 import { insertCallback } from './callback.sql.ts';
 import { callbackPayload } from './callback.ts';
+import { formPayload, isForm } from './delivery/legacy-form.ts';
 import { leaseSeconds } from './delivery/limits.ts';
-import { formPayload, isForm } from './legacy-form.ts';
 
 /** Writes the callback of a checkout, in the transaction that ends the checkout. */
 export async function queueCallback(

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { verifyContext } from '../callbacks/legacy-form.ts';
+import { verifyContext } from '../callbacks/delivery/legacy-form.ts';
 import type { Database } from '../database/database.ts';
 import { type GroupCommit, groupCommit } from '../database/group-commit.ts';
 import { transaction } from '../database/transaction.ts';
-import { insertAnswers, type KeyedRequest, orderOf } from '../http/idempotency.sql.ts';
-import { KeyTaken } from '../http/idempotency.ts';
+import { type KeyedRequest, orderOf } from '../http/idempotency.sql.ts';
+import { KeyTaken, recordAnswers } from '../http/idempotency.ts';
 import {
   acceptSignatures,
   needsAcceptance,
@@ -144,7 +144,7 @@ async function commitCheckouts(
         status: 200 as const,
         answer: created(one),
       }));
-      const isFirst = await insertAnswers(db, answers, now);
+      const isFirst = await recordAnswers(db, answers, now);
       keyed.forEach((one, index) => {
         if (!isFirst[index]) outcomes.set(one, 'key taken');
       });

@@ -1,5 +1,5 @@
 import { createHash } from 'node:crypto';
-import type { Database } from '../database/database.ts';
+import type { Database, Handle } from '../database/database.ts';
 import { reading, transaction } from '../database/transaction.ts';
 import type { Clock, Timestamp } from '../shared/clock.ts';
 import { timestamp } from '../shared/clock.ts';
@@ -87,13 +87,18 @@ function replay<T>(
 }
 
 /** Call it in the transaction of the effect. */
-export async function recordAnswer(
-  db: Parameters<typeof insertAnswers>[0],
-  clock: Clock,
-  answer: KeyedAnswer,
-): Promise<void> {
-  const [isFirst] = await insertAnswers(db, [answer], timestamp(clock.now()));
+export async function recordAnswer(db: Handle, clock: Clock, answer: KeyedAnswer): Promise<void> {
+  const [isFirst] = await recordAnswers(db, [answer], timestamp(clock.now()));
   if (!isFirst) throw new KeyTaken();
+}
+
+/** The same for a batch: says for each answer whether it is the first for its key. */
+export function recordAnswers(
+  db: Handle,
+  answers: KeyedAnswer[],
+  now: Timestamp,
+): Promise<boolean[]> {
+  return insertAnswers(db, answers, now);
 }
 
 async function isFirstRefusal(

@@ -2,8 +2,9 @@ import { findNextDue } from '../database/due-work.sql.ts';
 import { transaction } from '../database/transaction.ts';
 import { rememberedMilliseconds } from '../integrations/callers.ts';
 import type { Environment } from '../integrations/integration.ts';
-import { findMerchant, lockMerchant, moveClock } from '../merchants/merchant.sql.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { setClock } from '../merchants/set-clock.ts';
 import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
 import { type Timestamp, timestamp } from '../shared/clock.ts';
 import { isUuid } from '../shared/uuid.ts';
@@ -47,7 +48,8 @@ export async function advanceClock(
   for (let pauses = 0; ; ) {
     const due = await findNextEvent(deps, merchant_id);
     const isOnTheWay = due !== null && Temporal.Instant.compare(due, target) <= 0;
-    merchant = await setClock(deps, merchant_id, isOnTheWay ? due : timestamp(target));
+    const to = isOnTheWay ? due : timestamp(target);
+    merchant = await transaction(deps, ({ db }) => setClock(deps, db, merchant_id, to));
     progress(timestamp(merchantNow(deps.clock, merchant)));
     if (!isOnTheWay) break;
     const counts = await Promise.all(merchantWork.map((work) => work.runFor(deps, merchant)));
@@ -85,14 +87,4 @@ async function mustFind(deps: ClockDeps, merchant_id: string): Promise<Merchant>
   const merchant = isUuid(merchant_id) ? await findMerchant(deps.database.db, merchant_id) : null;
   if (!merchant) throw new OperatorError(`There is no merchant ${merchant_id}.`);
   return merchant;
-}
-
-/** Moves the clock forward only, even if two callers move it at once. */
-async function setClock(deps: ClockDeps, merchant_id: string, to: Timestamp): Promise<Merchant> {
-  return await transaction(deps, async ({ db }) => {
-    const merchant = await lockMerchant(db, merchant_id);
-    const ahead = Temporal.Instant.from(to).epochMilliseconds - deps.clock.now().epochMilliseconds;
-    await moveClock(db, merchant_id, Math.max(ahead, merchant?.clock_ahead_ms ?? 0));
-    return (await findMerchant(db, merchant_id)) as Merchant;
-  });
 }

@@ -1,10 +1,10 @@
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { Config } from '../config.ts';
-import { startProgram } from '../running/program.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import { isLoopback } from '../shared/loopback.ts';
+import { startProgram } from '../shared/program.ts';
 import type { Demo } from './demo-merchant.ts';
 
 /**

@@ -1,10 +1,10 @@
 import { mkdir, readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
-import { startProgram } from '../running/program.ts';
 import type { Clock } from '../shared/clock.ts';
 import { writePrivately } from '../shared/files.ts';
 import type { Logger } from '../shared/logger.ts';
+import { startProgram } from '../shared/program.ts';
 import type { Random } from '../shared/random.ts';
 
 type Keys = { secret_key: string; publishable_key: string };

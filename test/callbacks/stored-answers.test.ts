@@ -5,7 +5,7 @@ import type { Callback } from '../../src/callbacks/callback.ts';
 import { callbackHeaders } from '../../src/callbacks/delivery/callback-headers.ts';
 import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
 import { expireAttempts } from '../../src/callbacks/delivery/expire-attempts.ts';
-import { formHeaders } from '../../src/callbacks/legacy-form.ts';
+import { formHeaders } from '../../src/callbacks/delivery/legacy-form.ts';
 import { retriggerCallback } from '../../src/callbacks/retrigger-callback.ts';
 import { readConfig } from '../../src/config.ts';
 import { timestamp } from '../../src/shared/clock.ts';

@@ -123,7 +123,7 @@ test('the list of records has all of them, by number and under their titles', (t
   ]);
 });
 
-test('no line of Markdown has more than 120 columns, outside of tables and links', (t) => {
+test('no line of Markdown has more than 120 columns, outside of tables, links and answers', (t) => {
   const long = 'word '.repeat(24);
   const root = plant(t, {
     'README.md': [
@@ -131,9 +131,18 @@ test('no line of Markdown has more than 120 columns, outside of tables and links
       `${long}`,
       `| ${long} |`,
       `${long.slice(0, 100)} [here](https://example.com/${'x'.repeat(60)})`,
+      '```json',
+      `"${long}"`,
+      '```',
+      '```sh',
+      `${long}y`,
+      '```',
     ].join('\n'),
   });
-  assert.deepEqual(findLongLines(root), ['README.md:1 has 121 columns']);
+  assert.deepEqual(findLongLines(root), [
+    'README.md:1 has 121 columns',
+    'README.md:9 has 121 columns',
+  ]);
 });
 
 test('a document names files and links that exist', (t) => {

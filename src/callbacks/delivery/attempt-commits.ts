@@ -9,7 +9,6 @@ import type { Logger } from '../../shared/logger.ts';
 import type { Random } from '../../shared/random.ts';
 import type { Sealing } from '../../shared/sealing.ts';
 import type { Callback, CallbackTrigger } from '../callback.ts';
-import { formHeaders, isForm } from '../legacy-form.ts';
 import { nextAttemptAt, readRedirectUrl, readRetryAfter } from './answer.ts';
 import {
   insertCallbackAttempts,
@@ -18,6 +17,7 @@ import {
 } from './attempt.sql.ts';
 import { callbackHeaders } from './callback-headers.ts';
 import { releaseCallbacks } from './due-callbacks.sql.ts';
+import { formHeaders, isForm } from './legacy-form.ts';
 import { commitBatchSize, runAttemptsMax } from './limits.ts';
 import { noteDestinations } from './note-destinations.ts';
 import type { Exchange } from './send-callback.ts';

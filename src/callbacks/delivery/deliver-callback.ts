@@ -6,11 +6,11 @@ import type { Logger } from '../../shared/logger.ts';
 import type { Random } from '../../shared/random.ts';
 import type { Sealing } from '../../shared/sealing.ts';
 import type { Callback, CallbackTrigger } from '../callback.ts';
-import { formBody, isForm } from '../legacy-form.ts';
 import { nextAttemptAt } from './answer.ts';
 import { findAttemptStart } from './attempt.sql.ts';
 import { type AttemptCommits, exhaustUnknown } from './attempt-commits.ts';
 import { claimFirst, dueCallbacks, moveFirstDue, releaseCallbacks } from './due-callbacks.sql.ts';
+import { formBody, isForm } from './legacy-form.ts';
 import { claimBatchSize, deadlineSeconds, leaseSeconds, runAttemptsMax } from './limits.ts';
 import type { Exchange, SendCallback } from './send-callback.ts';
 

@@ -1,6 +1,6 @@
-import type { Checkout } from '../checkouts/checkout.ts';
-import type { Sealing } from '../shared/sealing.ts';
-import type { Callback } from './callback.ts';
+import type { Checkout } from '../../checkouts/checkout.ts';
+import type { Sealing } from '../../shared/sealing.ts';
+import type { Callback } from '../callback.ts';
 
 // The callback of v1 (decision 0040) is an unsigned form. It proves itself by `transaction_verify`,
 // a secret that the plugin sent when it created the checkout.

@@ -1,8 +1,8 @@
 import { type ChildProcess, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createInterface } from 'node:readline';
-import type { Clock } from '../shared/clock.ts';
-import type { Logger } from '../shared/logger.ts';
+import type { Clock } from './clock.ts';
+import type { Logger } from './logger.ts';
 
 /**
  * Starts a separate program beside the service, with its own origin. The program prints where it
