@@ -486,7 +486,12 @@ test('an exchange knows its connection, also when the connection is used again',
     versions.map((version, index) =>
       listening(
         https.createServer(
-          { ...certificate, minVersion: version, maxVersion: version },
+          {
+            ...certificate,
+            minVersion: version,
+            maxVersion: version,
+            keepAliveTimeout: 60_000,
+          },
           (request, answer) => {
             request.resume().on('end', () => answer.end(String(request.socket.remotePort)));
           },
@@ -498,7 +503,7 @@ test('an exchange knows its connection, also when the connection is used again',
   assert.ok(one && two);
   const resolve: Resolve = async (name) =>
     found(name === 'one.example' ? '127.0.0.1' : '127.0.0.2');
-  const { send } = sender(loopback, { resolve });
+  const { send } = sender(loopback, { resolve, idleMilliseconds: 60_000 });
   const urls = [`https://one.example:${one.port}/`, `https://two.example:${two.port}/`];
   for (let round = 0; round < 3; round += 1) {
     const exchanges = await Promise.all(

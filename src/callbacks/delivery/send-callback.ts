@@ -58,6 +58,8 @@ export type CallbackSenderOptions = {
   authorities?: string[];
   /** Shorter than in production: for tests that wait for it. */
   deadlineMilliseconds?: number;
+  /** Longer than in production: for tests of connections that are used again. */
+  idleMilliseconds?: number;
 };
 
 /** We end the exchange ourselves. */
@@ -80,14 +82,15 @@ export function createCallbackSender(
   deps: { clock: Clock; allowed: AllowedRange[] } & CallbackSenderOptions,
 ): { send: SendCallback; close(): Promise<void> } {
   const deadlineMilliseconds = deps.deadlineMilliseconds ?? deadlineSeconds * 1000;
+  const idleMilliseconds = deps.idleMilliseconds ?? keepAliveMilliseconds;
   const resolve = deps.resolve ?? createResolve();
   const deadlines = createDeadlines(deps.clock, deadlineMilliseconds);
   const agent = new Agent({
     connect: guardedConnector({ ...deps, resolve, deadlineMilliseconds }),
     pipelining: 1,
     maxHeaderSize: responseHeaderBytesMax,
-    keepAliveTimeout: keepAliveMilliseconds,
-    keepAliveMaxTimeout: keepAliveMilliseconds,
+    keepAliveTimeout: idleMilliseconds,
+    keepAliveMaxTimeout: idleMilliseconds,
     headersTimeout: deadlineMilliseconds,
     bodyTimeout: deadlineMilliseconds,
   });
