@@ -114,7 +114,7 @@ export type Checkout = {
     amount: number;
     /** ISO 4217 code. */
     currency: string;
-    /** Where it stands. */
+    /** Status of the checkout. */
     status: 'received' | 'successful' | 'cancelled' | 'invalid_payload';
     /** Creation time. */
     created_at: string;

@@ -1,4 +1,4 @@
-/** Remembers callbacks that were accepted. Give your own if several processes share an address. */
+/** Remembers callbacks that were accepted. Pass your own if several processes share an address. */
 export type ReplayStore = {
   /** Remembers a name until a time in milliseconds; false if the name is remembered already. */
   add(name: string, until: number): boolean | Promise<boolean>;

@@ -12,7 +12,7 @@ const firstId = '00000000-0000-0000-0000-000000000000';
 const auditBatchSize = 500;
 const leaseSeconds = 120;
 
-/** Audits the next range of checkouts and moves the mark behind it. */
+/** Audits the next range of checkouts and moves the mark past it. */
 export async function auditSlice(deps: {
   database: Database;
   clock: Clock;

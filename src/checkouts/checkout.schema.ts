@@ -130,7 +130,10 @@ export const CheckoutResource = Type.Object(
     attributes: Type.Object({
       amount: Type.Integer({ description: 'Amount in cents.' }),
       currency: Type.String({ description: 'ISO 4217 code.' }),
-      status: Type.Enum([...checkoutStatuses], { type: 'string', description: 'Where it stands.' }),
+      status: Type.Enum([...checkoutStatuses], {
+        type: 'string',
+        description: 'Status of the checkout.',
+      }),
       created_at: Type.String({ format: 'date-time', description: 'Creation time.' }),
       client_reference_id: Type.String({ description: 'As sent on creation.' }),
       number_of_payments: Type.Union([Type.Integer(), Type.Null()], {

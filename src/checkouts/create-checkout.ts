@@ -28,7 +28,7 @@ import type { Customer } from './checkout.ts';
 /** The ids of a new checkout. The payment URL is derived from them. */
 export type CreatedCheckout = { id: string; merchant_id: string };
 
-/** A checkout with a `transaction_verify` came by v1 and gets a v1 callback (decision 0040). */
+/** A checkout with a `transaction_verify` was created by v1 and gets a v1 callback (decision 0040). */
 export async function createCheckout(
   deps: { clock: Clock; random: Random; sealing: Sealing; commitCheckout: CommitCheckout },
   post: SignedPost & { keyed: KeyedRequest | null },

@@ -91,7 +91,7 @@ delivery fails, a new run of retries begins. --dry-run lists the callbacks and s
     const [id] = context.positionals;
     const { status, merchant, 'dry-run': dryRun } = context.values;
     if ((id === undefined) === (status === undefined)) {
-      throw new UsageError('Say either a callback ID or --status exhausted --merchant ID.');
+      throw new UsageError('Give either a callback ID or --status exhausted --merchant ID.');
     }
     if (id !== undefined && (merchant !== undefined || dryRun)) {
       throw new UsageError('--merchant and --dry-run go with --status exhausted, not with an ID.');

@@ -5,7 +5,7 @@ export class MalformedForm extends Error {
   override name = 'MalformedForm';
 }
 
-const maxDepth = 32;
+const depthMax = 32;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Fields by name. A Map, because the caller chooses the names and could name a prototype. */
@@ -45,9 +45,9 @@ function decode(text: string): string {
 
 /** `purchase[items][0]` → `purchase`, `items`, `0` */
 function splitName(name: string): string[] {
-  const depth = name.split('[', maxDepth + 1).length;
-  if (depth > maxDepth) {
-    throw new MalformedForm(`The body is nested deeper than ${maxDepth} levels.`);
+  const depth = name.split('[', depthMax + 1).length;
+  if (depth > depthMax) {
+    throw new MalformedForm(`The body is nested deeper than ${depthMax} levels.`);
   }
   if (!/^[^[\]]+(\[[^[\]]*\])*$/.test(name)) {
     throw new MalformedForm(`The body has a field whose name ${shown(name)} is not valid.`);

@@ -6,7 +6,7 @@ export class MalformedJson extends Error {
   override name = 'MalformedJson';
 }
 
-const maxDepth = 32;
+const depthMax = 32;
 
 const tab = 0x09;
 const lineFeed = 0x0a;
@@ -128,8 +128,8 @@ function scan(bytes: Buffer): { members: number; spaces: number; isPlain: boolea
       if (hasEscape) isPlain = false;
     } else if (byte === openBrace || byte === openBracket) {
       depth++;
-      if (depth > maxDepth) {
-        throw new MalformedJson(`The body is nested deeper than ${maxDepth} levels.`);
+      if (depth > depthMax) {
+        throw new MalformedJson(`The body is nested deeper than ${depthMax} levels.`);
       }
     } else if (byte === closeBrace || byte === closeBracket) {
       depth--;

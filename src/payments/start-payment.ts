@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import {
   type DeliveryDeps,
   deliverFirst,
-  leaveFirst,
+  makeFirstDue,
 } from '../callbacks/delivery/deliver-callback.ts';
 import { findCheckout, lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
@@ -61,7 +61,7 @@ export async function settleAttempt(
     assert(checkout);
     const finding = await askGateway(deps, merchant, checkout, attempt);
     await recordOutcome(deps, merchant, attempt, finding);
-    const notify = isAwaited ? deliverFirst : leaveFirst;
+    const notify = isAwaited ? deliverFirst : makeFirstDue;
     await notify(deps, merchant, attempt.checkout_id);
   } catch (error) {
     const about = { err: error, attempt_id: attempt.id };

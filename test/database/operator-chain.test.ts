@@ -101,7 +101,7 @@ describe('tampering with operators’ actions is found', () => {
     assert.deepEqual(await kinds(), [['unchained', null]]);
   });
 
-  test('a chain that was rewritten as a whole, by an end that was noted before', async () => {
+  test('a chain that was rewritten as a whole, if an earlier end was noted', async () => {
     const { end } = await verify();
     assert.deepEqual((await verify(end)).findings, []);
     await act('later');

@@ -104,7 +104,7 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
       const { merchant, key, amount } = payment;
       const capture = { key: `${key}:capture`, merchant, payment_ref, amount };
       assert.deepEqual(await gateway.capture(capture), { outcome: 'captured' });
-      // The same under another key, as after a day.
+      // The same call under another key, as a retry sends it a day later.
       const again = { ...capture, key: `${key}:capture2` };
       assert.deepEqual(await gateway.capture(again), { outcome: 'captured' });
       const voiding = { key: `${key}:void`, merchant, payment_ref };

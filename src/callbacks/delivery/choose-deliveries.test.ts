@@ -131,7 +131,7 @@ describe('one destination', () => {
       { send: [['m h', 2]] },
     ],
     [
-      'sixteen in flight are the most to one host',
+      'at most sixteen are in flight to one host',
       { claimed: leases(8) },
       { flights: flights(16, 'other', 'h') },
       {},
@@ -143,7 +143,7 @@ describe('one destination', () => {
       { send: [['m h', 3]] },
     ],
     [
-      'sixteen in flight are the most of one merchant',
+      'at most sixteen are in flight for one merchant',
       { claimed: leases(8) },
       { flights: flights(16, 'm', 'other') },
       {},
@@ -175,7 +175,7 @@ describe('one destination', () => {
     ['a slow host gets one', { claimed: leases(8) }, { paces: slow }, { send: [['m h', 1]] }],
     ['a slow host claims for one place', { count: 9 }, { paces: slow }, { claim: [['m h', 8, 1]] }],
     [
-      'a slow host gets no second',
+      'a slow host gets no second delivery',
       { claimed: leases(8) },
       { paces: slow, flights: flights(1, 'm', 'h') },
       {},
@@ -226,7 +226,7 @@ describe('several destinations', () => {
     });
   });
 
-  test('what hangs does not count against what else the merchant has due', () => {
+  test("a delivery that hangs does not count against the merchant's other callbacks", () => {
     const all = [
       destination('m', 'h', { claimed: leases(9) }),
       destination('m', 'good', { claimed: leases(9) }),

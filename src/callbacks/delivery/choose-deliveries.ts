@@ -28,14 +28,14 @@ import type { Exchange } from './send-callback.ts';
  *   and the next ones before these run out, so that the host need not wait for claims.
  * - `slow`: the delivery hung, or the host could not be reached. The host gets one delivery at a
  *   time, from places that only slow hosts use. They count neither against the other hosts nor
- *   against what else the merchant has due.
+ *   against the merchant's other callbacks.
  *
  * A host also counts as slow while a delivery in flight keeps us waiting for longer than
  * `slowMilliseconds`.
  */
 export type Pace = 'steady' | 'quick' | 'slow';
 
-/** One merchant's callbacks to one host. The dispatcher writes it, see there. */
+/** One merchant's callbacks to one host. The dispatcher writes it (deliver-due-callbacks.ts). */
 export type Destination<Claimed = Pick<Callback, 'leased_until'>> = {
   readonly merchant_id: string;
   readonly host: string;

@@ -48,8 +48,8 @@ export async function deliverCallback(
 }
 
 /**
- * Counts an attempt that a process began and died with. It may have been sent, so the next one is
- * due ten minutes after it began. Does nothing if the callback is no longer ours.
+ * Counts an attempt whose process died. It may have been sent, so the next one is due ten minutes
+ * after it began. Does nothing if the callback is no longer ours.
  */
 async function countUnknown(deps: DeliveryDeps, callback: Callback): Promise<void> {
   const { db, pool } = deps.database;
@@ -97,7 +97,7 @@ export async function deliverFirst(
  * Makes the first delivery due at once and leaves it to the workers. For a checkout that recovery
  * ended: a receiver that hangs must not hold up recovery. Never throws.
  */
-export async function leaveFirst(
+export async function makeFirstDue(
   deps: DeliveryDeps,
   merchant: Merchant,
   checkout_id: string,

@@ -2,8 +2,8 @@ import type { Checkout } from '../../checkouts/checkout.ts';
 import type { Sealing } from '../../shared/sealing.ts';
 import type { Callback } from '../callback.ts';
 
-// The callback of v1 (decision 0040) is an unsigned form. It proves itself by `transaction_verify`,
-// a secret that the plugin sent when it created the checkout.
+// The callback of v1 (decision 0040) is an unsigned form. `transaction_verify` proves that it is
+// genuine: a secret that the plugin got in the answer when it created the checkout.
 
 /** What a `transaction_verify` is sealed for: it opens for no other checkout. */
 export const verifyContext = (merchant_id: string, checkout_id: string) =>

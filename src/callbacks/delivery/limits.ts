@@ -78,7 +78,7 @@ export const quickMilliseconds = 200;
 export const claimBatchSize = 8;
 
 /**
- * Claims for a quick host: more than leave at once, so that there are fewer claims. The next claim
+ * Claims for a quick host: more than are sent at once, so that there are fewer claims. The next claim
  * begins when half of the batch is left, so that the host never waits for the database.
  */
 export const quickClaimBatchSize = 16 * claimBatchSize;

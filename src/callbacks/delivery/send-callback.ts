@@ -23,8 +23,8 @@ import { createResolve, type Resolve } from './resolve-name.ts';
 
 /**
  * The result of one exchange with a receiver. `reason` says why it does not count as delivered.
- * `timings` are milliseconds: of each phase that this exchange went through, until the last piece of
- * a body that went in pieces, and in total.
+ * `timings` are milliseconds: for each phase of the exchange, until the last piece of a body that was
+ * sent in pieces, and in total.
  */
 export type Exchange = {
   delivered: boolean;
