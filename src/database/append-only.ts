@@ -23,8 +23,8 @@ type Guard = {
 };
 
 /**
- * Rows that are history: postings, operators' actions and attempts at callbacks. Triggers refuse to
- * change them, whatever the code does and whoever connects. Two changes are allowed: an attempt is
+ * Rows that are history: postings, operators' actions and callback attempts. Triggers refuse to
+ * change them, whatever the code does and whichever role connects. Two changes are allowed: an attempt is
  * closed once, and an attempt whose callback counts it as expired is deleted.
  *
  * Citus has no triggers on its tables. There the roles of `grant-roles.ts` do what they can.

@@ -7,7 +7,7 @@ import type { Tables } from './tables.ts';
 
 export type ListName = 'checkouts' | 'refund_requests';
 
-/** Reserves numbers in a merchant's list: returns the last, and a creation time not before others. */
+/** Reserves numbers in a merchant's list. `created_at` is not before that of any earlier row. */
 export async function advanceListTotal(
   db: Handle,
   merchant_id: string,

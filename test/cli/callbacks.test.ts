@@ -34,7 +34,7 @@ after(async () => {
 });
 
 /** Callbacks that were delivered, or refused every time. */
-async function told(count: number, status: 'delivered' | 'exhausted', owner = account) {
+async function endedCallbacks(count: number, status: 'delivered' | 'exhausted', owner = account) {
   reply = { status: status === 'delivered' ? 200 : 500, body: 'so it is' };
   const urls = Array.from({ length: count }, () => `${receiver.url}/callback`);
   const ids = await queueCallbacks(service, owner, urls);
@@ -62,8 +62,8 @@ const members = [
 describe('callbacks list', () => {
   test('shows the newest first, by status and by merchant', async () => {
     const owner = await createAccount(service);
-    const [lost] = await told(1, 'exhausted', owner);
-    const [good] = await told(1, 'delivered', owner);
+    const [lost] = await endedCallbacks(1, 'exhausted', owner);
+    const [good] = await endedCallbacks(1, 'delivered', owner);
     assert.ok(lost && good);
     const list = async (...how: string[]) => {
       const { data } = await tranche.json(
@@ -88,7 +88,7 @@ describe('callbacks list', () => {
     const owner = await createAccount(service);
     const empty = await person.run('callbacks', 'list', '--merchant', owner.merchant.id);
     assert.deepEqual([empty.code, empty.stdout], [0, 'There are none.\n']);
-    const [good] = await told(1, 'delivered', owner);
+    const [good] = await endedCallbacks(1, 'delivered', owner);
     const { stdout } = await person.run('callbacks', 'list', '--merchant', owner.merchant.id);
     assert.match(stdout, new RegExp(`${good?.id}.*delivered`));
   });
@@ -102,7 +102,7 @@ describe('callbacks list', () => {
 
 describe('callbacks show', () => {
   test('shows the payload and every attempt with its response', async () => {
-    const [lost] = await told(1, 'exhausted');
+    const [lost] = await endedCallbacks(1, 'exhausted');
     assert.ok(lost);
     const shown = await tranche.json('callbacks', 'show', lost.id);
     assert.deepEqual(Object.keys(shown), [...members, 'payload', 'history']);
@@ -154,7 +154,7 @@ describe('callbacks show', () => {
 
 describe('callbacks retry', () => {
   test('delivers one callback now and records the operator', async () => {
-    const [lost] = await told(1, 'exhausted');
+    const [lost] = await endedCallbacks(1, 'exhausted');
     assert.ok(lost);
     reply = { status: 204 };
     const answer = await tranche.json('callbacks', 'retry', lost.id);
@@ -167,7 +167,7 @@ describe('callbacks retry', () => {
   });
 
   test('reports a failed delivery, and a new run of retries begins', async () => {
-    const [lost] = await told(1, 'exhausted');
+    const [lost] = await endedCallbacks(1, 'exhausted');
     assert.ok(lost);
     reply = { status: 500 };
     const answer = await tranche.json('callbacks', 'retry', lost.id);
@@ -181,9 +181,9 @@ describe('callbacks retry', () => {
 
   test('delivers all exhausted callbacks of one merchant; --dry-run only lists them', async () => {
     const [owner, other] = [await createAccount(service), await createAccount(service)];
-    const lost = await told(3, 'exhausted', owner);
-    await told(2, 'delivered', owner);
-    const [theirs] = await told(1, 'exhausted', other);
+    const lost = await endedCallbacks(3, 'exhausted', owner);
+    await endedCallbacks(2, 'delivered', owner);
+    const [theirs] = await endedCallbacks(1, 'exhausted', other);
     const how = ['--status', 'exhausted', '--merchant', owner.merchant.id];
     reply = { status: 200 };
     const before = receiver.received.length;
@@ -208,7 +208,7 @@ describe('callbacks retry', () => {
   });
 
   test('refuses a callback that is being delivered, and wrong arguments', async () => {
-    const [lost] = await told(1, 'exhausted');
+    const [lost] = await endedCallbacks(1, 'exhausted');
     assert.ok(lost);
     const held = Promise.withResolvers<Reply>();
     const before = receiver.received.length;
@@ -242,7 +242,7 @@ describe('callbacks retry', () => {
 
 test('alerts list shows exhausted callbacks and failing destinations, the newest first', async () => {
   const owner = await createAccount(service);
-  const [lost] = await told(1, 'exhausted', owner);
+  const [lost] = await endedCallbacks(1, 'exhausted', owner);
   const { data } = await tranche.json('alerts', 'list');
   const ours = data.filter((one: { merchant_id: string }) => one.merchant_id === owner.merchant.id);
   assert.deepEqual(

@@ -37,7 +37,7 @@ for (const [length, stored] of [
   [8_192, 8_192],
   [8_193, 8_192],
 ] as const) {
-  test(`of a body of ${length} bytes ${stored} are stored`, () => {
+  test(`a body of ${length} bytes: ${stored} are stored`, () => {
     const answer = storedAnswer(exchange({ body: Buffer.alloc(length), body_bytes: length }));
     assert.equal(answer.response_body?.length, stored);
     assert.equal(answer.response_body_bytes, length);
