@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { verifyContext } from '../callbacks/delivery/legacy-form.ts';
 import type { Database } from '../database/database.ts';
 import { type GroupCommit, groupCommit } from '../database/group-commit.ts';
-import { transaction } from '../database/transaction.ts';
+import { type Transaction, transaction } from '../database/transaction.ts';
 import { type KeyedRequest, orderOf } from '../http/idempotency.sql.ts';
 import { KeyTaken, recordAnswers } from '../http/idempotency.ts';
 import {
@@ -97,14 +97,19 @@ const commitBatchSize = 200;
 
 /** Checkouts that arrive while a commit is in flight share the next commit. */
 export function checkoutCommits(deps: { database: Database; clock: Clock }): CommitCheckout {
-  return groupCommit((group: Waiting[]) => commitCheckouts(deps, group), commitBatchSize);
+  return groupCommit(
+    (group: Waiting[], lockMilliseconds) => commitCheckouts(deps, group, lockMilliseconds),
+    commitBatchSize,
+    ({ checkout }) => checkout.merchant_id,
+  );
 }
 
 async function commitCheckouts(
   deps: { database: Database; clock: Clock },
   group: Waiting[],
+  lockMilliseconds?: number,
 ): Promise<Outcome[]> {
-  return await transaction(deps, async ({ db, client, commit }, maybeCommitted) => {
+  const write = async ({ db, client, commit }: Transaction, maybeCommitted: boolean) => {
     const now = timestamp(deps.clock.now());
     const outcomes = new Map<Waiting, Outcome>();
     let open = group;
@@ -170,7 +175,8 @@ async function commitCheckouts(
       for (const one of open) outcomes.set(one, created(one));
     }
     return group.map((one) => outcomes.get(one) as Outcome);
-  });
+  };
+  return await transaction(deps, write, lockMilliseconds === undefined ? {} : { lockMilliseconds });
 }
 
 /** v1 requests carry no signatures, so mandatory signing does not apply to them (decision 0040). */

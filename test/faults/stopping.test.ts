@@ -184,7 +184,7 @@ describe('a start that is refused', () => {
       const others = { GATEWAY_PORT: '0', SHOP_PORT: '0', METRICS_PORT: '0' };
       const program = await startRefused({ ...others, [name]: String(port) });
       assert.equal(program.code, 1);
-      assert.match(program.stderr(), new RegExp(`Port ${port} is taken`));
+      assert.match(program.stderr(), new RegExp(`Port ${port} is in use`));
       assert.equal(program.stderr().trim().split('\n').length, 1, program.stderr());
       assert.equal(await postmasterPid(dataDir()), null, 'its database was stopped');
       assert.equal(await exists(path.join(dataDir(), 'sandbox.json')), false);

@@ -1,0 +1,73 @@
+import type pg from 'pg';
+
+// What every connection needs, whatever DATABASE_URL, the role or the server say otherwise. It is set
+// by a statement on each new connection and not by the startup message: `?options=…` in
+// DATABASE_URL replaces that, and a connection pooler may drop it.
+
+/**
+ * - The driver's parsers expect `TimeZone`, `DateStyle` and `bytea_output` as they are here.
+ * - A role's default of `serializable` or of deferred commits would change what a transaction means.
+ * - Only Citus reads the last setting. It allows one connection to each node: with several, a
+ *   statement over many merchants takes its locks in no order, and later statements of the same
+ *   transaction may not touch the tables that are on every node.
+ */
+const settings = {
+  TimeZone: 'UTC',
+  DateStyle: 'ISO, MDY',
+  bytea_output: 'hex',
+  default_transaction_isolation: 'read committed',
+  lock_timeout: '10s',
+  idle_in_transaction_session_timeout: '30s',
+  'citus.multi_shard_modify_mode': 'sequential',
+};
+
+/** The server takes no writes: a standby, or a primary that was demoted. */
+export class ServerReadOnly extends Error {
+  /** PostgreSQL's own code for a write in a read-only transaction: callers retry. */
+  readonly code = '25006';
+
+  constructor() {
+    super('the database server is read only');
+  }
+}
+
+/** The connection does not keep the settings that it was given. */
+export class SettingsRefused extends Error {
+  constructor(names: string[]) {
+    super(
+      `The database connection does not keep ${names.join(', ')}. Tranche sets these on each new ` +
+        'connection. Check the role and the connection pooler that DATABASE_URL names.',
+    );
+  }
+}
+
+/**
+ * Prepares a new connection, in one round trip. Throws if the server is read only, so that the pool
+ * drops the connection and the caller retries, perhaps on a server that takes writes.
+ */
+export async function prepareSession(
+  client: pg.ClientBase,
+  statementMilliseconds: number,
+): Promise<void> {
+  const wanted = { ...settings, statement_timeout: `${statementMilliseconds}ms` };
+  const { rows } = await client.query<{ read_only: string }>(
+    `select current_setting('transaction_read_only') as read_only,
+       (select count(set_config(name, value, false))
+        from unnest($1::text[], $2::text[]) as s (name, value)),
+       -- 'off' would acknowledge commits that a crash can lose. Stricter values stay.
+       case current_setting('synchronous_commit')
+         when 'off' then set_config('synchronous_commit', 'on', false) end`,
+    [Object.keys(wanted), Object.values(wanted)],
+  );
+  if (rows[0]?.read_only !== 'off') throw new ServerReadOnly();
+}
+
+/** Refuses a connection that lost its settings between two statements. */
+export async function verifySession(client: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ name: string }>(
+    `select name from unnest($1::text[], $2::text[]) as s (name, value)
+     where current_setting(name, true) is distinct from value`,
+    [Object.keys(settings), Object.values(settings)],
+  );
+  if (rows.length > 0) throw new SettingsRefused(rows.map(({ name }) => name));
+}

@@ -1,0 +1,16 @@
+/**
+ * Runs the work of one key one after another within this process. For work that waits for the same
+ * row: what queues here holds no database connection, so the other keys keep theirs.
+ */
+export function createTurns(): <T>(key: string, work: () => Promise<T>) => Promise<T> {
+  const last = new Map<string, Promise<unknown>>();
+  return async (key, work) => {
+    const turn = (last.get(key) ?? Promise.resolve()).then(work, work);
+    last.set(key, turn);
+    try {
+      return await turn;
+    } finally {
+      if (last.get(key) === turn) last.delete(key);
+    }
+  };
+}

@@ -1,0 +1,177 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type pg from 'pg';
+import { type Database, openDatabase, verifyConnection } from '../../src/database/database.ts';
+import { ServerReadOnly, SettingsRefused, verifySession } from '../../src/database/session.ts';
+import {
+  checkoutBody,
+  createAccount,
+  createTestDatabase,
+  log,
+  send,
+  startService,
+} from '../support/service.ts';
+
+// What a connection is like, whatever DATABASE_URL, the role or the database say.
+
+let url: string;
+let drop: () => Promise<void>;
+before(async () => {
+  ({ url, drop } = await createTestDatabase());
+});
+after(() => drop());
+
+async function withDatabase<T>(
+  address: string,
+  work: (database: Database) => Promise<T>,
+  queryTimeoutMilliseconds?: number,
+): Promise<T> {
+  const database = openDatabase(address, {
+    log,
+    maxConnections: 2,
+    ...(queryTimeoutMilliseconds !== undefined && { queryTimeoutMilliseconds }),
+  });
+  try {
+    return await work(database);
+  } finally {
+    await database.close();
+  }
+}
+
+async function settingsOf({ pool }: Database): Promise<Record<string, string>> {
+  const names = [
+    ...['TimeZone', 'DateStyle', 'lock_timeout', 'statement_timeout', 'synchronous_commit'],
+    ...['idle_in_transaction_session_timeout', 'default_transaction_isolation'],
+  ];
+  const { rows } = await pool.query(
+    'select name, current_setting(name) as value from unnest($1::text[]) as name',
+    [names],
+  );
+  return Object.fromEntries(rows.map(({ name, value }) => [name, value]));
+}
+
+const needed = {
+  TimeZone: 'UTC',
+  DateStyle: 'ISO, MDY',
+  lock_timeout: '10s',
+  statement_timeout: '25s',
+  synchronous_commit: 'on',
+  idle_in_transaction_session_timeout: '30s',
+  default_transaction_isolation: 'read committed',
+};
+
+describe('a connection has the settings that we need', () => {
+  test('when DATABASE_URL has options of its own, which apply as well', async () => {
+    const options = '-c timezone=Africa/Johannesburg -c lock_timeout=0 -c work_mem=8MB';
+    const address = `${url}?options=${encodeURIComponent(options)}`;
+    await withDatabase(address, async (database) => {
+      assert.deepEqual(await settingsOf(database), needed);
+      const { rows } = await database.pool.query('show work_mem');
+      assert.deepEqual(rows, [{ work_mem: '8MB' }]);
+      await verifyConnection(database);
+    });
+  });
+
+  test('when the database has other defaults', async () => {
+    const name = new URL(url).pathname.slice(1);
+    const defaults = {
+      timezone: 'America/New_York',
+      datestyle: 'German',
+      default_transaction_isolation: 'serializable',
+      synchronous_commit: 'off',
+      statement_timeout: '0',
+    };
+    await withDatabase(url, async ({ pool }) => {
+      for (const [setting, value] of Object.entries(defaults)) {
+        await pool.query(`alter database ${name} set ${setting} = '${value}'`);
+      }
+    });
+    await withDatabase(url, async (database) => {
+      assert.deepEqual(await settingsOf(database), needed);
+      for (const setting of Object.keys(defaults)) {
+        await database.pool.query(`alter database ${name} reset ${setting}`);
+      }
+    });
+  });
+
+  test('and a checkout is created at the time that it is', async () => {
+    const options = encodeURIComponent('-c timezone=Africa/Johannesburg');
+    const service = await startService({ databaseUrl: `${url}?options=${options}` });
+    try {
+      const account = await createAccount(service);
+      const created = await send(service, account, 'POST', '/api/checkouts', {
+        body: checkoutBody(),
+      });
+      assert.equal(created.status, 200);
+      const { rows } = await service.deps.database.pool.query('select created_at from checkouts');
+      const age = Date.now() - Date.parse(rows[0].created_at);
+      assert.ok(Math.abs(age) < 60_000, rows[0].created_at);
+    } finally {
+      await service.close();
+    }
+  });
+
+  test('and one that loses them is refused by name', async () => {
+    await withDatabase(url, async ({ pool }) => {
+      const client = await pool.connect();
+      await client.query("set timezone = 'Africa/Johannesburg'");
+      client.release();
+      await assert.rejects(
+        withClient(pool, verifySession),
+        (error) => error instanceof SettingsRefused && /TimeZone/.test(error.message),
+      );
+    });
+  });
+});
+
+async function withClient<T>(
+  pool: Database['pool'],
+  work: (client: pg.PoolClient) => Promise<T>,
+): Promise<T> {
+  const client = await pool.connect();
+  try {
+    return await work(client);
+  } finally {
+    client.release();
+  }
+}
+
+test('the server ends a statement that takes too long, before the client gives up', async () => {
+  await withDatabase(
+    url,
+    async ({ pool }) => {
+      await assert.rejects(pool.query('select pg_sleep(20)'), { code: '57014' });
+    },
+    5_200,
+  );
+});
+
+test('a connection is replaced after half an hour', async () => {
+  await withDatabase(url, async ({ pool }) => {
+    assert.equal(pool.options.maxLifetimeSeconds, 1_800);
+  });
+});
+
+test('a connection to a server that is read only is refused', async () => {
+  const options = encodeURIComponent('-c default_transaction_read_only=on');
+  await withDatabase(`${url}?options=${options}`, async (database) => {
+    await assert.rejects(database.pool.connect(), ServerReadOnly);
+    await assert.rejects(database.db.selectFrom('merchants').selectAll().execute(), {
+      code: '25006',
+    });
+    assert.equal(database.pool.totalCount, 0, 'no connection stays in the pool');
+  });
+});
+
+test('a connection on which the server became read only leaves the pool', async () => {
+  await withDatabase(url, async (database) => {
+    await withClient(database.pool, (client) =>
+      client.query('set default_transaction_read_only = on'),
+    );
+    assert.equal(database.pool.idleCount, 1);
+    await assert.rejects(database.db.updateTable('merchants').set({ name: 'x' }).execute(), {
+      code: '25006',
+    });
+    await database.db.updateTable('merchants').set({ name: 'x' }).execute();
+  });
+});

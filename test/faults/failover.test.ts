@@ -1,0 +1,198 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, before, describe, test } from 'node:test';
+import { findViolations } from '../../src/audit/invariants.ts';
+import { migrate } from '../../src/database/migrate.ts';
+import {
+  type EmbeddedPostgres,
+  startEmbeddedPostgres,
+} from '../../src/embedded-postgres/server.ts';
+import { systemClock } from '../../src/shared/clock.ts';
+import { onDatabase, post, request, temporaryFolder, until } from '../support/sandbox-process.ts';
+import {
+  type Account,
+  checkoutBody,
+  createAccount,
+  createSuccessfulCheckout,
+  log,
+  movableClock,
+  type Service,
+  startService,
+} from '../support/service.ts';
+
+// What a service does while its database changes hands: the server takes no writes for a while, or
+// it commits without the standby that would take over.
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let server: EmbeddedPostgres;
+let service: Service;
+let account: Account;
+let baseUrl: string;
+const clock = movableClock();
+
+before(async () => {
+  folder = await temporaryFolder();
+  const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+  const settings = { fsync: 'off', full_page_writes: 'off' };
+  server = await startEmbeddedPostgres({
+    dataDir: path.join(folder.path, 'data'),
+    log: quiet,
+    settings,
+  });
+  const { openDatabase } = await import('../../src/database/database.ts');
+  const database = openDatabase(server.url, { log, maxConnections: 1 });
+  await migrate(database, { clock: systemClock, log });
+  await database.pool.query(
+    `insert into installation (environment, created_at) values ('sandbox', '2026-11-15')`,
+  );
+  await database.close();
+  service = await startService({ databaseUrl: server.url, clock });
+  account = await createAccount(service);
+  baseUrl = await service.app.listen({ port: 0, host: '127.0.0.1' });
+});
+after(async () => {
+  await service?.close();
+  await server?.stop();
+  await folder?.remove();
+});
+
+/** Changes a setting of the whole server, for sessions that are open as well. */
+async function configure(setting: string, value: string): Promise<void> {
+  await onDatabase(server.url, async (client) => {
+    await client.query(`alter system set ${setting} = ${value}`);
+    await client.query('select pg_reload_conf()');
+  });
+  await until(`${setting} to apply`, () =>
+    onDatabase(server.url, async (client) => {
+      const { rows } = await client.query('select current_setting($1) as value', [setting]);
+      return rows[0].value === value.replaceAll("'", '');
+    }),
+  );
+}
+
+const create = (headers: Record<string, string> = {}) =>
+  post(`${baseUrl}/api/checkouts`, account, checkoutBody(), { headers });
+const readiness = async () => (await request(`${baseUrl}/readyz`)).status;
+
+async function countCheckouts(): Promise<number> {
+  return await onDatabase(server.url, async (client) => {
+    const { rows } = await client.query('select count(*)::int as count from checkouts');
+    return rows[0].count;
+  });
+}
+
+async function assertWhole(): Promise<void> {
+  const names = ['M1', 'M2', 'S1', 'S2', 'S3', 'A5', 'L1'];
+  const now = '2026-11-15T09:00:00.000Z';
+  assert.deepEqual(await findViolations(service.deps.database, now, names), []);
+}
+
+describe('a server that takes no writes for a while', () => {
+  test('delays requests and fails none, and /readyz reports it', async () => {
+    assert.equal((await create()).status, 200);
+    assert.equal(await readiness(), 200);
+    const before = await countCheckouts();
+    await configure('default_transaction_read_only', 'on');
+    const sent = Array.from({ length: 20 }, () => create());
+    await until('/readyz to report it', async () => (await readiness()) === 503);
+    await configure('default_transaction_read_only', 'off');
+    const answers = await Promise.all(sent);
+    assert.deepEqual([...new Set(answers.map(({ status }) => status))], [200]);
+    assert.equal(await readiness(), 200);
+    assert.equal(await countCheckouts(), before + 20);
+    await assertWhole();
+  });
+
+  test('is no server to connect to: every connection of the pool takes writes', async () => {
+    await configure('default_transaction_read_only', 'on');
+    const { pool } = service.deps.database;
+    await assert.rejects(
+      until('a connection', async () => {
+        const client = await pool.connect();
+        const { rows } = await client.query('show transaction_read_only');
+        client.release(true);
+        return rows[0].transaction_read_only === 'never';
+      }),
+      { code: '25006' },
+    );
+    await configure('default_transaction_read_only', 'off');
+    assert.equal((await create()).status, 200);
+  });
+});
+
+describe('a COMMIT whose wait for a synchronous standby was cancelled', () => {
+  async function cancelWaiting(): Promise<number> {
+    return await onDatabase(server.url, async (client) => {
+      const { rows } = await client.query(
+        `select pg_cancel_backend(pid) from pg_stat_activity
+         where wait_event = 'SyncRep' and application_name = 'tranche'`,
+      );
+      return rows.length;
+    });
+  }
+
+  test('is not acknowledged while no standby has it', async () => {
+    const before = await countCheckouts();
+    await configure('synchronous_standby_names', "'none'");
+    const headers = { 'idempotency-key': 'unreplicated' };
+    const sent = create(headers).then(
+      ({ status }) => status,
+      () => null,
+    );
+    try {
+      await until('the COMMIT to wait', async () => (await cancelWaiting()) > 0);
+      // The service looks for its row, and must not believe what no standby has.
+      await until('the look-up to wait', async () => (await cancelWaiting()) > 0);
+      clock.advance({ seconds: 10 });
+      const hurry = setInterval(() => void cancelWaiting(), 50);
+      const status = await sent.finally(() => clearInterval(hurry));
+      assert.equal(status, null, 'closed without an answer');
+    } finally {
+      await configure('synchronous_standby_names', "''");
+    }
+    const retried = await create(headers);
+    assert.equal(retried.status, 200);
+    assert.equal(await countCheckouts(), before + 1, 'exactly one exists');
+    await assertWhole();
+  });
+
+  test('is acknowledged once a standby has it', async () => {
+    const before = await countCheckouts();
+    await configure('synchronous_standby_names', "'none'");
+    const sent = create();
+    await until('the COMMIT to wait', async () => (await cancelWaiting()) > 0);
+    await configure('synchronous_standby_names', "''");
+    assert.equal((await sent).status, 200);
+    assert.equal(await countCheckouts(), before + 1);
+    await assertWhole();
+  });
+});
+
+test('two hundred refunds of one checkout at once are all answered, and none fails', async () => {
+  const checkout_id = await createSuccessfulCheckout(service, account);
+  // Each transaction takes a while, as over a slow disk or on several nodes.
+  await onDatabase(server.url, (client) =>
+    client.query(`
+      create function slow_down() returns trigger language plpgsql as
+        'begin perform pg_sleep(0.05); return new; end';
+      create trigger slow_down before insert on refund_requests
+        for each row execute function slow_down()`),
+  );
+  try {
+    const answers = await Promise.all(
+      Array.from({ length: 200 }, () =>
+        post(`${baseUrl}/api/refunds`, account, { checkout_id, amount: 500 }),
+      ),
+    );
+    const statuses = Map.groupBy(answers, ({ status }) => status);
+    assert.deepEqual(
+      [...statuses].map(([status, all]) => [status, all.length]),
+      [[200, 200]],
+    );
+  } finally {
+    await onDatabase(server.url, (client) =>
+      client.query('drop trigger slow_down on refund_requests; drop function slow_down'),
+    );
+  }
+  await assertWhole();
+});
