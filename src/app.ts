@@ -31,6 +31,8 @@ export type AppDeps = CheckoutDeps &
   PaymentRouteDeps & {
     trustProxy: Config['trustProxy'];
     metrics: Metrics;
+    /** Why the time cannot be trusted, or null. */
+    clockProblem(): string | null;
   };
 
 /** The web side of the service: every slice registered by name. */
@@ -60,7 +62,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     clientErrorHandler: (error, socket) => answerBrokenRequest(error, socket, deps.random.uuid()),
     // A path that cannot be decoded or is too long is not found.
     frameworkErrors: (_error, request, reply) => {
-      addCommonHeaders(request, reply);
+      addCommonHeaders(deps, request, reply);
       answerNotFound(reply);
     },
     forceCloseConnections: 'idle',
@@ -76,7 +78,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   handleErrors(app);
 
   app.addHook('onRequest', async (request, reply) => {
-    addCommonHeaders(request, reply);
+    addCommonHeaders(deps, request, reply);
     // Refuse an unknown path before its body is read.
     if (request.is404) throw nothingHere();
   });
@@ -121,7 +123,13 @@ function trustedProxies(trustProxy: Config['trustProxy']): unknown {
   return (_address: string, hop: number) => hop < Number(trustProxy);
 }
 
-function addCommonHeaders(request: FastifyRequest, reply: FastifyReply): void {
+function addCommonHeaders(
+  { baseUrl }: { baseUrl: string },
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  // Browsers ignore it over plain http.
+  if (baseUrl.startsWith('https:')) reply.header('strict-transport-security', 'max-age=31536000');
   reply.header('x-request-id', request.id);
   reply.header('cache-control', 'no-store');
   reply.header('x-content-type-options', 'nosniff');

@@ -7,6 +7,7 @@ import {
 import { checkoutCommits } from './checkouts/create-checkout.ts';
 import type { Config, Role } from './config.ts';
 import { type Database, openDatabase } from './database/database.ts';
+import { followDatabaseClock } from './database/database-clock.ts';
 import { listTableBytes } from './database/table-bytes.sql.ts';
 import type { StripeSettings } from './gateway/settings.ts';
 import { createStripeGateway } from './gateway/stripe.ts';
@@ -35,16 +36,27 @@ export async function createDeps(
   config: ReadyConfig,
   log: Logger,
   given: {
+    /** The time, for a simulation. Without it the time comes from the database. */
     clock?: Clock;
+    /** The clock of this machine, to compare the database's with. */
+    machineClock?: Clock;
     random?: Random;
     maxConnections?: number;
     callbackSender?: CallbackSenderOptions;
   } = {},
 ): Promise<Deps> {
-  const clock = given.clock ?? systemClock;
   const random = given.random ?? systemRandom;
   const maxConnections = given.maxConnections ?? 12;
   const database = openDatabase(config.databaseUrl, { log, maxConnections });
+  const databaseClock = given.clock
+    ? null
+    : await followDatabaseClock({ database, log }, given.machineClock ?? systemClock).catch(
+        async (error) => {
+          await database.close();
+          throw error;
+        },
+      );
+  const clock = given.clock ?? (databaseClock as Clock);
   const sealing = createSealing(config.masterKeys, random);
   const base = { database, clock, random, log };
   const store = await openRateLimitStore(config, base);
@@ -60,6 +72,7 @@ export async function createDeps(
     environment: config.environment,
     baseUrl: config.baseUrl,
     trustProxy: config.trustProxy,
+    clockProblem: () => databaseClock?.problem() ?? null,
     callbackAllow: config.callbackAllow,
     callbackRetentionDays: config.callbackRetentionDays,
     alertWebhookUrl: config.alertWebhookUrl,
@@ -73,6 +86,7 @@ export async function createDeps(
     ...commits,
     sendCallback: sender.send,
     async close() {
+      databaseClock?.stop();
       // Requests whose clients have gone may still be in flight. Let them end before the database.
       await store.close?.();
       await commitCheckout.settled();

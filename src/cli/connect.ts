@@ -4,6 +4,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import { type Config, readConfig } from '../config.ts';
 import { type Database, openDatabase } from '../database/database.ts';
+import { type DatabaseClock, followDatabaseClock } from '../database/database-clock.ts';
 import { claimInstallation } from '../database/installation.ts';
 import { isMigrated } from '../database/migrate.ts';
 import { isTransient } from '../database/transaction.ts';
@@ -11,7 +12,7 @@ import { findEmbeddedAddress } from '../embedded-postgres/server.ts';
 import type { IntegrationDeps } from '../integrations/create-integration.ts';
 import { type OperatorDeps, OperatorError } from '../operators/operate.ts';
 import { checkMasterKeys, findMasterKeys } from '../running/master-key.ts';
-import { timestamp } from '../shared/clock.ts';
+import { systemClock, timestamp } from '../shared/clock.ts';
 import { createSealing } from '../shared/sealing.ts';
 import type { Context } from './command.ts';
 
@@ -24,22 +25,29 @@ export async function withDatabase<T>(
 ): Promise<T> {
   const config = readConfig(context.env, 'command');
   const url = config.databaseUrl ?? (await findSandboxDatabase(config.dataDir));
+  const log = pino({ level: 'silent' });
   const database = openDatabase(url, {
-    log: pino({ level: 'silent' }),
+    log,
     maxConnections: 2,
     // A migration may run for hours. The operator can interrupt it.
     queryTimeoutMilliseconds: 24 * 3_600_000,
   });
+  let followed: DatabaseClock | null = null;
   try {
     await checkConnection(database, config);
+    // A test passes a clock of its own, and that is the time.
+    if (context.clock === systemClock) {
+      followed = await followDatabaseClock({ database, log }, systemClock);
+    }
     return await work({
       config,
       database,
-      clock: context.clock,
+      clock: followed ?? context.clock,
       random: context.random,
       operator: config.operator ?? systemUser(),
     });
   } finally {
+    followed?.stop();
     await database.close();
   }
 }

@@ -3,6 +3,7 @@ import { distributeDatabase } from '../database/distribute-database.ts';
 import { grantRole, NotOwner, type RoleKind, roleKinds } from '../database/grant-roles.ts';
 import { claimInstallation, refuseOtherEnvironment } from '../database/installation.ts';
 import { migrate } from '../database/migrate.ts';
+import { repairClock } from '../database/repair-clock.sql.ts';
 import { OperatorError, operate } from '../operators/operate.ts';
 import { timestamp } from '../shared/clock.ts';
 import { type CommandGroup, command, UsageError } from './command.ts';
@@ -104,8 +105,35 @@ as the owner of the tables, and again after each migration.
   },
 });
 
+const repairClockCommand = command({
+  name: 'database repair-clock',
+  summary: 'undo what a node with a wrong clock did',
+  usage: [''],
+  help: `Brings times that lie in the future back to now: the creation time from which a merchant's next
+checkout and refund go on, leases, and due times of refunds, payments and callbacks. Creation times
+that merchants have seen stay as they are. The time is the database's. Set the wrong clock first:
+the node refuses to serve until then.
+
+  tranche database repair-clock`,
+  options: {},
+  async run({ print, ...context }) {
+    const repair = await withMigrated(context, (connection) =>
+      operate(connection, connection.operator, 'database repair-clock', async (db, now) => {
+        const result = await repairClock(db, now);
+        return { subject_id: null, details: result, result };
+      }),
+    );
+    print(
+      repair,
+      () =>
+        `Repaired ${repair.list_marks} lists, ${repair.leases} leases and ${repair.due_rows} due times.`,
+    );
+    return 0;
+  },
+});
+
 export const database: CommandGroup = {
   name: 'database',
   summary: 'migrations, and more than one server',
-  commands: [migrateCommand, grant, distribute],
+  commands: [migrateCommand, grant, distribute, repairClockCommand],
 };

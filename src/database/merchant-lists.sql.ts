@@ -1,4 +1,4 @@
-import { type Selectable, sql } from 'kysely';
+import { type RawBuilder, type Selectable, sql } from 'kysely';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Handle } from './database.ts';
 import type { Tables } from './tables.ts';
@@ -116,4 +116,18 @@ export async function findManagedOwner(
     .where('m.integration_id', '=', integration_id)
     .executeTakeFirst();
   return row?.merchant_id ?? null;
+}
+
+/** Lowers the marks of lists that are later than the merchant's clock. Returns how many were. */
+export async function lowerListMarks(
+  db: Handle,
+  now: Timestamp,
+  margin: RawBuilder<unknown>,
+): Promise<number> {
+  const merchantNow = sql`(${now}::timestamptz + m.clock_ahead_ms * interval '1 millisecond')`;
+  const { numAffectedRows } = await sql`
+    update list_totals as l set last_created_at = ${merchantNow}
+    from merchants m
+    where m.id = l.merchant_id and l.last_created_at > ${merchantNow} + ${margin}`.execute(db);
+  return Number(numAffectedRows ?? 0n);
 }

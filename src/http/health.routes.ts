@@ -1,18 +1,19 @@
 import type { FastifyInstance } from 'fastify';
 import type { Database } from '../database/database.ts';
-import { isMigrated } from '../database/migrate.ts';
+import { findDatabaseProblem } from '../database/ready.ts';
 
 /** Liveness and readiness, for load balancers and supervisors. */
 export async function healthRoutes(
   app: FastifyInstance,
-  deps: { database: Database },
+  deps: { database: Database; clockProblem(): string | null },
 ): Promise<void> {
   app.get('/healthz', { exposeHeadRoute: true }, async () => ({ status: 'ok' }));
 
   app.get('/readyz', { exposeHeadRoute: true }, async (request, reply) => {
     try {
-      if (await isMigrated(deps.database)) return { status: 'ok' };
-      return reply.code(503).send({ status: 'unavailable', reason: 'migrations are not current' });
+      const reason = deps.clockProblem() ?? (await findDatabaseProblem(deps.database));
+      if (reason === null) return { status: 'ok' };
+      return reply.code(503).send({ status: 'unavailable', reason });
     } catch (error) {
       request.log.warn({ err: error }, 'not ready');
       return reply

@@ -20,6 +20,9 @@ export function postgresRateLimitStore(deps: { database: Database; clock: Clock 
   return { hit: (key, windowSeconds) => hit({ key, windowSeconds }), close: hit.settled };
 }
 
+/** A window that ends later than a new one would was written by a node with a wrong clock. */
+const hasEnded = `(r.resets_at <= $4 or r.resets_at > excluded.resets_at + interval '1 minute')`;
+
 const counted = rowGroup({ key: 'text', count: 'int', resets_at: 'timestamptz' });
 
 async function count(
@@ -42,8 +45,8 @@ async function count(
         insert into rate_limits as r (key, count, resets_at)
         select i.* from ${counted.from}
         on conflict (key) do update set
-          count = case when r.resets_at <= $4 then excluded.count else r.count + excluded.count end,
-          resets_at = case when r.resets_at <= $4 then excluded.resets_at else r.resets_at end
+          count = case when ${hasEnded} then excluded.count else r.count + excluded.count end,
+          resets_at = case when ${hasEnded} then excluded.resets_at else r.resets_at end
         returning key, count, resets_at`,
       values: [
         ...counted.values(

@@ -2,7 +2,8 @@ import cluster, { type Worker } from 'node:cluster';
 import { createServer } from 'node:http';
 import { AggregatorRegistry } from 'prom-client';
 import { type Config, type Role, testGatewayAt } from '../config.ts';
-import { openDatabase } from '../database/database.ts';
+import { openDatabase, verifyConnection } from '../database/database.ts';
+import { type DatabaseClock, followDatabaseClock } from '../database/database-clock.ts';
 import { claimInstallation, refuseOtherEnvironment } from '../database/installation.ts';
 import { migrate } from '../database/migrate.ts';
 import { startEmbeddedPostgres } from '../embedded-postgres/server.ts';
@@ -118,13 +119,16 @@ async function prepareDatabase(config: ReadyConfig, log: Logger): Promise<void> 
     maxConnections: 2,
     queryTimeoutMilliseconds,
   });
+  let clock: DatabaseClock | null = null;
   try {
+    clock = await followDatabaseClock({ database, log }, systemClock);
+    await verifyConnection(database);
     await refuseOtherEnvironment(database.db, config.environment);
-    await migrate(database, { clock: systemClock, log });
-    const now = timestamp(systemClock.now());
-    await claimInstallation(database.db, config.environment, now);
+    await migrate(database, { clock, log });
+    await claimInstallation(database.db, config.environment, timestamp(clock.now()));
     await checkMasterKeys(database.db, config.masterKeys);
   } finally {
+    clock?.stop();
     await database.close();
   }
 }

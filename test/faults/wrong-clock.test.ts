@@ -1,0 +1,154 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { buildApp } from '../../src/app.ts';
+import { findViolations } from '../../src/audit/invariants.ts';
+import { createDeps } from '../../src/main.ts';
+import { type Clock, systemClock } from '../../src/shared/clock.ts';
+import { commandLine } from '../support/cli.ts';
+import { until } from '../support/sandbox-process.ts';
+import {
+  type Account,
+  checkoutBody,
+  createAccount,
+  createTestDatabase,
+  log,
+  type Service,
+  send,
+  startService,
+  testConfig,
+} from '../support/service.ts';
+
+// Nodes share rows, so a node whose clock is wrong must not date them.
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let healthy: Service;
+let account: Account;
+before(async () => {
+  database = await createTestDatabase();
+  healthy = await startService({ databaseUrl: database.url, rateLimitStore: 'postgres' });
+  account = await createAccount(healthy);
+});
+after(async () => {
+  await healthy.close();
+  await database.drop();
+});
+
+/** A machine's clock that can be set, and whose stopwatch goes on. Comparisons come at once. */
+function settableClock(hours: number): Clock & { set(hours: number): void } {
+  let ahead = hours;
+  return {
+    now: () => systemClock.now().add({ hours: ahead }),
+    monotonic: systemClock.monotonic,
+    sleep: (milliseconds, signal) =>
+      systemClock.sleep(milliseconds === 10_000 ? 20 : milliseconds, signal),
+    set(next) {
+      ahead = next;
+    },
+  };
+}
+
+async function startNode(machineClock: Clock): Promise<Pick<Service, 'app' | 'deps'>> {
+  const config = testConfig(database.url, {}, 'postgres');
+  const deps = await createDeps(config, log, { machineClock });
+  const app = buildApp(deps);
+  await app.ready();
+  return { app, deps };
+}
+
+const create = (service: Pick<Service, 'app'>) =>
+  send(service, account, 'POST', '/api/checkouts', { body: checkoutBody() });
+
+const readiness = async ({ app }: Pick<Service, 'app'>) => {
+  const { statusCode, body } = await app.inject('/readyz');
+  return { status: statusCode, ...JSON.parse(body) };
+};
+
+/** How far the newest checkout's creation is from now, in seconds. */
+async function newestAge(): Promise<number> {
+  const { rows } = await healthy.deps.database.pool.query(
+    'select created_at from checkouts order by number desc limit 1',
+  );
+  return (Date.now() - Date.parse(rows[0].created_at)) / 1000;
+}
+
+async function assertWhole(): Promise<void> {
+  const now = new Date().toISOString();
+  assert.deepEqual(await findViolations(healthy.deps.database, now), []);
+}
+
+for (const hours of [24, -24]) {
+  test(`a node whose clock is ${hours} hours off does not start`, async () => {
+    await assert.rejects(startNode(settableClock(hours)), {
+      message: new RegExp(`86400 seconds ${hours > 0 ? 'ahead of' : 'behind'} the database`),
+    });
+  });
+
+  test(`a node whose clock jumps by ${hours} hours reports it, and dates rows correctly`, async () => {
+    const clock = settableClock(0);
+    const node = await startNode(clock);
+    try {
+      assert.equal((await create(node)).status, 200);
+      assert.equal((await readiness(node)).status, 'ok');
+      clock.set(hours);
+      // At once, before any comparison.
+      assert.equal((await create(node)).status, 200);
+      assert.ok(Math.abs(await newestAge()) < 30, 'the jump is not shown');
+      await until('/readyz to report it', async () => {
+        const { reason = '' } = await readiness(node);
+        return /86400 seconds/.test(reason);
+      });
+      assert.equal((await create(node)).status, 200);
+      assert.ok(Math.abs(await newestAge()) < 30);
+      // A healthy node is not affected: neither its times nor its rate limits.
+      assert.equal((await create(healthy)).status, 200);
+      assert.ok(Math.abs(await newestAge()) < 30);
+      clock.set(0);
+      await until('/readyz to be fine again', async () => (await readiness(node)).status === 'ok');
+    } finally {
+      await node.app.close();
+      await node.deps.close();
+    }
+    await assertWhole();
+  });
+}
+
+test('tranche database repair-clock undoes what a wrong clock did to shared rows', async () => {
+  const { pool } = healthy.deps.database;
+  assert.equal((await create(healthy)).status, 200);
+  // What a node of an earlier version wrote while its clock was a day ahead.
+  await pool.query(`update list_totals set last_created_at = now() + interval '1 day'`);
+  await pool.query(
+    `insert into rate_limits select key, 1000000, now() + interval '1 day' from rate_limits
+     on conflict (key) do update set count = excluded.count, resets_at = excluded.resets_at`,
+  );
+  const tranche = commandLine({ DATABASE_URL: database.url });
+  const repaired = await tranche.json('database', 'repair-clock');
+  assert.equal(repaired.list_marks, 1);
+  // A limit that a wrong clock left behind does not outlive the next request.
+  assert.equal((await create(healthy)).status, 200);
+  assert.ok(Math.abs(await newestAge()) < 30);
+  const again = await tranche.json('database', 'repair-clock');
+  assert.deepEqual(again, { list_marks: 0, leases: 0, due_rows: 0 });
+  const { rows } = await pool.query(
+    `select details from operator_actions where action = 'database repair-clock' order by at`,
+  );
+  assert.equal(rows.length, 2);
+  assert.deepEqual(rows[0].details, repaired);
+  await assertWhole();
+});
+
+test('a node whose clock is a second off shows the time of the database', async () => {
+  const clock = settableClock(0);
+  const node = await startNode({
+    ...clock,
+    now: () => systemClock.now().add({ milliseconds: 1_500 }),
+  });
+  try {
+    assert.equal((await readiness(node)).status, 'ok');
+    const ahead = node.deps.clock.now().epochMilliseconds - Date.now();
+    assert.ok(Math.abs(ahead) < 500, `${ahead} ms`);
+  } finally {
+    await node.app.close();
+    await node.deps.close();
+  }
+});
