@@ -101,8 +101,10 @@ export function readConfig(
     const url = URL.parse(givenBaseUrl);
     if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
       problem('BASE_URL must be an http or https address, without a user, a query or a fragment.');
+    } else if (url.pathname !== '/') {
+      problem('BASE_URL must not have a path: give Tranche a host name or a port of its own.');
     } else {
-      baseUrl = url.href.replace(/\/+$/, '');
+      baseUrl = url.origin;
     }
   }
   const baseIsLoopback = isLoopback(new URL(baseUrl).hostname);
@@ -110,9 +112,23 @@ export function readConfig(
     problem('BASE_URL must be https in production.');
   }
 
+  const accepted = readAccepted(text('ACCEPT_INSECURE'), problem);
+  const refuseInsecure = (risk: Risk, sentence: string) => {
+    if (!isProduction || accepted.has(risk)) return;
+    problem(`${sentence} To accept this, add ${risk} to ACCEPT_INSECURE.`);
+  };
+
   const databaseUrl = text('DATABASE_URL') ?? null;
   if (databaseUrl !== null && !isAddress(databaseUrl, /^postgres(ql)?:\/\//)) {
     problem('DATABASE_URL must be an address that begins with postgres:// or postgresql://.');
+  } else if (databaseUrl !== null && isPlaintext(databaseUrl)) {
+    refuseInsecure(
+      'database-plaintext',
+      'DATABASE_URL must ask for TLS in production (sslmode=verify-full), unless the server is local.',
+    );
+  }
+  if (isProduction && databaseUrl === null) {
+    problem('DATABASE_URL must be set in production: the embedded database is for sandboxes.');
   }
 
   const masterKeys: Buffer[] = [];
@@ -120,8 +136,11 @@ export function readConfig(
     const value = text(name);
     if (value === undefined) continue;
     const key = readMasterKey(value);
-    if (key) masterKeys.push(key);
-    else problem(`${name} must be 32 random bytes in Base64 or hex (openssl rand -base64 32).`);
+    if (!key || (isProduction && !isRandom(key))) {
+      problem(`${name} must be 32 random bytes in Base64 or hex (openssl rand -base64 32).`);
+    } else {
+      masterKeys.push(key);
+    }
   }
   if (text('MASTER_KEY_PREVIOUS') !== undefined && text('MASTER_KEY') === undefined) {
     problem('MASTER_KEY_PREVIOUS is set without MASTER_KEY.');
@@ -133,6 +152,11 @@ export function readConfig(
   const redisUrl = text('REDIS_URL') ?? null;
   if (redisUrl !== null && !isAddress(redisUrl, /^rediss?:\/\//)) {
     problem('REDIS_URL must be an address that begins with redis:// or rediss://.');
+  } else if (redisUrl?.startsWith('redis:') && !isLocal(new URL(redisUrl).hostname)) {
+    refuseInsecure(
+      'redis-plaintext',
+      'REDIS_URL must begin with rediss:// in production, unless the server is local.',
+    );
   }
   const rateLimitStore = text('RATE_LIMIT_STORE')
     ? choice('RATE_LIMIT_STORE', ['memory', 'postgres', 'redis'] as const, 'postgres')
@@ -147,6 +171,24 @@ export function readConfig(
   const alertWebhookUrl = text('ALERT_WEBHOOK_URL') ?? null;
   if (alertWebhookUrl !== null && !isAddress(alertWebhookUrl, /^https?:\/\//)) {
     problem('ALERT_WEBHOOK_URL must be an http or https address.');
+  } else if (alertWebhookUrl?.startsWith('http:') && !isLocal(new URL(alertWebhookUrl).hostname)) {
+    refuseInsecure('alerts-plaintext', 'ALERT_WEBHOOK_URL must be https in production.');
+  }
+
+  const metricsHost = text('METRICS_HOST') ?? '127.0.0.1';
+  if (['0.0.0.0', '::', '[::]'].includes(metricsHost)) {
+    refuseInsecure(
+      'metrics-everywhere',
+      'METRICS_HOST must name one address in production: the metrics have no authentication.',
+    );
+  }
+
+  const trustProxy = readTrustProxy(text('TRUST_PROXY'), problem);
+  if (trustProxy === true) {
+    refuseInsecure(
+      'any-proxy',
+      "TRUST_PROXY must be the proxies' number or addresses in production: with true, every caller chooses its own address.",
+    );
   }
 
   const legacySunset = text('LEGACY_SUNSET') ?? defaultSunset;
@@ -177,7 +219,7 @@ export function readConfig(
     shopPort: port('SHOP_PORT', ownPort === 0 || ownPort > 65_533 ? 0 : ownPort + 2),
     gateway,
     metrics: {
-      host: text('METRICS_HOST') ?? '127.0.0.1',
+      host: metricsHost,
       // Next to our own port, so that two sandboxes on one machine do not collide.
       port: port('METRICS_PORT', ownPort === 0 || ownPort > 65_526 ? 0 : ownPort + 9),
     },
@@ -188,7 +230,7 @@ export function readConfig(
     masterKeys,
     rateLimitStore,
     redisUrl,
-    trustProxy: readTrustProxy(text('TRUST_PROXY'), problem),
+    trustProxy,
     callbackAllow,
     callbackRetentionDays: readDays(text('CALLBACK_RETENTION_DAYS'), 400, problem),
     logLevel: choice('LOG_LEVEL', logLevels, 'info'),
@@ -201,6 +243,41 @@ export function readConfig(
 }
 
 const isAddress = (text: string, begin: RegExp) => begin.test(text) && URL.canParse(text);
+
+/** What an operator may accept in production by name, in ACCEPT_INSECURE. */
+const risks = [
+  'alerts-plaintext',
+  'any-proxy',
+  'database-plaintext',
+  'metrics-everywhere',
+  'redis-plaintext',
+] as const;
+type Risk = (typeof risks)[number];
+
+function readAccepted(value = '', problem: (text: string) => void): Set<Risk> {
+  const names = value.split(',').map((part) => part.trim());
+  const unknown = names.filter((name) => name !== '' && !risks.includes(name as Risk));
+  for (const name of unknown) {
+    problem(`ACCEPT_INSECURE has "${name}" and may have ${risks.join(', ')}.`);
+  }
+  return new Set(names as Risk[]);
+}
+
+/** Whether nothing on the way to this host can be another machine. A path is a local socket. */
+const isLocal = (hostname: string) =>
+  hostname === '' || hostname.startsWith('/') || isLoopback(hostname);
+
+/** `?host=` overrides the host. Modes that do not check the certificate count as plaintext. */
+function isPlaintext(databaseUrl: string): boolean {
+  const { hostname, searchParams } = new URL(databaseUrl);
+  if (isLocal(decodeURIComponent(searchParams.get('host') ?? hostname))) return false;
+  const mode = searchParams.get('sslmode') ?? '';
+  const isChecked = mode === 'verify-full' || mode === 'verify-ca' || mode === 'require';
+  return !isChecked || searchParams.get('uselibpqcompat') === 'true';
+}
+
+/** Zeros or a repeated pattern are no key. 32 random bytes have about 30 different values. */
+const isRandom = (key: Buffer) => new Set(key).size >= 16;
 
 /** A sunset before v1 was deprecated would leave integrators no warning. */
 function isSunset(text: string): boolean {

@@ -14,7 +14,8 @@ export type RoleKind = (typeof roleKinds)[number];
 const servePrivileges: Partial<Record<string, string>> = {
   schema_migrations: 'select',
   territories: 'select',
-  installation: 'select, insert',
+  // A look-up of an unknown fate locks its row, which takes a right to update.
+  installation: 'select, insert, update (master_key_mark)',
   postings: 'select, insert',
   operator_actions: 'select, insert',
   operator_chain: 'select, update (number, hash)',

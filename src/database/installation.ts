@@ -42,6 +42,18 @@ export async function claimInstallation(
   await refuseOtherEnvironment(db, environment);
 }
 
+/** Stores a mark if there is none yet, or instead of `old`. Returns the stored one. */
+export async function claimMark(db: Handle, mark: Buffer, old: Buffer | null): Promise<Buffer> {
+  const claimed = await db
+    .updateTable('installation')
+    .set({ master_key_mark: mark })
+    .where('master_key_mark', old === null ? 'is' : '=', old)
+    .executeTakeFirst();
+  if (claimed.numUpdatedRows > 0n) return mark;
+  const row = await db.selectFrom('installation').select('master_key_mark').executeTakeFirst();
+  return row?.master_key_mark ?? mark;
+}
+
 async function findEnvironment(db: Handle): Promise<Environment | null> {
   const row = await db.selectFrom('installation').select('environment').executeTakeFirst();
   return row?.environment ?? null;

@@ -30,6 +30,7 @@ export type Tables = {
     only_row: ColumnType<boolean, never, never>;
     environment: Fixed<'sandbox' | 'production'>;
     created_at: Fixed<Timestamp>;
+    master_key_mark: Buffer | null;
   };
   territories: {
     code: Fixed<string>;

@@ -2,9 +2,10 @@ import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
 import { type Config, readMasterKey } from '../config.ts';
 import type { Handle } from '../database/database.ts';
+import { claimMark } from '../database/installation.ts';
 import { findNewestSealedKey } from '../integrations/credential.sql.ts';
 import { systemRandom } from '../shared/random.ts';
-import { createSealing } from '../shared/sealing.ts';
+import { createSealing, type Sealing } from '../shared/sealing.ts';
 
 /** A problem with the master key that only the operator can solve. */
 class MasterKeyError extends Error {}
@@ -88,11 +89,26 @@ async function readMasterKeyFile(dataDir: string): Promise<Buffer | null> {
  * cannot open.
  */
 export async function checkMasterKeys(db: Handle, masterKeys: Buffer[]): Promise<void> {
+  const sealing = createSealing(masterKeys, systemRandom);
   const newest = await findNewestSealedKey(db);
-  if (newest === null || createSealing(masterKeys, systemRandom).isKnown(newest)) return;
+  if (newest === null) return await claimMasterKey(db, sealing);
+  if (sealing.isKnown(newest)) return;
   throw new MasterKeyError(
     'The signing keys in this database are sealed under another master key. Set MASTER_KEY to ' +
       'that key. To change to a new key, set MASTER_KEY to the new one and MASTER_KEY_PREVIOUS to ' +
       'the old one, and then run `tranche keys reencrypt`.',
   );
+}
+
+/** Without signing keys, a mark in the database tells two nodes with different master keys apart. */
+async function claimMasterKey(db: Handle, sealing: Sealing): Promise<void> {
+  const own = sealing.seal('master key', 'installation');
+  const mark = await claimMark(db, own, null);
+  if (!sealing.isKnown(mark)) {
+    throw new MasterKeyError(
+      'This database was first used with another master key. Set MASTER_KEY to that key on every node.',
+    );
+  }
+  // The operator is changing the master key, and this process has both.
+  if (!sealing.isCurrent(mark)) await claimMark(db, own, mark);
 }

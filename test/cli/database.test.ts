@@ -7,6 +7,7 @@ import { listMigrations, migrate } from '../../src/database/migrate.ts';
 import { systemClock } from '../../src/shared/clock.ts';
 import { commandLine } from '../support/cli.ts';
 import { findNodes, onNode } from '../support/database-server.ts';
+import { productionSettings } from '../support/sandbox-process.ts';
 import {
   createEmptyCluster,
   createEmptyDatabase,
@@ -76,6 +77,7 @@ test('a database belongs to the environment that first used it, and refuses the 
       DATABASE_URL: url,
       TRANCHE_ENV: 'production',
       BASE_URL: 'https://pay.example',
+      MASTER_KEY: productionSettings.MASTER_KEY,
     };
     await commandLine(production).json('merchants', 'list');
     const wrong = /belongs to the production environment, and TRANCHE_ENV is sandbox/;

@@ -33,6 +33,7 @@ const bad: [name: string, values: string[], also?: NodeJS.ProcessEnv][] = [
       'https://pay.example?a=1',
       'https://pay.example/#a',
       'https://me@pay.example',
+      'https://pay.example/tranche',
       'javascript:alert(1)',
     ],
   ],
@@ -50,6 +51,7 @@ const bad: [name: string, values: string[], also?: NodeJS.ProcessEnv][] = [
   ['TRUST_PROXY', ['yes', '10.0.0.0/33', '10.0.0', '::1/129', '10.0.0.1,proxy.example', '1.5']],
   ['LEGACY_SUNSET', ['soon', '2027', '2027-13-01', '2027-02-30', '2026-11-01', '01/11/2027']],
   ['LOG_LEVEL', ['loud', 'INFO', '30']],
+  ['ACCEPT_INSECURE', ['true', 'database', 'any-proxy,everything']],
 ];
 
 describe('settings', () => {
@@ -109,6 +111,55 @@ describe('in production', () => {
       assert.deepEqual(problemsOf({ ...usable, BASE_URL }), [
         'BASE_URL must be https in production.',
       ]);
+    }
+  });
+
+  /** What production refuses: the settings, the words of the refusal, and the name to accept it by. */
+  const insecure: [env: NodeJS.ProcessEnv, refusal: RegExp, risk: string | null][] = [
+    [{ MASTER_KEY: Buffer.alloc(32).toString('base64') }, /^MASTER_KEY must be 32 random/, null],
+    [{ MASTER_KEY: 'ab'.repeat(32) }, /^MASTER_KEY must be 32 random/, null],
+    [{ DATABASE_URL: '' }, /^DATABASE_URL must be set in production/, null],
+    [{ TRUST_PROXY: 'true' }, /^TRUST_PROXY must be/, 'any-proxy'],
+    [{ ALERT_WEBHOOK_URL: 'http://hooks.example/x' }, /must be https/, 'alerts-plaintext'],
+    [{ METRICS_HOST: '0.0.0.0' }, /must name one address/, 'metrics-everywhere'],
+    [{ METRICS_HOST: '::' }, /must name one address/, 'metrics-everywhere'],
+    [{ REDIS_URL: 'redis://cache.example' }, /rediss:\/\//, 'redis-plaintext'],
+    ...[
+      'postgres://db.example/tranche',
+      'postgres://db.example/tranche?sslmode=disable',
+      'postgres://db.example/tranche?sslmode=no-verify',
+      'postgres://db.example/tranche?sslmode=prefer',
+      'postgres://db.example/tranche?sslmode=require&uselibpqcompat=true',
+      'postgres://127.0.0.1/tranche?host=10.0.0.7',
+    ].map((DATABASE_URL): [NodeJS.ProcessEnv, RegExp, string] => [
+      { DATABASE_URL },
+      /^DATABASE_URL must ask for TLS/,
+      'database-plaintext',
+    ]),
+  ];
+  for (const [env, refusal, risk] of insecure) {
+    test(`${JSON.stringify(env)} is refused${risk ? `, unless ${risk} is accepted` : ''}`, () => {
+      const problems = problemsOf({ ...usable, ...env });
+      assert.equal(problems.length, 1, problems.join('\n'));
+      assert.match(problems[0] ?? '', refusal);
+      if (risk === null) return;
+      assert.match(problems[0] ?? '', new RegExp(`add ${risk} to ACCEPT_INSECURE`));
+      assert.deepEqual(problemsOf({ ...usable, ...env, ACCEPT_INSECURE: risk }), []);
+    });
+  }
+
+  test('secure and local addresses are accepted', () => {
+    for (const env of [
+      { DATABASE_URL: 'postgres://db.example/tranche?sslmode=verify-full' },
+      { DATABASE_URL: 'postgres://localhost/tranche' },
+      { DATABASE_URL: 'postgres:///tranche?host=/var/run/postgresql' },
+      { REDIS_URL: 'rediss://cache.example' },
+      { REDIS_URL: 'redis://127.0.0.1' },
+      { METRICS_HOST: '10.0.0.7' },
+      { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9000/alerts' },
+      { TRUST_PROXY: '2' },
+    ]) {
+      assert.deepEqual(problemsOf({ ...usable, ...env }), [], JSON.stringify(env));
     }
   });
 

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process';
-import { createHmac } from 'node:crypto';
+import { createHash, createHmac } from 'node:crypto';
 import fs from 'node:fs/promises';
 import http from 'node:http';
 import os from 'node:os';
@@ -17,7 +17,8 @@ const entry = path.join(import.meta.dirname, '../../src/cli/main.ts');
 export const productionSettings = {
   TRANCHE_ENV: 'production',
   BASE_URL: 'https://pay.example',
-  MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+  MASTER_KEY: createHash('sha256').update('a key for tests').digest('base64'),
+  DATABASE_URL: 'postgres://127.0.0.1/tranche',
   STRIPE_SECRET_KEY: 'sk_live_0123456789',
   STRIPE_PUBLISHABLE_KEY: 'pk_live_0123456789',
 };

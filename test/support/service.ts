@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { createHmac, randomBytes } from 'node:crypto';
+import { createHash, createHmac, randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { buildApp } from '../../src/app.ts';
@@ -128,6 +128,10 @@ export function testConfig(
   const mode = env.TRANCHE_ENV === 'production' ? 'live' : 'test';
   const config = readConfig({
     MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    ...(mode === 'live' && {
+      MASTER_KEY: createHash('sha256').update('a key for tests').digest('base64'),
+      DATABASE_URL: databaseUrl,
+    }),
     // Not called unless a test starts a gateway and passes its address.
     STRIPE_SECRET_KEY: `sk_${mode}_of_tests`,
     STRIPE_PUBLISHABLE_KEY: `pk_${mode}_of_tests`,
