@@ -85,7 +85,7 @@ async function ask(
   text: string,
   values: unknown[],
 ): Promise<Violation[]> {
-  // The CTE keeps the limit from the planner. A planner that expects to find rows soon chooses a
+  // The CTE hides the limit from the planner. A planner that expects to find rows soon chooses a
   // plan that is quick to the first row and very slow when there is none.
   const { rows } = await pool.query(
     `with found as materialized (${text}) select * from found limit 20`,

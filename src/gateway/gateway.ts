@@ -164,6 +164,6 @@ export class OutcomeUnknown extends Error {}
 
 /**
  * The gateway refused the request and did nothing: a wrong key, a missing permission, a parameter
- * that it does not accept. The fault is ours, and a retry will not help until it is mended.
+ * that it does not accept. The fault is ours, and a retry will not help until it is corrected.
  */
 export class RequestRefused extends Error {}

@@ -26,7 +26,7 @@ export function networkOf(request: {
 
 /**
  * A forwarded address without its port, which some proxies add; null when it is not an address. The
- * header is a stranger's text: as it is, it could be of any length and different in every request.
+ * client chooses the header, which could have any length and differ in every request.
  */
 function addressOf(forwarded: string): string | null {
   const bare = forwarded.replace(/^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2');
