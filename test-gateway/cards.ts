@@ -9,12 +9,27 @@ export type CardBehaviour = {
   payment_method?: string;
   /** Whether the shopper must pass a challenge. */
   challenge?: 'required';
+  /** What 3-D Secure does when the caller requests it; else the bank approves without asking. */
+  three_d_secure?: 'challenge' | 'not_supported';
   /** How a payment on the page is refused, after the challenge if there is one. */
   payment?: Refusal;
+  /** A card whose payments are refused can still be stored by a setup intent. */
+  setup?: 'succeeds';
   /** How a later charge without the shopper is refused. */
   later?: Refusal | 'unless_authenticated';
   refund?: 'pending_then_succeeded' | 'succeeded_then_failed';
+  /** The cardholder disputes every payment as soon as it is captured. */
+  dispute?: DisputeReason;
 };
+
+/** Reasons for which the test cards, or a control request, open a dispute. */
+export const disputeReasons = {
+  fraudulent: { network_reason_code: '10.4', isInquiry: false },
+  product_not_received: { network_reason_code: '13.1', isInquiry: false },
+  /** A question of the bank before a dispute: no money moves. */
+  inquiry: { network_reason_code: '10.4', isInquiry: true },
+} as const;
+export type DisputeReason = keyof typeof disputeReasons;
 
 export type Refusal = { code: string; decline_code: string; advice_code: string; message: string };
 
@@ -77,8 +92,9 @@ export const testCards: CardBehaviour[] = [
     name: 'amex',
     number: '378282246310005',
     brand: 'amex',
-    does: 'Succeeds',
+    does: 'Succeeds; 3-D Secure is not supported',
     payment_method: 'pm_card_amex',
+    three_d_secure: 'not_supported',
   },
   {
     name: 'declined',
@@ -158,6 +174,7 @@ export const testCards: CardBehaviour[] = [
     brand: 'visa',
     does: 'Can be stored, every charge is declined',
     payment_method: 'pm_card_chargeCustomerFail',
+    setup: 'succeeds',
     payment: refusals.generic,
     later: refusals.generic,
   },
@@ -199,6 +216,14 @@ export const testCards: CardBehaviour[] = [
     later: 'unless_authenticated',
   },
   {
+    name: 'challenge_on_request',
+    number: '4000000000003055',
+    brand: 'visa',
+    does: 'Succeeds; a challenge if 3-D Secure is requested',
+    payment_method: 'pm_card_threeDSecureOptional',
+    three_d_secure: 'challenge',
+  },
+  {
     name: 'challenge_declined',
     number: '4000008400001629',
     brand: 'visa',
@@ -232,6 +257,30 @@ export const testCards: CardBehaviour[] = [
     does: 'Succeeds; a refund succeeds, then fails three days later',
     payment_method: 'pm_card_refundFail',
     refund: 'succeeded_then_failed',
+  },
+  {
+    name: 'dispute_fraudulent',
+    number: '4000000000000259',
+    brand: 'visa',
+    does: 'Succeeds; then the cardholder disputes it as fraudulent',
+    payment_method: 'pm_card_createDispute',
+    dispute: 'fraudulent',
+  },
+  {
+    name: 'dispute_not_received',
+    number: '4000000000002685',
+    brand: 'visa',
+    does: 'Succeeds; then the cardholder disputes it as not received',
+    payment_method: 'pm_card_createDisputeProductNotReceived',
+    dispute: 'product_not_received',
+  },
+  {
+    name: 'dispute_inquiry',
+    number: '4000000000001976',
+    brand: 'visa',
+    does: 'Succeeds; then the bank inquires about it',
+    payment_method: 'pm_card_createDisputeInquiry',
+    dispute: 'inquiry',
   },
   // Stripe has no card whose first payment succeeds and whose later ones are declined.
   {

@@ -1,6 +1,6 @@
 import http, { type IncomingMessage, type ServerResponse } from 'node:http';
 import type { AddressInfo } from 'node:net';
-import type { Context } from './api/operation.ts';
+import type { Account, Context } from './api/operation.ts';
 import { invalidRequest, StripeAnswer } from './errors.ts';
 import { createFaults } from './faults.ts';
 import { parseForm } from './form.ts';
@@ -25,6 +25,7 @@ export type TestGatewayOptions = {
   pageOrigins?: string[];
   /** Milliseconds since the epoch, for merchants whose own time is not known. */
   now?: () => number;
+  account?: Partial<Account>;
 };
 
 export type TestGateway = { url: string; close(): Promise<void> };
@@ -34,6 +35,7 @@ export async function startTestGateway(options: TestGatewayOptions): Promise<Tes
   const store = openStore(options.stateFile);
   const faults = createFaults();
   const callOperation = createCaller(store, faults);
+  const account: Account = { amountMin: 1, descriptorPrefix: 'TRANCHE', ...options.account };
   const realNow = options.now ?? Date.now;
   const host = options.host ?? '127.0.0.1';
   let publicUrl = options.publicUrl ?? '';
@@ -48,7 +50,7 @@ export async function startTestGateway(options: TestGatewayOptions): Promise<Tes
     const merchant = (isTrusted && header(request, 'tranche-merchant')) || '';
     const time = Date.parse(header(request, 'tranche-merchant-time') ?? '');
     if (merchant !== '' && Number.isFinite(time)) store.advanceTime(merchant, time);
-    return { store, publicUrl, merchant, now: timeOf(merchant), timeOf, decline: null };
+    return { store, publicUrl, merchant, now: timeOf(merchant), timeOf, decline: null, account };
   }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {

@@ -4,6 +4,7 @@ import path from 'node:path';
 import { type Decision, decideChallenge } from './api/card-payments.ts';
 import type { Context } from './api/operation.ts';
 import { findIntent } from './api/payment-intents.ts';
+import { decideSetupChallenge, findSetup } from './api/setup-intents.ts';
 import { StripeAnswer } from './errors.ts';
 import type { Kept } from './store.ts';
 
@@ -83,9 +84,11 @@ export async function servePage(page: Page, response: ServerResponse): Promise<b
   return true;
 }
 
-function intentOf(context: Context, id: string, secret: string): Kept<'payment_intent'> | null {
+type Challenged = Kept<'payment_intent'> | Kept<'setup_intent'>;
+
+function intentOf(context: Context, id: string, secret: string): Challenged | null {
   try {
-    const intent = findIntent(context, id);
+    const intent = id.startsWith('seti_') ? findSetup(context, id) : findIntent(context, id);
     return intent.hidden.challenge === secret ? intent : null;
   } catch (error) {
     if (error instanceof StripeAnswer) return null;
@@ -94,27 +97,24 @@ function intentOf(context: Context, id: string, secret: string): Kept<'payment_i
 }
 
 /** Reads the intent again inside the transaction: the form may have been sent twice. */
-function decide(
-  context: Context,
-  id: string,
-  secret: string,
-  decision: Decision,
-): Kept<'payment_intent'> {
+function decide(context: Context, id: string, secret: string, decision: Decision): Challenged {
   return context.store.transaction(() => {
     const intent = intentOf(context, id, secret);
     if (intent === null) throw new Error('an intent is never deleted');
-    return decideChallenge(context, intent, decision);
+    return isSetup(intent)
+      ? decideSetupChallenge(context, intent, decision)
+      : decideChallenge(context, intent, decision);
   });
 }
 
 function goBack(
   response: ServerResponse,
-  { object, hidden }: Kept<'payment_intent'>,
+  { object, hidden }: Challenged,
   decision: Decision,
 ): void {
   const url = new URL(hidden.return_url ?? 'about:blank');
-  url.searchParams.set('payment_intent', object.id);
-  url.searchParams.set('payment_intent_client_secret', object.client_secret ?? '');
+  url.searchParams.set(object.object, object.id);
+  url.searchParams.set(`${object.object}_client_secret`, object.client_secret ?? '');
   const succeeded = object.status === 'requires_capture' || object.status === 'succeeded';
   const status = decision === 'close' && object.status === 'requires_action' ? 'pending' : 'failed';
   url.searchParams.set('redirect_status', succeeded ? 'succeeded' : status);
@@ -127,17 +127,20 @@ function goBack(
   response.end();
 }
 
-function challengePage({ store }: Context, { object }: Kept<'payment_intent'>): string {
+const isSetup = (intent: Challenged): intent is Kept<'setup_intent'> =>
+  intent.object.object === 'setup_intent';
+
+function challengePage({ store }: Context, intent: Challenged): string {
+  const { object } = intent;
   const last4 = store.find('payment_method', String(object.payment_method))?.object.card?.last4;
   const card = last4 ? `your card ending ${escapeHtml(last4)}` : 'your card';
-  const amount = new Intl.NumberFormat('en-ZA', {
-    style: 'currency',
-    currency: object.currency.toUpperCase(),
-  }).format(object.amount / 100);
+  const question = isSetup(intent)
+    ? `<p>A shop asks to store ${card} for later payments.</p>`
+    : `<p>A shop asks to hold this amount on ${card}.</p>
+      <p class="amount">${escapeHtml(amountOf(intent))}</p>`;
   return issuerPage(
-    'Confirm your payment',
-    `<p>A shop asks to hold this amount on ${card}.</p>
-      <p class="amount">${escapeHtml(amount)}</p>
+    isSetup(intent) ? 'Confirm your card' : 'Confirm your payment',
+    `${question}
       <form method="post">
         <button class="main" name="decision" value="approve">Approve</button>
         <button name="decision" value="decline">Decline</button>
@@ -145,6 +148,13 @@ function challengePage({ store }: Context, { object }: Kept<'payment_intent'>): 
       </form>
       <p class="note">This is the bank's page of the test gateway. No real money moves. Close goes back without an answer.</p>`,
   );
+}
+
+function amountOf({ object }: Kept<'payment_intent'>): string {
+  return new Intl.NumberFormat('en-ZA', {
+    style: 'currency',
+    currency: object.currency.toUpperCase(),
+  }).format(object.amount / 100);
 }
 
 function issuerPage(title: string, content: string): string {

@@ -1,4 +1,5 @@
 import { books } from './api/books.ts';
+import { listCharges, retrieveCharge } from './api/charges.ts';
 import { createConfirmationToken, retrieveConfirmationToken } from './api/confirmation-tokens.ts';
 import { createCustomer, retrieveCustomer } from './api/customers.ts';
 import type { Answer, Context } from './api/operation.ts';
@@ -9,7 +10,18 @@ import {
   listPaymentIntents,
   retrievePaymentIntent,
 } from './api/payment-intents.ts';
+import {
+  detachPaymentMethod,
+  listPaymentMethods,
+  retrievePaymentMethod,
+} from './api/payment-methods.ts';
 import { createRefund, listRefunds, retrieveRefund } from './api/refunds.ts';
+import {
+  cancelSetupIntent,
+  createSetupIntent,
+  listSetupIntents,
+  retrieveSetupIntent,
+} from './api/setup-intents.ts';
 import type { Form } from './form.ts';
 
 export type Operation = {
@@ -29,6 +41,15 @@ const operations: [method: string, path: RegExp, operation: Operation][] = [
   ['GET', /^\/v1\/payment_intents\/([^/]+)$/, { run: retrievePaymentIntent, publishable: true }],
   ['POST', /^\/v1\/payment_intents\/([^/]+)\/capture$/, { run: capturePaymentIntent }],
   ['POST', /^\/v1\/payment_intents\/([^/]+)\/cancel$/, { run: cancelPaymentIntent }],
+  ['POST', /^\/v1\/setup_intents$/, { run: createSetupIntent }],
+  ['GET', /^\/v1\/setup_intents$/, { run: listSetupIntents }],
+  ['GET', /^\/v1\/setup_intents\/([^/]+)$/, { run: retrieveSetupIntent, publishable: true }],
+  ['POST', /^\/v1\/setup_intents\/([^/]+)\/cancel$/, { run: cancelSetupIntent }],
+  ['GET', /^\/v1\/payment_methods$/, { run: listPaymentMethods }],
+  ['GET', /^\/v1\/payment_methods\/([^/]+)$/, { run: retrievePaymentMethod }],
+  ['POST', /^\/v1\/payment_methods\/([^/]+)\/detach$/, { run: detachPaymentMethod }],
+  ['GET', /^\/v1\/charges$/, { run: listCharges }],
+  ['GET', /^\/v1\/charges\/([^/]+)$/, { run: retrieveCharge }],
   ['POST', /^\/v1\/refunds$/, { run: createRefund }],
   ['GET', /^\/v1\/refunds$/, { run: listRefunds }],
   ['GET', /^\/v1\/refunds\/([^/]+)$/, { run: retrieveRefund }],

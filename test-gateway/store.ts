@@ -1,5 +1,5 @@
 import { chmodSync } from 'node:fs';
-import { DatabaseSync } from 'node:sqlite';
+import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type Stripe from 'stripe';
 
 /** What the gateway keeps beside an object and does not show to callers. */
@@ -7,6 +7,7 @@ type Hidden = {
   customer: Record<never, never>;
   confirmation_token: { card: string; exp_month: number; exp_year: number; used: boolean };
   payment_method: { card: string; authenticated: boolean };
+  setup_intent: { challenge: string | null; return_url: string | null };
   payment_intent: {
     /** The secret in the address of the issuer's page. */
     challenge: string | null;
@@ -23,6 +24,7 @@ type Objects = {
   confirmation_token: Stripe.ConfirmationToken;
   payment_method: Stripe.PaymentMethod;
   payment_intent: Stripe.PaymentIntent;
+  setup_intent: Stripe.SetupIntent;
   charge: Stripe.Charge;
   refund: Stripe.Refund;
 };
@@ -47,6 +49,8 @@ export type KeyRecord = {
   at: number;
 };
 
+const comparisons: Record<string, string> = { gt: '>', gte: '>=', lt: '<', lte: '<=' };
+
 export type Store = ReturnType<typeof openStore>;
 
 /**
@@ -70,6 +74,7 @@ export function openStore(file: string) {
       body text not null,
       hidden text not null
     );
+    create index if not exists objects_by_kind on objects (kind, number);
     create index if not exists objects_of_customer on objects (customer, kind, number);
     create index if not exists objects_of_charge on objects (charge) where charge is not null;
     create table if not exists keys (
@@ -123,6 +128,17 @@ export function openStore(file: string) {
   // The latest time that each merchant's calls named. It never moves backwards.
   const times = new Map<string, number>();
   for (const row of statements.times.all()) times.set(String(row.id), Number(row.now));
+
+  // Lists have few combinations of filters.
+  const texts = new Map<string, StatementSync>();
+  function prepared(text: string): StatementSync {
+    let statement = texts.get(text);
+    if (statement === undefined) {
+      statement = database.prepare(text);
+      texts.set(text, statement);
+    }
+    return statement;
+  }
 
   function kept<K extends Kind>(row: Record<string, unknown>): Kept<K> {
     return {
@@ -187,6 +203,42 @@ export function openStore(file: string) {
         filter.customer === undefined
           ? statements.all.all(kind, below, filter.limit)
           : statements.ofCustomer.all(kind, filter.customer, below, filter.limit);
+      return rows.map((row) => kept<K>(row));
+    },
+
+    /** Newest first, or oldest first with `before`: the objects next to the cursor. */
+    page<K extends Kind>(
+      kind: K,
+      filter: {
+        members: (readonly [name: string, value: string])[];
+        created: Record<string, number>;
+        after: string | undefined;
+        before: string | undefined;
+        limit: number;
+      },
+    ): Kept<K>[] {
+      const conditions = ['kind = ?'];
+      const values: (string | number)[] = [kind];
+      const require = (condition: string, value: string | number) => {
+        conditions.push(condition);
+        values.push(value);
+      };
+      for (const [name, value] of filter.members) {
+        // `customer` has a column, and so an index.
+        require(name === 'customer' ? 'customer = ?' : `body ->> '$.${name}' = ?`, value);
+      }
+      for (const [name, value] of Object.entries(filter.created)) {
+        require(`body ->> '$.created' ${comparisons[name]} ?`, value);
+      }
+      const ofCursor = '(select number from objects where id = ?)';
+      if (filter.after !== undefined) require(`number < ${ofCursor}`, filter.after);
+      if (filter.before !== undefined) require(`number > ${ofCursor}`, filter.before);
+      const order = filter.before === undefined ? 'desc' : 'asc';
+      const rows = prepared(`select body, hidden, merchant from objects
+        where ${conditions.join(' and ')} order by number ${order} limit ?`).all(
+        ...values,
+        filter.limit,
+      );
       return rows.map((row) => kept<K>(row));
     },
 

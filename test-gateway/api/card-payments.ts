@@ -1,11 +1,38 @@
 import { authenticationRequired, type CardBehaviour, cardNamed, type Refusal } from '../cards.ts';
 import { type ErrorBody, invalidRequest, missing } from '../errors.ts';
 import { makePaymentMethod } from '../objects/card.ts';
-import { makeCharge } from '../objects/charge.ts';
+import { type Authentication, makeCharge } from '../objects/charge.ts';
 import { newId } from '../objects/made.ts';
 import { holdSeconds } from '../objects/payment-intent.ts';
 import type { Kept } from '../store.ts';
-import type { Context } from './operation.ts';
+import { type Context, oneOf } from './operation.ts';
+
+type CardOptions = {
+  stored_credential_usage?: string | undefined;
+  setup_credential_usage?: string | undefined;
+  request_three_d_secure?: string | undefined;
+};
+
+export function readCardOptions(given: CardOptions = {}): CardOptions {
+  const usages = ['installment', 'recurring', 'unscheduled'];
+  const under = (name: string) => `payment_method_options[card][${name}]`;
+  oneOf(given.stored_credential_usage, usages, under('stored_credential_usage'));
+  oneOf(given.setup_credential_usage, usages, under('setup_credential_usage'));
+  const requests = ['any', 'automatic', 'challenge'];
+  oneOf(given.request_three_d_secure, requests, under('request_three_d_secure'));
+  return given;
+}
+
+/** What 3-D Secure does: nothing without the shopper, or if neither card nor caller demands it. */
+export function authenticationOf(
+  card: CardBehaviour,
+  off_session: boolean,
+  { request_three_d_secure: requested = 'automatic' }: CardOptions,
+): Authentication | null {
+  if (off_session) return null;
+  if (card.challenge) return 'challenge';
+  return requested === 'automatic' ? null : (card.three_d_secure ?? 'frictionless');
+}
 
 export function refusalOf(
   card: CardBehaviour,
@@ -70,10 +97,14 @@ export function attempt(
   intent: Kept<'payment_intent'>,
   method: Kept<'payment_method'>,
   refusal: Refusal | null,
+  authentication: Authentication | null,
 ): ErrorBody | null {
   const { store, now } = context;
   const { object } = intent;
-  const charge = makeCharge({ merchant: intent.merchant, now }, object, method, refusal);
+  const charge = makeCharge({ merchant: intent.merchant, now }, object, method, refusal, {
+    authentication,
+    descriptorPrefix: context.account.descriptorPrefix,
+  });
   object.latest_charge = charge.object.id;
   object.next_action = null;
   let error: ErrorBody | null = null;
@@ -126,7 +157,7 @@ export function decideChallenge(
   const at = { ...context, now: context.timeOf(intent.merchant) };
   if (decision === 'approve') {
     method.hidden.authenticated = true;
-    attempt(at, intent, method, cardNamed(method.hidden.card).payment ?? null);
+    attempt(at, intent, method, cardNamed(method.hidden.card).payment ?? null, 'challenge');
     return intent;
   }
   intent.object.status = 'requires_payment_method';

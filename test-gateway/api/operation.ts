@@ -14,6 +14,15 @@ export type Context = {
   timeOf(merchant: string): number;
   /** The decline that a fault demands. */
   decline: Refusal | null;
+  account: Account;
+};
+
+/** What Stripe knows about the account. */
+export type Account = {
+  /** The smallest amount of a payment, in cents. */
+  amountMin: number;
+  /** What every statement descriptor begins with. */
+  descriptorPrefix: string;
 };
 
 /**

@@ -1,12 +1,21 @@
-import type Stripe from 'stripe';
 import { cardNamed } from '../cards.ts';
 import { invalidRequest, missing, StripeAnswer } from '../errors.ts';
 import { type Form, readForm } from '../form.ts';
+import { completeDescriptor } from '../objects/charge.ts';
 import { agedIntent, makePaymentIntent } from '../objects/payment-intent.ts';
 import type { Kept } from '../store.ts';
-import { attempt, challenge, refusalOf, storedMethod, useToken } from './card-payments.ts';
+import {
+  attempt,
+  authenticationOf,
+  challenge,
+  readCardOptions,
+  refusalOf,
+  storedMethod,
+  useToken,
+} from './card-payments.ts';
+import { answerList } from './lists.ts';
 import { type Answer, type Context, ok, oneOf, throwMissing } from './operation.ts';
-import { present, readExpand, readLimit } from './presentation.ts';
+import { present, readExpand } from './presentation.ts';
 
 const intentShape = {
   amount: 'integer',
@@ -20,7 +29,14 @@ const intentShape = {
   setup_future_usage: 'string',
   return_url: 'string',
   allowed_payment_method_types: 'strings',
-  payment_method_options: { card: { stored_credential_usage: 'string' } },
+  payment_method_options: {
+    card: {
+      stored_credential_usage: 'string',
+      setup_credential_usage: 'string',
+      request_three_d_secure: 'string',
+    },
+  },
+  statement_descriptor_suffix: 'string',
   description: 'string',
   receipt_email: 'string',
   metadata: 'metadata',
@@ -49,18 +65,20 @@ export function createPaymentIntent(context: Context, form: Form): Answer {
   }
   oneOf(given.capture_method, ['automatic', 'automatic_async', 'manual'], 'capture_method');
   oneOf(given.setup_future_usage, ['off_session', 'on_session'], 'setup_future_usage');
-  const usage = given.payment_method_options?.card?.stored_credential_usage;
-  oneOf(
-    usage,
-    ['installment', 'recurring', 'unscheduled'],
-    'payment_method_options[card][stored_credential_usage]',
-  );
+  const options = readCardOptions(given.payment_method_options?.card);
+  checkDescriptor(context, given.statement_descriptor_suffix);
   for (const type of given.allowed_payment_method_types ?? []) {
     oneOf(type, ['card'], 'allowed_payment_method_types');
   }
   const customer = given.customer === undefined ? null : store.find('customer', given.customer);
   if (given.customer !== undefined && customer === null) {
     throw missing('customer', given.customer, 'customer');
+  }
+  if (amount < context.account.amountMin) {
+    throw invalidRequest(
+      `Amount must be at least ${(context.account.amountMin / 100).toFixed(2)} ${currency}.`,
+      { code: 'amount_too_small', param: 'amount' },
+    );
   }
   if (amount > 99_999_999 || refusesEverything(customer)) {
     throw invalidRequest('Amount must be no more than 999,999.99.', {
@@ -91,7 +109,8 @@ export function createPaymentIntent(context: Context, form: Form): Answer {
     customer: given.customer ?? null,
     capture_method: given.capture_method === 'manual' ? 'manual' : 'automatic_async',
     setup_future_usage: (given.setup_future_usage ?? null) as 'off_session' | null,
-    stored_credential_usage: usage ?? null,
+    card_options: options,
+    statement_descriptor_suffix: given.statement_descriptor_suffix ?? null,
     description: given.description ?? null,
     receipt_email: given.receipt_email ?? null,
     metadata: given.metadata ?? {},
@@ -100,19 +119,39 @@ export function createPaymentIntent(context: Context, form: Form): Answer {
   });
 
   const card = cardNamed(method.hidden.card);
-  if (given.off_session !== true && card.challenge && context.decline === null) {
+  const authentication = authenticationOf(card, given.off_session === true, options);
+  if (authentication === 'challenge' && context.decline === null) {
     challenge(context, intent);
     store.save('payment_method', method);
     store.save('payment_intent', intent);
     return ok(present(context, intent, expand));
   }
   const refusal = context.decline ?? refusalOf(card, method, given.off_session === true);
-  const error = attempt(context, intent, method, refusal);
+  const error = attempt(context, intent, method, refusal, authentication);
   if (error === null) return ok(present(context, intent, expand));
   return { status: 402, body: { error: { ...error, payment_intent: intent.object } } };
 }
 
 const currencies = new Set(Intl.supportedValuesOf('currency'));
+
+/** The rules of Stripe and the card schemes for what a statement shows. */
+function checkDescriptor({ account }: Context, suffix: string | undefined): void {
+  if (suffix === undefined) return;
+  const param = 'statement_descriptor_suffix';
+  if (/[<>\\'"*]|[^\x20-\x7e]/.test(suffix) || !/[a-z]/i.test(suffix)) {
+    throw invalidRequest(
+      'The statement descriptor suffix needs a letter, and must not contain <, >, \\, \', ", * or characters other than ASCII.',
+      { param },
+    );
+  }
+  const complete = completeDescriptor(account.descriptorPrefix, suffix);
+  if (complete.length < 5 || complete.length > 22) {
+    throw invalidRequest(
+      `The statement descriptor must have 5 to 22 characters with its prefix: "${complete}" has ${complete.length}.`,
+      { param },
+    );
+  }
+}
 
 /** A shopper with such an address has every payment refused (decision 0026). */
 function refusesEverything(customer: Kept<'customer'> | null): boolean {
@@ -139,27 +178,17 @@ export function retrievePaymentIntent(context: Context, form: Form, id: string):
 }
 
 export function listPaymentIntents(context: Context, form: Form): Answer {
-  const given = readForm(form, {
-    customer: 'string',
-    limit: 'integer',
-    starting_after: 'string',
-    expand: 'strings',
-  });
-  const expand = readExpand(given.expand, 'data.');
-  const limit = readLimit(given.limit);
-  const { customer, starting_after: after } = given;
-  if (after !== undefined) findIntent(context, after);
-  const found = context.store.list('payment_intent', { customer, after, limit: limit + 1 });
-  const body: Stripe.ApiList<Stripe.PaymentIntent> = {
-    object: 'list',
-    data: found
-      .slice(0, limit)
-      .map((intent) => agedIntent(intent, context.timeOf(intent.merchant)))
-      .map((intent) => present(context, intent, expand)),
-    has_more: found.length > limit,
+  return answerList(context, form, {
+    kind: 'payment_intent',
     url: '/v1/payment_intents',
-  };
-  return ok(body);
+    filters: ['customer'],
+    present: (intent, expand) =>
+      present(
+        context,
+        agedIntent(intent, context.timeOf(intent.merchant)),
+        readExpand(expand, 'data.'),
+      ),
+  });
 }
 
 export function capturePaymentIntent(context: Context, form: Form, id: string): Answer {

@@ -57,9 +57,3 @@ export function refundedAmount(context: Context, charge: Kept<'charge'>): number
     .filter(({ status }) => status !== 'failed' && status !== 'canceled')
     .reduce((sum, { amount }) => sum + amount, 0);
 }
-
-export function readLimit(given: number | undefined): number {
-  const limit = given ?? 10;
-  if (limit >= 1 && limit <= 100) return limit;
-  throw invalidRequest('Invalid limit: it must be between 1 and 100.', { param: 'limit' });
-}

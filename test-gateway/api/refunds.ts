@@ -1,11 +1,10 @@
-import type Stripe from 'stripe';
 import { cardNamed } from '../cards.ts';
 import { invalidRequest, missing, StripeAnswer } from '../errors.ts';
 import { type Form, readForm } from '../form.ts';
 import { agedRefund, makeRefund } from '../objects/refund.ts';
+import { answerList } from './lists.ts';
 import { type Answer, type Context, ok, oneOf } from './operation.ts';
-import { findIntent } from './payment-intents.ts';
-import { readLimit, refundedAmount } from './presentation.ts';
+import { refundedAmount } from './presentation.ts';
 
 export function createRefund(context: Context, form: Form): Answer {
   const { store } = context;
@@ -94,26 +93,10 @@ export function retrieveRefund(context: Context, form: Form, id: string): Answer
 }
 
 export function listRefunds(context: Context, form: Form): Answer {
-  const given = readForm(form, {
-    payment_intent: 'string',
-    limit: 'integer',
-    starting_after: 'string',
-  });
-  const limit = readLimit(given.limit);
-  const { starting_after: after, payment_intent } = given;
-  const intent = payment_intent === undefined ? null : findIntent(context, payment_intent);
-  const customer =
-    intent === null ? undefined : ((intent.object.customer as string | null) ?? undefined);
-  const found = context.store
-    .list('refund', { customer, after, limit: Number.MAX_SAFE_INTEGER })
-    .filter(({ object }) => intent === null || object.payment_intent === payment_intent);
-  const body: Stripe.ApiList<Stripe.Refund> = {
-    object: 'list',
-    data: found
-      .slice(0, limit)
-      .map((refund) => agedRefund(refund, context.timeOf(refund.merchant)).object),
-    has_more: found.length > limit,
+  return answerList(context, form, {
+    kind: 'refund',
     url: '/v1/refunds',
-  };
-  return ok(body);
+    filters: ['charge', 'payment_intent'],
+    present: (refund) => agedRefund(refund, context.timeOf(refund.merchant)).object,
+  });
 }

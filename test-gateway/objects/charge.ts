@@ -10,10 +10,13 @@ export function makeCharge(
   intent: Stripe.PaymentIntent,
   method: Kept<'payment_method'>,
   refusal: Refusal | null,
+  given: { authentication: Authentication | null; descriptorPrefix: string },
 ): Kept<'charge'> {
   const { card } = method.object;
   const manual = intent.capture_method === 'manual';
-  const authenticated = method.hidden.authenticated;
+  const suffix = intent.statement_descriptor_suffix;
+  const three_d_secure =
+    given.authentication && threeDSecure(given.authentication, card?.brand ?? 'visa');
   const captured = refusal === null && !manual;
   return {
     object: {
@@ -27,7 +30,7 @@ export function makeCharge(
       application_fee_amount: null,
       balance_transaction: null,
       billing_details: noBillingDetails,
-      calculated_statement_descriptor: 'TRANCHE TEST',
+      calculated_statement_descriptor: completeDescriptor(given.descriptorPrefix, suffix),
       captured,
       created: now,
       currency: intent.currency,
@@ -62,7 +65,7 @@ export function makeCharge(
           ...(refusal === null && manual && { capture_before: now + holdSeconds }),
           checks: card?.checks ?? null,
           country: card?.country ?? null,
-          electronic_commerce_indicator: authenticated ? '05' : null,
+          electronic_commerce_indicator: three_d_secure?.electronic_commerce_indicator ?? null,
           exp_month: card?.exp_month ?? 0,
           exp_year: card?.exp_year ?? 0,
           fingerprint: card?.fingerprint ?? null,
@@ -73,17 +76,7 @@ export function makeCharge(
           network: card?.brand ?? null,
           network_transaction_id: refusal === null ? newId('ntx') : null,
           regulated_status: 'unregulated',
-          three_d_secure: authenticated
-            ? {
-                authentication_flow: 'challenge',
-                electronic_commerce_indicator: '05',
-                exemption_indicator: null,
-                result: 'authenticated',
-                result_reason: null,
-                transaction_id: newId('tds'),
-                version: '2.2.0',
-              }
-            : null,
+          three_d_secure,
           transaction_link_id: null,
           wallet: null,
         },
@@ -99,7 +92,7 @@ export function makeCharge(
       source: null,
       source_transfer: null,
       statement_descriptor: null,
-      statement_descriptor_suffix: null,
+      statement_descriptor_suffix: suffix,
       status: refusal === null ? 'succeeded' : 'failed',
       transfer_data: null,
       transfer_group: null,
@@ -107,4 +100,48 @@ export function makeCharge(
     hidden: {},
     merchant,
   };
+}
+
+/** How the shopper was authenticated. */
+export type Authentication = 'challenge' | 'frictionless' | 'not_supported';
+
+type ThreeDSecure = Stripe.Charge.PaymentMethodDetails.Card.ThreeDSecure;
+
+function threeDSecure(authentication: Authentication, brand: string): ThreeDSecure {
+  const isMastercard = brand === 'mastercard';
+  if (authentication === 'not_supported') {
+    return {
+      authentication_flow: null,
+      electronic_commerce_indicator: null,
+      exemption_indicator: null,
+      result: 'not_supported',
+      result_reason: 'network_not_supported',
+      transaction_id: null,
+      version: null,
+    };
+  }
+  const done = {
+    authentication_flow: authentication,
+    exemption_indicator: null,
+    result_reason: null,
+    transaction_id: newId('tds'),
+    version: '2.2.0',
+  };
+  // A bank that does not ask only confirms that it was asked.
+  return authentication === 'challenge'
+    ? {
+        ...done,
+        electronic_commerce_indicator: isMastercard ? '02' : '05',
+        result: 'authenticated',
+      }
+    : {
+        ...done,
+        electronic_commerce_indicator: isMastercard ? '01' : '06',
+        result: 'attempt_acknowledged',
+      };
+}
+
+/** What the cardholder's statement says. */
+export function completeDescriptor(prefix: string, suffix: string | null): string {
+  return suffix === null ? prefix : `${prefix}* ${suffix}`;
 }

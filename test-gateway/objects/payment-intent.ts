@@ -11,7 +11,12 @@ export function makePaymentIntent(
     customer: string | null;
     capture_method: 'automatic_async' | 'manual';
     setup_future_usage: 'off_session' | 'on_session' | null;
-    stored_credential_usage: string | null;
+    card_options: {
+      stored_credential_usage?: string | undefined;
+      setup_credential_usage?: string | undefined;
+      request_three_d_secure?: string | undefined;
+    };
+    statement_descriptor_suffix: string | null;
     description: string | null;
     receipt_email: string | null;
     metadata: Record<string, string>;
@@ -57,9 +62,12 @@ export function makePaymentIntent(
           installments: null,
           mandate_options: null,
           network: null,
-          request_three_d_secure: 'automatic',
-          ...(given.stored_credential_usage && {
-            stored_credential_usage: given.stored_credential_usage,
+          request_three_d_secure: given.card_options.request_three_d_secure ?? 'automatic',
+          ...(given.card_options.stored_credential_usage && {
+            stored_credential_usage: given.card_options.stored_credential_usage,
+          }),
+          ...(given.card_options.setup_credential_usage && {
+            setup_credential_usage: given.card_options.setup_credential_usage,
           }),
         },
       },
@@ -72,7 +80,7 @@ export function makePaymentIntent(
       shipping: null,
       source: null,
       statement_descriptor: null,
-      statement_descriptor_suffix: null,
+      statement_descriptor_suffix: given.statement_descriptor_suffix,
       status: 'requires_confirmation',
       transfer_data: null,
       transfer_group: null,

@@ -50,6 +50,10 @@ describe('every test card, typed into the card frame', { skip: noBrowser }, () =
       'amex',
       'refund_pending',
       'refund_fails',
+      'challenge_on_request',
+      'dispute_fraudulent',
+      'dispute_not_received',
+      'dispute_inquiry',
       'later_insufficient_funds',
       'later_lost',
     ]) {

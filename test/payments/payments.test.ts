@@ -43,6 +43,10 @@ const pays = [
   'amex',
   'refund_pending',
   'refund_fails',
+  'challenge_on_request',
+  'dispute_fraudulent',
+  'dispute_not_received',
+  'dispute_inquiry',
   'later_insufficient_funds',
   'later_lost',
 ];
