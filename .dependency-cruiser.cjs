@@ -5,7 +5,7 @@
 const nouns =
   '^src/(callbacks/callback|checkouts/checkout|gateway/(gateway|retry-times)|' +
   'instalments/instalment|integrations/integration|ledger/posting|legacy/legacy-credential|merchants/merchant|' +
-  'payments/payment-attempt|refunds/refund)[.]ts$';
+  'messages/message|payments/payment-attempt|refunds/refund|shoppers/plan)[.]ts$';
 
 module.exports = {
   forbidden: [

@@ -3,10 +3,11 @@ import { benchCollect } from './collect.ts';
 import { benchCreate } from './create.ts';
 import { benchLedger } from './ledger.ts';
 import { benchLists } from './lists.ts';
+import { benchMessageClaims, benchMessages } from './messages.ts';
 import { benchStart } from './start.ts';
 
 // npm run bench                everything, about half an hour
-// npm run bench -- create      one part: create, lists, callbacks, ledger, collect or start
+// npm run bench -- create      one part: create, lists, callbacks, messages, ledger, collect or start
 // npm run bench -- --quick     shorter rounds, fewer rows
 //
 // Machines are shared and noisy, so only ratios count: two things measured in turns in one run,
@@ -107,6 +108,19 @@ if (wanted('callbacks')) {
   const claims = await benchClaims({ delivered, rounds: quick ? 50 : 200 }, progress);
   const growth = claims.many / claims.few;
   row(`callbacks, claim beside ${delivered} delivered`, ratio(growth), '≤ 1.30 ×', growth <= 1.3);
+}
+if (wanted('messages')) {
+  const result = await benchMessages(
+    { count: quick ? 1_000 : 4_000, rounds: quick ? 3 : 9 },
+    progress,
+  );
+  const counts = `${Math.round(result.sent)}/s of ${Math.round(result.bare)}/s bare`;
+  row('messages sent', `${ratio(result.ratio)}  ${counts}`, '≥ 0.50 ×', result.ratio >= 0.5);
+  row('messages, not sent', String(result.failures), '0', result.failures === 0);
+  const sent = quick ? 100_000 : 1_000_000;
+  const claims = await benchMessageClaims({ sent, rounds: quick ? 50 : 200 }, progress);
+  const growth = claims.many / claims.few;
+  row(`messages, claim beside ${sent} sent`, ratio(growth), '≤ 1.30 ×', growth <= 1.3);
 }
 if (wanted('start')) {
   const seconds = await benchStart({ rounds: quick ? 1 : 5, port }, progress);

@@ -25,10 +25,12 @@ import { type LegacyDeps, legacyRoutes } from './legacy/legacy.routes.ts';
 import { merchantRoutes } from './merchants/merchant.routes.ts';
 import { type PaymentRouteDeps, paymentRoutes } from './payments/payment.routes.ts';
 import { refundRoutes } from './refunds/refund.routes.ts';
+import { type ShopperDeps, shopperRoutes } from './shoppers/shopper.routes.ts';
 
 export type AppDeps = CheckoutDeps &
   LegacyDeps &
-  PaymentRouteDeps & {
+  PaymentRouteDeps &
+  ShopperDeps & {
     trustProxy: Config['trustProxy'];
     metrics: Metrics;
     /** Why the time cannot be trusted, or null. */
@@ -104,6 +106,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   app.register((scope) => healthRoutes(scope, deps));
   app.register((scope) => docsRoutes(scope, deps, described));
   app.register((scope) => paymentRoutes(scope, deps));
+  app.register((scope) => shopperRoutes(scope, deps));
   app.register((scope) => legacyRoutes(scope, deps));
   app.register(async (api) => {
     useMerchantApi(api, deps);

@@ -6,6 +6,7 @@ import { type AllowedRange, parseAllowedRanges } from './callbacks/delivery/dest
 import { type StripeSettings, stripeProblems } from './gateway/settings.ts';
 import type { Environment } from './integrations/integration.ts';
 import { defaultSunset, deprecatedSince } from './legacy/deprecation.ts';
+import { addressOf, type MailSettings } from './messages/sending/smtp-transport.ts';
 import { isLoopback } from './shared/loopback.ts';
 
 /** What a process does: answer requests, do due work, or both. */
@@ -39,6 +40,13 @@ export type Config = {
   callbackRetentionDays: number;
   logLevel: string;
   alertWebhookUrl: string | null;
+  /** Null: a sandbox keeps messages in its mailbox, and production sends none. */
+  mail: MailSettings | null;
+  mailFrom: string;
+  /** Whether shoppers get messages at all. */
+  sendsMessages: boolean;
+  /** Where the mailbox page of a sandbox listens. */
+  mailboxPort: number;
   /** v1 works at least until this date. */
   legacySunset: string;
   /** The name under which the audit records commands. Null: the system's user. */
@@ -191,6 +199,18 @@ export function readConfig(
     );
   }
 
+  const mailUrl = text('MAIL_URL') ?? null;
+  if (mailUrl !== null && !isAddress(mailUrl, /^smtps?:\/\//)) {
+    problem('MAIL_URL must be an address that begins with smtp:// or smtps://.');
+  }
+  const mailFrom = text('MAIL_FROM') ?? `Tranche <no-reply@${new URL(baseUrl).hostname}>`;
+  if (!/^[^@\s<>]+@[^@\s<>]+$/.test(addressOf(mailFrom)) || /[\r\n]/.test(mailFrom)) {
+    problem('MAIL_FROM must be an e-mail address, alone or as "Name <address>".');
+  }
+  if (isProduction && mailUrl !== null && text('MAIL_FROM') === undefined) {
+    problem('MAIL_FROM must be set beside MAIL_URL in production: shoppers see it as the sender.');
+  }
+
   const legacySunset = text('LEGACY_SUNSET') ?? defaultSunset;
   if (!isSunset(legacySunset)) {
     problem('LEGACY_SUNSET must be a date after 1 November 2026, such as 2027-11-01.');
@@ -235,6 +255,10 @@ export function readConfig(
     callbackRetentionDays: readDays(text('CALLBACK_RETENTION_DAYS'), 400, problem),
     logLevel: choice('LOG_LEVEL', logLevels, 'info'),
     alertWebhookUrl,
+    mail: mailUrl === null ? null : { url: mailUrl, from: mailFrom },
+    mailFrom,
+    sendsMessages: mailUrl !== null || !isProduction,
+    mailboxPort: port('MAILBOX_PORT', ownPort === 0 || ownPort > 65_531 ? 0 : ownPort + 4),
     legacySunset,
     operator: text('TRANCHE_OPERATOR') ?? null,
   };

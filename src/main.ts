@@ -16,13 +16,15 @@ import { redisRateLimitStore } from './http/rate-limits.redis.ts';
 import { postgresRateLimitStore } from './http/rate-limits.sql.ts';
 import { createRateLimits, memoryRateLimitStore, type RateLimitStore } from './http/rate-limits.ts';
 import { createCallers } from './integrations/callers.ts';
+import type { QueueDeps } from './messages/queue-messages.ts';
+import { openMailTransport } from './messages/sending/open-transport.ts';
 import { type Clock, systemClock, within } from './shared/clock.ts';
 import type { Logger } from './shared/logger.ts';
 import { type Random, systemRandom } from './shared/random.ts';
 import { createSealing } from './shared/sealing.ts';
 import { startWorker, type WorkerDeps } from './worker.ts';
 
-export type Deps = AppDeps & WorkerDeps & { close(): Promise<void> };
+export type Deps = AppDeps & WorkerDeps & QueueDeps & { close(): Promise<void> };
 
 /** Settings with every choice made: a database, a master key, a rate limit store, a gateway. */
 export type ReadyConfig = Config & {
@@ -67,8 +69,12 @@ export async function createDeps(
     allowed: config.callbackAllow,
     ...given.callbackSender,
   });
+  const mail = openMailTransport(config, base);
+  if (mail === null) log.warn('MAIL_URL is not set: shoppers get no messages, not even receipts');
   return {
     ...base,
+    mail,
+    sendsMessages: config.sendsMessages,
     environment: config.environment,
     baseUrl: config.baseUrl,
     trustProxy: config.trustProxy,
@@ -92,6 +98,7 @@ export async function createDeps(
       await commitCheckout.settled();
       await sender.close();
       await commits.recordAttempt.settled();
+      await mail?.close();
       await database.close();
     },
   };

@@ -14,6 +14,12 @@ import {
 import { dueInstalments } from './instalments/instalment.sql.ts';
 import { deleteExpiredTokens } from './legacy/legacy-token.sql.ts';
 import type { Merchant } from './merchants/merchant.ts';
+import { dueMessages } from './messages/message.sql.ts';
+import {
+  type MessageDeps,
+  sendDueMessages,
+  sendMerchantMessages,
+} from './messages/sending/send-messages.ts';
 import { type AlertDeps, postAlerts } from './operators/post-alerts.ts';
 import { dueAttempts } from './payments/payment-attempt.sql.ts';
 import { recoverAttempts, recoverMerchantAttempts } from './payments/recover-attempts.ts';
@@ -21,8 +27,9 @@ import type { PaymentDeps } from './payments/start-payment.ts';
 import { processDueRefunds, processMerchantRefunds } from './refunds/process-refunds.ts';
 import { dueRefunds } from './refunds/refund.sql.ts';
 import { timestamp } from './shared/clock.ts';
+import { deleteEndedProofs } from './shoppers/plan-proof.sql.ts';
 
-export type WorkerDeps = PaymentDeps & AlertDeps & RetentionDeps;
+export type WorkerDeps = PaymentDeps & AlertDeps & RetentionDeps & MessageDeps;
 
 /** A kind of due work. Any number of workers may run it at once. */
 type Work = {
@@ -78,6 +85,13 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     runFor: processMerchantRefunds,
   },
   {
+    name: 'send messages',
+    pauseSeconds: 1,
+    run: sendDueMessages,
+    due: dueMessages,
+    runFor: sendMerchantMessages,
+  },
+  {
     name: 'audit the books',
     pauseSeconds: 2,
     run: auditSlice,
@@ -99,6 +113,13 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     pauseSeconds: 30,
     run: ({ database, clock }) =>
       fullBatches(() => deleteEndedWindows(database.db, timestamp(clock.now()), deleteBatchSize)),
+  },
+  {
+    name: 'delete plan links and sessions',
+    pauseSeconds: 60,
+    // By the real clock: a sandbox merchant's is never behind it.
+    run: ({ database, clock }) =>
+      fullBatches(() => deleteEndedProofs(database.db, timestamp(clock.now()), deleteBatchSize)),
   },
   {
     name: 'delete v1 tokens',

@@ -7,6 +7,7 @@ import { instalmentInvariants } from './invariants/instalments.ts';
 import type { Invariant } from './invariants/invariant.ts';
 import { ledgerInvariants } from './invariants/ledger.ts';
 import { listInvariants } from './invariants/lists.ts';
+import { messageInvariants } from './invariants/messages.ts';
 import { operatorInvariants } from './invariants/operators.ts';
 import { paymentInvariants } from './invariants/payments.ts';
 import { refundInvariants } from './invariants/refunds.ts';
@@ -24,6 +25,7 @@ export const invariants: Invariant[] = [
   ...ledgerInvariants,
   ...statusInvariants,
   ...callbackInvariants,
+  ...messageInvariants,
   ...dueWorkInvariants,
   ...operatorInvariants,
   ...idempotencyInvariants,

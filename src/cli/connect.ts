@@ -10,13 +10,14 @@ import { isMigrated } from '../database/migrate.ts';
 import { isTransient } from '../database/transaction.ts';
 import { findEmbeddedAddress } from '../embedded-postgres/server.ts';
 import type { IntegrationDeps } from '../integrations/create-integration.ts';
+import type { QueueDeps } from '../messages/queue-messages.ts';
 import { type OperatorDeps, OperatorError } from '../operators/operate.ts';
 import { checkMasterKeys, findMasterKeys } from '../running/master-key.ts';
 import { systemClock, timestamp } from '../shared/clock.ts';
 import { createSealing } from '../shared/sealing.ts';
 import type { Context } from './command.ts';
 
-export type Connection = OperatorDeps & { config: Config; operator: string };
+export type Connection = OperatorDeps & QueueDeps & { config: Config; operator: string };
 
 /** Opens `DATABASE_URL`, or the running sandbox's database. It may not be migrated yet. */
 export async function withDatabase<T>(
@@ -44,6 +45,7 @@ export async function withDatabase<T>(
       database,
       clock: followed ?? context.clock,
       random: context.random,
+      sendsMessages: config.sendsMessages,
       operator: config.operator ?? systemUser(),
     });
   } finally {

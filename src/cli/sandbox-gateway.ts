@@ -78,9 +78,15 @@ export async function withWorker<T>(
   work: (deps: Connection & IntegrationDeps & WorkerDeps) => Promise<T>,
 ): Promise<T> {
   return await withDelivery(context, async (deps) => {
+    const { openMailTransport } = await import('../messages/sending/open-transport.ts');
     const { alertWebhookUrl, callbackRetentionDays } = deps.config;
     const settings = { alertWebhookUrl, callbackRetentionDays };
-    return await work({ ...deps, ...(await openGateway(deps.config)), ...settings });
+    const mail = openMailTransport(deps.config, deps);
+    try {
+      return await work({ ...deps, ...(await openGateway(deps.config)), ...settings, mail });
+    } finally {
+      await mail?.close();
+    }
   });
 }
 

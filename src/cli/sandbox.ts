@@ -6,6 +6,7 @@ import type { ReadyConfig } from '../main.ts';
 import { openLog } from '../running/log.ts';
 import { type Demo, ensureDemo } from '../sandbox/demo-merchant.ts';
 import { startDemoShop } from '../sandbox/demo-shop.ts';
+import { startMailbox } from '../sandbox/mailbox.ts';
 import { systemClock } from '../shared/clock.ts';
 import { writePrivately } from '../shared/files.ts';
 import type { Logger } from '../shared/logger.ts';
@@ -49,6 +50,7 @@ facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays.
       throw explainStart(error);
     });
     let shop: Awaited<ReturnType<typeof startDemoShop>> = null;
+    let mailbox: Awaited<ReturnType<typeof provideMailbox>> = null;
     try {
       const demo = await provideDemo(running.config, log);
       await untilReady(running.config);
@@ -58,9 +60,14 @@ facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays.
           throw explainStart(error);
         },
       );
+      mailbox = await provideMailbox(running.config, log).catch((error) => {
+        terminal.endProgress();
+        throw explainStart(error);
+      });
       const facts = {
         base_url: config.baseUrl,
         shop_url: shop?.url ?? null,
+        mailbox_url: mailbox?.url ?? null,
         gateway_url: running.config.gateway.apiUrl ?? null,
         gateway_secret_key: running.config.gateway.secretKey,
         database_url: running.config.databaseUrl,
@@ -69,13 +76,19 @@ facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays.
       await writePrivately(sandboxFile, facts);
       terminal.endProgress();
       print(facts, () =>
-        welcome(terminal, running.config, { metrics: running.metricsUrl, shop: shop?.url }, demo),
+        welcome(
+          terminal,
+          running.config,
+          { metrics: running.metricsUrl, shop: shop?.url, mailbox: mailbox?.url },
+          demo,
+        ),
       );
       await stopped;
       if (!json) terminal.stdout.write('\nStopping …\n');
     } finally {
       await rm(sandboxFile, { force: true });
       await shop?.stop();
+      await mailbox?.stop();
       await running.stop();
       log.flushSync();
     }
@@ -91,6 +104,28 @@ async function provideDemo(config: ReadyConfig, log: Logger): Promise<Demo> {
     return await ensureDemo({ ...deps, environment: config.environment }, config.dataDir);
   } finally {
     await database.close();
+  }
+}
+
+/** A sandbox that sends through a mail server has no mailbox of its own. */
+async function provideMailbox(
+  config: ReadyConfig,
+  log: Logger,
+): Promise<{ url: string; stop(): Promise<void> } | null> {
+  if (config.mail !== null) return null;
+  const database = openDatabase(config.databaseUrl, { log, maxConnections: 2 });
+  try {
+    const { url, stop } = await startMailbox({ database, log }, config.mailboxPort);
+    return {
+      url,
+      async stop() {
+        await stop();
+        await database.close();
+      },
+    };
+  } catch (error) {
+    await database.close();
+    throw error;
   }
 }
 
@@ -118,7 +153,7 @@ async function untilReady({ host, port }: ReadyConfig): Promise<void> {
 function welcome(
   terminal: Terminal,
   config: ReadyConfig,
-  urls: { metrics: string; shop: string | undefined },
+  urls: { metrics: string; shop: string | undefined; mailbox: string | undefined },
   { merchant, integration }: Demo,
 ): string {
   const near = relative('.', config.dataDir) || '.';
@@ -140,6 +175,7 @@ ${terminal.accent('▮▯▯')} Tranche sandbox
 ${fields(terminal, [
   ...(urls.shop === undefined ? [] : [['Demo shop', urls.shop] as [string, string]]),
   ['API', config.baseUrl],
+  ['Mailbox', urls.mailbox ?? 'off: MAIL_URL is set, so messages are sent'],
   ['Guides', `${config.baseUrl}/docs/guides`],
   ['Reference', `${config.baseUrl}/docs`],
   ['Test gateway', config.gateway.apiUrl ?? 'Stripe test mode'],

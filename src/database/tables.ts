@@ -13,6 +13,12 @@ import type {
 } from '../instalments/instalment.ts';
 import type { Account, MovementKind } from '../ledger/posting.ts';
 import type { Rule } from '../merchants/merchant.ts';
+import type {
+  MessageFacts,
+  MessageKind,
+  AttemptOutcome as MessageOutcomeName,
+  MessageStatus,
+} from '../messages/message.ts';
 import type { AttemptStatus, Consent } from '../payments/payment-attempt.ts';
 import type { RefundPartKind, RefundPartStatus, RefundStatus } from '../refunds/refund.ts';
 import type { Timestamp } from '../shared/clock.ts';
@@ -335,6 +341,57 @@ export type Tables = {
     host: Fixed<string>;
     failures: number;
     alerted: boolean;
+  };
+  messages: {
+    merchant_id: Fixed<string>;
+    id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    kind: Fixed<MessageKind>;
+    about: Fixed<string>;
+    facts: JSONColumnType<MessageFacts, string, never>;
+    sealed_token: Buffer | null;
+    status: MessageStatus;
+    created_at: Fixed<Timestamp>;
+    planned_at: Fixed<Timestamp>;
+    due_at: Timestamp | null;
+    settled_at: Timestamp | null;
+    tries: Generated<number>;
+    lease: string | null;
+    leased_until: Timestamp | null;
+  };
+  message_attempts: {
+    merchant_id: Fixed<string>;
+    message_id: Fixed<string>;
+    number: Fixed<number>;
+    at: Fixed<Timestamp>;
+    outcome: Fixed<MessageOutcomeName>;
+    response: Fixed<string>;
+  };
+  mailbox: {
+    merchant_id: Fixed<string>;
+    id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    sent_at: Fixed<Timestamp>;
+    sender: Fixed<string>;
+    recipient: Fixed<string>;
+    subject: Fixed<string>;
+    text: Fixed<string>;
+    html: Fixed<string>;
+  };
+  plan_links: {
+    merchant_id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    token_hash: Fixed<Buffer>;
+    created_at: Fixed<Timestamp>;
+    expires_at: Fixed<Timestamp>;
+    used_at: Timestamp | null;
+  };
+  plan_sessions: {
+    merchant_id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    session_hash: Fixed<Buffer>;
+    created_at: Fixed<Timestamp>;
+    expires_at: Fixed<Timestamp>;
   };
   legacy_credentials: {
     client_id: Fixed<string>;

@@ -1,4 +1,4 @@
-import { escapeHtml } from './html.ts';
+import { escapeHtml } from '../shared/html.ts';
 import { type Site, writePage } from './page.ts';
 
 /** What a visitor finds at `/`: what this is, and where to go. */

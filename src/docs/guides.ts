@@ -1,7 +1,7 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, extname, join, normalize } from 'node:path/posix';
 import { fileURLToPath } from 'node:url';
-import { escapeHtml } from './html.ts';
+import { escapeHtml } from '../shared/html.ts';
 import { renderCode, renderMarkdown, type Surroundings, slug } from './markdown.ts';
 import { type Site, writePage } from './page.ts';
 

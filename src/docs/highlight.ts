@@ -1,4 +1,4 @@
-import { escapeHtml } from './html.ts';
+import { escapeHtml } from '../shared/html.ts';
 
 // Just enough of each language to find its comments, strings and keywords. A wrong guess only costs
 // a colour.

@@ -1,5 +1,5 @@
+import { escapeHtml } from '../shared/html.ts';
 import { highlight } from './highlight.ts';
-import { escapeHtml } from './html.ts';
 
 /** `Acting for merchants` → `acting-for-merchants`, as Git hosts derive it from a heading. */
 export function slug(text: string): string {

@@ -1,5 +1,5 @@
 import type { Environment } from '../integrations/integration.ts';
-import { escapeHtml } from './html.ts';
+import { escapeHtml } from '../shared/html.ts';
 
 /** The query of each style sheet and script; it changes with the file. */
 export type Assets = Record<'docs.css' | 'docs.js' | 'doctor.js' | 'search.js', string>;

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Audience, Json, JsonObject, OpenApiDocument } from '../http/openapi.ts';
-import { escapeHtml } from './html.ts';
+import { escapeHtml } from '../shared/html.ts';
 import { renderCode, renderLine, renderMarkdown, slug } from './markdown.ts';
 import { type Site, writePage } from './page.ts';
 

@@ -5,6 +5,7 @@ import { type Quota, showQuota } from './quota.ts';
 const titles = {
   bad_request: 'Bad request',
   unauthorized: 'Unauthorized',
+  forbidden: 'Forbidden',
   not_found: 'Not found',
   unprocessable_entity: 'Unprocessable entity',
   internal_server_error: 'Internal server error',
@@ -41,6 +42,8 @@ export class ApiError extends Error {
 export const badRequest = (detail: string) => new ApiError(400, 'bad_request', [detail]);
 export const unauthorized = (detail: string, quota?: Quota) =>
   new ApiError(401, 'unauthorized', [detail], quota && { quota });
+/** Not part of the merchants' contract: only pages for people answer this. */
+export const forbidden = (detail: string) => new ApiError(403, 'forbidden', [detail]);
 export const notFound = (detail: string) => new ApiError(404, 'not_found', [detail]);
 export const nothingHere = () => notFound('There is nothing at this method and path.');
 export const unprocessable = (...details: string[]) =>

@@ -28,6 +28,16 @@ const failedLogins: Limit = { max_requests: 10, window_seconds: 60 };
 /** Refusals that show the expected signature, per integration (decision 0005). */
 const shownSignatures: Limit = { max_requests: 30, window_seconds: 3600 };
 
+/** One-time links for a plan: per plan, and per client address. Each makes a mail. */
+const planLinks: Limit = { max_requests: 3, window_seconds: 900 };
+const planLinksOfAddress: Limit = { max_requests: 20, window_seconds: 900 };
+
+/** Attempts to open a session with a link: guessing is hopeless, and this keeps it cheap. */
+const planSessions: Limit = { max_requests: 20, window_seconds: 900 };
+
+/** Reports of a shopper that something is wrong: each is an alert for operators. */
+const planReports: Limit = { max_requests: 5, window_seconds: 3600 };
+
 /** Where the counts live. A window begins at its first hit and lasts as long as that hit said. */
 export type RateLimitStore = {
   hit(key: string, windowSeconds: number): Promise<{ count: number; resetsInMilliseconds: number }>;
@@ -74,6 +84,17 @@ export function createRateLimits(store: RateLimitStore) {
       if (client_id === null) return quota;
       const ofClient = await hit(`login client ${client_id}`, failedLogins);
       return ofClient.remaining < quota.remaining ? ofClient : quota;
+    },
+    async planLink(checkout_id: string, address: string): Promise<void> {
+      await hit(`plan link address ${address}`, planLinksOfAddress);
+      await hit(`plan link ${checkout_id}`, planLinks);
+    },
+    async planSession(checkout_id: string, address: string): Promise<void> {
+      await hit(`plan session address ${address}`, planSessions);
+      await hit(`plan session ${checkout_id}`, planSessions);
+    },
+    async planReport(checkout_id: string): Promise<void> {
+      await hit(`plan report ${checkout_id}`, planReports);
     },
     /** Whether the expected signature may be shown, and whether this is the last of the hour. */
     async shownSignature(caller: CountedCaller): Promise<{ show: boolean; last: boolean }> {

@@ -9,10 +9,10 @@ import { OutcomeUnknown } from '../gateway/gateway.ts';
 import { isKeyRemembered, leaseSeconds, nextRetryAt } from '../gateway/retry-times.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '../merchants/run-due-work.ts';
+import type { QueueDeps } from '../messages/queue-messages.ts';
 import { raiseGatewayAlert } from '../operators/raise-gateway-alert.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
-import type { Random } from '../shared/random.ts';
 import { type AskedCollection, askGateway } from './ask-gateway.ts';
 import {
   dueInstalments,
@@ -25,10 +25,9 @@ import {
 import type { Collection, Instalment } from './instalment.ts';
 import { type Answered, recordCollections } from './record-collections.ts';
 
-export type CollectDeps = {
+export type CollectDeps = QueueDeps & {
   database: Database;
   clock: Clock;
-  random: Random;
   log: Logger;
   gateway: Gateway;
 };

@@ -268,3 +268,34 @@ export async function moveCollections(
       and c.instalment = v.instalment and c.number = v.number and c.status = 'open'`.execute(db);
   return Number(numAffectedRows);
 }
+
+/** Of these checkouts, those of whose plan nothing is left to collect. */
+export async function listFinishedPlans(
+  db: Handle,
+  merchant_id: string,
+  checkout_ids: string[],
+): Promise<string[]> {
+  const rows = await db
+    .selectFrom('instalments')
+    .select('checkout_id')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', 'in', checkout_ids)
+    .groupBy('checkout_id')
+    .having(sql<boolean>`bool_and(status in ('collected', 'cancelled'))`)
+    .execute();
+  return rows.map((row) => row.checkout_id);
+}
+
+/** What of a stored card may be shown. Null: no card is stored. */
+export async function findStoredCardFace(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+): Promise<{ brand: string | null; last4: string | null } | null> {
+  const row = await db
+    .selectFrom('stored_cards')
+    .select(['brand', 'last4'])
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .executeTakeFirst();
+  return row ?? null;
+}

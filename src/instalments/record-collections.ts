@@ -2,13 +2,20 @@ import assert from 'node:assert/strict';
 import type { Database, Handle } from '../database/database.ts';
 import { transaction } from '../database/transaction.ts';
 import { type Movement, postMovements } from '../ledger/post-movements.ts';
-import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { type QueueDeps, type QueuedMessage, queueMessages } from '../messages/queue-messages.ts';
 import { raiseAlert } from '../operators/raise-alert.ts';
-import { type Clock, timestamp } from '../shared/clock.ts';
+import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
 import type { AskedCollection, Finding } from './ask-gateway.ts';
-import { lockLeased, moveCollections, moveSettled, type Settled } from './instalment.sql.ts';
+import {
+  listFinishedPlans,
+  lockLeased,
+  moveCollections,
+  moveSettled,
+  type Settled,
+} from './instalment.sql.ts';
 import { type Instalment, nextCollectionTime, retriesAt } from './instalment.ts';
 
 export type Answered = AskedCollection & { finding: Finding };
@@ -19,7 +26,7 @@ export type Answered = AskedCollection & { finding: Finding };
  * payment is claimed under that lease.
  */
 export async function recordCollections(
-  deps: { database: Database; clock: Clock; random: Random; log: Logger },
+  deps: { database: Database; clock: Clock; log: Logger } & QueueDeps,
   merchant: Merchant,
   answers: Answered[],
 ): Promise<Finding['outcome'][]> {
@@ -55,6 +62,7 @@ export async function recordCollections(
       const answer = valid[index];
       if (payment.status === 'overdue' && answer) await alertOverdue(deps, db, answer);
     }
+    await queueMessages(deps, db, await messagesOf(deps, db, merchant, valid, settled, at));
   });
   return answers.map(({ finding }) => finding.outcome);
 }
@@ -121,6 +129,42 @@ function movementsOf({ instalment, collection, finding }: Answered): Movement[] 
         { ...of, kind: 'captured', amount },
         { ...of, kind: 'used', amount: instalment.amount },
       ];
+}
+
+/** What shoppers are told: each charge, each decline, and the end of a plan. */
+async function messagesOf(
+  deps: QueueDeps,
+  db: Handle,
+  merchant: Merchant,
+  answers: Answered[],
+  settled: Settled[],
+  at: Timestamp,
+): Promise<QueuedMessage[]> {
+  if (!deps.sendsMessages) return [];
+  const messages: QueuedMessage[] = [];
+  for (const [index, { instalment, collection, finding }] of answers.entries()) {
+    const { merchant_id, checkout_id, number } = instalment;
+    const about = `payment ${number}`;
+    const facts = { instalment: number, amount: collection.amount };
+    const key = { merchant_id, checkout_id, at };
+    // The shopper has the receipt of the first payment already: its capture is no news.
+    if (finding.outcome === 'collected' && collection.kind === 'charge') {
+      messages.push({ ...key, kind: 'charged', about, facts });
+    }
+    if (finding.outcome === 'declined') {
+      const next = settled[index]?.due_at;
+      const retry_on = next ? localDate(merchant, Temporal.Instant.from(next)).toString() : null;
+      const attempt = `${about}, attempt ${collection.number}`;
+      messages.push({ ...key, kind: 'declined', about: attempt, facts: { ...facts, retry_on } });
+    }
+  }
+  const charged = messages.filter(({ kind }) => kind === 'charged');
+  const ids = charged.map(({ checkout_id }) => checkout_id);
+  const finished = ids.length > 0 ? await listFinishedPlans(db, merchant.id, ids) : [];
+  for (const checkout_id of finished) {
+    messages.push({ merchant_id: merchant.id, checkout_id, at, kind: 'plan_finished' });
+  }
+  return messages;
 }
 
 async function alertOverdue(

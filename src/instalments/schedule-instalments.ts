@@ -3,8 +3,9 @@ import type { Checkout } from '../checkouts/checkout.ts';
 import type { Handle } from '../database/database.ts';
 import { postMovements } from '../ledger/post-movements.ts';
 import { localDate, type Merchant } from '../merchants/merchant.ts';
+import { noticeDays } from '../messages/message.ts';
+import { type QueueDeps, queueMessages } from '../messages/queue-messages.ts';
 import { timestamp } from '../shared/clock.ts';
-import type { Random } from '../shared/random.ts';
 import { insertInstalments, insertStoredCard } from './instalment.sql.ts';
 import { capturesAt, collectsAt, planPayments } from './instalment.ts';
 
@@ -26,7 +27,7 @@ type Held = {
  * already; the others fall due on their dates (decision 0034).
  */
 export async function scheduleInstalments(
-  deps: { random: Random },
+  deps: QueueDeps,
   db: Handle,
   merchant: Merchant,
   checkout: Checkout,
@@ -62,5 +63,16 @@ export async function scheduleInstalments(
   await postMovements(deps, db, completed_at, [
     { ...of, kind: 'sold', amount: checkout.amount },
     { ...of, kind: 'authorised', amount: plan[0]?.amount ?? 0, instalment: 1 },
+  ]);
+  const key = { merchant_id, checkout_id, at: completed_at };
+  await queueMessages(deps, db, [
+    { ...key, kind: 'receipt', facts: { instalment: 1, amount: plan[0]?.amount ?? 0 } },
+    ...plan.slice(1).map(({ number, due_on }) => ({
+      ...key,
+      kind: 'charge_soon' as const,
+      about: `payment ${number}`,
+      facts: { instalment: number },
+      due_at: timestamp(collectsAt(due_on, time_zone).subtract({ hours: 24 * noticeDays })),
+    })),
   ]);
 }

@@ -1,6 +1,7 @@
 import type { CheckoutStatus, LineItem } from '../checkouts/checkout.ts';
 import type { CardEntry, DeclineReason } from '../gateway/gateway.ts';
 import type { PlannedPayment } from '../instalments/instalment.ts';
+import type { Plan as PaidPlan } from '../shoppers/plan.ts';
 
 // The whole document that the hosted page receives after each of its requests. The page shows this
 // and nothing else, so that one place decides what a shopper sees.
@@ -29,6 +30,8 @@ export type PayPage = {
   number_of_payments: number;
   /** Why the last attempt failed, while the checkout is open. */
   decline: { reason: DeclineReason; may_retry: boolean } | null;
+  /** The plan of a successful checkout, for its shopper; null before. */
+  plan: PaidPlan | null;
   challenge_url: string | null;
   /** Where the browser goes from a final status; only a link for `expired` and `invalid_payload`. */
   return_url: string | null;

@@ -11,6 +11,8 @@ import { planPayments } from '../instalments/instalment.ts';
 import type { Environment } from '../integrations/integration.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { isPast, type Plan, presentPlan } from '../shoppers/plan.ts';
+import { readPlan } from '../shoppers/read-plan.ts';
 import { cancelPayment } from './cancel-payment.ts';
 import { loadPayHtml } from './pay-html.ts';
 import type { CancelRequest, PayPage, PayRequest } from './pay-page.ts';
@@ -28,6 +30,7 @@ type Opened = {
   checkout: Checkout;
   attempts: PaymentAttempt[];
   callback: Callback | null;
+  plan: Plan | null;
 };
 
 /** The hosted page and its requests. The token in the address is the shopper's only credential. */
@@ -103,7 +106,13 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
           ? null
           : await findCheckoutCallback(db, key.merchant_id, key.id);
       const attempts = await listAttempts(db, key.merchant_id, key.id);
-      return { merchant, checkout, attempts, callback };
+      if (checkout.status !== 'successful') {
+        return { merchant, checkout, attempts, callback, plan: null };
+      }
+      const rows = await readPlan(db, { merchant_id: key.merchant_id, checkout_id: key.id });
+      // The order stays private once nothing has moved for long.
+      if (isPast(rows, merchantNow(deps.clock, merchant))) return null;
+      return { merchant, checkout, attempts, callback, plan: presentPlan(rows) };
     });
   }
 
@@ -113,8 +122,8 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     return opened;
   }
 
-  function present({ merchant, checkout, attempts, callback }: Opened): PayPage {
-    return presentPage(deps, merchant, checkout, attempts, callback);
+  function present({ merchant, checkout, attempts, callback, plan }: Opened): PayPage {
+    return presentPage(deps, merchant, checkout, attempts, callback, plan);
   }
 
   function sendPage(reply: FastifyReply, request: FastifyRequest, page: PayPage | null) {

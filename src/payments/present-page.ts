@@ -6,6 +6,7 @@ import { planPayments } from '../instalments/instalment.ts';
 import type { Environment } from '../integrations/integration.ts';
 import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { type Clock, secondsAfter } from '../shared/clock.ts';
+import type { Plan } from '../shoppers/plan.ts';
 import type { PayPage } from './pay-page.ts';
 import { isInFlight, type PaymentAttempt } from './payment-attempt.ts';
 import { isOpen, mayTryAgain } from './start-payment.ts';
@@ -20,6 +21,7 @@ export function presentPage(
   checkout: Checkout,
   attempts: PaymentAttempt[],
   callback: Callback | null,
+  plan: Plan | null,
 ): PayPage {
   const now = merchantNow(deps.clock, merchant);
   const purchaseDate =
@@ -48,6 +50,7 @@ export function presentPage(
     number_of_payments:
       checkout.number_of_payments ?? latest?.number_of_payments ?? (checkout.terms[0] as number),
     decline: status === 'open' && latest ? declineOf(latest) : null,
+    plan: plan && { ...plan, card: plan.card ?? cardOf(attempts) },
     challenge_url: status === 'challenge' ? (inFlight?.challenge_url ?? null) : null,
     return_url: callback?.redirect_url ?? returnUrl(checkout, status),
     expires_at: checkout.expires_at,
@@ -77,6 +80,12 @@ function statusOf(
   if (checkout.status !== 'received') return checkout.status;
   if (inFlight) return inFlight.status === 'challenged' ? 'challenge' : 'paying';
   return isOpen(checkout, now) && mayTryAgain(attempts) ? 'open' : 'expired';
+}
+
+/** A once-off payment stores no card; its attempt still says which one paid. */
+function cardOf(attempts: PaymentAttempt[]): Plan['card'] {
+  const paid = attempts.find(({ status }) => status === 'authorised');
+  return paid ? { brand: paid.card_brand, last4: paid.card_last4 } : null;
 }
 
 function declineOf({ decline_reason, may_retry }: PaymentAttempt): PayPage['decline'] {

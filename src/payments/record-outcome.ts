@@ -9,8 +9,8 @@ import type { Authorisation, HeldCard, PaymentState } from '../gateway/gateway.t
 import { nextRetryAt } from '../gateway/retry-times.ts';
 import { scheduleInstalments } from '../instalments/schedule-instalments.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import type { QueueDeps } from '../messages/queue-messages.ts';
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
-import type { Random } from '../shared/random.ts';
 import { lockAttempt, moveAttempt } from './payment-attempt.sql.ts';
 import {
   isPastDeadline,
@@ -30,7 +30,7 @@ const inFlight = ['starting', 'challenged'] as const;
  * first, so that the lock's holder decides the outcome, once.
  */
 export async function recordOutcome(
-  deps: { database: Database; clock: Clock; random: Random },
+  deps: { database: Database; clock: Clock } & QueueDeps,
   merchant: Merchant,
   attempt: PaymentAttempt,
   finding: Finding,
@@ -63,7 +63,7 @@ export async function recordOutcome(
 }
 
 async function recordAuthorised(
-  deps: { random: Random },
+  deps: QueueDeps,
   db: Handle,
   merchant: Merchant,
   checkout: Checkout,

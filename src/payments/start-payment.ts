@@ -12,6 +12,7 @@ import { OutcomeUnknown, RequestRefused } from '../gateway/gateway.ts';
 import { leaseSeconds, nextRetryAt } from '../gateway/retry-times.ts';
 import { planPayments } from '../instalments/instalment.ts';
 import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
+import type { QueueDeps } from '../messages/queue-messages.ts';
 import { raiseGatewayAlert } from '../operators/raise-gateway-alert.ts';
 import { secondsAfter, timestamp } from '../shared/clock.ts';
 import { type AskDeps, askGateway, cardTokenContext } from './ask-gateway.ts';
@@ -25,7 +26,7 @@ import {
 import { isPastDeadline, type PaymentAttempt } from './payment-attempt.ts';
 import { recordOutcome } from './record-outcome.ts';
 
-export type PaymentDeps = AskDeps & DeliveryDeps;
+export type PaymentDeps = AskDeps & DeliveryDeps & QueueDeps;
 
 /**
  * A shopper pays. The attempt is committed before the gateway is called, so that a worker can

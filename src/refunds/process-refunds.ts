@@ -12,19 +12,18 @@ import {
 } from '../gateway/retry-times.ts';
 import { type Merchant, merchantNow, merchantTime } from '../merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '../merchants/run-due-work.ts';
+import type { QueueDeps } from '../messages/queue-messages.ts';
 import { raiseGatewayAlert } from '../operators/raise-gateway-alert.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
-import type { Random } from '../shared/random.ts';
 import { isOnCard, type PartFinding, recordParts, recordWatch } from './record-refund.ts';
 import { dueRefunds, listParts, lockRefund, moveAsked } from './refund.sql.ts';
 import { nextRefundLookUp, type RefundPart, type RefundRequest } from './refund.ts';
 import { startRefund } from './start-refund.ts';
 
-export type RefundProcessDeps = {
+export type RefundProcessDeps = QueueDeps & {
   database: Database;
   clock: Clock;
-  random: Random;
   log: Logger;
   gateway: Gateway;
 };

@@ -9,6 +9,7 @@ import { resumeCollecting } from '../instalments/pause-collecting.ts';
 import { cancelHeldInstalment, restoreInstalment } from '../instalments/reduce-instalment.ts';
 import { type Movement, postMovements } from '../ledger/post-movements.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { type QueueDeps, queueMessages } from '../messages/queue-messages.ts';
 import { raiseAlert } from '../operators/raise-alert.ts';
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
@@ -22,7 +23,7 @@ export type PartFinding =
   /** The request never arrived and its key is too old to be sent again. A new one may be sent. */
   | { outcome: 'lost' };
 
-type RecordDeps = { database: Database; clock: Clock; random: Random; log: Logger };
+type RecordDeps = QueueDeps & { database: Database; clock: Clock; log: Logger };
 
 /**
  * Writes the outcomes of parts of a pending refund, and what follows from them, in one transaction.
@@ -66,6 +67,17 @@ export async function recordParts(
         tries: 0,
       });
       await end(deps, db, refund, latest, at);
+      const { merchant_id, checkout_id, id, amount } = refund;
+      await queueMessages(deps, db, [
+        {
+          merchant_id,
+          checkout_id,
+          kind: 'refunded',
+          about: `refund ${id}`,
+          facts: { amount },
+          at,
+        },
+      ]);
       return 'ended';
     }
     const isWaiting = findings.some(({ finding }) => finding.outcome === 'pending');

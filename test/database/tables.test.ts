@@ -15,6 +15,11 @@ import {
 } from '../../src/instalments/instalment.ts';
 import { refundModes } from '../../src/integrations/integration.ts';
 import { accounts, movementKinds } from '../../src/ledger/posting.ts';
+import {
+  messageKinds,
+  attemptOutcomes as messageOutcomes,
+  messageStatuses,
+} from '../../src/messages/message.ts';
 import { attemptStatuses } from '../../src/payments/payment-attempt.ts';
 import { refundPartKinds, refundPartStatuses, refundStatuses } from '../../src/refunds/refund.ts';
 import { createTestDatabase, log } from '../support/service.ts';
@@ -139,6 +144,9 @@ describe('a status in the code is a status in the database', () => {
     ['callbacks', 'status', callbackStatuses],
     ['callback_attempts', 'trigger', callbackTriggers],
     ['callback_attempts', 'outcome', attemptOutcomes],
+    ['messages', 'kind', messageKinds],
+    ['messages', 'status', messageStatuses],
+    ['message_attempts', 'outcome', messageOutcomes],
     ['checkout_moves', 'from_status', ['received']],
     ['checkout_moves', 'to_status', checkoutStatuses.filter((status) => status !== 'received')],
     ['integrations', 'refund_mode', refundModes],

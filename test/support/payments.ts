@@ -5,6 +5,7 @@ import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-ca
 import type { CallbackSenderOptions } from '../../src/callbacks/delivery/send-callback.ts';
 import { paymentToken } from '../../src/checkouts/payment-token.ts';
 import { collectDueInstalments } from '../../src/instalments/collect-instalments.ts';
+import { sendDueMessages } from '../../src/messages/sending/send-messages.ts';
 import type { PayPage } from '../../src/payments/pay-page.ts';
 import type { PaymentAttempt } from '../../src/payments/payment-attempt.ts';
 import { recoverAttempts } from '../../src/payments/recover-attempts.ts';
@@ -93,7 +94,8 @@ export async function startPaying(
       const delivered = await deliverDueCallbacks(service.deps);
       const collected = await collectDueInstalments(service.deps);
       const refunded = await processDueRefunds(service.deps);
-      if (settled + delivered + collected + refunded === 0) break;
+      const sent = await sendDueMessages(service.deps);
+      if (settled + delivered + collected + refunded + sent === 0) break;
     }
   }
   return {
@@ -119,7 +121,8 @@ export async function startPaying(
           `select min(due_at) as due_at from (
              select due_at from payment_attempts union all select due_at from callbacks
              union all select due_at from instalments where not paused
-             union all select due_at from refund_requests) due
+             union all select due_at from refund_requests
+             union all select due_at from messages) due
            where due_at > $1 and due_at <= $2`,
           [timestamp(clock.now()), timestamp(target)],
         );
@@ -155,12 +158,17 @@ function shopperOf(
 ) {
   const url = `/pay/${paymentToken(service.deps.sealing, { merchant_id, id })}`;
 
-  async function send(method: 'GET' | 'POST', action: string, body?: unknown): Promise<Answer> {
+  async function send(
+    method: 'GET' | 'POST',
+    action: string,
+    body?: unknown,
+    headers: Record<string, string> = {},
+  ): Promise<Answer> {
     const answer = await app.inject({
       method,
       url: `${url}/${action}`,
+      headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
       ...(body !== undefined && {
-        headers: { 'content-type': 'application/json' },
         payload: typeof body === 'string' ? body : JSON.stringify(body),
       }),
     });

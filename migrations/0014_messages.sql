@@ -1,0 +1,62 @@
+-- What shoppers are told by mail: an outbox, written in the transaction that causes the message.
+
+create table messages (
+  merchant_id  uuid not null,
+  id           uuid not null,
+  checkout_id  uuid not null,
+  kind         text not null check (kind in
+                 ('receipt', 'charge_soon', 'charged', 'declined', 'card_expires', 'card_replaced',
+                  'refunded', 'plan_finished', 'sign_in_link')),
+  -- Which payment, refund or link it is about, so that one cause makes one message.
+  about        text not null,
+  -- What the message says and the plan does not. Never personal data.
+  facts        jsonb not null,
+  -- The token of a one-time link, encrypted until the message is sent, then null.
+  sealed_token bytea,
+  status       text not null check (status in ('pending', 'sent', 'refused', 'skipped')),
+  created_at   timestamptz(3) not null,
+  -- When it first fell due; what is retried is given up this long after a fixed time.
+  planned_at   timestamptz(3) not null,
+  due_at       timestamptz(3),
+  settled_at   timestamptz(3),
+  tries        integer not null default 0,
+  lease        uuid,
+  leased_until timestamptz(3),
+  primary key (id, merchant_id),
+  unique (merchant_id, checkout_id, kind, about),
+  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
+  check ((status = 'pending') = (due_at is not null)),
+  check ((status = 'pending') = (settled_at is null)),
+  check (sealed_token is null or status = 'pending')
+);
+create index messages_due on messages (due_at) where due_at is not null;
+create index messages_due_of_merchant on messages (merchant_id, due_at) where due_at is not null;
+create index messages_refused on messages (merchant_id, settled_at) where status = 'refused';
+
+-- Every attempt to send one, with what the mail server answered. Append-only.
+create table message_attempts (
+  merchant_id uuid not null,
+  message_id  uuid not null,
+  number      integer not null check (number > 0),
+  at          timestamptz(3) not null,
+  outcome     text not null check (outcome in ('sent', 'refused', 'failed')),
+  response    text not null,
+  primary key (message_id, number, merchant_id),
+  foreign key (message_id, merchant_id) references messages (id, merchant_id)
+);
+
+-- A sandbox sends nothing outside. What it would have sent is here, for its mailbox page.
+create table mailbox (
+  merchant_id uuid not null,
+  id          uuid not null,
+  checkout_id uuid not null,
+  sent_at     timestamptz(3) not null,
+  sender      text not null,
+  recipient   text not null,
+  subject     text not null,
+  text        text not null,
+  html        text not null,
+  primary key (id, merchant_id),
+  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id)
+);
+create index mailbox_by_time on mailbox (sent_at, id);

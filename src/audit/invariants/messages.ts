@@ -1,0 +1,34 @@
+import type { Invariant } from './invariant.ts';
+
+export const messageInvariants: Invariant[] = [
+  {
+    name: 'N1',
+    says: 'every message was caused by a change that was committed',
+    sql: `
+      select m.id, m.kind, m.about
+      from messages m
+      join checkouts c on c.id = m.checkout_id and c.merchant_id = m.merchant_id
+      left join instalments i on i.checkout_id = m.checkout_id and i.merchant_id = m.merchant_id
+        and i.number = (m.facts->>'instalment')::integer
+      where c.status <> 'successful'
+        or m.kind = 'charged' and i.status is distinct from 'collected'
+        or m.kind = 'declined' and not exists (
+          select 1 from collections k
+          where k.checkout_id = m.checkout_id and k.merchant_id = m.merchant_id
+            and k.instalment = i.number and k.status = 'declined')
+        or m.kind = 'refunded' and not exists (
+          select 1 from refund_requests r
+          where r.checkout_id = m.checkout_id and r.merchant_id = m.merchant_id
+            and 'refund ' || r.id = m.about and r.completed_at is not null)`,
+  },
+  {
+    name: 'N1',
+    says: 'a message counts as sent exactly when the mail server took it',
+    sql: `
+      select m.id, m.status
+      from messages m
+      where (m.status = 'sent') <> exists (
+        select 1 from message_attempts a
+        where a.message_id = m.id and a.merchant_id = m.merchant_id and a.outcome = 'sent')`,
+  },
+];

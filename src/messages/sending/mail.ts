@@ -1,0 +1,28 @@
+import type { Timestamp } from '../../shared/clock.ts';
+
+/** One mail as it leaves, with the ID under which every retry of it is recognised. */
+export type Mail = {
+  merchant_id: string;
+  checkout_id: string;
+  message_id: string;
+  /** On the merchant's clock. */
+  sent_at: Timestamp;
+  to: string;
+  subject: string;
+  text: string;
+  html: string;
+};
+
+/**
+ * What became of it. `refused`: the server will never take it, so it is not retried. `failed`: the
+ * server was away, busy, or rejects us rather than the message.
+ */
+export type MailOutcome = { outcome: 'sent' | 'refused' | 'failed'; response: string };
+
+/** Where mail goes: an SMTP server, or the mailbox of a sandbox. Never throws. */
+export type MailTransport = {
+  /** How many mails may be on their way at once. */
+  concurrencyMax: number;
+  send(mail: Mail): Promise<MailOutcome>;
+  close(): Promise<void>;
+};

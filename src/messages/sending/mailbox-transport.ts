@@ -1,0 +1,29 @@
+import type { Database } from '../../database/database.ts';
+import type { MailTransport } from './mail.ts';
+import { insertMailboxEntry } from './mailbox.sql.ts';
+
+/** A sandbox's transport: the mail becomes a row that the mailbox page shows. */
+export function mailboxTransport(deps: { database: Database }, sender: string): MailTransport {
+  return {
+    concurrencyMax: 5,
+    async send({ merchant_id, checkout_id, message_id, sent_at, to, subject, text, html }) {
+      try {
+        await insertMailboxEntry(deps.database.db, {
+          merchant_id,
+          id: message_id,
+          checkout_id,
+          sent_at,
+          sender,
+          recipient: to,
+          subject,
+          text,
+          html,
+        });
+        return { outcome: 'sent', response: 'kept in the mailbox of this sandbox' };
+      } catch (error) {
+        return { outcome: 'failed', response: (error as Error).message };
+      }
+    },
+    async close() {},
+  };
+}

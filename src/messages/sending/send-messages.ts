@@ -1,0 +1,234 @@
+import { paymentToken } from '../../checkouts/payment-token.ts';
+import type { Database } from '../../database/database.ts';
+import { transaction } from '../../database/transaction.ts';
+import { localDate, type Merchant, merchantNow } from '../../merchants/merchant.ts';
+import {
+  type MerchantDueWork,
+  runDueWork,
+  runMerchantDueWork,
+} from '../../merchants/run-due-work.ts';
+import { hasAlertSince } from '../../operators/alert.sql.ts';
+import { raiseAlert } from '../../operators/raise-alert.ts';
+import { type Clock, secondsAfter, type Timestamp, timestamp } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { Random } from '../../shared/random.ts';
+import type { Sealing } from '../../shared/sealing.ts';
+import {
+  dueMessages,
+  insertMessageAttempts,
+  type MessageAttempt,
+  moveMessages,
+  type SettledMessage,
+} from '../message.sql.ts';
+import { type Message, messageTokenContext, retriesAt } from '../message.ts';
+import { composeMessage, type MessageSubject } from './compose-message.ts';
+import type { Mail, MailOutcome, MailTransport } from './mail.ts';
+import { listMessageSources, type MessageSources } from './message-subject.sql.ts';
+import { renderHtml, renderSubject, renderText } from './render-letter.ts';
+
+export type MessageDeps = {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  sealing: Sealing;
+  baseUrl: string;
+  /** Null: messages are off. */
+  mail: MailTransport | null;
+};
+
+/** Failures of one message before the operator hears that mail does not leave. */
+const failuresBeforeAlert = 5;
+const daySeconds = 24 * 3600;
+
+type SendingDeps = MessageDeps & { mail: MailTransport };
+
+const work: MerchantDueWork<'messages', SendingDeps> = {
+  due: dueMessages,
+  // A batch may meet a slow server: five connections, twenty seconds for each message.
+  leaseSeconds: 300,
+  batchSize: 50,
+  merchantsMax: 50,
+  lanes: 2,
+  roundMilliseconds: 10_000,
+  act: sendBatch,
+};
+
+const isOn = (deps: MessageDeps): deps is SendingDeps => deps.mail !== null;
+
+/** Sends the messages that are due, merchant by merchant. */
+export async function sendDueMessages(deps: MessageDeps, stopping?: AbortSignal): Promise<number> {
+  return isOn(deps) ? await runDueWork(deps, work, stopping) : 0;
+}
+
+export async function sendMerchantMessages(deps: MessageDeps, merchant: Merchant): Promise<number> {
+  return isOn(deps) ? await runMerchantDueWork(deps, work, merchant) : 0;
+}
+
+async function sendBatch(deps: SendingDeps, merchant: Merchant, claimed: Message[]): Promise<void> {
+  const now = merchantNow(deps.clock, merchant);
+  const checkoutIds = [...new Set(claimed.map(({ checkout_id }) => checkout_id))];
+  const sources = await listMessageSources(deps.database.db, merchant.id, checkoutIds);
+  const results: Result[] = [];
+  const queue = [...claimed];
+  const sendNext = async () => {
+    for (let message = queue.shift(); message; message = queue.shift()) {
+      const subject = isStillTrue(message, sources, merchant, now)
+        ? subjectOf(deps, merchant, message, sources)
+        : null;
+      const outcome =
+        subject && (await deps.mail.send(mailOf(message, subject, sources, timestamp(now))));
+      results.push({ message, outcome });
+    }
+  };
+  await Promise.all(Array.from({ length: deps.mail.concurrencyMax }, sendNext));
+  await record(deps, merchant, results);
+}
+
+/** Null: there was nothing to send. */
+type Result = { message: Message; outcome: MailOutcome | null };
+
+/** A reminder of what will not happen is not sent. */
+function isStillTrue(
+  { kind, facts, checkout_id }: Message,
+  { checkouts, instalments }: MessageSources,
+  merchant: Merchant,
+  now: Temporal.Instant,
+): boolean {
+  const email = checkouts.get(checkout_id)?.customer.email;
+  if (!email) return false;
+  const plan = instalments.get(checkout_id) ?? [];
+  switch (kind) {
+    case 'charge_soon': {
+      const payment = plan.find(({ number }) => number === facts.instalment);
+      const today = localDate(merchant, now).toString();
+      return payment?.status === 'scheduled' && payment.due_on > today;
+    }
+    case 'card_expires':
+      return plan.some(({ status }) => status === 'scheduled');
+    case 'sign_in_link':
+      return Temporal.Instant.compare(facts.expires_at ?? now, now) > 0;
+    default:
+      return true;
+  }
+}
+
+function subjectOf(
+  deps: MessageDeps,
+  merchant: Merchant,
+  message: Message,
+  { checkouts, instalments, cards }: MessageSources,
+): MessageSubject | null {
+  const checkout = checkouts.get(message.checkout_id);
+  if (!checkout) return null;
+  const page = `${deps.baseUrl}/pay/${paymentToken(deps.sealing, checkout)}`;
+  const token = message.sealed_token
+    ? deps.sealing.open(message.sealed_token, messageTokenContext(message))
+    : null;
+  return {
+    merchant,
+    checkout,
+    language: 'en',
+    instalments: instalments.get(message.checkout_id) ?? [],
+    card: cards.get(message.checkout_id) ?? null,
+    // The token stands after the #: browsers do not send it on, and logs do not see it.
+    url: token === null ? page : `${page}/manage#${token}`,
+  };
+}
+
+function mailOf(
+  message: Message,
+  subject: MessageSubject,
+  { checkouts }: MessageSources,
+  sent_at: Timestamp,
+): Mail {
+  const letter = composeMessage(message, subject);
+  return {
+    merchant_id: message.merchant_id,
+    checkout_id: message.checkout_id,
+    message_id: message.id,
+    sent_at,
+    to: checkouts.get(message.checkout_id)?.customer.email ?? '',
+    subject: renderSubject(letter),
+    text: renderText(letter),
+    html: renderHtml(letter, subject.language),
+  };
+}
+
+/** One transaction for the batch: every attempt, and what becomes of each message. */
+async function record(deps: MessageDeps, merchant: Merchant, results: Result[]): Promise<void> {
+  const now = merchantNow(deps.clock, merchant);
+  const at = timestamp(now);
+  const settled = results.map((result) => settle(result, now));
+  await transaction(deps, async ({ db }) => {
+    const moved = new Set(await moveMessages(db, merchant.id, settled));
+    // Another process took the message over, or this very batch is committed already.
+    const kept = results.filter(({ message }) => moved.has(message.id));
+    const attempts = kept.flatMap(({ message, outcome }): MessageAttempt[] =>
+      outcome === null
+        ? []
+        : [
+            {
+              merchant_id: merchant.id,
+              message_id: message.id,
+              number: message.tries + 1,
+              at,
+              ...outcome,
+            },
+          ],
+    );
+    if (attempts.length > 0) await insertMessageAttempts(db, attempts);
+    for (const { message, outcome } of kept) {
+      const isOver = settled.find(({ id }) => id === message.id)?.status === 'refused';
+      if (isOver && outcome) await alertRefused(deps, db, message, outcome);
+    }
+    const failing = kept.find(
+      ({ message, outcome }) =>
+        outcome?.outcome === 'failed' && message.tries + 1 >= failuresBeforeAlert,
+    );
+    if (failing?.outcome) await alertFailing(deps, db, merchant, failing.outcome);
+  });
+}
+
+function settle({ message, outcome }: Result, now: Temporal.Instant): SettledMessage {
+  const { id, lease, tries } = message;
+  const ended = { id, lease: lease ?? '', due_at: null, settled_at: timestamp(now) };
+  if (outcome === null) return { ...ended, status: 'skipped', tries };
+  if (outcome.outcome !== 'failed') return { ...ended, status: outcome.outcome, tries: tries + 1 };
+  const again = retriesAt(message, now);
+  return again === null
+    ? { ...ended, status: 'refused', tries: tries + 1 }
+    : { ...ended, status: 'pending', due_at: timestamp(again), settled_at: null, tries: tries + 1 };
+}
+
+type Db = Parameters<typeof raiseAlert>[1];
+
+async function alertRefused(
+  deps: MessageDeps,
+  db: Db,
+  message: Message,
+  { response }: MailOutcome,
+): Promise<void> {
+  await raiseAlert(deps, db, {
+    kind: 'message_refused',
+    merchant_id: message.merchant_id,
+    subject_id: message.checkout_id,
+    detail: `The ${message.kind} message of checkout ${message.checkout_id} was not taken by the mail server and will not be sent: ${response}`,
+  });
+}
+
+/** An outage of the mail server is one alert a day and merchant, not one per message. */
+async function alertFailing(
+  deps: MessageDeps,
+  db: Db,
+  merchant: Merchant,
+  { response }: MailOutcome,
+): Promise<void> {
+  const since = timestamp(secondsAfter(deps.clock.now(), -daySeconds));
+  if (await hasAlertSince(db, 'messages_failing', merchant.id, since)) return;
+  await raiseAlert(deps, db, {
+    kind: 'messages_failing',
+    merchant_id: merchant.id,
+    detail: `Messages to shoppers do not leave: ${response}. They are retried for three days; look at MAIL_URL and at the mail server.`,
+  });
+}

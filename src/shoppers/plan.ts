@@ -1,0 +1,127 @@
+import type { DeclineReason } from '../gateway/gateway.ts';
+import type { Collection, Instalment } from '../instalments/instalment.ts';
+import type { RefundPart, RefundRequest, RefundStatus } from '../refunds/refund.ts';
+import type { Timestamp } from '../shared/clock.ts';
+
+/**
+ * How a shopper sees a payment. `paid`: held or collected. `next`: the first that is still to come.
+ * `planned`: one after it. `late`: the bank declined it, and it is still to be paid. `cancelled`: a
+ * refund took all of it before it was collected.
+ */
+export const paymentStates = ['paid', 'next', 'planned', 'late', 'cancelled'] as const;
+export type PaymentState = (typeof paymentStates)[number];
+
+export type PlanPayment = {
+  number: number;
+  due_on: string;
+  /** What is asked for, without what refunds took of it before it was collected. */
+  amount: number;
+  status: PaymentState;
+  /** What refunds took of it before it was collected. */
+  reduced: number;
+  /** What refunds gave back of it after it was collected, or are giving back. */
+  refunded: number;
+  paid_at: Timestamp | null;
+  /** Of a late payment: why, and when it is retried by itself (null: it is not). */
+  late: { reason: DeclineReason | null; retries_at: Timestamp | null } | null;
+};
+
+/** The plan of a successful checkout as its shopper sees it. */
+export type Plan = {
+  payments: PlanPayment[];
+  card: { brand: string | null; last4: string | null } | null;
+  paid: number;
+  outstanding: number;
+  refunds: { amount: number; status: RefundStatus; created_at: Timestamp }[];
+  /** A refund is in progress: nothing is charged until it has ended. */
+  is_paused: boolean;
+};
+
+export type PlanRows = {
+  instalments: Instalment[];
+  /** Of each payment the newest request to the gateway. */
+  collections: Collection[];
+  refunds: RefundRequest[];
+  parts: RefundPart[];
+  card: Plan['card'];
+};
+
+export function presentPlan(rows: PlanRows): Plan {
+  const { instalments, collections, refunds, parts, card } = rows;
+  const next = instalments.find(isToCome);
+  const payments = instalments.map((one): PlanPayment => {
+    const status = stateOf(one, one === next);
+    const last = collections.find(({ instalment }) => instalment === one.number);
+    return {
+      number: one.number,
+      due_on: one.due_on,
+      amount: one.amount - one.reduced,
+      status,
+      reduced: one.reduced,
+      refunded: returned(parts, one.number),
+      paid_at: status === 'paid' ? (one.collected_at ?? null) : null,
+      late:
+        status === 'late' ? { reason: last?.decline_reason ?? null, retries_at: one.due_at } : null,
+    };
+  });
+  const sum = (states: PaymentState[]) =>
+    payments
+      .filter(({ status }) => states.includes(status))
+      .reduce((total, { amount }) => total + amount, 0);
+  return {
+    payments,
+    card,
+    paid: sum(['paid']),
+    outstanding: sum(['next', 'planned', 'late']),
+    refunds: refunds.map(({ amount, status, created_at }) => ({ amount, status, created_at })),
+    is_paused: instalments.some(({ paused }) => paused),
+  };
+}
+
+const isLate = ({ status, declines }: Instalment) =>
+  status === 'overdue' || (status === 'scheduled' && declines > 0);
+
+const isToCome = (one: Instalment) => one.status === 'scheduled' && !isLate(one);
+
+export function stateOf(one: Instalment, isNext: boolean): PaymentState {
+  if (isLate(one)) return 'late';
+  switch (one.status) {
+    case 'authorised':
+    case 'collected':
+      return 'paid';
+    case 'cancelled':
+      return 'cancelled';
+    default:
+      return isNext ? 'next' : 'planned';
+  }
+}
+
+function returned(parts: RefundPart[], instalment: number): number {
+  return parts
+    .filter((part) => part.kind === 'card' && part.instalment === instalment)
+    .filter(({ status }) => status === 'open' || status === 'done')
+    .reduce((sum, { amount }) => sum + amount, 0);
+}
+
+/** A payment link shows its order for this long after the last movement (decision 0069). */
+const shownDays = 100;
+
+/** Whether the order behind a payment link is old enough to be no longer shown. */
+export function isPast(
+  rows: Pick<PlanRows, 'instalments' | 'refunds'>,
+  now: Temporal.Instant,
+): boolean {
+  const { instalments, refunds } = rows;
+  const isFinished = instalments.every(
+    ({ status }) => status === 'collected' || status === 'cancelled',
+  );
+  if (!isFinished || refunds.some(({ status }) => status === 'requested' || status === 'pending')) {
+    return false;
+  }
+  const movements = [
+    ...instalments.map(({ collected_at, due_on }) => collected_at ?? `${due_on}T00:00:00.000Z`),
+    ...refunds.map(({ completed_at, created_at }) => completed_at ?? created_at),
+  ];
+  const last = movements.sort().at(-1);
+  return last !== undefined && now.since(last).total('hours') > shownDays * 24;
+}

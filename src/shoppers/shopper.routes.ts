@@ -1,0 +1,182 @@
+import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import { findCheckout } from '../checkouts/checkout.sql.ts';
+import type { Checkout } from '../checkouts/checkout.ts';
+import { checkoutOfToken } from '../checkouts/payment-token.ts';
+import { reading } from '../database/transaction.ts';
+import { forbidden, notFound, unprocessable } from '../http/errors.ts';
+import type { RateLimits } from '../http/rate-limits.ts';
+import { compileSchema, type FieldError, validationFailed } from '../http/validation.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
+import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import type { Logger } from '../shared/logger.ts';
+import { writeCalendar } from './calendar.ts';
+import { closeSession, findSession, openSession, sessionMinutes } from './open-session.ts';
+import { isPast, type Plan, presentPlan } from './plan.ts';
+import { readPlan } from './read-plan.ts';
+import { writeReceipt } from './receipt.ts';
+import { problemCharactersMax, reportProblem } from './report-problem.ts';
+import { type LinkDeps, sendLink } from './send-link.ts';
+
+export type ShopperDeps = LinkDeps & {
+  log: Logger;
+  baseUrl: string;
+  rateLimits: RateLimits;
+};
+
+const explainLink = compileSchema(
+  Type.Object({ email: Type.String({ minLength: 3, maxLength: 254 }) }),
+);
+const explainSession = compileSchema(
+  Type.Object({ token: Type.String({ minLength: 1, maxLength: 100 }) }),
+);
+const explainReport = compileSchema(
+  Type.Object({ text: Type.String({ minLength: 1, maxLength: problemCharactersMax }) }),
+);
+
+/** Every answer to "send me a link" takes at least this long, whatever the address. */
+const linkMilliseconds = 400;
+
+type Opened = { merchant: Merchant; checkout: Checkout; plan: Plan };
+
+/** What a shopper does after paying. Reading needs the payment link; acting needs a session. */
+export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Promise<void> {
+  app.addHook('onRequest', async (request) => {
+    if (request.method !== 'GET' && request.method !== 'HEAD') refuseForeignOrigin(request);
+  });
+
+  app.post('/pay/:token/link', async (request, reply) => {
+    const { merchant, checkout } = await open(request);
+    const { email } = readBody<{ email: string }>(request, explainLink);
+    await deps.rateLimits.planLink(checkout.id, request.ip);
+    const evened = deps.clock.sleep(linkMilliseconds);
+    await sendLink(deps, merchant, checkout, email);
+    await evened;
+    return reply.code(202).send({ sent_if_known: true });
+  });
+
+  app.post('/pay/:token/session', async (request, reply) => {
+    const { merchant, checkout } = await open(request);
+    const { token } = readBody<{ token: string }>(request, explainSession);
+    await deps.rateLimits.planSession(checkout.id, request.ip);
+    const session = await openSession(deps, merchant, keyOf(checkout), token);
+    if (session === null) {
+      throw unprocessable('This link has been used or has ended. Ask for a new one.');
+    }
+    setCookie(reply, request, session, sessionMinutes * 60);
+    return { ...(await findSession(deps, merchant, keyOf(checkout), session)) };
+  });
+
+  app.delete('/pay/:token/session', async (request, reply) => {
+    const { checkout } = await open(request);
+    const session = sessionOf(request);
+    if (session !== null) await closeSession(deps, keyOf(checkout), session);
+    setCookie(reply, request, '', 0);
+    return reply.code(204).send();
+  });
+
+  app.post('/pay/:token/report', async (request, reply) => {
+    const { checkout } = await openForActing(request);
+    const { text } = readBody<{ text: string }>(request, explainReport);
+    await deps.rateLimits.planReport(checkout.id);
+    await reportProblem(deps, checkout, text);
+    return reply.code(202).send({ received: true });
+  });
+
+  app.get('/pay/:token/payments.ics', async (request, reply) => {
+    const { merchant, checkout, plan } = await open(request);
+    const text = writeCalendar(plan, {
+      checkout_id: checkout.id,
+      merchant,
+      order: checkout.client_reference_id,
+      url: `${deps.baseUrl}/pay/${(request.params as { token: string }).token}`,
+      now: merchantNow(deps.clock, merchant),
+    });
+    return reply
+      .header('content-disposition', 'attachment; filename="payments.ics"')
+      .type('text/calendar; charset=utf-8')
+      .send(text);
+  });
+
+  app.get('/pay/:token/receipts/:number', async (request, reply) => {
+    const { merchant, checkout, plan } = await open(request);
+    const { number } = request.params as { number: string };
+    const payment = plan.payments.find((one) => String(one.number) === number);
+    if (payment?.status !== 'paid') throw notFound('There is no receipt for this payment.');
+    const nonce = deps.random.bytes(16).toString('base64url');
+    const order = checkout.client_reference_id;
+    return reply
+      .header(
+        'content-security-policy',
+        `default-src 'none'; style-src 'nonce-${nonce}'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`,
+      )
+      .header('referrer-policy', 'no-referrer')
+      .type('text/html; charset=utf-8')
+      .send(writeReceipt(payment, plan, { checkout_id: checkout.id, merchant, order, nonce }));
+  });
+
+  async function open(request: FastifyRequest): Promise<Opened> {
+    const { token } = request.params as { token: string };
+    const key = checkoutOfToken(deps.sealing, token);
+    const opened = key && (await reading(deps, (db) => read(db, key)));
+    if (!opened) throw notFound('This payment link is not known, or it has no plan.');
+    return opened;
+  }
+
+  async function read(
+    db: Parameters<typeof findCheckout>[0],
+    key: { merchant_id: string; id: string },
+  ): Promise<Opened | null> {
+    const checkout = await findCheckout(db, key.merchant_id, key.id);
+    const merchant = checkout && (await findMerchant(db, key.merchant_id));
+    if (!merchant || checkout.status !== 'successful') return null;
+    const rows = await readPlan(db, keyOf(checkout));
+    if (isPast(rows, merchantNow(deps.clock, merchant))) return null;
+    return { merchant, checkout, plan: presentPlan(rows) };
+  }
+
+  async function openForActing(request: FastifyRequest): Promise<Opened> {
+    const opened = await open(request);
+    const session = sessionOf(request);
+    const found =
+      session && (await findSession(deps, opened.merchant, keyOf(opened.checkout), session));
+    if (!found) {
+      throw forbidden('Open your payments with a link from your mail first.');
+    }
+    return opened;
+  }
+
+  /** A page elsewhere must not act for a shopper whose browser has a session. */
+  function refuseForeignOrigin(request: FastifyRequest): void {
+    const { origin } = request.headers;
+    if (origin !== undefined && origin !== new URL(deps.baseUrl).origin) {
+      throw forbidden('This request comes from another site.');
+    }
+  }
+
+  function setCookie(
+    reply: FastifyReply,
+    request: FastifyRequest,
+    value: string,
+    seconds: number,
+  ): void {
+    const { token } = request.params as { token: string };
+    const secure = deps.baseUrl.startsWith('https:') ? '; Secure' : '';
+    reply.header(
+      'set-cookie',
+      `plan=${value}; Path=/pay/${token}; Max-Age=${seconds}; HttpOnly; SameSite=Lax${secure}`,
+    );
+  }
+}
+
+const keyOf = ({ merchant_id, id }: Checkout) => ({ merchant_id, checkout_id: id });
+
+export function sessionOf(request: FastifyRequest): string | null {
+  return /(?:^|;\s*)plan=([\w-]{43})(?:;|$)/.exec(request.headers.cookie ?? '')?.[1] ?? null;
+}
+
+function readBody<Body>(request: FastifyRequest, explain: (body: unknown) => FieldError[]): Body {
+  const errors = explain(request.body);
+  if (errors.length > 0) throw validationFailed(errors);
+  return request.body as Body;
+}

@@ -1,0 +1,101 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { cards, refundNow } from '../support/money.ts';
+import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
+
+let paying: Paying;
+before(async () => {
+  paying = await startPaying();
+});
+after(() => paying.close());
+
+type Kept = { sent_at: string; subject: string; text: string; html: string };
+
+async function mailboxOf(shopper: Shopper): Promise<Kept[]> {
+  const { rows } = await paying.service.deps.database.pool.query(
+    'select sent_at, subject, text, html from mailbox where checkout_id = $1 order by sent_at, subject',
+    [shopper.id],
+  );
+  return rows;
+}
+
+const subjects = async (shopper: Shopper) =>
+  (await mailboxOf(shopper)).map(
+    ({ sent_at, subject }) => `${sent_at.slice(0, 16)} ${subject.replaceAll('\u00a0', ' ')}`,
+  );
+
+test('a shopper hears of every payment: receipt, reminder, charge, and the end of the plan', async () => {
+  paying.clock.set('2026-11-15T08:00:00Z');
+  const shopper = await paying.shopper();
+  await shopper.pay(3);
+  await paying.pass({ months: 3 });
+  assert.deepEqual(await subjects(shopper), [
+    '2026-11-15T08:00 R 500,00 paid to Bean There',
+    '2026-12-12T06:00 R 500,00 will be charged on 15 December 2026',
+    '2026-12-15T06:00 R 500,00 paid to Bean There',
+    '2027-01-12T06:00 R 500,00 will be charged on 15 January 2027',
+    '2027-01-15T06:00 Everything is paid: R 1 500,00 to Bean There',
+    '2027-01-15T06:00 R 500,00 paid to Bean There',
+  ]);
+  const [receipt] = await mailboxOf(shopper);
+  assert.match(receipt?.text ?? '', /Visa card ending 4242/);
+  assert.match(
+    receipt?.text ?? '',
+    /R 500,00 of R 1 500,00 is paid\. Next: R 500,00 on 15 December 2026\./,
+  );
+  assert.match(receipt?.text ?? '', new RegExp(shopper.url));
+  await assertSound(paying);
+});
+
+test('a once-off payment makes one message: its receipt', async () => {
+  const shopper = await paying.shopper();
+  await shopper.pay(1);
+  await paying.pass({ days: 3 });
+  assert.equal((await mailboxOf(shopper)).length, 1);
+});
+
+test('a decline is told each time, with the date of the next attempt and the link that solves it', async () => {
+  paying.clock.set('2027-03-01T08:00:00Z');
+  const shopper = await paying.shopper();
+  await shopper.pay(3, { card: cards.laterInsufficientFunds });
+  await paying.pass({ days: 40 });
+  const declined = (await mailboxOf(shopper)).filter(({ subject }) =>
+    /did not go through/.test(subject),
+  );
+  assert.deepEqual(
+    declined.map(({ sent_at }) => sent_at.slice(0, 10)),
+    ['2027-04-01', '2027-04-02', '2027-04-04', '2027-04-08'],
+  );
+  assert.match(declined[0]?.text ?? '', /We try again on 2 April 2027\./);
+  assert.match(declined[3]?.text ?? '', /We do not try again by ourselves\./);
+  for (const { text } of declined) {
+    assert.match(text, new RegExp(shopper.url));
+    assert.match(text, /A late payment costs you nothing extra\./);
+  }
+  await assertSound(paying);
+});
+
+test('a refund is told with what it changed, and cancels the reminders of what it cancelled', async () => {
+  paying.clock.set('2027-06-15T08:00:00Z');
+  const shopper = await paying.shopper();
+  await shopper.pay(3);
+  await paying.pass({ days: 2 });
+  await refundNow(paying, shopper, 100_000);
+  await paying.pass({ months: 3 });
+  const messages = (await subjects(shopper)).map((line) => line.slice(17));
+  assert.deepEqual(messages, ['R 500,00 paid to Bean There', 'R 1 000,00 refunded by Bean There']);
+  const [, refunded] = await mailboxOf(shopper);
+  assert.match(refunded?.text ?? '', /Payment 3 of 3 .* cancelled/);
+  await assertSound(paying);
+});
+
+test('no message has more of a card than its last four digits, or an image, or an address elsewhere', async () => {
+  const { rows } = await paying.service.deps.database.pool.query('select text, html from mailbox');
+  assert(rows.length > 10);
+  for (const { text, html } of rows) {
+    assert.doesNotMatch(text + html, /\d{12,19}/);
+    assert.doesNotMatch(html, /<img|<script|url\(|src=/i);
+    const addresses: string[] = html.match(/https?:\/\/[^/"]+/g) ?? [];
+    assert.deepEqual([...new Set(addresses)], ['http://localhost:3000']);
+  }
+});

@@ -1,0 +1,439 @@
+import assert from 'node:assert/strict';
+import net from 'node:net';
+import { after, afterEach, beforeEach, test } from 'node:test';
+import { transaction } from '../../src/database/transaction.ts';
+import { listMessages } from '../../src/messages/message.sql.ts';
+import { type Message, messageTokenContext } from '../../src/messages/message.ts';
+import { type QueuedMessage, queueMessages } from '../../src/messages/queue-messages.ts';
+import { sendDueMessages } from '../../src/messages/sending/send-messages.ts';
+import { timestamp } from '../../src/shared/clock.ts';
+import { selfSigned } from '../support/certificates.ts';
+import { headerOf, type MailServer, startMailServer } from '../support/mail.ts';
+import {
+  type Account,
+  createAccount,
+  createSuccessfulCheckout,
+  createTestDatabase,
+  movableClock,
+  type Service,
+  startService,
+} from '../support/service.ts';
+
+const database = await createTestDatabase();
+const clock = movableClock();
+const open: { stop(): Promise<void> }[] = [];
+
+afterEach(async () => {
+  for (const one of open.splice(0).toReversed()) await one.stop();
+});
+after(() => database.drop());
+
+let account: Account;
+let checkout_id: string;
+
+/** The service with this mail server, and one paid checkout whose messages are not queued yet. */
+async function start(mailUrl: string | null, env: NodeJS.ProcessEnv = {}): Promise<Service> {
+  const service = await startService({
+    clock,
+    databaseUrl: database.url,
+    env: {
+      ...(mailUrl !== null && { MAIL_URL: mailUrl }),
+      MAIL_FROM: 'Karoo <pay@karoo.example>',
+      ...env,
+    },
+  });
+  open.push({ stop: () => service.close() });
+  account = await createAccount(service);
+  checkout_id = await createSuccessfulCheckout(service, account);
+  await service.deps.database.pool.query(
+    "update messages set status = 'skipped', due_at = null, settled_at = $1, lease = null, leased_until = null where due_at is not null",
+    [timestamp(clock.now())],
+  );
+  return service;
+}
+
+async function startServer(
+  options: Parameters<typeof startMailServer>[0] = {},
+): Promise<MailServer> {
+  const server = await startMailServer(options);
+  open.push(server);
+  return server;
+}
+
+async function queue(service: Service, ...messages: Partial<QueuedMessage>[]): Promise<void> {
+  const at = timestamp(clock.now());
+  await transaction(service.deps, ({ db }) =>
+    queueMessages(
+      service.deps,
+      db,
+      messages.map((message) => ({
+        merchant_id: account.merchant.id,
+        checkout_id,
+        kind: 'charged' as const,
+        at,
+        ...message,
+      })),
+    ),
+  );
+}
+
+function linkTo({ deps }: Service, token: string) {
+  const id = deps.random.uuid();
+  return { id, sealed_token: deps.sealing.seal(token, messageTokenContext({ id })) };
+}
+
+async function read(service: Service): Promise<Message[]> {
+  const key = { merchant_id: account.merchant.id, checkout_id };
+  const messages = await listMessages(service.deps.database.db, key);
+  return messages.filter(({ status, tries }) => status !== 'skipped' || tries > 0);
+}
+
+async function readAttempts(service: Service): Promise<{ outcome: string; response: string }[]> {
+  const { rows } = await service.deps.database.pool.query(
+    'select outcome, response from message_attempts where merchant_id = $1 order by at, number',
+    [account.merchant.id],
+  );
+  return rows;
+}
+
+async function readAlerts(service: Service): Promise<{ kind: string; detail: string }[]> {
+  const { rows } = await service.deps.database.pool.query(
+    'select kind, detail from alerts where merchant_id = $1 order by at',
+    [account.merchant.id],
+  );
+  return rows;
+}
+
+beforeEach(() => clock.advance({ hours: 1 }));
+
+test('a message reaches the shopper as text and HTML, under an ID that is its own', async () => {
+  const server = await startServer();
+  const service = await start(server.url);
+  await queue(service, { facts: { instalment: 1, amount: 150_000 } });
+  assert.equal(await sendDueMessages(service.deps), 1);
+
+  const [mail] = server.mails;
+  assert(mail);
+  assert.deepEqual(mail.to, ['thandi@example.com']);
+  assert.equal(mail.from, 'pay@karoo.example');
+  const [message] = await read(service);
+  assert.equal(headerOf(mail, 'Message-ID'), `<${message?.id}@karoo.example>`);
+  assert.match(headerOf(mail, 'Content-Type') ?? '', /^multipart\/alternative/);
+  assert.equal(headerOf(mail, 'Auto-Submitted'), 'auto-generated');
+  assert.equal(message?.status, 'sent');
+  assert.deepEqual(
+    (await readAttempts(service)).map(({ outcome }) => outcome),
+    ['sent'],
+  );
+});
+
+test('one cause makes one message, however often it is recorded', async () => {
+  const server = await startServer();
+  const service = await start(server.url);
+  await queue(service, { about: 'payment 2' }, { about: 'payment 2' }, { about: 'payment 3' });
+  await queue(service, { about: 'payment 2' });
+  while ((await sendDueMessages(service.deps)) > 0);
+  assert.equal(server.mails.length, 2);
+});
+
+test('a message whose transaction is rolled back is never sent', async () => {
+  const server = await startServer();
+  const service = await start(server.url);
+  const failure = new Error('the cause did not happen');
+  await assert.rejects(
+    transaction(service.deps, async ({ db }) => {
+      const at = timestamp(clock.now());
+      const merchant_id = account.merchant.id;
+      await queueMessages(service.deps, db, [{ merchant_id, checkout_id, kind: 'charged', at }]);
+      throw failure;
+    }),
+    failure,
+  );
+  assert.equal(await sendDueMessages(service.deps), 0);
+  assert.equal(server.mails.length, 0);
+});
+
+test('a message is sent when it falls due on the merchant’s clock, not before', async () => {
+  const server = await startServer();
+  const service = await start(server.url);
+  await queue(service, { due_at: timestamp(clock.now().add({ hours: 24 })) });
+  assert.equal(await sendDueMessages(service.deps), 0);
+  clock.advance({ hours: 24 });
+  assert.equal(await sendDueMessages(service.deps), 1);
+  assert.equal(server.mails.length, 1);
+});
+
+test('a server that is away is retried, ever less often, and the message keeps its ID', async () => {
+  const port = await freePort();
+  const service = await start(`smtp://127.0.0.1:${port}`);
+  await queue(service, {});
+  assert.equal(await sendDueMessages(service.deps), 1);
+  const [first] = await read(service);
+  assert.equal(first?.status, 'pending');
+  assert.equal(first?.due_at, timestamp(clock.now().add({ seconds: 60 })));
+  clock.advance({ minutes: 1 });
+  await sendDueMessages(service.deps);
+  const [second] = await read(service);
+  assert.equal(second?.due_at, timestamp(clock.now().add({ seconds: 120 })));
+
+  const server = await startServer();
+  const again = await startService({
+    clock,
+    databaseUrl: database.url,
+    env: { MAIL_URL: server.url, MAIL_FROM: 'pay@karoo.example' },
+  });
+  open.push({ stop: () => again.close() });
+  clock.advance({ minutes: 2 });
+  await sendDueMessages(again.deps);
+  assert.equal(headerOf(server.mails[0] as never, 'Message-ID'), `<${first?.id}@karoo.example>`);
+  assert.deepEqual(
+    (await readAttempts(service)).map(({ outcome }) => outcome),
+    ['failed', 'failed', 'sent'],
+  );
+});
+
+test('after three days without a server the message is given up and the operator is alerted', async () => {
+  const service = await start(`smtp://127.0.0.1:${await freePort()}`);
+  await queue(service, {});
+  for (let hours = 0; hours < 80; hours += 1) {
+    await sendDueMessages(service.deps);
+    clock.advance({ hours: 1 });
+  }
+  const [message] = await read(service);
+  assert.equal(message?.status, 'refused');
+  const kinds = (await readAlerts(service)).map(({ kind }) => kind);
+  assert.equal(kinds.filter((kind) => kind === 'message_refused').length, 1);
+  // One for the outage each day, not one per retry.
+  assert.equal(kinds.filter((kind) => kind === 'messages_failing').length, 3);
+});
+
+test('a recipient that the server refuses for good is not retried, and the audit does not name them', async () => {
+  const server = await startServer({
+    onRcptTo: ({ address }, _session, done) =>
+      done(Object.assign(new Error(`<${address}> does not live here`), { responseCode: 550 })),
+  });
+  const service = await start(server.url);
+  await queue(service, {});
+  await sendDueMessages(service.deps);
+  const [message] = await read(service);
+  assert.equal(message?.status, 'refused');
+  const [attempt] = await readAttempts(service);
+  assert.match(attempt?.response ?? '', /550 <the recipient> does not live here/);
+  const [alert] = await readAlerts(service);
+  assert.equal(alert?.kind, 'message_refused');
+  assert.doesNotMatch(alert?.detail ?? '', /thandi/);
+});
+
+test('a server that refuses us, not the message, is retried', async () => {
+  const server = await startServer({ user: 'tranche', password: 'right' });
+  const service = await start(server.url.replace('right', 'wrong'));
+  await queue(service, {});
+  await sendDueMessages(service.deps);
+  const [message] = await read(service);
+  assert.equal(message?.status, 'pending');
+  assert.equal((await readAttempts(service))[0]?.outcome, 'failed');
+});
+
+test('a recipient who is refused for now is retried', async () => {
+  let isBusy = true;
+  const server = await startServer({
+    onRcptTo: (_address, _session, done) =>
+      isBusy ? done(Object.assign(new Error('greylisted'), { responseCode: 451 })) : done(),
+  });
+  const service = await start(server.url);
+  await queue(service, {});
+  await sendDueMessages(service.deps);
+  assert.equal((await read(service))[0]?.status, 'pending');
+  isBusy = false;
+  clock.advance({ minutes: 1 });
+  await sendDueMessages(service.deps);
+  assert.equal((await read(service))[0]?.status, 'sent');
+});
+
+test('STARTTLS is used where the server offers it, and an untrusted certificate is not accepted', async () => {
+  const { cert, key } = selfSigned('127.0.0.1');
+  const server = await startServer({ cert, key, disabledCommands: ['AUTH'] });
+  const service = await start(server.url);
+  await queue(service, {});
+  await sendDueMessages(service.deps);
+  assert.equal((await read(service))[0]?.status, 'pending');
+  assert.equal(server.mails.length, 0, 'nothing was sent to a server that cannot prove itself');
+  assert.match((await readAttempts(service))[0]?.response ?? '', /self-signed|certificate/i);
+});
+
+test('a connection that dies in the middle of a message leaves it to be retried', async () => {
+  let deaths = 1;
+  const server = await startServer({
+    onData(stream, _session, done) {
+      stream.resume();
+      if (deaths-- > 0) {
+        stream.once('data', () => dying.destroyAll());
+        return;
+      }
+      stream.on('end', () => done());
+    },
+  });
+  const dying = await startForwarder(server.url);
+  open.push(dying);
+  const service = await start(dying.url);
+  await queue(service, {});
+  await sendDueMessages(service.deps);
+  assert.equal((await read(service))[0]?.status, 'pending');
+  clock.advance({ minutes: 1 });
+  await sendDueMessages(service.deps);
+  assert.equal((await read(service))[0]?.status, 'sent');
+});
+
+test('two workers send each message once', async () => {
+  const server = await startServer();
+  const service = await start(server.url);
+  await queue(service, ...Array.from({ length: 120 }, (_, index) => ({ about: `n ${index}` })));
+  const drain = async () => {
+    while ((await sendDueMessages(service.deps)) > 0);
+  };
+  await Promise.all([drain(), drain()]);
+  const ids = server.mails.map((mail) => headerOf(mail, 'Message-ID'));
+  assert.equal(ids.length, 120);
+  assert.equal(new Set(ids).size, 120);
+});
+
+test('a message that a dead worker had claimed is sent after its lease', async () => {
+  const server = await startServer();
+  const service = await start(server.url);
+  await queue(service, {});
+  await service.deps.database.pool.query(
+    "update messages set lease = gen_random_uuid(), leased_until = $2 where merchant_id = $1 and status = 'pending'",
+    [account.merchant.id, timestamp(clock.now().add({ seconds: 300 }))],
+  );
+  assert.equal(await sendDueMessages(service.deps), 0);
+  clock.advance({ minutes: 6 });
+  assert.equal(await sendDueMessages(service.deps), 1);
+  assert.equal(server.mails.length, 1);
+});
+
+test('a reminder of a payment that is no longer to come is skipped', async () => {
+  const server = await startServer();
+  const service = await start(server.url);
+  // The only payment of this plan is held already, so there is nothing to announce.
+  await queue(service, { kind: 'charge_soon', facts: { instalment: 1 } });
+  assert.equal(await sendDueMessages(service.deps), 1);
+  assert.equal(server.mails.length, 0);
+  const messages = await listMessages(service.deps.database.db, {
+    merchant_id: account.merchant.id,
+    checkout_id,
+  });
+  assert.equal(messages.find(({ kind }) => kind === 'charge_soon')?.status, 'skipped');
+});
+
+test('a one-time link is sealed until it is sent, and gone from the database afterwards', async () => {
+  const server = await startServer();
+  const service = await start(server.url);
+  const token = 'a-token-that-must-not-stay';
+  const expires_at = timestamp(clock.now().add({ minutes: 15 }));
+  await queue(service, {
+    kind: 'sign_in_link',
+    link: linkTo(service, token),
+    facts: { expires_at },
+  });
+  const [before] = await read(service);
+  assert(before?.sealed_token);
+  assert(!before.sealed_token.includes(token));
+  await sendDueMessages(service.deps);
+  const [sent] = await read(service);
+  assert.equal(sent?.sealed_token, null);
+  const decoded = (server.mails[0]?.source ?? '').replace(/=\r\n/g, '');
+  assert.match(decoded, /manage#a-token-that-must-not-stay/);
+});
+
+test('a one-time link that has ended before it could be sent is skipped', async () => {
+  const server = await startServer();
+  const service = await start(server.url);
+  const expires_at = timestamp(clock.now().add({ minutes: 15 }));
+  await queue(service, {
+    kind: 'sign_in_link',
+    link: linkTo(service, 'late'),
+    facts: { expires_at },
+  });
+  clock.advance({ minutes: 15 });
+  await sendDueMessages(service.deps);
+  assert.equal(server.mails.length, 0);
+});
+
+test('what merchants and shoppers typed cannot add a header, a recipient or markup', async () => {
+  const server = await startServer();
+  const service = await start(server.url);
+  const merchant_id = account.merchant.id;
+  const name = 'Evil\r\nBcc: everyone@example.com\r\n\u202e<script>alert(1)</script>';
+  await service.deps.database.pool.query('update merchants set name = $2 where id = $1', [
+    merchant_id,
+    name,
+  ]);
+  await queue(service, { facts: { instalment: 1 } });
+  await sendDueMessages(service.deps);
+  const [mail] = server.mails;
+  assert(mail);
+  assert.deepEqual(mail.to, ['thandi@example.com']);
+  assert.equal(headerOf(mail, 'Bcc'), undefined);
+  const [, html = ''] = mail.source.replace(/=\r\n/g, '').split('Content-Type: text/html');
+  assert.match(html, /Evil Bcc: everyone@example.com &lt;script&gt;alert\(1\)/);
+  assert.doesNotMatch(html, /<script/);
+  assert.doesNotMatch(mail.source, /E2=80=AE/, 'no mark that turns the text around');
+});
+
+test('a sandbox without a mail server keeps messages in its mailbox and opens no connection', async () => {
+  const service = await start(null);
+  await queue(service, { facts: { instalment: 1 } });
+  await sendDueMessages(service.deps);
+  const { rows } = await service.deps.database.pool.query(
+    'select recipient, subject from mailbox where merchant_id = $1',
+    [account.merchant.id],
+  );
+  assert.deepEqual(rows, [
+    { recipient: 'thandi@example.com', subject: 'R 1 500,00 paid to Bean There' },
+  ]);
+});
+
+test('production without a mail server writes no messages', async () => {
+  const service = await start(null, { TRANCHE_ENV: 'production', BASE_URL: 'https://pay.example' });
+  await queue(service, {});
+  assert.deepEqual(await read(service), []);
+  assert.equal(await sendDueMessages(service.deps), 0);
+});
+
+async function freePort(): Promise<number> {
+  const server = net.createServer();
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as net.AddressInfo;
+  await new Promise((resolve) => server.close(resolve));
+  return port;
+}
+
+/** Passes connections on to a server until they are cut. */
+async function startForwarder(
+  url: string,
+): Promise<{ url: string; destroyAll(): void; stop(): Promise<void> }> {
+  const sockets = new Set<net.Socket>();
+  const target = Number(new URL(url).port);
+  const server = net.createServer((client) => {
+    const upstream = net.connect(target, '127.0.0.1');
+    for (const socket of [client, upstream]) {
+      sockets.add(socket);
+      socket.on('error', () => {});
+      socket.on('close', () => sockets.delete(socket));
+    }
+    client.pipe(upstream).pipe(client);
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const { port } = server.address() as net.AddressInfo;
+  const destroyAll = () => {
+    for (const socket of sockets) socket.destroy();
+  };
+  return {
+    url: `smtp://127.0.0.1:${port}`,
+    destroyAll,
+    async stop() {
+      destroyAll();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

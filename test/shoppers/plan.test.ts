@@ -1,0 +1,262 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { cards, refundNow } from '../support/money.ts';
+import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
+
+let paying: Paying;
+before(async () => {
+  paying = await startPaying();
+});
+after(() => paying.close());
+
+const planOf = async (shopper: Shopper) => {
+  const { plan } = await shopper.state();
+  assert(plan);
+  return plan;
+};
+
+/** `1 paid 50000 2026-11-15`, with what refunds changed. */
+const linesOf = async (shopper: Shopper) =>
+  (await planOf(shopper)).payments.map(
+    ({ number, status, amount, due_on, reduced, refunded }) =>
+      `${number} ${status} ${amount} ${due_on}${reduced ? ` reduced ${reduced}` : ''}${refunded ? ` refunded ${refunded}` : ''}`,
+  );
+
+/** Asks for a link and takes the token out of the mail. */
+async function linkFor(shopper: Shopper, email = 'thandi@example.com'): Promise<string | null> {
+  const count = (await mailsOf(shopper)).length;
+  const answer = await shopper.send('POST', 'link', { email });
+  assert.equal(answer.status, 202);
+  assert.deepEqual(answer.body, { sent_if_known: true });
+  await paying.work();
+  const mails = await mailsOf(shopper);
+  if (mails.length === count) return null;
+  return /manage#([\w-]+)/.exec(mails.at(-1)?.text ?? '')?.[1] ?? null;
+}
+
+async function mailsOf(shopper: Shopper): Promise<{ text: string }[]> {
+  const { rows } = await paying.service.deps.database.pool.query(
+    "select text from mailbox where checkout_id = $1 and text like '%manage#%' order by sent_at, id",
+    [shopper.id],
+  );
+  return rows;
+}
+
+const cookieOf = (answer: { headers: Record<string, unknown> }) =>
+  String(answer.headers['set-cookie'] ?? '').split(';')[0] ?? '';
+
+async function paidShopper(): Promise<Shopper> {
+  const shopper = await paying.shopper();
+  await shopper.pay(3);
+  return shopper;
+}
+
+test('the payment link of a paid checkout shows the plan: paid, next, planned', async () => {
+  paying.clock.set('2026-11-15T08:00:00Z');
+  const shopper = await paidShopper();
+  assert.deepEqual(await linesOf(shopper), [
+    '1 paid 50000 2026-11-15',
+    '2 next 50000 2026-12-15',
+    '3 planned 50000 2027-01-15',
+  ]);
+  const { card, paid, outstanding } = await planOf(shopper);
+  assert.deepEqual(
+    { card, paid, outstanding },
+    {
+      card: { brand: 'visa', last4: '4242' },
+      paid: 50_000,
+      outstanding: 100_000,
+    },
+  );
+  assert.equal((await paying.shopper().then((one) => one.state())).plan, null);
+});
+
+test('a payment that the bank declined is late, with the reason and the next attempt', async () => {
+  const shopper = await paying.shopper();
+  await shopper.pay(3, { card: cards.laterInsufficientFunds });
+  await paying.pass({ months: 1, hours: 1 });
+  const [, late] = (await planOf(shopper)).payments;
+  assert.equal(late?.status, 'late');
+  assert.equal(late?.late?.reason, 'insufficient_funds');
+  assert.ok(late?.late?.retries_at);
+  await paying.pass({ days: 8 });
+  const [, overdue] = (await planOf(shopper)).payments;
+  assert.deepEqual(overdue?.late, { reason: 'insufficient_funds', retries_at: null });
+});
+
+test('a refund shows what it reduced, cancelled and gave back', async () => {
+  paying.clock.set('2027-06-15T08:00:00Z');
+  const shopper = await paidShopper();
+  await paying.pass({ days: 2 });
+  await refundNow(paying, shopper, 120_000);
+  await paying.work();
+  assert.deepEqual(await linesOf(shopper), [
+    '1 paid 50000 2027-06-15 refunded 20000',
+    '2 cancelled 0 2027-07-15 reduced 50000',
+    '3 cancelled 0 2027-08-15 reduced 50000',
+  ]);
+  const { refunds } = await planOf(shopper);
+  assert.deepEqual(
+    refunds.map(({ amount, status }) => ({ amount, status })),
+    [{ amount: 120_000, status: 'complete' }],
+  );
+});
+
+test('a one-time link opens one session, for one plan, for half an hour', async () => {
+  const shopper = await paidShopper();
+  const other = await paidShopper();
+  const token = await linkFor(shopper);
+  assert(token);
+  assert.equal((await other.send('POST', 'session', { token })).status, 422);
+
+  const opened = await shopper.send('POST', 'session', { token });
+  assert.equal(opened.status, 200);
+  assert.match(String(opened.headers['set-cookie']), /HttpOnly; SameSite=Lax/);
+  assert.equal((await shopper.send('POST', 'session', { token })).status, 422, 'used up');
+
+  const report = (who: Shopper, cookie: string) =>
+    who.send('POST', 'report', { text: 'I paid twice' }, { cookie });
+  assert.equal((await report(shopper, cookieOf(opened))).status, 202);
+  assert.equal((await report(shopper, 'plan=')).status, 403);
+  assert.equal((await report(other, cookieOf(opened))).status, 403, 'another plan');
+  paying.clock.advance({ minutes: 31 });
+  assert.equal((await report(shopper, cookieOf(opened))).status, 403, 'ended');
+});
+
+test('a link that is fifteen minutes old opens nothing', async () => {
+  const shopper = await paidShopper();
+  const token = await linkFor(shopper);
+  paying.clock.advance({ minutes: 15 });
+  const answer = await shopper.send('POST', 'session', { token });
+  assert.equal(answer.status, 422);
+  assert.match(answer.body.errors[0].detail, /has been used or has ended\. Ask for a new one\./);
+});
+
+test('twenty uses of one link at once open one session', async () => {
+  const shopper = await paidShopper();
+  const token = await linkFor(shopper);
+  const answers = await Promise.all(
+    Array.from({ length: 20 }, () => shopper.send('POST', 'session', { token })),
+  );
+  assert.equal(answers.filter(({ status }) => status === 200).length, 1);
+});
+
+test('asking with another address is answered the same, takes as long, and sends nothing', async () => {
+  const shopper = await paidShopper();
+  const ask = async (email: string) => {
+    const begun = performance.now();
+    const answer = await shopper.send('POST', 'link', { email });
+    const { 'x-request-id': _, date: __, ...headers } = answer.headers;
+    return { status: answer.status, body: answer.body, headers, took: performance.now() - begun };
+  };
+  const known = await ask('  Thandi@Example.com ');
+  const unknown = await ask('sipho@example.com');
+  assert.deepEqual(
+    { ...known, took: 0, headers: Object.keys(known.headers) },
+    { ...unknown, took: 0, headers: Object.keys(unknown.headers) },
+  );
+  assert.ok(known.took >= 395 && unknown.took >= 395, 'both wait for the same time at least');
+  await paying.work();
+  assert.equal((await mailsOf(shopper)).length, 1);
+});
+
+test('links are limited per plan and per address', async () => {
+  const shopper = await paidShopper();
+  const statuses: number[] = [];
+  for (let count = 0; count < 4; count += 1) {
+    statuses.push((await shopper.send('POST', 'link', { email: 'thandi@example.com' })).status);
+  }
+  assert.deepEqual(statuses, [202, 202, 202, 429]);
+});
+
+test('no token of a link or session is in the database in clear', async () => {
+  const shopper = await paidShopper();
+  paying.clock.advance({ hours: 1 });
+  const token = await linkFor(shopper);
+  assert(token);
+  const opened = await shopper.send('POST', 'session', { token });
+  const session = cookieOf(opened).slice('plan='.length);
+  const hex = [token, session].map((one) => Buffer.from(one).toString('hex'));
+  const { pool } = paying.service.deps.database;
+  // A sandbox's mailbox is the recipient's side, not ours.
+  await pool.query('delete from mailbox');
+  const { rows: tables } = await pool.query<{ table_name: string }>(
+    "select table_name from information_schema.tables where table_schema = 'public'",
+  );
+  for (const { table_name } of tables) {
+    const { rows } = await pool.query<{ row: string }>(
+      `select t::text as row from ${table_name} t`,
+    );
+    for (const { row } of rows) {
+      assert(!row.includes(token) && !row.includes(session), table_name);
+      assert(!hex.some((one) => row.includes(one)), table_name);
+    }
+  }
+});
+
+test('a page of another site cannot act with the shopper’s session', async () => {
+  const shopper = await paidShopper();
+  const opened = await shopper.send('POST', 'session', { token: await linkFor(shopper) });
+  const headers = { cookie: cookieOf(opened), origin: 'https://evil.example' };
+  const answer = await shopper.send('POST', 'report', { text: 'hello' }, headers);
+  assert.equal(answer.status, 403);
+});
+
+test('“something is wrong” is an alert with the plan’s id and one line of text', async () => {
+  const shopper = await paidShopper();
+  const opened = await shopper.send('POST', 'session', { token: await linkFor(shopper) });
+  const text = 'Where is\nmy \u202erefund\u0007?';
+  await shopper.send('POST', 'report', { text }, { cookie: cookieOf(opened) });
+  const { rows } = await paying.service.deps.database.pool.query(
+    "select detail from alerts where kind = 'shopper_report' and subject_id = $1",
+    [shopper.id],
+  );
+  assert.deepEqual(rows, [
+    { detail: `The shopper of checkout ${shopper.id} says: Where is my refund?` },
+  ]);
+  const long = await shopper.send(
+    'POST',
+    'report',
+    { text: 'x'.repeat(1_001) },
+    { cookie: cookieOf(opened) },
+  );
+  assert.equal(long.status, 422);
+});
+
+test('the dates to come are an iCalendar file of whole lines', async () => {
+  paying.clock.set('2028-01-31T08:00:00Z');
+  const shopper = await paidShopper();
+  const answer = await shopper.send('GET', 'payments.ics');
+  assert.equal(answer.status, 200);
+  const text = String(answer.body);
+  assert.ok(text.split('\r\n').every((line) => Buffer.byteLength(line) <= 75));
+  const unfolded = text.replace(/\r\n /g, '');
+  assert.deepEqual(unfolded.match(/DTSTART;VALUE=DATE:\d+/g), [
+    'DTSTART;VALUE=DATE:20280229',
+    'DTSTART;VALUE=DATE:20280331',
+  ]);
+  assert.match(unfolded, /SUMMARY:R 500\\,00 to Bean There/);
+});
+
+test('a paid payment has a receipt, one that is not paid has none', async () => {
+  const shopper = await paidShopper();
+  const receipt = await shopper.send('GET', 'receipts/1');
+  assert.equal(receipt.status, 200);
+  assert.match(String(receipt.body).replaceAll('\u00a0', ' '), /R 500,00/);
+  assert.match(String(receipt.headers['content-security-policy']), /default-src 'none'/);
+  assert.equal((await shopper.send('GET', 'receipts/2')).status, 404);
+  assert.equal((await shopper.send('GET', 'receipts/9')).status, 404);
+});
+
+test('a payment link stops showing the order a hundred days after the last movement', async () => {
+  paying.clock.set('2029-01-15T08:00:00Z');
+  const shopper = await paidShopper();
+  await paying.pass('2029-03-16T08:00:00Z');
+  assert.equal((await planOf(shopper)).outstanding, 0);
+  paying.clock.set('2029-06-22T08:00:00Z');
+  assert.equal((await shopper.send('GET', 'state')).status, 200);
+  paying.clock.set('2029-06-26T08:00:00Z');
+  assert.equal((await shopper.send('GET', 'state')).status, 404);
+  assert.equal((await shopper.send('POST', 'link', { email: 'thandi@example.com' })).status, 404);
+  await assertSound(paying);
+});

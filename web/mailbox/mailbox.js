@@ -1,0 +1,96 @@
+// Lists the messages, newest first, and shows the one that the address names. New ones appear by
+// themselves; the one that is being read stays.
+
+const find = (id) => document.getElementById(id);
+const list = find('list');
+const tabs = ['html', 'text', 'source'];
+let messages = [];
+let shown = null;
+
+const time = new Intl.DateTimeFormat(undefined, { dateStyle: 'medium', timeStyle: 'short' });
+
+function row(message) {
+  const item = document.createElement('li');
+  const button = document.createElement('button');
+  button.type = 'button';
+  const subject = document.createElement('strong');
+  subject.textContent = message.subject;
+  const to = document.createElement('span');
+  to.textContent = message.to;
+  const sent = document.createElement('time');
+  sent.dateTime = message.sent_at;
+  sent.textContent = time.format(new Date(message.sent_at));
+  button.append(subject, to, sent);
+  button.addEventListener('click', () => {
+    location.hash = message.id;
+  });
+  item.dataset.id = message.id;
+  item.append(button);
+  return item;
+}
+
+function refreshList() {
+  const known = new Set([...list.children].map((item) => item.dataset.id));
+  const fresh = messages.filter(({ id }) => !known.has(id));
+  list.prepend(...fresh.map(row));
+  find('empty').hidden = messages.length > 0;
+}
+
+function show() {
+  const id = location.hash.slice(1);
+  const message = messages.find((one) => one.id === id);
+  document.body.classList.toggle('reading', message !== undefined);
+  find('message').hidden = message === undefined;
+  for (const item of list.children) {
+    const button = item.firstElementChild;
+    if (item.dataset.id === id) button.setAttribute('aria-current', 'true');
+    else button.removeAttribute('aria-current');
+  }
+  if (message === undefined || shown === id) return;
+  shown = id;
+  find('subject').textContent = message.subject;
+  find('to').textContent = message.to;
+  find('from').textContent = message.from;
+  find('sent').dateTime = message.sent_at;
+  find('sent').textContent = time.format(new Date(message.sent_at));
+  find('frame').src = `/messages/${id}/html`;
+  find('shown-text').textContent = message.text;
+  find('shown-source').textContent = message.html;
+}
+
+function choose(name) {
+  for (const tab of tabs) {
+    const isChosen = tab === name;
+    find(`tab-${tab}`).setAttribute('aria-selected', String(isChosen));
+    find(`tab-${tab}`).tabIndex = isChosen ? 0 : -1;
+    find(`shown-${tab}`).hidden = !isChosen;
+  }
+}
+
+for (const [index, tab] of tabs.entries()) {
+  find(`tab-${tab}`).addEventListener('click', () => choose(tab));
+  find(`tab-${tab}`).addEventListener('keydown', ({ key }) => {
+    const step = { ArrowRight: 1, ArrowLeft: -1 }[key];
+    if (step === undefined) return;
+    const next = tabs[(index + step + tabs.length) % tabs.length];
+    choose(next);
+    find(`tab-${next}`).focus();
+  });
+}
+find('back').addEventListener('click', () => {
+  location.hash = '';
+});
+addEventListener('hashchange', show);
+
+async function refresh() {
+  try {
+    const response = await fetch('/messages');
+    if (response.ok) ({ data: messages } = await response.json());
+    refreshList();
+    show();
+  } catch {
+    // The sandbox may be stopping. The list stays as it is, and the next round tries again.
+  }
+  setTimeout(refresh, document.hidden ? 10_000 : 2_000);
+}
+refresh();
