@@ -87,7 +87,7 @@ facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays.
         ),
       );
       await stopped;
-      if (!json) terminal.stdout.write('\nStopping …\n');
+      if (!json) terminal.print('\nStopping …');
     } finally {
       await rm(sandboxFile, { force: true });
       await shop?.stop();
