@@ -7,6 +7,7 @@ import { type StripeSettings, stripeProblems } from './gateway/settings.ts';
 import type { Environment } from './integrations/integration.ts';
 import { defaultSunset, deprecatedSince } from './legacy/deprecation.ts';
 import { addressOf, type MailSettings } from './messages/sending/smtp-transport.ts';
+import { type CardBrand, cardBrands, type HostedPageSettings } from './shared/hosted-page.ts';
 import { isLoopback } from './shared/loopback.ts';
 
 /** What a process does: answer requests, do due work, or both. */
@@ -38,6 +39,8 @@ export type Config = {
   callbackAllow: AllowedRange[];
   /** How long an attempt to deliver a callback is stored. */
   callbackRetentionDays: number;
+  /** What the operator adds to the pages that shoppers see. */
+  page: HostedPageSettings;
   logLevel: string;
   alertWebhookUrl: string | null;
   /** Null: a sandbox keeps messages in its mailbox, and production sends none. */
@@ -253,6 +256,7 @@ export function readConfig(
     trustProxy,
     callbackAllow,
     callbackRetentionDays: readDays(text('CALLBACK_RETENTION_DAYS'), 400, problem),
+    page: readPage(text, problem),
     logLevel: choice('LOG_LEVEL', logLevels, 'info'),
     alertWebhookUrl,
     mail: mailUrl === null ? null : { url: mailUrl, from: mailFrom },
@@ -302,6 +306,36 @@ function isPlaintext(databaseUrl: string): boolean {
 
 /** Zeros or a repeated pattern are no key. 32 random bytes have about 30 different values. */
 const isRandom = (key: Buffer) => new Set(key).size >= 16;
+
+function readPage(
+  text: (name: string) => string | undefined,
+  problem: (text: string) => void,
+): HostedPageSettings {
+  const link = (name: string) => {
+    const value = text(name) ?? null;
+    if (value !== null && !isAddress(value, /^https:\/\//)) {
+      problem(`${name} must be an https address.`);
+    }
+    return value;
+  };
+  const contact = text('SUPPORT_CONTACT') ?? null;
+  const isContact =
+    contact === null ||
+    isAddress(contact, /^https:\/\//) ||
+    /^[^\s@]+@[^\s@]+\.[^\s@]+$/.test(contact) ||
+    /^\+?[0-9][0-9 ()-]{5,25}$/.test(contact);
+  if (!isContact) {
+    problem('SUPPORT_CONTACT must be an e-mail address, a phone number or an https address.');
+  }
+  const brands = (text('CARD_BRANDS') ?? 'visa,mastercard').split(',').map((name) => name.trim());
+  if (!brands.every((brand) => cardBrands.includes(brand as CardBrand))) {
+    problem(`CARD_BRANDS must be a list out of ${cardBrands.join(', ')}.`);
+  }
+  return {
+    cardBrands: brands as CardBrand[],
+    operator: { terms_url: link('TERMS_URL'), privacy_url: link('PRIVACY_URL'), contact },
+  };
+}
 
 /** A sunset before v1 was deprecated would leave integrators no warning. */
 function isSunset(text: string): boolean {

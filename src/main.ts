@@ -77,6 +77,7 @@ export async function createDeps(
     sendsMessages: config.sendsMessages,
     environment: config.environment,
     baseUrl: config.baseUrl,
+    page: config.page,
     trustProxy: config.trustProxy,
     clockProblem: () => databaseClock?.problem() ?? null,
     callbackAllow: config.callbackAllow,

@@ -18,7 +18,10 @@ const elsewhere = [
   'src/docs/mark.svg',
   'src/signing/signature-mistakes.ts',
   'src/payments/pay-page.ts',
+  'src/shared/hosted-page.ts',
+  'src/shared/language.ts',
   'src/shared/money.ts',
+  'src/shared/words/fill-in.ts',
 ];
 
 /** One hash over everything that the build reads. */

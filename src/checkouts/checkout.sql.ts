@@ -2,12 +2,19 @@ import type pg from 'pg';
 import type { Handle } from '../database/database.ts';
 import { rowGroup } from '../database/row-group.ts';
 import type { Timestamp } from '../shared/clock.ts';
+import type { Language } from '../shared/language.ts';
 import { type Checkout, type CheckoutStatus, paymentUrlMinutes } from './checkout.ts';
 
 /** A checkout without its number and times, which come with its place in the merchant's list. */
 export type NewCheckout = Omit<
   Checkout,
-  'number' | 'status' | 'number_of_payments' | 'created_at' | 'expires_at' | 'completed_at'
+  | 'number'
+  | 'status'
+  | 'number_of_payments'
+  | 'created_at'
+  | 'expires_at'
+  | 'completed_at'
+  | 'language'
 >;
 
 /**
@@ -211,6 +218,19 @@ export async function moveEnded(
     })
     .execute();
   return row;
+}
+
+export async function moveLanguage(
+  db: Handle,
+  checkout: { merchant_id: string; id: string },
+  language: Language,
+): Promise<void> {
+  await db
+    .updateTable('checkouts')
+    .set({ language })
+    .where('id', '=', checkout.id)
+    .where('merchant_id', '=', checkout.merchant_id)
+    .execute();
 }
 
 /** The only move that a checkout makes; null before it has ended. */

@@ -1,4 +1,5 @@
 import type { Timestamp } from '../shared/clock.ts';
+import type { Language } from '../shared/language.ts';
 
 /**
  * A checkout is `received` until it reaches its one outcome, which never changes again. Only the
@@ -41,6 +42,8 @@ export type Checkout = {
   completed_at: Timestamp | null;
   /** Authenticates its v1 callback; null for a checkout that was created by v2 (decision 0040). */
   sealed_verify: Buffer | null;
+  /** The shopper's language; null until the shopper has chosen one or paid. */
+  language: Language | null;
 };
 
 /** How long the hosted page can be opened (decision 0011). */

@@ -1,73 +1,13 @@
 import { balancesOf } from '../ledger/posting.ts';
 import { OperatorError } from '../operators/operate.ts';
-import { listCheckouts } from '../search/lists.ts';
 import { showMoney } from '../shared/money.ts';
-import { whoDid } from './audit.ts';
 import { presentAttempt, presentCallback } from './callbacks.ts';
 import { type CheckoutHistory, readCheckoutHistory, timelineOf } from './checkout-history.ts';
 import { type CommandGroup, command } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { presentInstalment } from './instalments.ts';
-import {
-  nextPage,
-  pagingHelp,
-  pagingOptions,
-  pagingUsage,
-  readPage,
-  readScope,
-  refuseBadCursor,
-  whoseOf,
-} from './paging.ts';
 import { presentPart, presentRefund } from './refund-details.ts';
-import {
-  byDay,
-  fields,
-  shorten,
-  showDate,
-  showShortTime,
-  type Terminal,
-  table,
-} from './terminal.ts';
-
-const list = command({
-  name: 'checkouts list',
-  summary: 'checkouts, the newest first',
-  usage: [pagingUsage],
-  help: `Lists checkouts, the newest first, with the merchant, the order, the shopper, the term, and what
-was collected and is outstanding. Times are in UTC, on the merchant's clock.
-
-${pagingHelp}
-
-  tranche checkouts list --limit 20`,
-  options: pagingOptions,
-  async run(context) {
-    const scope = readScope(context.values);
-    const page = readPage(context.values);
-    const { data, next } = await withMigrated(context, (connection) =>
-      listCheckouts(connection, scope, page),
-    ).catch(refuseBadCursor);
-    context.print({ data: data.map(({ locale, ...row }) => row), next }, () =>
-      data.length === 0
-        ? 'There are none.'
-        : `${table(
-            context.terminal,
-            ['ID', 'Created', 'Status', 'Amount'],
-            data.map((row) => {
-              const money = (cents: number) => showMoney(cents, row);
-              return {
-                cells: [row.id, showShortTime(row.created_at), row.status, money(row.amount)],
-                below: [
-                  ...whoseOf(row),
-                  row.number_of_payments === null ? null : `term ${row.number_of_payments}`,
-                  row.status === 'successful' ? `collected ${money(row.collected)}` : null,
-                  row.outstanding > 0 ? `outstanding ${money(row.outstanding)}` : null,
-                ],
-              };
-            }),
-          )}${nextPage(context, 'checkouts list', next)}`,
-    );
-  },
-});
+import { byDay, fields, printable, showDate, type Terminal, table } from './terminal.ts';
 
 const show = command({
   name: 'checkouts show',
@@ -133,9 +73,9 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
   const sections = [
     fields(terminal, [
       ['ID', checkout.id],
-      ['Merchant', `${merchant.id}  ${shorten(merchant.name, terminal.width - 49)}`],
-      ['Reference', shorten(checkout.client_reference_id, terminal.width - 11)],
-      ['Shopper', shorten(shopper.join(', '), terminal.width - 11)],
+      ['Merchant', `${merchant.id}  ${printable(merchant.name, 31)}`],
+      ['Reference', printable(checkout.client_reference_id, 69)],
+      ['Shopper', printable(shopper.join(', '), 69)],
       ['Status', checkout.status],
       ['Amount', money(checkout.amount)],
       ['Callback', callback?.status ?? 'none'],
@@ -167,7 +107,7 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
     'Timeline',
     byDay(
       terminal,
-      timelineOf(history).map(({ at, says }) => ({ at, cells: [says] })),
+      timelineOf(history).map(({ at, says }) => ({ at, cells: [printable(says, 1_000)] })),
     ),
   );
   if (postings.length > 0) {
@@ -198,9 +138,9 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
     );
   }
   if (actions.length > 0) {
-    const rows = actions.map((one) => ({
-      at: one.at,
-      cells: [`${one.action} by ${whoDid(one)}`],
+    const rows = actions.map(({ at, action, operator }) => ({
+      at,
+      cells: [printable(`${action} by ${operator}`, 71)],
     }));
     section('Operators', byDay(terminal, rows));
   }
@@ -209,6 +149,6 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
 
 export const checkouts: CommandGroup = {
   name: 'checkouts',
-  summary: 'checkouts and what happened to them',
-  commands: [list, show],
+  summary: 'what happened to a checkout',
+  commands: [show],
 };

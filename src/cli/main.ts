@@ -10,7 +10,6 @@ import { checkouts } from './checkouts.ts';
 import { clock } from './clock.ts';
 import { type Command, type CommandGroup, UsageError } from './command.ts';
 import { database } from './database.ts';
-import { find as findCommand } from './find.ts';
 import { instalments } from './instalments.ts';
 import { integrations } from './integrations.ts';
 import { keys } from './keys.ts';
@@ -23,7 +22,7 @@ import { sandbox } from './sandbox.ts';
 import { sandboxDrill } from './sandbox-drill.ts';
 import { sandboxCancel, sandboxPay } from './sandbox-pay.ts';
 import { serve } from './serve.ts';
-import { createTerminal, fill, type Output, type Terminal, toPrintedJson } from './terminal.ts';
+import { createTerminal, fill, type Output, type Terminal } from './terminal.ts';
 
 const entries: (Command | CommandGroup)[] = [
   sandbox,
@@ -34,7 +33,6 @@ const entries: (Command | CommandGroup)[] = [
   serve,
   merchants,
   integrations,
-  findCommand,
   checkouts,
   refunds,
   instalments,
@@ -64,14 +62,14 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
   try {
     return await dispatch(argv, io, terminal);
   } catch (error) {
-    terminal.warn(`tranche: ${explain(error)}`);
+    io.stderr.write(`tranche: ${explain(error)}\n`);
     return error instanceof UsageError ? 2 : 1;
   }
 }
 
 async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<number> {
   const say = (text: string) => {
-    terminal.print(text);
+    io.stdout.write(`${text}\n`);
     return 0;
   };
   // The only option that may come before the command.
@@ -96,7 +94,7 @@ async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<num
     if (asked || words.length === 1) {
       const help = helpOnGroup(terminal, found);
       if (asked) return say(help);
-      terminal.warn(help);
+      io.stderr.write(`${help}\n`);
       return 2;
     }
     const known = found.commands.map(({ name }) => name.slice(found.name.length + 1));
@@ -127,10 +125,7 @@ async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<num
       for await (const chunk of io.stdin ?? []) chunks.push(Buffer.from(chunk));
       return Buffer.concat(chunks);
     },
-    print: (answer, human) => {
-      if (json) io.stdout.write(`${toPrintedJson(answer)}\n`);
-      else terminal.print(human());
-    },
+    print: (answer, human) => say(json ? JSON.stringify(answer) : human()),
   });
   return code ?? 0;
 }

@@ -13,16 +13,20 @@ import { fields, showTime, type Terminal, table } from './terminal.ts';
 
 const rulesHelp = `Rules are a JSON list of amount bands in cents. Bands include both ends, ascend and do not
 overlap. Each has its terms in months, ascending; 1 means once-off.`;
+const preselectHelp = `--preselect TERM is the number of payments that the payment page selects at first. If an amount
+does not offer it, the page selects the next shorter term. Without it, the shortest one.`;
 const rulesExample = `'[{"from_amount":10000,"to_amount":2000000,"terms":[1,3,6]}]'`;
 
 const create = command({
   name: 'merchants create',
   summary: 'add a shop',
-  usage: ['--name NAME --rules JSON [--territory ZA]'],
+  usage: ['--name NAME --rules JSON [--territory ZA] [--preselect TERM]'],
   help: `Adds a merchant. Shoppers see the name. The territory gives the currency and the local time.
 To let the merchant call the API, create an integration next.
 
 ${rulesHelp}
+
+${preselectHelp}
 
   tranche merchants create --name 'Bean There' \\
     --rules ${rulesExample}`,
@@ -30,12 +34,18 @@ ${rulesHelp}
     name: { type: 'string' },
     rules: { type: 'string' },
     territory: { type: 'string', default: 'ZA' },
+    preselect: { type: 'string' },
   },
   async run({ values, terminal, print, ...context }) {
     const name = required(values.name, 'name');
-    const rules = readRules(values.rules);
+    const wanted = {
+      name,
+      territory: values.territory,
+      rules: readRules(values.rules),
+      preselected_term: readTerm(values.preselect) ?? null,
+    };
     const merchant = await withMigrated(context, (connection) =>
-      createMerchant(connection, connection.operator, { name, territory: values.territory, rules }),
+      createMerchant(connection, connection.operator, wanted),
     );
     print(
       present(merchant),
@@ -105,17 +115,26 @@ ${integrations.length} ${integrations.length === 1 ? 'integration acts' : 'integ
 const rules = command({
   name: 'merchants rules',
   summary: "change a shop's amount bands and terms",
-  usage: ['ID --rules JSON'],
+  usage: ['ID [--rules JSON] [--preselect TERM]'],
   help: `Replaces a merchant's rules. Existing checkouts keep the terms that they were created with.
 
 ${rulesHelp}
 
+${preselectHelp} \`--preselect none\` takes the choice back.
+
   tranche merchants rules 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c \\
     --rules ${rulesExample}`,
   positionals: ['ID'],
-  options: { rules: { type: 'string' } },
+  options: { rules: { type: 'string' }, preselect: { type: 'string' } },
   async run({ positionals: [id = ''], values, terminal, print, ...context }) {
-    const wanted = { id, rules: readRules(values.rules) };
+    const preselected_term = readTerm(values.preselect);
+    const wanted = {
+      id,
+      ...((values.rules !== undefined || preselected_term === undefined) && {
+        rules: readRules(values.rules),
+      }),
+      ...(preselected_term !== undefined && { preselected_term }),
+    };
     const merchant = await withMigrated(context, (connection) =>
       changeRules(connection, connection.operator, wanted),
     );
@@ -143,7 +162,17 @@ function readRules(text: string | undefined): unknown {
   }
 }
 
-function present({ id, name, territory, rules, created_at }: Merchant) {
+/** Null for `none`, undefined if the option is not given. */
+function readTerm(text: string | undefined): number | null | undefined {
+  if (text === undefined) return undefined;
+  if (text === 'none') return null;
+  if (!/^\d{1,4}$/.test(text)) {
+    throw new UsageError('--preselect is a number of payments, or none. Example: --preselect 3');
+  }
+  return Number(text);
+}
+
+function present({ id, name, territory, rules, created_at, preselected_term }: Merchant) {
   return {
     id,
     name,
@@ -151,6 +180,7 @@ function present({ id, name, territory, rules, created_at }: Merchant) {
     currency: territory.currency,
     // The database does not keep the order of members.
     rules: rules.map(({ from_amount, to_amount, terms }) => ({ from_amount, to_amount, terms })),
+    preselected_term,
     created_at,
   };
 }
@@ -163,18 +193,21 @@ function describe(terminal: Terminal, merchant: Merchant): string {
     ['Territory', `${territory.code} (${territory.currency}, ${territory.time_zone})`],
     ['Created', showTime(merchant.created_at)],
     ['Rules', describeRules(merchant)],
+    ...(merchant.preselected_term === null
+      ? []
+      : [['Preselects', `${merchant.preselected_term} payments`] as [string, string]]),
   ]);
 }
 
-function describeRules({ rules, territory }: Merchant): string[] {
+function describeRules({ rules, territory }: Merchant): string {
   const bands = rules.map(
     (rule) =>
       `${showMoney(rule.from_amount, territory)} to ${showMoney(rule.to_amount, territory)}`,
   );
   const width = Math.max(...bands.map((band) => band.length));
-  return rules.map(
-    (rule, index) => `${(bands[index] ?? '').padEnd(width)}  ${describeTerms(rule)}`,
-  );
+  return rules
+    .map((rule, index) => `${(bands[index] ?? '').padEnd(width)}  ${describeTerms(rule)}`)
+    .join('\n');
 }
 
 /** `once-off, 3, 6 months` */

@@ -22,6 +22,7 @@ import type {
 import type { AttemptStatus, Consent } from '../payments/payment-attempt.ts';
 import type { RefundPartKind, RefundPartStatus, RefundStatus } from '../refunds/refund.ts';
 import type { Timestamp } from '../shared/clock.ts';
+import type { Language } from '../shared/language.ts';
 
 // The tables that the migrations make, as types. A test compares the two.
 
@@ -51,6 +52,7 @@ export type Tables = {
     rules: JSONColumnType<Rule[]>;
     created_at: Fixed<Timestamp>;
     clock_ahead_ms: Generated<number>;
+    preselected_term: number | null;
   };
   integrations: {
     id: Fixed<string>;
@@ -113,6 +115,7 @@ export type Tables = {
     expires_at: Fixed<Timestamp>;
     completed_at: Timestamp | null;
     sealed_verify: Fixed<Buffer | null>;
+    language: Language | null;
   };
   refund_requests: {
     merchant_id: Fixed<string>;
@@ -314,8 +317,6 @@ export type Tables = {
     action: Fixed<string>;
     subject_id: Fixed<string | null>;
     details: JSONColumnType<object, string, never>;
-    os_user: Fixed<string | null>;
-    host: Fixed<string | null>;
     number: Fixed<number | null>;
     hash: Fixed<Buffer | null>;
   };
@@ -337,11 +338,6 @@ export type Tables = {
     posted_at: Timestamp | null;
     tries: Generated<number>;
     due_at: Timestamp | null;
-    taken_at: Timestamp | null;
-    taken_by: string | null;
-    closed_at: Timestamp | null;
-    closed_by: string | null;
-    close_reason: string | null;
   };
   destinations: {
     merchant_id: Fixed<string>;

@@ -90,6 +90,12 @@ export async function docsRoutes(
     for (const guide of guides) page(guide.path, writeGuidePage(site, guides, guide));
   });
 
+  // Browsers ask for this address on every page, whatever its own icon is.
+  const favicon = readFileSync(new URL('favicon.ico', import.meta.url));
+  app.get('/favicon.ico', async (_request, reply) =>
+    reply.header('cache-control', 'public, max-age=86400').type('image/x-icon').send(favicon),
+  );
+
   function serve(path: string): void {
     app.get(path, async (request, reply) => {
       const file = files.get(path) as StaticFile;

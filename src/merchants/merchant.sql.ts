@@ -12,6 +12,7 @@ const selectMerchants = (db: Handle) =>
       'merchants.rules',
       'merchants.created_at',
       'merchants.clock_ahead_ms',
+      'merchants.preselected_term',
       'territories.code',
       'territories.currency',
       'territories.time_zone',
@@ -52,7 +53,14 @@ export async function listClocks(
 
 export async function insertMerchant(
   db: Handle,
-  merchant: { id: string; name: string; territory: string; rules: Rule[]; created_at: string },
+  merchant: {
+    id: string;
+    name: string;
+    territory: string;
+    rules: Rule[];
+    created_at: string;
+    preselected_term: number | null;
+  },
 ): Promise<void> {
   await db
     .insertInto('merchants')
@@ -64,6 +72,19 @@ export async function moveRules(db: Handle, id: string, rules: Rule[]): Promise<
   const { numUpdatedRows } = await db
     .updateTable('merchants')
     .set({ rules: JSON.stringify(rules) })
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
+export async function movePreselectedTerm(
+  db: Handle,
+  id: string,
+  preselected_term: number | null,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('merchants')
+    .set({ preselected_term })
     .where('id', '=', id)
     .executeTakeFirstOrThrow();
   return numUpdatedRows > 0n;

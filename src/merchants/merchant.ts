@@ -12,6 +12,8 @@ export type Merchant = {
   created_at: string;
   /** How far a sandbox merchant's clock is ahead of real time (decision 0031). */
   clock_ahead_ms: number;
+  /** The term that the hosted page selects at first; null: the shortest. */
+  preselected_term: number | null;
 };
 
 /** The merchant's own time, which everything done for the merchant uses. */
@@ -38,6 +40,23 @@ export function localDate(
 /** The band that an amount falls into. Bands do not overlap, so there is at most one. */
 export function findRule(rules: Rule[], amount: number): Rule | undefined {
   return rules.find((rule) => rule.from_amount <= amount && amount <= rule.to_amount);
+}
+
+/** The longest term on offer that is at most the merchant's choice; the shortest if there is none. */
+export function preselectedTerm(
+  { preselected_term }: Pick<Merchant, 'preselected_term'>,
+  terms: readonly number[],
+): number {
+  const wanted = terms.findLast((term) => term <= (preselected_term ?? 0));
+  return wanted ?? (terms[0] as number);
+}
+
+/** What is wrong with an operator's choice of a term, or null. */
+export function explainBadPreselection(term: unknown): string | null {
+  if (term === null) return null;
+  return Number.isInteger(term) && (term as number) >= 1 && (term as number) <= termMax
+    ? null
+    : `The preselected term must be an integer from 1 to ${termMax}.`;
 }
 
 /** `10000 and 99999 or between 200000 and 300000 cents`: adjoining bands are one range (decision 0003). */

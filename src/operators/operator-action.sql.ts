@@ -9,9 +9,6 @@ export type OperatorAction = {
   action: string;
   subject_id: string | null;
   details: object;
-  /** The user and the host of the command line. If the user is not `operator`, that is a claim. */
-  os_user: string | null;
-  host: string | null;
 };
 
 export async function hasOperatorAction(db: Handle, id: string): Promise<boolean> {
@@ -31,7 +28,7 @@ export async function listOperatorActions(
 ): Promise<OperatorAction[]> {
   let query = db
     .selectFrom('operator_actions')
-    .select(['id', 'at', 'operator', 'action', 'subject_id', 'details', 'os_user', 'host']);
+    .select(['id', 'at', 'operator', 'action', 'subject_id', 'details']);
   if (filter.subject_ids !== undefined) {
     query = query.where('subject_id', 'in', filter.subject_ids);
   }

@@ -1,5 +1,7 @@
 import { readdirSync, readFileSync } from 'node:fs';
 import { brotliCompressSync, gzipSync } from 'node:zlib';
+import type { Language } from '../shared/language.ts';
+import { type PageWords, words } from '../shared/words/words.ts';
 import type { PayPage } from './pay-page.ts';
 
 // The hosted page as web/build.mjs builds it: its renderer and the files that a browser loads.
@@ -7,7 +9,13 @@ import type { PayPage } from './pay-page.ts';
 /** The type of web/pay/server.tsx, repeated because the server does not import page sources. */
 export type RenderPayPage = (
   page: PayPage | null,
-  options: { path: string; nonce: string; script: { path: string; integrity: string } },
+  options: {
+    path: string;
+    nonce: string;
+    script: { path: string; integrity: string };
+    language: Language;
+    words: PageWords;
+  },
 ) => string;
 
 /** A file whose name changes with its content, so that browsers may cache it for ever. */
@@ -24,7 +32,7 @@ export type PayHtml = {
   /** Null renders the page for an unknown link. The nonce is new for every response. */
   render(
     page: PayPage | null,
-    options: { token: string; nonce: string },
+    options: { token: string; nonce: string; language: Language },
   ): { html: string; csp: string };
   assets: PayAsset[];
 };
@@ -40,8 +48,14 @@ export async function loadPayHtml(): Promise<PayHtml> {
     integrity: manifest.script.integrity,
   };
   return {
-    render(page, { token, nonce }) {
-      const html = renderPayPage(page, { path: `/pay/${token}`, nonce, script });
+    render(page, { token, nonce, language }) {
+      const html = renderPayPage(page, {
+        path: `/pay/${token}`,
+        nonce,
+        script,
+        language,
+        words: words[language].page,
+      });
       return { html, csp: contentSecurityPolicy(page, nonce) };
     },
     assets: readdirSync(new URL('assets/', dist)).map(readAsset),
@@ -78,7 +92,7 @@ function contentSecurityPolicy(page: PayPage | null, nonce: string): string {
     'default-src': ["'none'"],
     'script-src': page ? [`'nonce-${nonce}'`, ...(entry?.scriptOrigins ?? [])] : ["'none'"],
     'style-src': [`'nonce-${nonce}'`],
-    'img-src': ['data:'],
+    'img-src': ["'self'", 'data:'],
     'connect-src': page ? ["'self'", ...(entry?.connectOrigins ?? [])] : ["'none'"],
     'frame-src': entry?.frameOrigins.length ? entry.frameOrigins : ["'none'"],
     'form-action': ["'none'"],

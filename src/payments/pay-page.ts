@@ -1,6 +1,9 @@
 import type { CheckoutStatus, LineItem } from '../checkouts/checkout.ts';
 import type { CardEntry, DeclineReason } from '../gateway/gateway.ts';
 import type { PlannedPayment } from '../instalments/instalment.ts';
+import type { CardBrand, OperatorLinks } from '../shared/hosted-page.ts';
+import type { Language } from '../shared/language.ts';
+import type { PageWords } from '../shared/words/words.ts';
 import type { Plan as PaidPlan } from '../shoppers/plan.ts';
 
 // The whole document that the hosted page receives after each of its requests. The page shows this
@@ -21,6 +24,8 @@ export type PayPage = {
   merchant_name: string;
   amount: number;
   currency: string;
+  language: Language;
+  /** How the merchant's territory writes amounts. */
   locale: string;
   client_reference_id: string;
   line_items: LineItem[];
@@ -37,6 +42,8 @@ export type PayPage = {
   return_url: string | null;
   expires_at: string;
   card_entry: CardEntry;
+  card_brands: CardBrand[];
+  operator: OperatorLinks;
   /** Names the wording of the consent, so that the agreed text can be shown again. */
   consent_version: string;
 };
@@ -48,6 +55,12 @@ export type PayRequest = {
   card_token: string;
   /** The consent to later charges as the page showed it; null for a single payment. */
   consent: { version: string; payments: PlannedPayment[] } | null;
+  /** The language that the page spoke; kept with the checkout. */
+  language?: Language;
 };
 
 export type CancelRequest = { number_of_payments: number };
+
+/** What the page sends to speak another language, and gets back. */
+export type LanguageRequest = { language: Language };
+export type SpokenPage = { page: PayPage; words: PageWords };

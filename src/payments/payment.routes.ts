@@ -3,6 +3,7 @@ import { findCheckoutCallback } from '../callbacks/callback.sql.ts';
 import type { Callback } from '../callbacks/callback.ts';
 import { findCheckout } from '../checkouts/checkout.sql.ts';
 import { type Checkout, paymentUrlMinutes } from '../checkouts/checkout.ts';
+import { keepLanguage } from '../checkouts/keep-language.ts';
 import { checkoutOfToken } from '../checkouts/payment-token.ts';
 import { reading } from '../database/transaction.ts';
 import { notFound } from '../http/errors.ts';
@@ -11,19 +12,35 @@ import { planPayments } from '../instalments/instalment.ts';
 import type { Environment } from '../integrations/integration.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
+import type { HostedPageSettings } from '../shared/hosted-page.ts';
+import { chooseLanguage, type Language, languages } from '../shared/language.ts';
+import { words } from '../shared/words/words.ts';
 import { isPast, type Plan, presentPlan } from '../shoppers/plan.ts';
 import { readPlan } from '../shoppers/read-plan.ts';
 import { cancelPayment } from './cancel-payment.ts';
 import { loadPayHtml } from './pay-html.ts';
-import type { CancelRequest, PayPage, PayRequest } from './pay-page.ts';
-import { explainCancelRequest, explainPayRequest } from './payment.schema.ts';
+import type {
+  CancelRequest,
+  LanguageRequest,
+  PayPage,
+  PayRequest,
+  SpokenPage,
+} from './pay-page.ts';
+import {
+  explainCancelRequest,
+  explainLanguageRequest,
+  explainPayRequest,
+} from './payment.schema.ts';
 import { listAttempts } from './payment-attempt.sql.ts';
 import { type Consent, isInFlight, type PaymentAttempt } from './payment-attempt.ts';
 import { consentVersion, presentPage } from './present-page.ts';
 import { settleReturned } from './recover-attempts.ts';
 import { type PaymentDeps, startPayment } from './start-payment.ts';
 
-export type PaymentRouteDeps = PaymentDeps & { environment: Environment };
+export type PaymentRouteDeps = PaymentDeps & {
+  environment: Environment;
+  page: HostedPageSettings;
+};
 
 type Opened = {
   merchant: Merchant;
@@ -52,10 +69,10 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
 
   app.get('/pay/:token', async (request, reply) => {
     const opened = await open(request);
-    return sendPage(reply, request, opened && present(opened));
+    return sendPage(reply, request, opened);
   });
 
-  app.get('/pay/:token/state', async (request) => present(await mustOpen(request)));
+  app.get('/pay/:token/state', async (request) => present(await mustOpen(request), request));
 
   app.post('/pay/:token/pay', async (request) => {
     const { merchant, checkout } = await mustOpen(request);
@@ -64,13 +81,14 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     const now = merchantNow(deps.clock, merchant);
     if (errors.length === 0) errors.push(...explainTerm(merchant, checkout, wanted, now));
     if (errors.length > 0) throw validationFailed(errors);
-    const { number_of_payments, card_token, consent } = wanted;
+    const { number_of_payments, card_token, consent, language } = wanted;
+    if (language !== undefined) await keepLanguage(deps, checkout, language);
     await startPayment(deps, merchant, checkout, {
       number_of_payments,
       card_token,
       consent: number_of_payments > 1 ? consent && onlyConsent(consent) : null,
     });
-    return present(await mustOpen(request));
+    return present(await mustOpen(request), request);
   });
 
   app.post('/pay/:token/cancel', async (request) => {
@@ -80,7 +98,17 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     if (errors.length === 0) errors.push(...explainOffer(checkout, wanted.number_of_payments));
     if (errors.length > 0) throw validationFailed(errors);
     await cancelPayment(deps, merchant, checkout, wanted.number_of_payments);
-    return present(await mustOpen(request));
+    return present(await mustOpen(request), request);
+  });
+
+  app.post('/pay/:token/language', async (request): Promise<SpokenPage> => {
+    const { checkout } = await mustOpen(request);
+    const wanted = request.body as LanguageRequest;
+    const errors = explainLanguageRequest(wanted);
+    if (errors.length > 0) throw validationFailed(errors);
+    await keepLanguage(deps, checkout, wanted.language);
+    const page = present(await mustOpen(request), request);
+    return { page, words: words[page.language].page };
   });
 
   // The shopper's bank redirects here. Ignore its query and ask the gateway.
@@ -122,14 +150,26 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     return opened;
   }
 
-  function present({ merchant, checkout, attempts, callback, plan }: Opened): PayPage {
-    return presentPage(deps, merchant, checkout, attempts, callback, plan);
+  function present(opened: Opened, request: FastifyRequest): PayPage {
+    const { merchant, checkout, attempts, callback, plan } = opened;
+    const language = languageOf(request, checkout);
+    return presentPage(deps, merchant, checkout, attempts, callback, plan, language);
   }
 
-  function sendPage(reply: FastifyReply, request: FastifyRequest, page: PayPage | null) {
+  /** The shopper's choice, or the browser's. */
+  function languageOf(request: FastifyRequest, checkout: Checkout | null): Language {
+    return checkout?.language ?? chooseLanguage(request.headers['accept-language']);
+  }
+
+  function sendPage(reply: FastifyReply, request: FastifyRequest, opened: Opened | null) {
+    const page = opened && present(opened, request);
     const { token } = request.params as { token: string };
     const nonce = deps.random.bytes(16).toString('base64url');
-    const { html: text, csp } = html.render(page, { token, nonce });
+    const { html: text, csp } = html.render(page, {
+      token,
+      nonce,
+      language: languageOf(request, opened?.checkout ?? null),
+    });
     return reply
       .code(page ? 200 : 404)
       .header('content-security-policy', csp)
@@ -155,8 +195,9 @@ function explainTerm(
 ): FieldError[] {
   const errors = explainOffer(checkout, number_of_payments);
   if (errors.length > 0 || number_of_payments === 1) return errors;
-  if (consent?.version !== consentVersion) {
-    return [{ path: 'consent', problem: `must be given in the version ${consentVersion}` }];
+  const versions = languages.map(consentVersion);
+  if (!consent || !versions.includes(consent.version)) {
+    return [{ path: 'consent', problem: `must be given in the version ${versions.join(' or ')}` }];
   }
   // A page that was opened before midnight shows the previous day's dates.
   const shownAt = [now, now.subtract({ minutes: paymentUrlMinutes })];

@@ -1,5 +1,8 @@
 import Type from 'typebox';
 import { compileSchema } from '../http/validation.ts';
+import { languages } from '../shared/language.ts';
+
+const LanguageSchema = Type.Union(languages.map((language) => Type.Literal(language)));
 
 const Payment = Type.Object({
   number: Type.Integer({ minimum: 1 }),
@@ -17,9 +20,13 @@ const PayRequestSchema = Type.Object({
     }),
     Type.Null(),
   ]),
+  language: Type.Optional(LanguageSchema),
 });
 
 const CancelRequestSchema = Type.Object({ number_of_payments: Type.Integer({ minimum: 1 }) });
 
+const LanguageRequestSchema = Type.Object({ language: LanguageSchema });
+
 export const explainPayRequest = compileSchema(PayRequestSchema);
 export const explainCancelRequest = compileSchema(CancelRequestSchema);
+export const explainLanguageRequest = compileSchema(LanguageRequestSchema);

@@ -4,24 +4,32 @@ import type { Checkout } from '../checkouts/checkout.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import { planPayments } from '../instalments/instalment.ts';
 import type { Environment } from '../integrations/integration.ts';
-import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { localDate, type Merchant, merchantNow, preselectedTerm } from '../merchants/merchant.ts';
 import { type Clock, secondsAfter } from '../shared/clock.ts';
+import type { HostedPageSettings } from '../shared/hosted-page.ts';
+import type { Language } from '../shared/language.ts';
 import type { Plan } from '../shoppers/plan.ts';
 import type { PayPage } from './pay-page.ts';
 import { isInFlight, type PaymentAttempt } from './payment-attempt.ts';
 import { isOpen, mayTryAgain } from './start-payment.ts';
 
-/** Change this with every change of the sentence that the shopper agrees to. */
-export const consentVersion = '2026-11';
+/**
+ * Names the wording that the shopper agreed to, which has a version in each language. Change the
+ * date with every change of the sentence.
+ */
+export function consentVersion(language: Language): string {
+  return language === 'en' ? '2026-11' : `2026-11-${language}`;
+}
 
 /** What the shopper sees now. `attempts` are the checkout's, newest first. */
 export function presentPage(
-  deps: { clock: Clock; gateway: Gateway; environment: Environment },
+  deps: { clock: Clock; gateway: Gateway; environment: Environment; page: HostedPageSettings },
   merchant: Merchant,
   checkout: Checkout,
   attempts: PaymentAttempt[],
   callback: Callback | null,
   plan: Plan | null,
+  language: Language,
 ): PayPage {
   const now = merchantNow(deps.clock, merchant);
   const purchaseDate =
@@ -36,6 +44,7 @@ export function presentPage(
     merchant_name: merchant.name,
     amount: checkout.amount,
     currency: checkout.currency,
+    language,
     locale: merchant.territory.locale,
     client_reference_id: checkout.client_reference_id,
     line_items: checkout.line_items,
@@ -48,14 +57,18 @@ export function presentPage(
       ),
     })),
     number_of_payments:
-      checkout.number_of_payments ?? latest?.number_of_payments ?? (checkout.terms[0] as number),
+      checkout.number_of_payments ??
+      latest?.number_of_payments ??
+      preselectedTerm(merchant, checkout.terms),
     decline: status === 'open' && latest ? declineOf(latest) : null,
     plan: plan && { ...plan, card: plan.card ?? cardOf(attempts) },
     challenge_url: status === 'challenge' ? (inFlight?.challenge_url ?? null) : null,
     return_url: callback?.redirect_url ?? returnUrl(checkout, status),
     expires_at: checkout.expires_at,
     card_entry: deps.gateway.cardEntry,
-    consent_version: consentVersion,
+    card_brands: deps.page.cardBrands,
+    operator: deps.page.operator,
+    consent_version: consentVersion(language),
   };
 }
 

@@ -9,7 +9,6 @@ import type { Random } from '../shared/random.ts';
 import { insertParts, listParts, moveRefund } from './refund.sql.ts';
 import {
   type PlannedPart,
-  partId,
   type RefundPart,
   type RefundRequest,
   type RefundStatus,
@@ -74,7 +73,7 @@ export async function startRefund(
     rows.push({
       ...part,
       merchant_id,
-      id: partId(refund_id, round, part.instalment),
+      id: deps.random.uuid(),
       checkout_id,
       refund_id,
       round,

@@ -25,6 +25,20 @@ async function paidCheckout(): Promise<string> {
   return shopper.id;
 }
 
+/** A shopper with a plan, and the cookie of a session that a one-time link opened. */
+async function signedInShopper() {
+  const shopper = await paying.shopper();
+  await shopper.pay(3);
+  const { status } = await shopper.send('POST', 'link', { email: 'thandi@example.com' });
+  assert.equal(status, 202);
+  await paying.work();
+  const mails: { text: string }[] = await shopper.rows('mailbox');
+  const token = mails.map(({ text }) => /manage#([\w-]+)/.exec(text)?.[1]).find(Boolean);
+  const answer = await shopper.send('POST', 'session', { token });
+  assert.equal(answer.status, 200);
+  return { shopper, cookie: String(answer.headers['set-cookie']).split(';')[0] ?? '' };
+}
+
 async function createRefund(): Promise<string> {
   const body = { checkout_id: await paidCheckout(), amount: 50_000 };
   const answer = await ask('POST', '/api/refunds', body);
@@ -92,11 +106,56 @@ const paths: Record<string, () => Promise<void>> = {
     const shopper = await paying.shopper();
     assert.equal((await shopper.cancel()).status, 'cancelled');
   },
+  async 'POST /pay/:token/language'() {
+    const shopper = await paying.shopper();
+    const { status, body } = await shopper.send('POST', 'language', { language: 'zu' });
+    assert.deepEqual([status, body.page.language], [200, 'zu']);
+  },
   async 'GET /pay/:token/return'() {
     const shopper = await paying.shopper();
     assert.equal((await shopper.pay(3, { card: challengeCard })).status, 'challenge');
     await shopper.decide('approve');
     assert.equal((await shopper.comeBack()).status, 'successful');
+  },
+  async 'POST /pay/:token/link'() {
+    await signedInShopper();
+  },
+  async 'POST /pay/:token/session'() {
+    const { cookie } = await signedInShopper();
+    assert.match(cookie, /^plan=[\w-]{43}$/);
+  },
+  async 'DELETE /pay/:token/session'() {
+    const { shopper, cookie } = await signedInShopper();
+    const request = {
+      method: 'DELETE',
+      url: `${shopper.url}/session`,
+      headers: { cookie },
+    } as const;
+    assert.equal((await service.app.inject(request)).statusCode, 204);
+  },
+  async 'POST /pay/:token/report'() {
+    const { shopper, cookie } = await signedInShopper();
+    const { statusCode } = await service.app.inject({
+      method: 'POST',
+      url: `${shopper.url}/report`,
+      headers: { cookie },
+      payload: { text: 'The amount is wrong.' },
+    });
+    assert.equal(statusCode, 202);
+  },
+  async 'GET /pay/:token/payments.ics'() {
+    const shopper = await paying.shopper();
+    await shopper.pay(3);
+    const { status, body } = await shopper.send('GET', 'payments.ics');
+    assert.equal(status, 200);
+    assert.match(String(body), /BEGIN:VCALENDAR/);
+  },
+  async 'GET /pay/:token/receipts/:number'() {
+    const shopper = await paying.shopper();
+    await shopper.pay(3);
+    const { status, body } = await shopper.send('GET', 'receipts/1');
+    assert.equal(status, 200);
+    assert.match(String(body), /R\s500,00/);
   },
   async 'POST /login'() {
     const { plugin } = await createPlugin(service);

@@ -46,6 +46,80 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(scene.complaints, []);
   });
 
+  test('another language keeps the choice and the card, and is what the page pays in', async (t) => {
+    const { context, complaints } = await openContext(t);
+    const page = await context.newPage();
+    await page.goto(`${gallery.url}/pay/approved`);
+    await ready(page);
+    await page.getByRole('radio', { name: /6 payments/ }).check();
+    await typeCard(page);
+    await page.getByRole('button', { name: 'isiZulu' }).click();
+    await page.getByRole('heading', { name: 'Ufuna ukukhokha kanjani?' }).waitFor();
+    assert.equal(await page.locator('html').getAttribute('lang'), 'zu');
+    assert.equal(await page.title(), 'Khokha · Karoo Coffee Roasters');
+    assert.equal(await page.getByRole('radio', { checked: true }).getAttribute('value'), '6');
+    await page.getByText('15 Disemba 2026').first().waitFor();
+    const card = page.frameLocator('iframe[title="Imininingwane yekhadi"]');
+    assert.match(await card.getByLabel('Card number').inputValue(), /^4242/);
+    assert.deepEqual(await axeFindings(page), []);
+    await page.route(`${gallery.url}/shop?**`, (route) => route.fulfill({ status: 204 }));
+    await page.getByRole('button', { name: 'Khokha R 250,00 manje' }).click();
+    await page.getByText('Inkokhelo ivunyiwe').waitFor();
+    const { language, number_of_payments } = lastAsked('/pay/approved/pay') as Record<
+      string,
+      unknown
+    >;
+    assert.deepEqual([language, number_of_payments], ['zu', 6]);
+    assert.deepEqual(complaints, []);
+  });
+
+  test('without a script the page explains itself in place of a form that never loads', async (t) => {
+    const { context } = await openContext(t, { javaScriptEnabled: false });
+    const page = await context.newPage();
+    for (const [state, text] of [
+      ['open', 'Paying needs JavaScript'],
+      ['open-afrikaans', 'Betaling benodig JavaScript'],
+      ['paying-elsewhere', 'Paying needs JavaScript'],
+    ] as const) {
+      await page.goto(`${gallery.url}/pay/${state}`);
+      const notice = page.locator('main .notice');
+      assert.ok(await notice.isVisible());
+      assert.match(String(await notice.textContent()), new RegExp(text));
+      assert.equal(await page.getByRole('button').count(), 0, 'nothing that would do nothing');
+      assert.ok(await page.getByText('Hand grinder, steel').isVisible());
+      assert.equal(
+        await page.locator('.card-loading, .progress').filter({ visible: true }).count(),
+        0,
+      );
+    }
+    await page.goto(`${gallery.url}/pay/already-paid`);
+    assert.equal(await page.getByText('JavaScript').count(), 0);
+    assert.ok(
+      await page.getByRole('link', { name: 'Return to Karoo Coffee Roasters' }).isVisible(),
+    );
+  });
+
+  test('an amount and the parts of a price stay on one line, also at twice the zoom', async (t) => {
+    const { context } = await openContext(t);
+    const page = await context.newPage();
+    for (const state of ['open', 'open-odd-amounts', 'open-isizulu']) {
+      for (const width of [195, 320, 390, 1280]) {
+        await page.setViewportSize({ width, height: 844 });
+        await page.goto(`${gallery.url}/pay/${state}`);
+        const parts = width > 195 ? '.amount, .term-price span' : '.amount';
+        const lines = await page.locator(parts).evaluateAll((found) =>
+          found.map((one) => {
+            const range = one.ownerDocument.createRange();
+            range.selectNodeContents(one);
+            return new Set([...range.getClientRects()].map(({ top }) => Math.round(top))).size;
+          }),
+        );
+        assert.ok(lines.length > 0);
+        assert.deepEqual(new Set(lines), new Set([1]), `${state} at ${width} px`);
+      }
+    }
+  });
+
   test('nothing moves while the page loads, and it loads only from the server and the gateway', async (t) => {
     const scene = await openContext(t, { viewport: { width: 390, height: 2000 } });
     const page = await scene.context.newPage();

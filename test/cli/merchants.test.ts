@@ -26,7 +26,15 @@ test('a merchant that an operator creates can be listed and shown', async () => 
   const created = await create();
   assert.deepEqual(
     { ...created, id: '', created_at: '' },
-    { id: '', name: 'Bean There', territory: 'ZA', currency: 'ZAR', rules, created_at: '' },
+    {
+      id: '',
+      name: 'Bean There',
+      territory: 'ZA',
+      currency: 'ZAR',
+      rules,
+      preselected_term: null,
+      created_at: '',
+    },
   );
   assert.match(created.created_at, /^\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d\.\d{3}Z$/);
   assert.deepEqual(await tranche.json('merchants', 'show', created.id), created);
@@ -57,6 +65,26 @@ test("without --json a page of 80 columns shows amounts in the merchant's locale
     new RegExp(`^${id} {2}Bean There +R\\s100,00 to R\\s20\\s000,00$`, 'm'),
   );
   for (const line of listed.stdout.split('\n')) assert.ok(line.length <= 80, line);
+});
+
+test('an operator sets, changes and takes back the preselected term', async () => {
+  const { id, preselected_term } = await create('--preselect', '3');
+  assert.equal(preselected_term, 3);
+  const shown = await tranche.run('merchants', 'show', id);
+  assert.match(shown.stdout, /^Preselects +3 payments$/m);
+  const changed = await tranche.json('merchants', 'rules', id, '--preselect', '6');
+  assert.deepEqual([changed.preselected_term, changed.rules], [6, rules]);
+  const taken = await tranche.json('merchants', 'rules', id, '--preselect', 'none');
+  assert.equal(taken.preselected_term, null);
+  for (const [term, code] of [
+    ['0', 1],
+    ['121', 1],
+    ['three', 2],
+    ['', 2],
+  ] as const) {
+    assert.equal((await tranche.run('merchants', 'rules', id, '--preselect', term)).code, code);
+  }
+  assert.equal((await tranche.run('merchants', 'rules', id)).code, 2, 'nothing to change');
 });
 
 test('the merchant reads changed rules within a second', async () => {

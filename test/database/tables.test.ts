@@ -86,7 +86,7 @@ function readType(text: string): Column {
   if (
     first.startsWith("'") ||
     /^[A-Z]\w*(Status|Mode|Name|Reason|Kind)$/.test(first) ||
-    first === 'Account' ||
+    ['Account', 'Language'].includes(first) ||
     first.startsWith('Exclude<')
   )
     type = 'string';

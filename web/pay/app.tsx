@@ -1,27 +1,34 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PayPage } from '../../src/payments/pay-page.ts';
+import type { Language } from '../../src/shared/language.ts';
+import type { PageWords } from '../../src/shared/words/words.ts';
+import { Footer } from './footer.tsx';
 import { buttonWords, PayForm } from './form.tsx';
-import { Mark } from './mark.tsx';
-import { Order } from './order.tsx';
+import { isPayable, Order } from './order.tsx';
 import { Challenge, Outcome, UnknownLink, Waiting } from './outcome.tsx';
-import { firstView, type Payment, startPayment, type View } from './payment.ts';
+import { firstView, isBusy, type Payment, startPayment, type View } from './payment.ts';
+import { Speaking } from './say.tsx';
 import { TestRibbon } from './test-cards.tsx';
+import { type Say, sayIn } from './words.ts';
 
 type AppProps = {
   page: PayPage | null;
   /** The path of this payment: `/pay/{token}`. */
   path: string;
+  words: PageWords;
   /** The term that the shopper picked before this script had loaded. */
   pickedTerm?: number | undefined;
 };
 
-export function App({ page: first, path, pickedTerm }: AppProps) {
+export function App({ page: first, path, words: firstWords, pickedTerm }: AppProps) {
   const [view, setView] = useState<View>(() => firstView(first));
   const [payment, setPayment] = useState<Payment | null>(null);
   const [term, setTerm] = useState(first?.number_of_payments ?? 1);
   // Once shown, the form stays with its input while its payment is in flight.
   const [hasForm, setHasForm] = useState(first?.status === 'open');
+  const [words, setWords] = useState(firstWords);
   const { page } = view;
+  const say = sayIn(words, page);
 
   useEffect(() => {
     if (first !== null) setPayment(startPayment(first, path, setView));
@@ -33,18 +40,25 @@ export function App({ page: first, path, pickedTerm }: AppProps) {
   const seen = useRef(scene);
   useEffect(() => {
     if (scene === 'form') setHasForm(true);
-    document.title = title(view);
+    document.title = title(view, say);
+    if (page !== null) document.documentElement.lang = page.language;
     if (seen.current === scene) return;
     seen.current = scene;
     main.current?.querySelector('h1')?.focus();
-  }, [scene, view]);
+  }, [scene, view, words]);
+
+  async function speak(language: Language) {
+    const spoken = await payment?.speak(language);
+    if (spoken) setWords(spoken);
+  }
 
   return (
-    <>
+    <Speaking.Provider value={say}>
       {page?.test_mode && <TestRibbon />}
       <div class={page === null ? 'page alone' : 'page'}>
         {page !== null && <Order page={page} />}
         <main ref={main} aria-labelledby="heading">
+          {page !== null && isPayable(page) && <NoScript text={say.text('no_script')} />}
           {page === null ? (
             <UnknownLink />
           ) : scene === 'form' ? (
@@ -57,16 +71,20 @@ export function App({ page: first, path, pickedTerm }: AppProps) {
             <Outcome view={view} page={page} />
           )}
           <p class="unseen" role="status">
-            {buttonWords(view)}
-            {view.slow && ' This is taking longer than usual. Keep this page open.'}
+            {buttonWords(view, say)}
+            {view.slow && ` ${say.text('waiting_slow')}`}
           </p>
         </main>
-        <footer>
-          <Mark /> Tranche
-        </footer>
+        <Footer page={page} speak={payment !== null && !isBusy(view) ? speak : null} />
       </div>
-    </>
+    </Speaking.Provider>
   );
+}
+
+/** Only in the document from the server: a browser with scripts ignores it. */
+function NoScript({ text }: { text: string }) {
+  const html = `<p class="notice warning">${text}</p>`;
+  return <noscript dangerouslySetInnerHTML={{ __html: html }} />;
 }
 
 type Scene = 'form' | 'waiting' | 'challenge' | 'unknown' | PayPage['status'];
@@ -79,17 +97,16 @@ function sceneOf({ page, anotherCard }: View, hasForm: boolean): Scene {
   return page.status;
 }
 
-export function title({ page, returning }: View): string {
-  if (page === null) return 'Unknown link';
+export function title({ page, returning }: View, say: Say): string {
+  if (page === null) return say.text('title_unknown');
   const what = {
-    open: 'Pay',
-    paying: 'Asking your bank',
-    challenge: 'Confirm at your bank',
-    expired: 'Link no longer usable',
-    successful: returning ? 'Payment approved' : 'Already paid',
-    cancelled: 'Payment cancelled',
-    invalid_payload: 'Cannot be paid',
-  }[page.status];
-  const problem = page.status === 'open' && page.decline !== null ? 'Declined: ' : '';
-  return `${problem}${what} · ${page.merchant_name}`;
+    open: page.decline === null ? 'title_open' : 'title_declined',
+    paying: 'title_paying',
+    challenge: 'title_challenge',
+    expired: 'title_expired',
+    successful: returning ? 'title_approved' : 'title_paid',
+    cancelled: 'title_cancelled',
+    invalid_payload: 'title_invalid',
+  } as const;
+  return `${say.text(what[page.status])} · ${page.merchant_name}`;
 }

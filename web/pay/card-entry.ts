@@ -1,4 +1,5 @@
 import type { PayPage } from '../../src/payments/pay-page.ts';
+import type { PageKey } from '../../src/shared/words/words.ts';
 
 // The shopper types the card into the gateway's frame, which turns it into a token. No card data
 // passes through this page. Below are the calls of Stripe.js that this takes.
@@ -33,15 +34,22 @@ declare global {
 export type CardForm = {
   /** Tells the frame the new amount when the shopper chooses another term. */
   update(charge: Charge): void;
+  /** Names the frame for screen readers. */
+  name(title: string): void;
   createToken(): Promise<CardToken>;
   destroy(): void;
 };
 
 /** A problem is null if the frame itself shows it beside the field. */
-export type CardToken = { token: string } | { problem: string | null };
+export type CardToken = { token: string } | { problem: CardProblem | null };
+
+/** The gateway's own words, or a text of ours. */
+export type CardProblem = { text: string } | { key: PageKey };
 
 export type Charge = { amount: number; storeCard: boolean };
 
+/** Stripe speaks neither Afrikaans nor isiZulu. */
+const gatewayLocale = 'en';
 const readyTimeoutMilliseconds = 20_000;
 
 /** Resolves once the frame accepts input; rejects if it does not load. */
@@ -54,7 +62,7 @@ export async function mountCard(page: PayPage, place: HTMLElement, charge: Charg
     currency: page.currency.toLowerCase(),
     captureMethod: 'manual',
     paymentMethodTypes: ['card'],
-    locale: page.locale.slice(0, 2),
+    locale: gatewayLocale,
     appearance: appearance(),
     ...chargeOptions(charge),
   });
@@ -78,7 +86,6 @@ export async function mountCard(page: PayPage, place: HTMLElement, charge: Charg
     element.destroy?.();
     throw error;
   });
-  place.querySelector('iframe')?.setAttribute('title', 'Card details');
 
   const darkness = matchMedia('(prefers-color-scheme: dark)');
   const recolour = () => elements.update?.({ appearance: appearance() });
@@ -86,6 +93,7 @@ export async function mountCard(page: PayPage, place: HTMLElement, charge: Charg
 
   const form: CardForm = {
     update: (next) => elements.update?.(chargeOptions(next)),
+    name: (title) => place.querySelector('iframe')?.setAttribute('title', title),
     async createToken() {
       const checked = await elements.submit();
       if (checked.error) return { problem: problemOf(checked) };
@@ -106,9 +114,9 @@ function chargeOptions({ amount, storeCard }: Charge): object {
   return { amount, setupFutureUsage: storeCard ? 'off_session' : null };
 }
 
-function problemOf({ error }: Failure): string | null {
+function problemOf({ error }: Failure): CardProblem | null {
   if (error?.type === 'validation_error') return null;
-  return error?.message ?? 'The card form does not answer.';
+  return error?.message === undefined ? { key: 'card_silent' } : { text: error.message };
 }
 
 let script: Promise<void> | null = null;

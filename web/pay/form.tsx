@@ -1,16 +1,16 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PayPage, Plan } from '../../src/payments/pay-page.ts';
 import { type CardForm, mountCard } from './card-entry.ts';
+import { CardMarks } from './card-marks.tsx';
 import { isBusy, type Payment, type View } from './payment.ts';
+import { Text, useSay } from './say.tsx';
 import {
   consentSentence,
-  date,
   declineWords,
   findPlan,
   firstPayment,
-  money,
-  paymentCount,
   planPrice,
+  type Say,
 } from './words.ts';
 
 type FormProps = {
@@ -23,11 +23,13 @@ type FormProps = {
 
 /** The shopper chooses a term, enters a card and pays. The form keeps its shape while paying. */
 export function PayForm({ view, page, payment, term, choose }: FormProps) {
+  const say = useSay();
   const plan = findPlan(page, term);
   const first = firstPayment(plan, page);
   const charge = { amount: first, storeCard: plan.number_of_payments > 1 };
-  const card = useCard(page, charge);
-  const consent = consentSentence(plan, page);
+  const card = useCard(page, charge, say.text('card_details'));
+  const consent = consentSentence(plan, say);
+  const merchant = <bdi>{page.merchant_name}</bdi>;
   const busy = isBusy(view);
   const mayPay = payment !== null && card.form !== null && !busy;
 
@@ -37,16 +39,17 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
     const request = {
       number_of_payments: plan.number_of_payments,
       consent: consent === null ? null : { version: page.consent_version, payments: plan.payments },
+      language: page.language,
     };
     void payment.pay(request, card.form.createToken);
   }
 
   return (
-    <form class="pay-form" autocomplete="off" noValidate onSubmit={pay}>
+    <form class="pay-form needs-script" autocomplete="off" noValidate onSubmit={pay}>
       <fieldset class="terms">
         <legend>
           <h1 id="heading" tabIndex={-1}>
-            {page.plans.length > 1 ? 'How do you want to pay?' : 'How you pay'}
+            {say.text(page.plans.length > 1 ? 'how_to_pay' : 'how_you_pay')}
           </h1>
         </legend>
         <div class="term-rows" inert={busy}>
@@ -70,25 +73,27 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
         // While it checks the card, the frame may move the focus to a field.
         inert={busy && view.activity !== 'checking'}
       >
-        <h2 id="card-heading">Card details</h2>
+        <div class="card-title">
+          <h2 id="card-heading">{say.text('card_details')}</h2>
+          <CardMarks brands={page.card_brands} />
+        </div>
         <div class="card-frame" aria-busy={card.state === 'loading'}>
           {card.state === 'loading' && (
             <div class="card-loading">
               <span />
               <span />
               <span />
-              <p class="unseen">The card form is loading.</p>
+              <p class="unseen">{say.text('card_loading')}</p>
             </div>
           )}
           <div ref={card.place} hidden={card.state === 'failed'} />
           {card.state === 'failed' && (
             <div class="notice danger" role="alert">
               <p>
-                <strong>The card form did not load.</strong> Nothing was charged. Check your
-                connection, and that nothing in your browser blocks it.
+                <strong>{say.text('card_failed')}</strong> {say.text('card_failed_next')}
               </p>
               <button type="button" class="link" onClick={card.retry}>
-                Load it again
+                {say.text('card_reload')}
               </button>
             </div>
           )}
@@ -98,8 +103,7 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
             <path d="M4.5 7V5a3.5 3.5 0 0 1 7 0v2M3 7.5h10v6.5H3z" />
           </svg>
           <span>
-            Your card details go straight to the card processor, not to{' '}
-            <bdi>{page.merchant_name}</bdi>.
+            <Text say="card_privacy" merchant={merchant} />
           </span>
         </p>
       </section>
@@ -115,20 +119,13 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
         aria-disabled={!mayPay}
         {...(consent !== null && { 'aria-describedby': 'consent' })}
       >
-        <span>{buttonWords(view) ?? `Pay ${money(first, page)} now`}</span>
+        <span>{buttonWords(view, say) ?? say.text('pay_now', { amount: say.money(first) })}</span>
       </button>
       <p class="next">
         {busy ? (
-          view.slow ? (
-            'This is taking longer than usual. Keep this page open: your bank may still answer.'
-          ) : (
-            'Keep this page open until it is done.'
-          )
+          say.text(view.slow ? 'next_slow' : 'next_busy')
         ) : (
-          <>
-            Next, your bank may ask you to confirm. Then you return to{' '}
-            <bdi>{page.merchant_name}</bdi>.
-          </>
+          <Text say="next_steps" merchant={merchant} />
         )}
       </p>
       <CancelButton view={view} page={page} payment={payment} term={plan.number_of_payments} />
@@ -136,22 +133,18 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
   );
 }
 
-export function buttonWords({ page, activity }: View): string | null {
-  switch (activity) {
-    case 'checking':
-      return 'Checking the card…';
-    case 'paying':
-      return 'Asking your bank…';
-    case 'cancelling':
-      return 'Cancelling…';
-    case 'lost':
-      return 'Finding out what happened…';
-    case 'leaving':
-      return 'Taking you to your bank…';
-    case 'idle':
-      return page?.status === 'paying' ? 'Asking your bank…' : null;
-  }
+export function buttonWords({ page, activity }: View, say: Say): string | null {
+  if (activity !== 'idle') return say.text(busyWords[activity]);
+  return page?.status === 'paying' ? say.text('busy_paying') : null;
 }
+
+const busyWords = {
+  checking: 'busy_checking',
+  paying: 'busy_paying',
+  cancelling: 'busy_cancelling',
+  lost: 'busy_lost',
+  leaving: 'busy_leaving',
+} as const;
 
 function Term({
   plan,
@@ -164,8 +157,9 @@ function Term({
   chosen: boolean;
   choose: (term: number) => void;
 }) {
+  const say = useSay();
   const term = plan.number_of_payments;
-  const price = planPrice(plan, page);
+  const price = planPrice(plan, page, say);
   const [wasChosenHere, setChosenHere] = useState(false);
   return (
     <div class={chosen ? 'term chosen' : 'term'}>
@@ -181,11 +175,15 @@ function Term({
           }}
         />
         <span class="term-words">
-          <span class="term-count">{paymentCount(term)}</span>{' '}
-          <span class={price.length > 24 ? 'term-price long' : 'term-price'}>{price}</span>
+          <span class="term-count">{say.count('payments_one', 'payments_other', term)}</span>{' '}
+          <span class={price.length > 1 ? 'term-price parts' : 'term-price'}>
+            {price.map((part) => (
+              <span key={part}>{part} </span>
+            ))}
+          </span>
         </span>
       </label>
-      {chosen && <Timeline key={term} plan={plan} page={page} opens={wasChosenHere} />}
+      {chosen && <Timeline key={term} plan={plan} amount={page.amount} opens={wasChosenHere} />}
     </div>
   );
 }
@@ -194,7 +192,8 @@ const shownMax = 12;
 const shownFirst = 6;
 
 /** One dot per payment: today, then each date. It opens with motion only after a choice. */
-function Timeline({ plan, page, opens }: { plan: Plan; page: PayPage; opens: boolean }) {
+function Timeline({ plan, amount, opens }: { plan: Plan; amount: number; opens: boolean }) {
+  const say = useSay();
   const [all, setAll] = useState(plan.payments.length <= shownMax);
   const shown = all
     ? plan.payments
@@ -205,19 +204,19 @@ function Timeline({ plan, page, opens }: { plan: Plan; page: PayPage; opens: boo
         {shown.map((payment, index) => (
           <li key={payment.number} class={!all && index === shownFirst ? 'after-gap' : ''}>
             <time dateTime={payment.due_on}>
-              {index === 0 ? 'Today' : date(payment.due_on, page)}
+              {index === 0 ? say.text('today') : say.date(payment.due_on)}
             </time>
-            <span class="price">{money(payment.amount, page)}</span>
+            <span class="price">{say.money(payment.amount)}</span>
           </li>
         ))}
       </ol>
       {!all && (
         <button type="button" class="link" onClick={() => setAll(true)}>
-          Show all {plan.payments.length} payments
+          {say.text('payments_all', { count: plan.payments.length })}
         </button>
       )}
       {plan.payments.length > 1 && (
-        <p class="sum">The payments add up to {money(page.amount, page)}.</p>
+        <p class="sum">{say.text('payments_sum', { amount: say.money(amount) })}</p>
       )}
     </div>
   );
@@ -225,12 +224,13 @@ function Timeline({ plan, page, opens }: { plan: Plan; page: PayPage; opens: boo
 
 /** Says what went wrong, whether anything was charged, and what to do. */
 function Trouble({ view, page }: { view: View; page: PayPage }) {
+  const say = useSay();
   const place = useRef<HTMLDivElement>(null);
   // While the next attempt is in flight the notice is out of date. It keeps its place, so that the
   // button that the shopper just pressed does not move.
   const hidden = isBusy(view) && view.activity !== 'lost';
   const last = useRef<ReturnType<typeof troubleWords>>(null);
-  if (!hidden) last.current = troubleWords(view, page);
+  if (!hidden) last.current = troubleWords(view, page, say);
   const words = last.current;
   const happened = hidden ? null : (words?.happened ?? null);
   // Move the focus to the notice for screen readers and for shoppers who have scrolled away. Not on
@@ -258,25 +258,18 @@ function Trouble({ view, page }: { view: View; page: PayPage }) {
   );
 }
 
-function troubleWords(view: View, page: PayPage) {
+function troubleWords(view: View, page: PayPage, say: Say) {
   if (view.activity === 'lost') {
-    return {
-      tone: 'warning',
-      happened: 'The connection was lost.',
-      next: 'We are finding out whether your payment went through. Keep this page open, and do not pay again elsewhere.',
-    };
+    return { tone: 'warning', happened: say.text('lost'), next: say.text('lost_next') };
   }
   if (view.problem !== null) {
-    return { tone: 'danger', happened: view.problem, next: 'Nothing was charged.' };
+    const happened = 'key' in view.problem ? say.text(view.problem.key) : view.problem.text;
+    return { tone: 'danger', happened, next: say.text('nothing_charged') };
   }
   if (view.unfinished) {
-    return {
-      tone: 'danger',
-      happened: 'Your payment did not go through.',
-      next: 'Nothing was charged. You can try again.',
-    };
+    return { tone: 'danger', happened: say.text('unfinished'), next: say.text('unfinished_next') };
   }
-  return page.decline === null ? null : { tone: 'danger', ...declineWords(page.decline) };
+  return page.decline === null ? null : { tone: 'danger', ...declineWords(page.decline, say) };
 }
 
 export function CancelButton({
@@ -299,7 +292,7 @@ export function CancelButton({
       onClick={() => mayCancel && payment.cancel({ number_of_payments: term })}
     >
       <span>
-        Cancel and return to <bdi>{page.merchant_name}</bdi>
+        <Text say="cancel" merchant={<bdi>{page.merchant_name}</bdi>} />
       </span>
     </button>
   );
@@ -307,7 +300,7 @@ export function CancelButton({
 
 type CardState = 'loading' | 'ready' | 'failed';
 
-function useCard(page: PayPage, charge: { amount: number; storeCard: boolean }) {
+function useCard(page: PayPage, charge: { amount: number; storeCard: boolean }, title: string) {
   const place = useRef<HTMLDivElement>(null);
   const [state, setState] = useState<CardState>('loading');
   const [form, setForm] = useState<CardForm | null>(null);
@@ -336,6 +329,7 @@ function useCard(page: PayPage, charge: { amount: number; storeCard: boolean }) 
   }, [retries]);
 
   useEffect(() => form?.update(charge), [form, charge.amount, charge.storeCard]);
+  useEffect(() => form?.name(title), [form, title]);
 
   return {
     place,

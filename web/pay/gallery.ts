@@ -2,12 +2,15 @@
 //
 //   node web/pay/gallery.ts [port]   after `npm run build:web`
 
+import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { pathToFileURL } from 'node:url';
 import type { CardEntry } from '../../src/gateway/gateway.ts';
 import { planPayments } from '../../src/instalments/instalment.ts';
 import { loadPayHtml } from '../../src/payments/pay-html.ts';
 import type { PayPage } from '../../src/payments/pay-page.ts';
+import type { Language } from '../../src/shared/language.ts';
+import { words } from '../../src/shared/words/words.ts';
 import { startTestGateway } from '../../test-gateway/gateway.ts';
 
 /** A page, no answer at all, or a broken connection. */
@@ -51,6 +54,7 @@ export function galleryStates(
     test_mode: true,
     merchant_name: 'Karoo Coffee Roasters',
     currency: 'ZAR',
+    language: 'en',
     locale: 'en-ZA',
     client_reference_id: 'KC-20418',
     line_items: [
@@ -65,8 +69,16 @@ export function galleryStates(
     return_url: null,
     expires_at: '2099-01-01T00:00:00.000Z',
     card_entry,
+    card_brands: ['visa', 'mastercard', 'amex'],
+    operator: {
+      terms_url: 'https://pay.example/terms',
+      privacy_url: 'https://pay.example/privacy',
+      contact: 'help@pay.example',
+    },
     consent_version: 'gallery',
   };
+  const inAfrikaans = { language: 'af' } as const;
+  const inZulu = { language: 'zu' } as const;
   const live: PayPage = { ...open, test_mode: false };
   const declined: PayPage = {
     ...live,
@@ -83,6 +95,11 @@ export function galleryStates(
     'open-uneven': {
       page: { ...live, ...offer(100_000, [3, 6, 12, 24]), number_of_payments: 24 },
     },
+    'open-odd-amounts': { page: { ...live, ...offer(100_001, [1, 3, 6]) } },
+    'open-afrikaans': { page: { ...live, ...offer(100_001, [1, 3, 6]), ...inAfrikaans } },
+    'open-isizulu': { page: { ...live, ...offer(100_001, [1, 3, 6]), ...inZulu } },
+    'declined-afrikaans': { page: { ...declined, ...inAfrikaans } },
+    'declined-isizulu': { page: { ...declined, ...inZulu } },
     'open-single-term': {
       page: { ...live, ...offer(150_000, [1]), number_of_payments: 1, line_items: [] },
     },
@@ -159,6 +176,10 @@ export async function startGallery(card_entry: CardEntry, port = 0) {
     const { pathname } = new URL(request.url ?? '/', 'http://gallery');
     const asset = html.assets.find((each) => pathname === `/pay/assets/${each.name}`);
     if (asset) return response.writeHead(200, { 'content-type': asset.type }).end(asset.bytes);
+    if (pathname === '/favicon.ico') {
+      const icon = new URL('../../src/docs/favicon.ico', import.meta.url);
+      return response.writeHead(200, { 'content-type': 'image/x-icon' }).end(readFileSync(icon));
+    }
     const [, place, name = '', step] = pathname.split('/');
     const state = states[name];
     if (place === 'shop') return page(response, '<title>The shop</title><h1>The shop</h1>');
@@ -169,12 +190,24 @@ export async function startGallery(card_entry: CardEntry, port = 0) {
     if (step === undefined) {
       const nonce = crypto.randomUUID();
       acted.delete(name);
-      const { html: text, csp } = html.render(state?.page ?? null, { token: name, nonce });
+      const { html: text, csp } = html.render(state?.page ?? null, {
+        token: name,
+        nonce,
+        language: state?.page?.language ?? 'en',
+      });
       return page(response, text, { 'content-security-policy': csp });
     }
     let body = '';
     for await (const chunk of request) body += chunk;
     asked.push({ path: pathname, body: body === '' ? null : JSON.parse(body) });
+    if (step === 'language' && state?.page) {
+      const { language } = JSON.parse(body) as { language: Language };
+      const page = { ...state.page, language };
+      response
+        .writeHead(200, { 'content-type': 'application/json' })
+        .end(JSON.stringify({ page, words: words[language].page }));
+      return;
+    }
     if (step !== 'state') acted.add(name);
     const after = acted.has(name) ? (state?.state ?? state?.pay ?? state?.cancel) : state?.page;
     const answer = step === 'pay' ? state?.pay : step === 'cancel' ? state?.cancel : after;

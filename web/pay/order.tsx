@@ -1,24 +1,28 @@
 import { useState } from 'preact/hooks';
 import type { LineItem } from '../../src/checkouts/checkout.ts';
 import type { PayPage } from '../../src/payments/pay-page.ts';
-import { money } from './words.ts';
+import { Text, useSay } from './say.tsx';
 
 const itemsFirst = 5;
 
+export function isPayable(page: PayPage): boolean {
+  return ['open', 'paying', 'challenge'].includes(page.status);
+}
+
 /** The merchant, the amount and the order. Folded on a phone, open on a desktop. */
 export function Order({ page }: { page: PayPage }) {
+  const say = useSay();
   const [open, setOpen] = useState(false);
   const [all, setAll] = useState(false);
   const items = page.line_items;
-  const amount = money(page.amount, page);
-  const isPayable = ['open', 'paying', 'challenge'].includes(page.status);
+  const amount = say.money(page.amount);
+  const merchant = <bdi>{page.merchant_name}</bdi>;
   const shown = all ? items : items.slice(0, itemsFirst);
   const rest = page.amount - items.reduce((sum, item) => sum + item.amount * item.quantity, 0);
   return (
     <header class="order">
       <p class="merchant">
-        {isPayable && 'Pay '}
-        <bdi>{page.merchant_name}</bdi>
+        {isPayable(page) ? <Text say="pay_merchant" merchant={merchant} /> : merchant}
       </p>
       <p class={amount.length > 13 ? 'amount long' : 'amount'}>{amount}</p>
       <button
@@ -28,43 +32,40 @@ export function Order({ page }: { page: PayPage }) {
         aria-controls="order"
         onClick={() => setOpen(!open)}
       >
-        {open ? 'Hide the order' : 'Show the order'}
+        {say.text(open ? 'order_hide' : 'order_show')}
         {items.length > 0 && (
-          <span class="count">
-            {' '}
-            ({items.length} {items.length === 1 ? 'item' : 'items'})
-          </span>
+          <span class="count"> {say.count('items_one', 'items_other', items.length)}</span>
         )}
       </button>
       <div id="order" class={open ? 'order-detail open' : 'order-detail'}>
         {items.length > 0 && (
           <ul class="items">
             {shown.map((item, index) => (
-              <Item key={index} item={item} page={page} />
+              <Item key={index} item={item} />
             ))}
           </ul>
         )}
         {shown.length < items.length && (
           <button type="button" class="link" onClick={() => setAll(true)}>
-            Show all {items.length} items
+            {say.text('items_all', { count: items.length })}
           </button>
         )}
         <dl class="totals">
           {items.length > 0 && rest !== 0 && Number.isSafeInteger(rest) && (
             <div>
-              <dt>{rest > 0 ? 'Other charges' : 'Discounts'}</dt>
+              <dt>{say.text(rest > 0 ? 'other_charges' : 'discounts')}</dt>
               <dd>
                 {rest < 0 && '−'}
-                {money(Math.abs(rest), page)}
+                {say.money(Math.abs(rest))}
               </dd>
             </div>
           )}
           <div class="total">
-            <dt>Total</dt>
+            <dt>{say.text('total')}</dt>
             <dd>{amount}</dd>
           </div>
           <div class="reference">
-            <dt>Order</dt>
+            <dt>{say.text('order')}</dt>
             <dd>
               <bdi>{page.client_reference_id}</bdi>
             </dd>
@@ -75,7 +76,8 @@ export function Order({ page }: { page: PayPage }) {
   );
 }
 
-function Item({ item, page }: { item: LineItem; page: PayPage }) {
+function Item({ item }: { item: LineItem }) {
+  const say = useSay();
   const total = item.amount * item.quantity;
   return (
     <li>
@@ -83,11 +85,11 @@ function Item({ item, page }: { item: LineItem; page: PayPage }) {
         <bdi>{item.name}</bdi>
         {item.quantity > 1 && (
           <span class="each">
-            {item.quantity} at {money(item.amount, page)}
+            {say.text('item_each', { count: item.quantity, amount: say.money(item.amount) })}
           </span>
         )}
       </span>
-      {Number.isSafeInteger(total) && <span class="price">{money(total, page)}</span>}
+      {Number.isSafeInteger(total) && <span class="price">{say.money(total)}</span>}
     </li>
   );
 }

@@ -2,7 +2,8 @@ import type { ComponentChildren } from 'preact';
 import type { PayPage } from '../../src/payments/pay-page.ts';
 import { buttonWords, CancelButton } from './form.tsx';
 import type { Payment, View } from './payment.ts';
-import { findPlan, firstPayment, money, takenSentence } from './words.ts';
+import { Text, useSay } from './say.tsx';
+import { findPlan, firstPayment, takenSentence } from './words.ts';
 
 // The views besides the form: one card with a sign, what happened, and what to do.
 
@@ -40,52 +41,43 @@ function Card({
 }
 
 export function UnknownLink() {
+  const say = useSay();
   return (
-    <Card sign="stopped" title="This link leads nowhere">
-      <p>
-        It may be incomplete or mistyped. Nothing was charged through it. Go back to the shop and
-        start the payment again.
-      </p>
+    <Card sign="stopped" title={say.text('unknown')}>
+      <p>{say.text('unknown_next')}</p>
     </Card>
   );
 }
 
 export function Waiting({ view, page, payment }: SceneProps) {
-  const lost = view.activity === 'lost';
+  const say = useSay();
   return (
-    <section class="outcome">
+    <section class="outcome needs-script">
       <h1 id="heading" tabIndex={-1}>
-        {buttonWords(view) ?? 'Asking your bank…'}
+        {buttonWords(view, say) ?? say.text('busy_paying')}
       </h1>
-      <div class="progress" role="progressbar" aria-label="Waiting for your bank" />
-      <p>
-        {lost
-          ? 'The connection was lost. We are finding out whether your payment went through. Do not pay again elsewhere.'
-          : 'A payment for this order is under way. You see here how it ends.'}
-      </p>
-      <p>Keep this page open{view.slow && ': it is taking longer than usual'}.</p>
+      <div class="progress" role="progressbar" aria-label={say.text('waiting_label')} />
+      <p>{say.text(view.activity === 'lost' ? 'waiting_lost' : 'waiting')}</p>
+      <p>{say.text(view.slow ? 'waiting_slow' : 'waiting_keep')}</p>
       <CancelButton view={view} page={page} payment={payment} term={page.number_of_payments} />
     </section>
   );
 }
 
 export function Challenge({ view, page, payment }: SceneProps) {
-  const amount = money(firstPayment(findPlan(page, page.number_of_payments), page), page);
+  const say = useSay();
+  const amount = say.money(firstPayment(findPlan(page, page.number_of_payments), page));
   const leaving = view.activity === 'leaving';
   return (
-    <Card sign="bank" title="Your bank wants to hear from you">
-      <p>
-        {leaving
-          ? 'You are being taken to your bank to confirm the payment.'
-          : `It asks you to confirm the payment of ${amount}. Nothing is charged until you do.`}
-      </p>
+    <Card sign="bank" title={say.text('bank')}>
+      <p>{leaving ? say.text('bank_leaving') : say.text('bank_next', { amount })}</p>
       <button
         type="button"
         class="button"
         aria-disabled={payment === null || view.activity === 'cancelling'}
         onClick={() => payment?.continueAtBank()}
       >
-        <span>Continue at your bank</span>
+        <span>{say.text('bank_continue')}</span>
       </button>
       <button
         type="button"
@@ -93,7 +85,7 @@ export function Challenge({ view, page, payment }: SceneProps) {
         aria-disabled={payment === null || view.activity === 'cancelling'}
         onClick={() => payment?.useAnotherCard()}
       >
-        <span>Use another card</span>
+        <span>{say.text('bank_other_card')}</span>
       </button>
       <CancelButton view={view} page={page} payment={payment} term={page.number_of_payments} />
     </Card>
@@ -104,21 +96,19 @@ type SceneProps = { view: View; page: PayPage; payment: Payment | null };
 
 /** The final states. Each says first what happened to the money. */
 export function Outcome({ view, page }: { view: View; page: PayPage }) {
-  const name = <bdi>{page.merchant_name}</bdi>;
-  const taken = takenSentence(findPlan(page, page.number_of_payments), page);
+  const say = useSay();
+  const merchant = <bdi>{page.merchant_name}</bdi>;
+  const taken = takenSentence(findPlan(page, page.number_of_payments), say);
   switch (page.status) {
     case 'successful':
       return (
-        <Card
-          sign="done"
-          title={view.returning ? 'Payment approved' : 'This order is already paid'}
-        >
+        <Card sign="done" title={say.text(view.returning ? 'approved' : 'paid')}>
           {view.returning && taken !== null && <p class="taken">{taken}</p>}
           <p>
             {view.returning ? (
-              <>Thank you. You are being taken back to {name}.</>
+              <Text say="approved_next" merchant={merchant} />
             ) : (
-              'Your payment was approved. There is nothing more to do here.'
+              say.text('paid_next')
             )}
           </p>
           {view.returning && <div class="progress" />}
@@ -127,13 +117,12 @@ export function Outcome({ view, page }: { view: View; page: PayPage }) {
       );
     case 'cancelled':
       return (
-        <Card sign="stopped" title="Payment cancelled">
+        <Card sign="stopped" title={say.text('cancelled')}>
           <p>
-            Nothing was charged.{' '}
             {view.returning ? (
-              <>You are being taken back to {name}.</>
+              <Text say="cancelled_returning" merchant={merchant} />
             ) : (
-              <>To buy after all, start again at {name}.</>
+              <Text say="cancelled_next" merchant={merchant} />
             )}
           </p>
           {view.returning && <div class="progress" />}
@@ -142,20 +131,18 @@ export function Outcome({ view, page }: { view: View; page: PayPage }) {
       );
     case 'expired':
       return (
-        <Card sign="late" title="This payment link can no longer be used">
+        <Card sign="late" title={say.text('expired')}>
           <p>
-            It works for a limited time and a limited number of tries. Nothing was charged. To buy
-            after all, go back to {name} and start again.
+            <Text say="expired_next" merchant={merchant} />
           </p>
           <ReturnLink page={page} />
         </Card>
       );
     default:
       return (
-        <Card sign="stopped" title="This order cannot be paid">
+        <Card sign="stopped" title={say.text('invalid')}>
           <p>
-            Something in what {name} sent us about it is not right. Nothing was charged. Go back to{' '}
-            {name} and start again.
+            <Text say="invalid_next" merchant={merchant} />
           </p>
           <ReturnLink page={page} />
         </Card>
@@ -168,7 +155,7 @@ function ReturnLink({ page }: { page: PayPage }) {
   return (
     <a class="button plain" href={page.return_url}>
       <span>
-        Return to <bdi>{page.merchant_name}</bdi>
+        <Text say="return" merchant={<bdi>{page.merchant_name}</bdi>} />
       </span>
     </a>
   );

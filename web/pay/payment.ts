@@ -1,5 +1,12 @@
-import type { CancelRequest, PayPage, PayRequest } from '../../src/payments/pay-page.ts';
-import type { CardToken } from './card-entry.ts';
+import type {
+  CancelRequest,
+  PayPage,
+  PayRequest,
+  SpokenPage,
+} from '../../src/payments/pay-page.ts';
+import type { Language } from '../../src/shared/language.ts';
+import type { PageWords } from '../../src/shared/words/words.ts';
+import type { CardProblem, CardToken } from './card-entry.ts';
 
 // What this tab does about the payment. The server decides everything. The one rule here: the page
 // offers to pay only while the server's last answer was `open` and no request is in flight. A
@@ -25,7 +32,7 @@ export type View = {
   /** The shopper finished in this tab and is being taken back to the merchant. */
   returning: boolean;
   /** What went wrong with the card before the request to pay. */
-  problem: string | null;
+  problem: CardProblem | null;
   /** An attempt ended without an outcome or a reason. */
   unfinished: boolean;
   /** The shopper left the bank's challenge to use another card. */
@@ -223,7 +230,7 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
       set({ activity: 'checking', problem: null, unfinished: false });
       const timeout = new Promise<never>((_, reject) => setTimeout(reject, cardMilliseconds));
       const made = await Promise.race([createToken(), timeout]).catch(() => ({
-        problem: 'The card form does not answer. Check your connection and try again.',
+        problem: { key: 'card_silent' } as const,
       }));
       if ('problem' in made) {
         set({ activity: 'idle', problem: made.problem });
@@ -241,6 +248,22 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
       if (!view.page?.challenge_url) return;
       remember(path);
       leave(view.page.challenge_url);
+    },
+    /** The texts in another language, which the server keeps with the checkout; null if it fails. */
+    async speak(language: Language): Promise<PageWords | null> {
+      try {
+        const response = await fetch(`${path}/language`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify({ language }),
+        });
+        if (response.status !== 200 || isBusy(view)) return null;
+        const { page, words } = (await response.json()) as SpokenPage;
+        accept(page);
+        return words;
+      } catch {
+        return null;
+      }
     },
     useAnotherCard(): void {
       set({ anotherCard: true });

@@ -4,34 +4,32 @@ import type { RenderPayPage } from '../../src/payments/pay-html.ts';
 import { App, title } from './app.tsx';
 import css from './pay.css?inline';
 import { firstView } from './payment.ts';
+import { sayIn } from './words.ts';
 
 /** The whole document. It contains its styles and the first view, so it paints without a script. */
-export const renderPayPage: RenderPayPage = (page, { path, nonce, script }) => {
-  const body = renderToString(<App page={page} path={path} />);
+export const renderPayPage: RenderPayPage = (page, { path, nonce, script, language, words }) => {
+  const body = renderToString(<App page={page} path={path} words={words} />);
   const takesCard = page?.status === 'open';
   return `<!doctype html>
-<html lang="${asText(page?.locale ?? 'en')}">
+<html lang="${language}">
 <head>
 <meta charset="utf-8">
-<title>${asText(title(firstView(page)))}</title>
+<title>${asText(title(firstView(page), sayIn(words, page)))}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex, nofollow">
 <meta name="referrer" content="no-referrer">
 <meta name="format-detection" content="telephone=no">
 <meta name="color-scheme" content="light dark">
-<link rel="icon" href="${mark}">
+<link rel="icon" href="/favicon.ico" sizes="32x32">
+<link rel="icon" href="${mark}" type="image/svg+xml">
 ${page === null ? '' : `<script type="module" src="${script.path}" integrity="${script.integrity}" nonce="${nonce}"></script>`}
 ${takesCard ? `<link rel="preload" as="script" href="${asText(page.card_entry.scriptUrl)}" nonce="${nonce}">` : ''}
 <style nonce="${nonce}">${css}</style>
+<noscript><style nonce="${nonce}">.needs-script,.order-toggle,.languages{display:none}.order-detail{display:block}</style></noscript>
 </head>
 <body>
 <div id="root">${body}</div>
-${
-  page === null
-    ? ''
-    : `<noscript><p class="noscript">Paying needs JavaScript, so that your card details go straight to the card processor. Switch it on and load this page again. Nothing was charged.</p></noscript>
-<script type="application/json" id="pay-page">${json({ page, path })}</script>`
-}
+${page === null ? '' : `<script type="application/json" id="pay-page">${json({ page, path, words })}</script>`}
 </body>
 </html>
 `;

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 
-// The sandbox's ribbon. The page shows it only when the server says test mode, never in production.
+// The sandbox's ribbon, for developers and so in English only. The page shows it only when the server says test mode, never in production.
 
 const cards: [number: string, does: string][] = [
   ['4242 4242 4242 4242', 'approved'],
@@ -33,7 +33,7 @@ export function TestRibbon() {
   }
 
   return (
-    <aside class="ribbon" aria-label="Test mode">
+    <aside class="ribbon" aria-label="Test mode" lang="en">
       <details ref={details} onToggle={follow}>
         <summary>
           <span>

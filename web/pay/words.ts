@@ -2,24 +2,40 @@ import type { DeclineReason } from '../../src/gateway/gateway.ts';
 import type { PlannedPayment } from '../../src/instalments/instalment.ts';
 import type { PayPage, Plan } from '../../src/payments/pay-page.ts';
 import { showMoney } from '../../src/shared/money.ts';
+import { fillIn } from '../../src/shared/words/fill-in.ts';
+import type { PageKey, PageWords } from '../../src/shared/words/words.ts';
 
-// The page's texts that depend on amounts, dates or reasons.
+// The page's texts that depend on amounts, dates or reasons, in the language that it speaks.
 
-export type Money = Pick<PayPage, 'currency' | 'locale'>;
+/** The language of a page: its texts, and how it writes amounts and dates. */
+export type Say = {
+  words: PageWords;
+  text(key: PageKey, values?: Record<string, string | number>): string;
+  /** The text for one or for several. */
+  count(one: PageKey, other: PageKey, count: number): string;
+  money(cents: number): string;
+  /** `15 December 2026`. The date is the merchant's local date, so no time zone applies. */
+  date(day: string): string;
+};
 
-export function money(cents: number, page: Money): string {
-  return showMoney(cents, page);
-}
-
-/** `15 December 2026`. The date is the merchant's local date, so no time zone applies. */
-export function date(day: string, page: Money): string {
-  const format = new Intl.DateTimeFormat(page.locale, {
-    day: 'numeric',
-    month: 'long',
-    year: 'numeric',
-    timeZone: 'UTC',
-  });
-  return format.format(new Date(`${day}T00:00:00Z`));
+/**
+ * Amounts are written as in the merchant's territory, in every language. Dates take their months
+ * from the catalogue: browsers lack the data of some languages, and the page must not change when
+ * the script takes over from the server.
+ */
+export function sayIn(words: PageWords, page: Pick<PayPage, 'currency' | 'locale'> | null): Say {
+  const text: Say['text'] = (key, values) => fillIn(words[key], values);
+  return {
+    words,
+    text,
+    count: (one, other, count) => text(count === 1 ? one : other, { count }),
+    money: (cents) => showMoney(cents, page ?? { currency: 'ZAR', locale: 'en-ZA' }),
+    date(day) {
+      const [year = '', month = '', date = ''] = day.split('-');
+      const name = words.months.split(',')[Number(month) - 1] ?? '';
+      return text('date', { day: Number(date), month: name, year });
+    },
+  };
 }
 
 export function findPlan(page: PayPage, term: number): Plan {
@@ -31,96 +47,84 @@ export function firstPayment(plan: Plan, page: PayPage): number {
   return plan.payments[0]?.amount ?? page.amount;
 }
 
-export function paymentCount(count: number): string {
-  return count === 1 ? '1 payment' : `${count} payments`;
-}
-
-/** The price of a term. The first payment carries the cents that do not divide (decision 0027). */
-export function planPrice(plan: Plan, page: PayPage): string {
-  const first = money(firstPayment(plan, page), page);
+/**
+ * The price of a term, in parts that must not break. The first payment carries the cents that do
+ * not divide (decision 0027), so it may need a part of its own.
+ */
+export function planPrice(plan: Plan, page: PayPage, say: Say): string[] {
+  const first = firstPayment(plan, page);
+  const amount = say.money(first);
   const [, second] = plan.payments;
-  if (second === undefined) return `${first} today`;
-  if (second.amount === plan.payments[0]?.amount) return `${first} a\u00a0month`;
-  return `${first} today, then ${money(second.amount, page)} a\u00a0month`;
+  if (second === undefined) return [say.text('price_today', { amount })];
+  if (second.amount === first) return [say.text('price_monthly', { amount })];
+  // A comma joins the parts where they share a line, and where a screen reader reads them.
+  return [
+    `${say.text('price_today', { amount })},`,
+    say.text('price_then', { amount: say.money(second.amount) }),
+  ];
 }
 
 /** The consent to the later charges, in one sentence; null if there are no later charges. */
-export function consentSentence(plan: Plan, page: PayPage): string | null {
+export function consentSentence(plan: Plan, say: Say): string | null {
   const later = plan.payments.slice(1);
   const [next] = later;
   const last = later.at(-1);
   if (next === undefined || last === undefined) return null;
-  const what =
-    later.length <= 3
-      ? list(later.map((payment) => `${money(payment.amount, page)} on ${on(payment, page)}`))
-      : `${later.length} monthly payments of ${money(next.amount, page)} each, on the dates listed above, from ${on(next, page)} to ${on(last, page)}`;
-  return `By paying you agree that this card is also charged ${what}, without asking you again.`;
+  const each = later.map((payment) =>
+    say.text('consent_charge', { amount: say.money(payment.amount), date: on(payment, say) }),
+  );
+  const charges =
+    later.length > 3
+      ? say.text('consent_many', {
+          count: later.length,
+          amount: say.money(next.amount),
+          first: on(next, say),
+          last: on(last, say),
+        })
+      : each.length === 1
+        ? `${each[0]}`
+        : say.text('consent_charges', {
+            first: each.slice(0, -1).join(', '),
+            last: `${each.at(-1)}`,
+          });
+  return say.text('consent', { charges });
 }
 
 /** Today's payment and the date of the next one; null if there is no next one. */
-export function takenSentence(plan: Plan, page: PayPage): string | null {
+export function takenSentence(plan: Plan, say: Say): string | null {
   const [first, next] = plan.payments;
   if (first === undefined || next === undefined) return null;
-  return `${money(first.amount, page)} today; next\u00a0payment\u00a0${on(next, page)}.`;
+  return say.text('approved_taken', { amount: say.money(first.amount), date: on(next, say) });
 }
 
-function on(payment: PlannedPayment, page: Money): string {
+function on(payment: PlannedPayment, say: Say): string {
   // Keep the parts of a date on one line.
-  return date(payment.due_on, page).replaceAll(' ', '\u00a0');
-}
-
-function list(parts: string[]): string {
-  return parts.length === 1
-    ? `${parts[0]}`
-    : `${parts.slice(0, -1).join(', ')} and ${parts.at(-1)}`;
+  return say.date(payment.due_on).replaceAll(' ', '\u00a0');
 }
 
 /** What happened, and what the shopper can do besides using another card. */
-const declines: Record<DeclineReason, { happened: string; advice: string | null }> = {
-  generic: { happened: 'Your bank declined this card.', advice: 'Try again' },
-  insufficient_funds: {
-    happened: 'Your bank declined this card: not enough funds.',
-    advice: 'Try again',
-  },
+const declines: Record<DeclineReason, [happened: PageKey, advice: PageKey]> = {
+  generic: ['declined', 'advice_again'],
+  insufficient_funds: ['declined_funds', 'advice_again'],
   // Do not tell the person with a lost or stolen card that the bank knows.
-  lost_card: { happened: 'Your bank declined this card.', advice: null },
-  stolen_card: { happened: 'Your bank declined this card.', advice: null },
-  velocity_exceeded: {
-    happened: 'Your bank declined this card: it has reached its limit for now.',
-    advice: 'Try again later',
-  },
-  expired_card: {
-    happened: 'Your bank declined this card: it has expired.',
-    advice: 'Check the expiry date',
-  },
-  incorrect_cvc: {
-    happened: 'Your bank declined this card: the security code is not right.',
-    advice: 'Check the code',
-  },
-  incorrect_number: {
-    happened: 'Your bank declined this card: the number is not right.',
-    advice: 'Check the number',
-  },
-  processing_error: {
-    happened: 'Your bank could not handle the payment just now.',
-    advice: 'Try again in a moment',
-  },
-  authentication_failed: {
-    happened: 'Your bank could not confirm that it was you.',
-    advice: 'Try again',
-  },
-  authentication_required: {
-    happened: 'Your bank wants you to confirm the payment, and that did not happen.',
-    advice: 'Try again',
-  },
+  lost_card: ['declined', 'advice_other'],
+  stolen_card: ['declined', 'advice_other'],
+  velocity_exceeded: ['declined_limit', 'advice_later'],
+  expired_card: ['declined_expired', 'advice_expiry'],
+  incorrect_cvc: ['declined_code', 'advice_code'],
+  incorrect_number: ['declined_number', 'advice_number'],
+  processing_error: ['declined_processing', 'advice_moment'],
+  authentication_failed: ['declined_unconfirmed', 'advice_again'],
+  authentication_required: ['declined_unasked', 'advice_again'],
 };
 
-export function declineWords(decline: NonNullable<PayPage['decline']>): {
-  happened: string;
-  next: string;
-} {
-  const { happened, advice } = declines[decline.reason];
-  const next =
-    advice === null || !decline.may_retry ? 'Use another card.' : `${advice} or use another card.`;
-  return { happened, next: `Nothing was charged. ${next}` };
+export function declineWords(
+  decline: NonNullable<PayPage['decline']>,
+  say: Say,
+): { happened: string; next: string } {
+  const [happened, advice] = declines[decline.reason];
+  return {
+    happened: say.text(happened),
+    next: say.text(decline.may_retry ? advice : 'advice_other'),
+  };
 }

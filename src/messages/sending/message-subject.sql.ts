@@ -13,6 +13,7 @@ export type MessageSources = {
       client_reference_id: string;
       number_of_payments: number | null;
       customer: { email: string };
+      language: string | null;
     }
   >;
   instalments: Map<string, Instalment[]>;
@@ -35,6 +36,7 @@ export async function listMessageSources(
       'client_reference_id',
       'number_of_payments',
       'customer',
+      'language',
     ])
     .where('merchant_id', '=', merchant_id)
     .where('id', 'in', checkout_ids)

@@ -128,7 +128,7 @@ function subjectOf(
   return {
     merchant,
     checkout,
-    language: 'en',
+    language: checkout.language ?? 'en',
     instalments: instalments.get(message.checkout_id) ?? [],
     card: cards.get(message.checkout_id) ?? null,
     // The token stands after the #: browsers do not send it on, and logs do not see it.

@@ -1,0 +1,16 @@
+// Apart from the catalogues, so that a page can use it without loading every language.
+
+/** The text with its values filled in. */
+export function fillIn(text: string, values: Record<string, string | number> = {}): string {
+  return splitText(text)
+    .map((part) => (typeof part === 'string' ? part : String(values[part.name] ?? '')))
+    .join('');
+}
+
+/** `Pay {amount} now` → `Pay `, the place of `amount`, ` now`. */
+export function splitText(text: string): (string | { name: string })[] {
+  return text
+    .split(/\{(\w+)\}/)
+    .map((part, index) => (index % 2 === 1 ? { name: part } : part))
+    .filter((part) => part !== '');
+}

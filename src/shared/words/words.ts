@@ -1,0 +1,15 @@
+import type { Language } from '../language.ts';
+import { af } from './af.ts';
+import { en } from './en.ts';
+import { zu } from './zu.ts';
+
+// What shoppers read, one catalogue per language. English is the source: a text that another
+// language lacks does not compile, and a test finds texts that no page uses. `{name}` stands for a
+// value. A native speaker has not reviewed the Afrikaans and isiZulu texts yet (decision 0063).
+
+/** A catalogue has a section for each place that needs it, so that a page loads only its own. */
+export type Words = { page: Record<PageKey, string> };
+export type PageKey = keyof typeof en.page;
+export type PageWords = Words['page'];
+
+export const words: Record<Language, Words> = { en, af, zu };

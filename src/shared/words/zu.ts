@@ -1,0 +1,140 @@
+import type { Words } from './words.ts';
+
+// A prefix and its word stay on one line: \u2011 is a hyphen at which no line breaks.
+export const zu: Words = {
+  page: {
+    title_open: 'Khokha',
+    title_declined: 'Kwenqatshiwe: Khokha',
+    title_paying: 'Sibuza ibhange lakho',
+    title_challenge: 'Qinisekisa ebhange lakho',
+    title_expired: 'Isixhumanisi asisasebenzi',
+    title_approved: 'Inkokhelo ivunyiwe',
+    title_paid: 'Sekukhokhiwe',
+    title_cancelled: 'Inkokhelo ikhanseliwe',
+    title_invalid: 'Ayikwazi ukukhokhelwa',
+    title_unknown: 'Isixhumanisi asaziwa',
+
+    pay_merchant: 'Khokhela {merchant}',
+    order_show: 'Bonisa i-oda',
+    order_hide: 'Fihla i-oda',
+    items_one: '(into e-{count})',
+    items_other: '(izinto ezi-{count})',
+    items_all: 'Bonisa zonke izinto ezi-{count}',
+    item_each: '{count} nge\u2011{amount} ngayinye',
+    other_charges: 'Ezinye izindleko',
+    discounts: 'Izaphulelo',
+    total: 'Isamba',
+    order: 'I-oda',
+
+    how_to_pay: 'Ufuna ukukhokha kanjani?',
+    how_you_pay: 'Indlela okhokha ngayo',
+    payments_one: 'Inkokhelo e-{count}',
+    payments_other: 'Izinkokhelo ezi-{count}',
+    price_today: '{amount} namuhla',
+    price_monthly: '{amount} ngenyanga',
+    price_then: 'bese kuba {amount} ngenyanga',
+    today: 'Namuhla',
+    payments_all: 'Bonisa zonke izinkokhelo ezi-{count}',
+    payments_sum: 'Izinkokhelo zihlangene zenza {amount}.',
+
+    card_details: 'Imininingwane yekhadi',
+    card_marks: 'Amukelwayo: {brands}',
+    card_loading: 'Ifomu lekhadi liyalayisha.',
+    card_failed: 'Ifomu lekhadi alilayishanga.',
+    card_failed_next:
+      'Akukho okukhokhisiwe. Hlola ukuxhumana kwakho, nokuthi akukho okulivimbayo esipheqululini sakho.',
+    card_reload: 'Lilayishe futhi',
+    card_privacy:
+      'Imininingwane yekhadi lakho iya ngqo kumcubunguli wamakhadi, ayiyi ku\u2011{merchant}.',
+    card_silent: 'Ifomu lekhadi aliphenduli. Hlola ukuxhumana kwakho bese uzama futhi.',
+
+    consent:
+      'Ngokukhokha uyavuma ukuthi leli khadi liphinde likhokhiswe {charges}, ngaphandle kokukubuza futhi.',
+    consent_charge: '{amount} ngo\u2011{date}',
+    consent_charges: '{first} kanye no\u2011{last}',
+    consent_many:
+      'izinkokhelo zanyanga zonke ezi-{count} ze\u2011{amount} ngayinye, ngezinsuku ezibhalwe ngenhla, kusukela ngo\u2011{first} kuya ku\u2011{last}',
+
+    pay_now: 'Khokha {amount} manje',
+    busy_checking: 'Sihlola ikhadi…',
+    busy_paying: 'Sibuza ibhange lakho…',
+    busy_cancelling: 'Siyakhansela…',
+    busy_lost: 'Sithola ukuthi kwenzekeni…',
+    busy_leaving: 'Sikuyisa ebhange lakho…',
+    next_steps:
+      'Okulandelayo, ibhange lakho lingacela ukuthi uqinisekise. Bese ubuyela ku\u2011{merchant}.',
+    next_busy: 'Gcina leli khasi livuliwe kuze kuphele.',
+    next_slow:
+      'Lokhu kuthatha isikhathi eside kunokujwayelekile. Gcina leli khasi livuliwe: ibhange lakho lisengaphendula.',
+    cancel: 'Khansela ubuyele ku\u2011{merchant}',
+    no_script:
+      'Ukukhokha kudinga i-JavaScript, ukuze imininingwane yekhadi lakho iye ngqo kumcubunguli wamakhadi. Yivule bese ulayisha leli khasi futhi. Akukho okukhokhisiwe.',
+
+    nothing_charged: 'Akukho okukhokhisiwe.',
+    lost: 'Ukuxhumana kulahlekile.',
+    lost_next:
+      'Sithola ukuthi inkokhelo yakho iphumelele yini. Gcina leli khasi livuliwe, futhi ungakhokhi futhi kwenye indawo.',
+    unfinished: 'Inkokhelo yakho ayiphumelelanga.',
+    unfinished_next: 'Akukho okukhokhisiwe. Ungazama futhi.',
+
+    declined: 'Ibhange lakho linqabe leli khadi.',
+    declined_funds: 'Ibhange lakho linqabe leli khadi: ayikho imali eyanele.',
+    declined_limit: 'Ibhange lakho linqabe leli khadi: selifinyelele umkhawulo walo okwamanje.',
+    declined_expired: 'Ibhange lakho linqabe leli khadi: seliphelelwe yisikhathi.',
+    declined_code: 'Ibhange lakho linqabe leli khadi: ikhodi yokuphepha ayilungile.',
+    declined_number: 'Ibhange lakho linqabe leli khadi: inombolo ayilungile.',
+    declined_processing: 'Ibhange lakho alikwazanga ukuphatha inkokhelo okwamanje.',
+    declined_unconfirmed: 'Ibhange lakho alikwazanga ukuqinisekisa ukuthi bekunguwe.',
+    declined_unasked: 'Ibhange lakho lifuna uqinisekise inkokhelo, futhi lokho akwenzekanga.',
+    advice_other: 'Akukho okukhokhisiwe. Sebenzisa elinye ikhadi.',
+    advice_again: 'Akukho okukhokhisiwe. Zama futhi noma usebenzise elinye ikhadi.',
+    advice_later: 'Akukho okukhokhisiwe. Zama futhi kamuva noma usebenzise elinye ikhadi.',
+    advice_moment: 'Akukho okukhokhisiwe. Zama futhi maduze noma usebenzise elinye ikhadi.',
+    advice_expiry:
+      'Akukho okukhokhisiwe. Hlola usuku lokuphelelwa yisikhathi noma usebenzise elinye ikhadi.',
+    advice_code: 'Akukho okukhokhisiwe. Hlola ikhodi noma usebenzise elinye ikhadi.',
+    advice_number: 'Akukho okukhokhisiwe. Hlola inombolo noma usebenzise elinye ikhadi.',
+
+    waiting: 'Inkokhelo yale oda iyaqhubeka. Uzobona lapha ukuthi iphela kanjani.',
+    waiting_lost:
+      'Ukuxhumana kulahlekile. Sithola ukuthi inkokhelo yakho iphumelele yini. Ungakhokhi futhi kwenye indawo.',
+    waiting_keep: 'Gcina leli khasi livuliwe.',
+    waiting_slow: 'Gcina leli khasi livuliwe: kuthatha isikhathi eside kunokujwayelekile.',
+    waiting_label: 'Silinde ibhange lakho',
+
+    bank: 'Ibhange lakho lifuna ukuzwa kuwe',
+    bank_next:
+      'Licela ukuthi uqinisekise inkokhelo ye\u2011{amount}. Akukho okukhokhiswayo uze ukwenze lokho.',
+    bank_leaving: 'Uyiswa ebhange lakho ukuze uqinisekise inkokhelo.',
+    bank_continue: 'Qhubeka ebhange lakho',
+    bank_other_card: 'Sebenzisa elinye ikhadi',
+
+    approved: 'Inkokhelo ivunyiwe',
+    approved_taken: '{amount} namuhla; inkokhelo elandelayo {date}.',
+    approved_next: 'Siyabonga. Ubuyiselwa ku\u2011{merchant}.',
+    paid: 'Le oda isikhokhelwe',
+    paid_next: 'Inkokhelo yakho ivunyiwe. Akukho okunye okumele ukwenze lapha.',
+    cancelled: 'Inkokhelo ikhanseliwe',
+    cancelled_returning: 'Akukho okukhokhisiwe. Ubuyiselwa ku\u2011{merchant}.',
+    cancelled_next: 'Akukho okukhokhisiwe. Uma usafuna ukuthenga, qala futhi ku\u2011{merchant}.',
+    expired: 'Lesi sixhumanisi sokukhokha asisasebenzi',
+    expired_next:
+      'Sisebenza isikhathi esilinganiselwe nemizamo elinganiselwe. Akukho okukhokhisiwe. Uma usafuna ukuthenga, buyela ku\u2011{merchant} uqale futhi.',
+    invalid: 'Le oda ayikwazi ukukhokhelwa',
+    invalid_next:
+      'Kukhona okungalungile kulokho u\u2011{merchant} asithumelele khona ngayo. Akukho okukhokhisiwe. Buyela ku\u2011{merchant} uqale futhi.',
+    unknown: 'Lesi sixhumanisi asiyi ndawo',
+    unknown_next:
+      'Kungenzeka asiphelele noma sibhalwe kabi. Akukho okukhokhisiwe ngaso. Buyela esitolo uqale inkokhelo futhi.',
+    return: 'Buyela ku\u2011{merchant}',
+
+    date: '{day} {month} {year}',
+    months:
+      'Januwari,Februwari,Mashi,Ephreli,Meyi,Juni,Julayi,Agasti,Septhemba,Okthoba,Novemba,Disemba',
+
+    language: 'Ulimi',
+    terms: 'Imigomo',
+    privacy: 'Ubumfihlo',
+    contact: 'Usizo',
+  },
+};

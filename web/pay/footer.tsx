@@ -1,0 +1,66 @@
+import type { PayPage } from '../../src/payments/pay-page.ts';
+import { type Language, languageNames, languages } from '../../src/shared/language.ts';
+import { Mark } from './mark.tsx';
+import { useSay } from './say.tsx';
+
+type FooterProps = {
+  page: PayPage | null;
+  /** Null while the language cannot change: before the script has loaded, and while paying. */
+  speak: ((language: Language) => void) | null;
+};
+
+/** Who runs this page, and in which language it speaks. */
+export function Footer({ page, speak }: FooterProps) {
+  const say = useSay();
+  const { terms_url = null, privacy_url = null, contact = null } = page?.operator ?? {};
+  return (
+    <footer>
+      <p class="brand">
+        <Mark /> Tranche
+      </p>
+      {page !== null && (
+        <ul class="languages" aria-label={say.text('language')}>
+          {languages.map((language) => (
+            <li key={language}>
+              <button
+                type="button"
+                class="link"
+                lang={language}
+                aria-current={language === page.language}
+                aria-disabled={speak === null}
+                onClick={() => language !== page.language && speak?.(language)}
+              >
+                {languageNames[language]}
+              </button>
+            </li>
+          ))}
+        </ul>
+      )}
+      {(terms_url ?? privacy_url ?? contact) !== null && (
+        <ul class="links">
+          {terms_url !== null && <Link href={terms_url} text={say.text('terms')} />}
+          {privacy_url !== null && <Link href={privacy_url} text={say.text('privacy')} />}
+          {contact !== null && (
+            <Link href={contactUrl(contact)} text={`${say.text('contact')}: ${contact}`} />
+          )}
+        </ul>
+      )}
+    </footer>
+  );
+}
+
+/** In a tab of its own: this page keeps what the shopper has typed. */
+function Link({ href, text }: { href: string; text: string }) {
+  return (
+    <li>
+      <a href={href} target="_blank" rel="noopener noreferrer">
+        {text}
+      </a>
+    </li>
+  );
+}
+
+function contactUrl(contact: string): string {
+  if (contact.startsWith('https://')) return contact;
+  return contact.includes('@') ? `mailto:${contact}` : `tel:${contact.replace(/[^+0-9]/g, '')}`;
+}
