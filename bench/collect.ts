@@ -127,6 +127,7 @@ async function chargeAll(
           key: `${id}:i2:a1`,
           merchant: merchantTime(deps.clock, merchant),
           checkout_id: id,
+          instalment: 2,
           attempt_id: deps.random.uuid(),
           ...(cards[left % cards.length] as Card),
           amount: 75_000,
@@ -179,7 +180,10 @@ async function storeCards(
   );
 }
 
-/** Checkouts in two payments, bought 40 days ago. The first was collected, the second is due. */
+/**
+ * Checkouts in two payments, bought a month ago. The first was collected, the second is due since
+ * the last 08:00. A charge that is late by a day would be looked up first (decision 0049).
+ */
 async function insertDue(
   { database: { pool } }: Deps,
   { merchant, id: integration_id }: Account,
@@ -192,7 +196,8 @@ async function insertDue(
     `create temporary table bought as
      select n, gen_random_uuid() as id, at, (at at time zone '${zone}')::date as day
      from generate_series(1, ${count}) n
-     cross join (select date_trunc('milliseconds', now() - interval '40 days') as at) a`,
+     cross join (select date_trunc('milliseconds',
+       now() - interval '8 hours' - interval '1 month') as at) a`,
     `insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,
        client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms,
        number_of_payments, signed, created_at, expires_at, completed_at)

@@ -6,10 +6,12 @@ import { createFaults } from './faults.ts';
 import { parseForm } from './form.ts';
 import { header, isSame, keyOf, readBody, readJson, send } from './http.ts';
 import { createCaller, failure } from './keyed-calls.ts';
+import { defaultFees } from './objects/balance-transaction.ts';
 import { newId } from './objects/made.ts';
 import { type Page, servePage } from './pages.ts';
 import { findOperation } from './routes.ts';
 import { openStore } from './store.ts';
+import { createWebhooks, type Webhook } from './webhooks.ts';
 
 export type TestGatewayOptions = {
   /** 0 takes any free port. */
@@ -26,6 +28,8 @@ export type TestGatewayOptions = {
   /** Milliseconds since the epoch, for merchants whose own time is not known. */
   now?: () => number;
   account?: Partial<Account>;
+  /** Where events are posted. */
+  webhook?: Webhook;
 };
 
 export type TestGateway = { url: string; close(): Promise<void> };
@@ -35,7 +39,14 @@ export async function startTestGateway(options: TestGatewayOptions): Promise<Tes
   const store = openStore(options.stateFile);
   const faults = createFaults();
   const callOperation = createCaller(store, faults);
-  const account: Account = { amountMin: 1, descriptorPrefix: 'TRANCHE', ...options.account };
+  const account: Account = {
+    amountMin: 1,
+    descriptorPrefix: 'TRANCHE',
+    fees: defaultFees,
+    ...options.account,
+  };
+  const webhooks = options.webhook ? createWebhooks(options.webhook) : null;
+  const notify = webhooks?.notify ?? null;
   const realNow = options.now ?? Date.now;
   const host = options.host ?? '127.0.0.1';
   let publicUrl = options.publicUrl ?? '';
@@ -50,7 +61,8 @@ export async function startTestGateway(options: TestGatewayOptions): Promise<Tes
     const merchant = (isTrusted && header(request, 'tranche-merchant')) || '';
     const time = Date.parse(header(request, 'tranche-merchant-time') ?? '');
     if (merchant !== '' && Number.isFinite(time)) store.advanceTime(merchant, time);
-    return { store, publicUrl, merchant, now: timeOf(merchant), timeOf, decline: null, account };
+    const now = timeOf(merchant);
+    return { store, publicUrl, merchant, now, timeOf, decline: null, account, notify };
   }
 
   async function handle(request: IncomingMessage, response: ServerResponse): Promise<void> {
@@ -169,6 +181,7 @@ export async function startTestGateway(options: TestGatewayOptions): Promise<Tes
         server.close(() => resolve());
         server.closeAllConnections();
       });
+      await webhooks?.close();
       store.close();
     },
   };

@@ -13,6 +13,12 @@ const settings = {
     .split(',')
     .filter((origin) => origin !== ''),
   account: { amountMin: Number(process.env.GATEWAY_AMOUNT_MIN ?? 1) },
+  ...(process.env.GATEWAY_WEBHOOK_URL && {
+    webhook: {
+      url: process.env.GATEWAY_WEBHOOK_URL,
+      secret: process.env.GATEWAY_WEBHOOK_SECRET ?? 'whsec_test_tranche',
+    },
+  }),
   ...(process.env.GATEWAY_PUBLIC_URL && { publicUrl: process.env.GATEWAY_PUBLIC_URL }),
 };
 

@@ -1,7 +1,17 @@
+import { listBalanceTransactions, retrieveBalanceTransaction } from './api/balance.ts';
 import { books } from './api/books.ts';
 import { listCharges, retrieveCharge } from './api/charges.ts';
 import { createConfirmationToken, retrieveConfirmationToken } from './api/confirmation-tokens.ts';
 import { createCustomer, retrieveCustomer } from './api/customers.ts';
+import {
+  closeDispute,
+  controlDispute,
+  controlResolution,
+  listDisputes,
+  retrieveDispute,
+  updateDispute,
+} from './api/disputes.ts';
+import { listEvents, retrieveEvent } from './api/events.ts';
 import type { Answer, Context } from './api/operation.ts';
 import {
   cancelPaymentIntent,
@@ -53,6 +63,16 @@ const operations: [method: string, path: RegExp, operation: Operation][] = [
   ['POST', /^\/v1\/refunds$/, { run: createRefund }],
   ['GET', /^\/v1\/refunds$/, { run: listRefunds }],
   ['GET', /^\/v1\/refunds\/([^/]+)$/, { run: retrieveRefund }],
+  ['GET', /^\/v1\/balance_transactions$/, { run: listBalanceTransactions }],
+  ['GET', /^\/v1\/balance_transactions\/([^/]+)$/, { run: retrieveBalanceTransaction }],
+  ['GET', /^\/v1\/disputes$/, { run: listDisputes }],
+  ['GET', /^\/v1\/disputes\/([^/]+)$/, { run: retrieveDispute }],
+  ['POST', /^\/v1\/disputes\/([^/]+)$/, { run: updateDispute }],
+  ['POST', /^\/v1\/disputes\/([^/]+)\/close$/, { run: closeDispute }],
+  ['GET', /^\/v1\/events$/, { run: listEvents }],
+  ['GET', /^\/v1\/events\/([^/]+)$/, { run: retrieveEvent }],
+  ['POST', /^\/_test\/disputes$/, { run: controlDispute }],
+  ['POST', /^\/_test\/disputes\/([^/]+)\/resolve$/, { run: controlResolution }],
   ['GET', /^\/_test\/books$/, { run: books }],
 ];
 

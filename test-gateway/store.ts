@@ -1,6 +1,7 @@
 import { chmodSync } from 'node:fs';
 import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type Stripe from 'stripe';
+import type { EventObject } from './objects/event.ts';
 
 /** What the gateway keeps beside an object and does not show to callers. */
 type Hidden = {
@@ -16,7 +17,10 @@ type Hidden = {
     capture_before: number | null;
   };
   charge: Record<never, never>;
-  refund: { becomes: 'succeeded' | 'failed' | null; at: number };
+  refund: { becomes: 'succeeded' | 'failed' | null; at: number; isBooked?: boolean };
+  balance_transaction: Record<never, never>;
+  dispute: Record<never, never>;
+  event: Record<never, never>;
 };
 
 type Objects = {
@@ -27,6 +31,9 @@ type Objects = {
   setup_intent: Stripe.SetupIntent;
   charge: Stripe.Charge;
   refund: Stripe.Refund;
+  balance_transaction: Stripe.BalanceTransaction;
+  dispute: Stripe.Dispute;
+  event: EventObject;
 };
 
 export type Kind = keyof Objects;
@@ -76,6 +83,10 @@ export function openStore(file: string) {
     );
     create index if not exists objects_by_kind on objects (kind, number);
     create index if not exists objects_of_customer on objects (customer, kind, number);
+    create index if not exists objects_of_source on objects (kind, body ->> '$.source')
+      where kind = 'balance_transaction';
+    create index if not exists disputes_of_charge on objects (kind, body ->> '$.charge')
+      where kind = 'dispute';
     create index if not exists objects_of_charge on objects (charge) where charge is not null;
     create table if not exists keys (
       key text primary key,
@@ -240,6 +251,23 @@ export function openStore(file: string) {
         filter.limit,
       );
       return rows.map((row) => kept<K>(row));
+    },
+
+    /** Objects with a member of this value, oldest first. */
+    withMember<K extends Kind>(kind: K, name: 'charge' | 'source', value: string): Kept<K>[] {
+      return prepared(`select body, hidden, merchant from objects
+        where kind = ? and body ->> '$.${name}' = ? order by number`)
+        .all(kind, value)
+        .map((row) => kept<K>(row));
+    },
+
+    /** Refunds that fail some time after they succeeded, and whose failure is not booked yet. */
+    refundsToFail(): Kept<'refund'>[] {
+      return prepared(`select body, hidden, merchant from objects
+        where kind = 'refund' and hidden ->> '$.becomes' = 'failed'
+          and hidden ->> '$.isBooked' is null`)
+        .all()
+        .map((row) => kept<'refund'>(row));
     },
 
     refundsOf(charge: string): Kept<'refund'>[] {

@@ -19,6 +19,9 @@ function escaped(value) {
 
 const trusted = (text) => new Markup(text);
 
+/** Where a sandbox keeps what it would have sent; not part of any other shop. */
+const mailbox = process.env.MAILBOX_URL;
+
 // ---------------------------------------------------------------------------------------------
 // Money and time
 
@@ -94,7 +97,7 @@ function layout({ title, cart, main, className = '' }) {
 <body>
   <a class="skip" href="#main">Skip to content</a>
   <header>
-  <p class="ribbon">Demo shop on a Tranche sandbox. No real money moves: pay with <b class="whole">4242 4242 4242 4242</b>.</p>
+  <p class="ribbon">Demo shop on a Tranche sandbox. No real money moves: pay with <b class="whole">4242 4242 4242 4242</b>.${mailbox && html` Mail to shoppers is in the <a href="${mailbox}">mailbox</a>.`}</p>
   <div class="top">
     <a class="brand" href="/">${brand}<span>Karoo Outfitters</span></a>
     <nav aria-label="Shop">

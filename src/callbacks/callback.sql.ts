@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { Handle } from '../database/database.ts';
 import { isFree, type Lease } from '../database/due-work.sql.ts';
 import type { Timestamp } from '../shared/clock.ts';
-import type { Callback, CallbackAttempt, CallbackStatus } from './callback.ts';
+import type { Callback, CallbackAttempt } from './callback.ts';
 
 type Key = { merchant_id: string; id: string };
 
@@ -42,42 +42,6 @@ export async function findCallbackMerchant(db: Handle, id: string): Promise<stri
     .where('id', '=', id)
     .executeTakeFirst();
   return row?.merchant_id ?? null;
-}
-
-/** The newest first, one page at a time; `before` is the time of the last one on the page before. */
-export async function listCallbacks(
-  db: Handle,
-  filter: { status?: CallbackStatus; merchant_id?: string; before?: Timestamp },
-  limit: number,
-): Promise<Omit<Callback, 'payload' | 'sealed_verify'>[]> {
-  let query = db
-    .selectFrom('callbacks')
-    .select([
-      'merchant_id',
-      'id',
-      'checkout_id',
-      'integration_id',
-      'notify_url',
-      'status',
-      'created_at',
-      'due_at',
-      'attempts',
-      'run',
-      'run_attempts',
-      'attempts_expired',
-      'host',
-      'redirect_url',
-      'delivered_at',
-      'lease',
-      'leased_until',
-    ])
-    .orderBy('created_at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit);
-  if (filter.status) query = query.where('status', '=', filter.status);
-  if (filter.merchant_id) query = query.where('merchant_id', '=', filter.merchant_id);
-  if (filter.before) query = query.where('created_at', '<', filter.before);
-  return await query.execute();
 }
 
 export async function listCallbackAttempts(db: Handle, key: Key): Promise<CallbackAttempt[]> {

@@ -1,8 +1,8 @@
-import { listOperatorActions } from '../operators/operator-action.sql.ts';
+import { listOperatorActions, type OperatorAction } from '../operators/operator-action.sql.ts';
 import { type Anchor, verifyOperatorChain } from '../operators/verify-operator-chain.ts';
 import { type CommandGroup, command, mustBeId, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
-import { byDay, fill, printable } from './terminal.ts';
+import { byDay, fill } from './terminal.ts';
 
 const rowsMax = 100;
 
@@ -13,6 +13,8 @@ const list = command({
   help: `Lists the newest ${rowsMax} changes by operators, with times in UTC. --subject selects one
 merchant, integration, checkout or refund, --operator one operator. --json has the details of
 each change.
+
+The command line is recorded as user@host. A name before that is what TRANCHE_OPERATOR claimed.
 
   tranche audit list --subject 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
   options: { subject: { type: 'string' }, operator: { type: 'string' } },
@@ -30,9 +32,9 @@ each change.
         ? 'There are none.'
         : byDay(
             context.terminal,
-            rows.map(({ at, operator, action, subject_id }) => ({
-              at,
-              cells: [subject_id ?? '', printable(`${action} by ${operator}`)],
+            rows.map((row) => ({
+              at: row.at,
+              cells: [row.subject_id ?? '', `${row.action} by ${whoDid(row)}`],
             })),
           ),
     );
@@ -73,6 +75,14 @@ function readAnchor(text: string): Anchor {
   if (number === undefined)
     throw new UsageError('--since is NUMBER:HASH as `audit verify` prints it.');
   return { number: Number(number), hash };
+}
+
+/** `root@host`, or `nomsa [root@host]` if TRANCHE_OPERATOR claims another name. */
+export function whoDid(action: Pick<OperatorAction, 'operator' | 'os_user' | 'host'>): string {
+  const { operator, os_user, host } = action;
+  if (os_user === null) return operator;
+  const fact = `${os_user}@${host}`;
+  return operator === os_user ? fact : `${operator} [${fact}]`;
 }
 
 export const audit: CommandGroup = {

@@ -2,50 +2,77 @@ import {
   findCallback,
   findCallbackMerchant,
   listCallbackAttempts,
-  listCallbacks,
 } from '../callbacks/callback.sql.ts';
 import { type Callback, type CallbackAttempt, callbackStatuses } from '../callbacks/callback.ts';
 import type { DeliveryDeps } from '../callbacks/delivery/deliver-callback.ts';
 import { retriggerCallback } from '../callbacks/retrigger-callback.ts';
 import { OperatorError } from '../operators/operate.ts';
+import { type ListedCallback, listCallbacks } from '../search/lists.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { type CommandGroup, command, mustBeId, oneOf, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
+import {
+  nextPage,
+  pagingHelp,
+  pagingOptions,
+  pagingUsage,
+  readPage,
+  readScope,
+  refuseBadCursor,
+  whoseOf,
+} from './paging.ts';
 import { withDelivery } from './sandbox-gateway.ts';
-import { fields, printable, showTime, type Terminal, table } from './terminal.ts';
-
-const rowsMax = 100;
+import { fields, showShortTime, showTime, type Terminal, table } from './terminal.ts';
 
 const list = command({
   name: 'callbacks list',
   summary: 'callbacks, the newest first',
-  usage: ['[--status exhausted|pending|delivered] [--merchant ID]'],
-  help: `Lists up to ${rowsMax} callbacks. Exhausted callbacks were given up after 19 attempts; only an
-operator can retry them.
+  usage: [`[--status exhausted|pending|delivered] ${pagingUsage}`],
+  help: `Lists callbacks with the merchant, the order, the shopper and why the last attempt failed: pending
+ones by their next attempt, all others the newest first. Exhausted callbacks were given up after 19
+attempts; only an operator can retry them. Times are in UTC, on the merchant's clock.
+
+${pagingHelp}
 
   tranche callbacks list --status exhausted`,
-  options: { status: { type: 'string' }, merchant: { type: 'string' } },
+  options: { status: { type: 'string' }, ...pagingOptions },
   async run(context) {
-    const { status, merchant } = context.values;
-    const filter = {
-      ...(status !== undefined && { status: oneOf(status, callbackStatuses, 'status') }),
-      ...(merchant !== undefined && { merchant_id: mustBeId(merchant, 'merchant') }),
+    const { status } = context.values;
+    const wanted = status === undefined ? null : oneOf(status, callbackStatuses, 'status');
+    const scope = readScope(context.values);
+    const page = readPage(context.values);
+    const { data, next } = await withMigrated(context, (connection) =>
+      listCallbacks(connection, scope, wanted, page),
+    ).catch(refuseBadCursor);
+    const present = (row: ListedCallback) => {
+      const { merchant_name, client_reference_id, email, name } = row;
+      const { reason, response_status } = row;
+      const whose = { merchant_name, client_reference_id, email, name };
+      return { ...presentCallback(row), ...whose, reason, response_status };
     };
-    const rows = await withMigrated(context, ({ database }) =>
-      listCallbacks(database.db, filter, rowsMax),
-    );
-    context.print({ data: rows.map(presentCallback) }, () =>
-      rows.length === 0
+    context.print({ data: data.map(present), next }, () =>
+      data.length === 0
         ? 'There are none.'
-        : table(
+        : `${table(
             context.terminal,
-            ['ID', 'Status', 'Attempts', 'To'],
-            rows.map((row) => [row.id, row.status, String(row.attempts), row.notify_url]),
-            'To',
-          ),
+            ['ID', 'Created', 'Status', '#'],
+            data.map((row) => ({
+              cells: [row.id, showShortTime(row.created_at), row.status, String(row.attempts)],
+              below: [...whoseOf(row), row.notify_url, whyFailed(row)],
+            })),
+          )}${nextPage(context, 'callbacks list', next)}`,
     );
   },
 });
+
+/** Why an attempt failed: the status of the response, or what happened instead of one. */
+function whyFailed(attempt: { reason: string | null; response_status: number | null }): string {
+  const { reason, response_status } = attempt;
+  if (reason === null) return '';
+  return response_status === null || reason.includes(String(response_status))
+    ? reason
+    : `${reason}, answered ${response_status}`;
+}
 
 const show = command({
   name: 'callbacks show',
@@ -97,24 +124,29 @@ delivery fails, a new run of retries begins. --dry-run lists the callbacks and s
       throw new UsageError('--merchant and --dry-run go with --status exhausted, not with an ID.');
     }
     if (id !== undefined) {
-      const callback = await withDelivery(context, (deps) =>
-        retriggerCallback(deps, deps.operator, id),
-      );
-      context.print(presentCallback(callback), () =>
-        fields(context.terminal, [['Status', callback.status]]),
+      const done = await withDelivery(context, (deps) => retrigger(deps, id));
+      context.print({ ...presentCallback(done.callback), reason: done.reason }, () =>
+        fields(context.terminal, [
+          ['Status', done.callback.status],
+          ...(done.reason === null ? [] : [['Failed', done.reason] as [string, string]]),
+          ...(done.callback.due_at === null
+            ? []
+            : [['Next attempt', showTime(done.callback.due_at)] as [string, string]]),
+        ]),
       );
       return;
     }
     oneOf(status ?? '', ['exhausted'] as const, 'status');
     const merchant_id = mustBeId(required(merchant, 'merchant'), 'merchant');
+    const scope = { merchant_ids: [merchant_id] };
     const done = await withDelivery(context, async (deps) => {
-      const { db } = deps.database;
-      const exhausted = await listCallbacks(db, { status: 'exhausted', merchant_id }, 10_000);
-      if (dryRun) return exhausted.map((row) => ({ id: row.id, status: row.status }));
-      const results: { id: string; status: string }[] = [];
-      for (const [index, row] of exhausted.entries()) {
+      const page = { after: null, limit: 10_000 };
+      const { data: exhausted } = await listCallbacks(deps, scope, 'exhausted', page);
+      if (dryRun) return exhausted.map(({ id, status, reason }) => ({ id, status, reason }));
+      const results: { id: string; status: string; reason: string | null }[] = [];
+      for (const [index, { id }] of exhausted.entries()) {
         context.terminal.progress(`${index} of ${exhausted.length} delivered`);
-        results.push({ id: row.id, status: await retrigger(deps, row.id) });
+        results.push(await retriggerOneOfMany(deps, id));
       }
       context.terminal.endProgress();
       return results;
@@ -124,20 +156,38 @@ delivery fails, a new run of retries begins. --dry-run lists the callbacks and s
         ? 'There are none.'
         : table(
             context.terminal,
-            ['ID', 'Status'],
-            done.map((row) => [row.id, row.status]),
+            ['ID', 'Status', 'Failed'],
+            done.map((row) => [row.id, row.status, row.reason ?? '']),
+            'Failed',
           ),
     );
   },
 });
 
+type Retrigger = DeliveryDeps & { operator: string };
+
+/** Delivers a callback now. `reason` says why that failed, and is null if it did not. */
+async function retrigger(
+  deps: Retrigger,
+  id: string,
+): Promise<{ callback: Callback; reason: string | null }> {
+  const callback = await retriggerCallback(deps, deps.operator, id);
+  const attempts = await listCallbackAttempts(deps.database.db, callback);
+  const last = attempts.findLast(({ trigger }) => trigger === 'operator');
+  return { callback, reason: last ? whyFailed(last) || null : null };
+}
+
 /** A callback that another process is delivering does not stop the rest of the batch. */
-async function retrigger(deps: DeliveryDeps & { operator: string }, id: string): Promise<string> {
+async function retriggerOneOfMany(
+  deps: Retrigger,
+  id: string,
+): Promise<{ id: string; status: string; reason: string | null }> {
   try {
-    return (await retriggerCallback(deps, deps.operator, id)).status;
+    const { callback, reason } = await retrigger(deps, id);
+    return { id, status: callback.status, reason };
   } catch (error) {
-    if (error instanceof OperatorError) return 'claimed by another process';
-    throw error;
+    if (!(error instanceof OperatorError)) throw error;
+    return { id, status: 'claimed by another process', reason: null };
   }
 }
 
@@ -211,9 +261,9 @@ function describeAnswer(attempt: CallbackAttempt): string {
   const stored = response_body?.length ?? 0;
   const bytes = response_body_bytes ?? stored;
   if (body.length <= answerWidth && bytes === stored) {
-    return `${response_status} ${printable(body)}`.trimEnd();
+    return `${response_status} ${body}`.trimEnd();
   }
-  return `${response_status} ${printable(body.slice(0, answerWidth))}… of ${bytes} bytes`;
+  return `${response_status} ${body.slice(0, answerWidth)}… of ${bytes} bytes`;
 }
 
 export const callbacks: CommandGroup = {

@@ -1,13 +1,73 @@
 import { balancesOf } from '../ledger/posting.ts';
 import { OperatorError } from '../operators/operate.ts';
+import { listCheckouts } from '../search/lists.ts';
 import { showMoney } from '../shared/money.ts';
+import { whoDid } from './audit.ts';
 import { presentAttempt, presentCallback } from './callbacks.ts';
 import { type CheckoutHistory, readCheckoutHistory, timelineOf } from './checkout-history.ts';
 import { type CommandGroup, command } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { presentInstalment } from './instalments.ts';
+import {
+  nextPage,
+  pagingHelp,
+  pagingOptions,
+  pagingUsage,
+  readPage,
+  readScope,
+  refuseBadCursor,
+  whoseOf,
+} from './paging.ts';
 import { presentPart, presentRefund } from './refund-details.ts';
-import { byDay, fields, printable, showDate, type Terminal, table } from './terminal.ts';
+import {
+  byDay,
+  fields,
+  shorten,
+  showDate,
+  showShortTime,
+  type Terminal,
+  table,
+} from './terminal.ts';
+
+const list = command({
+  name: 'checkouts list',
+  summary: 'checkouts, the newest first',
+  usage: [pagingUsage],
+  help: `Lists checkouts, the newest first, with the merchant, the order, the shopper, the term, and what
+was collected and is outstanding. Times are in UTC, on the merchant's clock.
+
+${pagingHelp}
+
+  tranche checkouts list --limit 20`,
+  options: pagingOptions,
+  async run(context) {
+    const scope = readScope(context.values);
+    const page = readPage(context.values);
+    const { data, next } = await withMigrated(context, (connection) =>
+      listCheckouts(connection, scope, page),
+    ).catch(refuseBadCursor);
+    context.print({ data: data.map(({ locale, ...row }) => row), next }, () =>
+      data.length === 0
+        ? 'There are none.'
+        : `${table(
+            context.terminal,
+            ['ID', 'Created', 'Status', 'Amount'],
+            data.map((row) => {
+              const money = (cents: number) => showMoney(cents, row);
+              return {
+                cells: [row.id, showShortTime(row.created_at), row.status, money(row.amount)],
+                below: [
+                  ...whoseOf(row),
+                  row.number_of_payments === null ? null : `term ${row.number_of_payments}`,
+                  row.status === 'successful' ? `collected ${money(row.collected)}` : null,
+                  row.outstanding > 0 ? `outstanding ${money(row.outstanding)}` : null,
+                ],
+              };
+            }),
+          )}${nextPage(context, 'checkouts list', next)}`,
+    );
+  },
+});
 
 const show = command({
   name: 'checkouts show',
@@ -73,9 +133,9 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
   const sections = [
     fields(terminal, [
       ['ID', checkout.id],
-      ['Merchant', `${merchant.id}  ${printable(merchant.name, 31)}`],
-      ['Reference', printable(checkout.client_reference_id, 69)],
-      ['Shopper', printable(shopper.join(', '), 69)],
+      ['Merchant', `${merchant.id}  ${shorten(merchant.name, terminal.width - 49)}`],
+      ['Reference', shorten(checkout.client_reference_id, terminal.width - 11)],
+      ['Shopper', shorten(shopper.join(', '), terminal.width - 11)],
       ['Status', checkout.status],
       ['Amount', money(checkout.amount)],
       ['Callback', callback?.status ?? 'none'],
@@ -107,7 +167,7 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
     'Timeline',
     byDay(
       terminal,
-      timelineOf(history).map(({ at, says }) => ({ at, cells: [printable(says, 1_000)] })),
+      timelineOf(history).map(({ at, says }) => ({ at, cells: [says] })),
     ),
   );
   if (postings.length > 0) {
@@ -138,9 +198,9 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
     );
   }
   if (actions.length > 0) {
-    const rows = actions.map(({ at, action, operator }) => ({
-      at,
-      cells: [printable(`${action} by ${operator}`, 71)],
+    const rows = actions.map((one) => ({
+      at: one.at,
+      cells: [`${one.action} by ${whoDid(one)}`],
     }));
     section('Operators', byDay(terminal, rows));
   }
@@ -149,6 +209,6 @@ function describe(terminal: Terminal, history: CheckoutHistory): string {
 
 export const checkouts: CommandGroup = {
   name: 'checkouts',
-  summary: 'what happened to a checkout',
-  commands: [show],
+  summary: 'checkouts and what happened to them',
+  commands: [list, show],
 };

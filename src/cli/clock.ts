@@ -1,12 +1,15 @@
+import { findCheckout } from '../checkouts/checkout.sql.ts';
 import { readConfig } from '../config.ts';
+import { findNextDueRow } from '../database/due-work.sql.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { merchantNow } from '../merchants/merchant.ts';
 import { OperatorError } from '../operators/operate.ts';
-import { advanceClock, type ClockDeps, findNextEvent } from '../sandbox/advance-clock.ts';
+import { advanceClock, type ClockDeps } from '../sandbox/advance-clock.ts';
 import { timestamp } from '../shared/clock.ts';
 import { isUuid } from '../shared/uuid.ts';
+import { type MerchantWork, merchantWork } from '../worker.ts';
 import { type CommandGroup, command, required, UsageError } from './command.ts';
-import { withSealing } from './connect.ts';
+import { type Connection, withSealing } from './connect.ts';
 import { readDuration } from './duration.ts';
 import { withWorker } from './sandbox-gateway.ts';
 import { fields, showTime, type Terminal } from './terminal.ts';
@@ -15,8 +18,8 @@ const show = command({
   name: 'clock show',
   summary: "a sandbox merchant's time and its next event",
   usage: ['--merchant ID'],
-  help: `In a sandbox each merchant has its own clock. This shows a merchant's time, and when
-something falls due next.
+  help: `In a sandbox each merchant has its own clock. This shows a merchant's time, when something
+falls due next, and what that is.
 
   tranche clock show --merchant 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
   options: { merchant: { type: 'string' } },
@@ -27,10 +30,12 @@ something falls due next.
       const { db } = connection.database;
       const merchant = isUuid(id) ? await findMerchant(db, id) : null;
       if (!merchant) throw new OperatorError(`There is no merchant ${id}.`);
+      const next = await findNext(connection, id);
       return {
         merchant_id: id,
         now: timestamp(merchantNow(context.clock, merchant)),
-        next_event_at: await findNextEvent(connection, id),
+        next_event_at: next?.at ?? null,
+        next_event: next,
       };
     });
     context.print(answer, () => describe(context.terminal, answer));
@@ -62,10 +67,11 @@ production has none. A duration is, for example, 90m, 36h or 99d.
       values.by === undefined
         ? ('next event' as const)
         : { by: Temporal.Duration.from({ seconds: readDuration(values.by, 'by') }) };
-    const answer = await withWorker(context, async (deps: ClockDeps & { operator: string }) =>
-      advanceClock(deps, deps.operator, id, wanted, (now) => terminal.progress(showTime(now))),
-    );
-    terminal.endProgress();
+    const answer = await withWorker(context, async (deps: ClockDeps & { operator: string }) => {
+      const progress = (now: string) => terminal.progress(showTime(now));
+      const advanced = await advanceClock(deps, deps.operator, id, wanted, progress);
+      return { ...advanced, next_event: await findNext(deps, id) };
+    }).finally(() => terminal.endProgress());
     context.print(answer, () => describe(terminal, answer));
   },
 });
@@ -77,16 +83,49 @@ function refuseProduction(env: NodeJS.ProcessEnv): void {
   }
 }
 
+/** What falls due next: the kind of work, and the first row that it is due for. */
+type NextEvent = { at: string; what: string; checkout_id: string; client_reference_id: string };
+
+const workNames: Record<MerchantWork['due']['table'], string> = {
+  payment_attempts: 'look up the outcome of a payment',
+  callbacks: 'send a callback',
+  instalments: 'collect a payment',
+  refund_requests: 'go on with a refund',
+  messages: 'send a message to the shopper',
+};
+
+async function findNext(
+  { database: { db } }: Pick<Connection, 'database'>,
+  merchant_id: string,
+): Promise<NextEvent | null> {
+  const found = await Promise.all(
+    merchantWork.map(async ({ due }) => {
+      const row = await findNextDueRow(db, due, merchant_id);
+      return row && { ...row, what: workNames[due.table] };
+    }),
+  );
+  const [next] = found.filter((row) => row !== null).sort((a, b) => (a.at < b.at ? -1 : 1));
+  if (!next) return null;
+  const checkout = await findCheckout(db, merchant_id, next.checkout_id);
+  return { ...next, client_reference_id: checkout?.client_reference_id ?? '' };
+}
+
 function describe(
   terminal: Terminal,
-  answer: { merchant_id: string; now: string; next_event_at: string | null },
+  answer: { merchant_id: string; now: string; next_event: NextEvent | null },
 ): string {
+  const { next_event: next } = answer;
   return fields(terminal, [
     ['Merchant', answer.merchant_id],
     ['Its time', showTime(answer.now)],
     [
       'Next event',
-      answer.next_event_at === null ? 'nothing is due' : showTime(answer.next_event_at),
+      next === null
+        ? 'nothing is due'
+        : [
+            `${showTime(next.at)}: ${next.what}`,
+            `order ${next.client_reference_id}, checkout ${next.checkout_id}`,
+          ],
     ],
   ]);
 }

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { userInfo } from 'node:os';
+import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { type Config, readConfig } from '../config.ts';
@@ -47,6 +47,7 @@ export async function withDatabase<T>(
       random: context.random,
       sendsMessages: config.sendsMessages,
       operator: config.operator ?? systemUser(),
+      origin: { os_user: systemUser(), host: hostname() },
     });
   } finally {
     followed?.stop();

@@ -1,48 +1,67 @@
-import { listInstalmentsByStatus } from '../instalments/instalment.sql.ts';
 import { type Instalment, instalmentId, instalmentStatuses } from '../instalments/instalment.ts';
 import { retryInstalment } from '../instalments/retry-instalment.ts';
-import { type CommandGroup, command, mustBeId, oneOf } from './command.ts';
+import { type ListedInstalment, listInstalments } from '../search/lists.ts';
+import { showMoney } from '../shared/money.ts';
+import { type CommandGroup, command, oneOf } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { moneyOf } from './money.ts';
+import {
+  nextPage,
+  pagingHelp,
+  pagingOptions,
+  pagingUsage,
+  readPage,
+  readScope,
+  refuseBadCursor,
+  whoseOf,
+} from './paging.ts';
 import { withGateway } from './sandbox-gateway.ts';
 import { fields, fill, showDate, showTime, table } from './terminal.ts';
-
-const rowsMax = 100;
 
 const list = command({
   name: 'instalments list',
   summary: 'payments that could not be collected',
-  usage: ['[--status STATUS] [--merchant ID]'],
-  help: `Lists up to ${rowsMax} payments with one status, the longest due first. The status is overdue
-unless --status is ${instalmentStatuses.filter((status) => status !== 'overdue').join(', ')}.
+  usage: [`[--status STATUS] ${pagingUsage}`],
+  help: `Lists payments with one status, with the merchant, the order, the shopper and why the card was
+declined last. Overdue payments come the longest due first. --status may also be
+${instalmentStatuses.filter((status) => status !== 'overdue').join(', ')}; those come by their checkout, the newest first.
 
 The service does not retry an overdue payment: its last retry was declined, or the card may not be
-charged again. \`checkouts show\` says why. An ID is the checkout's ID and the payment's number.
+charged again. An ID is the checkout's ID and the payment's number.
+
+${pagingHelp}
 
   tranche instalments list --status overdue`,
-  options: { status: { type: 'string' }, merchant: { type: 'string' } },
+  options: { status: { type: 'string' }, ...pagingOptions },
   async run(context) {
-    const { status = 'overdue', merchant } = context.values;
-    const filter = {
-      status: oneOf(status, instalmentStatuses, 'status'),
-      ...(merchant !== undefined && { merchant_id: mustBeId(merchant, 'merchant') }),
+    const status = oneOf(context.values.status ?? 'overdue', instalmentStatuses, 'status');
+    const scope = readScope(context.values);
+    const page = readPage(context.values);
+    const { data, next } = await withMigrated(context, (connection) =>
+      listInstalments(connection, scope, status, page),
+    ).catch(refuseBadCursor);
+    const present = (row: ListedInstalment) => {
+      const { merchant_name, client_reference_id, email, name, reason } = row;
+      return {
+        ...presentInstalment(row),
+        ...{ merchant_name, client_reference_id, email, name, reason },
+      };
     };
-    const { rows, money } = await withMigrated(context, async ({ database: { db } }) => {
-      const rows = await listInstalmentsByStatus(db, filter, rowsMax);
-      return { rows, money: await moneyOf(db, rows) };
-    });
-    context.print({ data: rows.map(presentInstalment) }, () =>
-      rows.length === 0
+    context.print({ data: data.map(present), next }, () =>
+      data.length === 0
         ? 'There are none.'
-        : table(
+        : `${table(
             context.terminal,
             ['ID', 'Due', 'Amount'],
-            rows.map((row) => [
-              instalmentId(row),
-              showDate(row.due_on),
-              money(row, row.amount - row.reduced),
-            ]),
-          ),
+            data.map((row) => ({
+              cells: [
+                instalmentId(row),
+                showDate(row.due_on),
+                showMoney(row.amount - row.reduced, row),
+              ],
+              below: [...whoseOf(row), row.reason],
+            })),
+          )}${nextPage(context, 'instalments list', next)}`,
     );
   },
 });

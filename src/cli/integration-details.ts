@@ -63,15 +63,19 @@ export async function readDetails(connection: Connection, id: string): Promise<D
   });
 }
 
+const linesOr = (lines: string[], none: string) => (lines.length > 0 ? lines : none);
+
 export function describeDetails(terminal: Terminal, one: Details): string {
   const since = (time: string | null, otherwise: string) =>
     time === null ? otherwise : `since ${showTime(time)}`;
-  const life = ({ created_at, expires_at }: { created_at: string; expires_at: string | null }) =>
-    `from ${showTime(created_at)}${expires_at === null ? '' : `\nuntil ${showTime(expires_at)}`}`;
+  const life = ({ created_at, expires_at }: { created_at: string; expires_at: string | null }) => [
+    `from ${showTime(created_at)}`,
+    ...(expires_at === null ? [] : [`until ${showTime(expires_at)}`]),
+  ];
   return fields(terminal, [
     ['ID', one.id],
     one.merchant_id === null
-      ? ['Manages', one.managed_merchant_ids.join('\n') || 'no merchants']
+      ? ['Manages', linesOr(one.managed_merchant_ids, 'no merchants')]
       : ['Merchant', one.merchant_id],
     ['Refunds', one.refund_mode],
     ['Signing', since(one.signing_required_at, 'optional until the first signed POST')],
@@ -79,27 +83,31 @@ export function describeDetails(terminal: Terminal, one: Details): string {
     ['Revoked', since(one.revoked_at, 'no')],
     [
       'Limits',
-      one.limits.map((set) => `${set.endpoint}: ${describeLimit(set)}`).join('\n') ||
+      linesOr(
+        one.limits.map((set) => `${set.endpoint}: ${describeLimit(set)}`),
         "the API's own",
+      ),
     ],
-    ['Client secrets', one.client_secrets.map(life).join('\n') || 'none in force'],
+    ['Client secrets', linesOr(one.client_secrets.flatMap(life), 'none in force')],
     [
       'Signing keys',
-      one.signing_keys
-        .map(
-          (key) =>
-            `${key.id}\n${life(key)}\n${key.first_used_at === null ? 'not used yet' : 'in use'}`,
-        )
-        .join('\n') || 'none in force',
+      linesOr(
+        one.signing_keys.flatMap((key) => [
+          key.id,
+          ...life(key),
+          key.first_used_at === null ? 'not used yet' : 'in use',
+        ]),
+        'none in force',
+      ),
     ],
     ['v1', describeLegacy(one.v1)],
   ]);
 }
 
-function describeLegacy(v1: Details['v1']): string {
+function describeLegacy(v1: Details['v1']): string | string[] {
   if (v1 === null) return 'never enabled';
   if (v1.disabled_at !== null) return `off since ${showTime(v1.disabled_at)}`;
-  return `on since ${showTime(v1.created_at)}\nclient_id ${v1.client_id}`;
+  return [`on since ${showTime(v1.created_at)}`, `client_id ${v1.client_id}`];
 }
 
 export function describeLimit(limit: { max_requests: number; window_seconds: number }): string {

@@ -156,7 +156,7 @@ list and may be repeated.
     print({ id, managed_merchant_ids }, () =>
       fields(terminal, [
         ['ID', id],
-        ['Manages', managed_merchant_ids.join('\n') || 'no merchants'],
+        ['Manages', managed_merchant_ids.length > 0 ? managed_merchant_ids : 'no merchants'],
       ]),
     );
     return 0;

@@ -67,7 +67,7 @@ function describePreview(
   terminal: Terminal,
   { request, missing, problems, ignored }: Preview,
 ): string {
-  const list = (lines: string[]) => lines.join('\n') || 'nothing';
+  const list = (lines: string[]) => (lines.length > 0 ? lines : 'nothing');
   return `${terminal.accent(`${request.method} ${request.path}`)}
 
 ${JSON.stringify(request.body, null, 2)}

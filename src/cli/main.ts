@@ -10,6 +10,7 @@ import { checkouts } from './checkouts.ts';
 import { clock } from './clock.ts';
 import { type Command, type CommandGroup, UsageError } from './command.ts';
 import { database } from './database.ts';
+import { find as findCommand } from './find.ts';
 import { instalments } from './instalments.ts';
 import { integrations } from './integrations.ts';
 import { keys } from './keys.ts';
@@ -22,7 +23,7 @@ import { sandbox } from './sandbox.ts';
 import { sandboxDrill } from './sandbox-drill.ts';
 import { sandboxCancel, sandboxPay } from './sandbox-pay.ts';
 import { serve } from './serve.ts';
-import { createTerminal, fill, type Output, type Terminal } from './terminal.ts';
+import { createTerminal, fill, type Output, type Terminal, toPrintedJson } from './terminal.ts';
 
 const entries: (Command | CommandGroup)[] = [
   sandbox,
@@ -33,6 +34,7 @@ const entries: (Command | CommandGroup)[] = [
   serve,
   merchants,
   integrations,
+  findCommand,
   checkouts,
   refunds,
   instalments,
@@ -62,14 +64,14 @@ export async function runCli(argv: string[], io: Io): Promise<number> {
   try {
     return await dispatch(argv, io, terminal);
   } catch (error) {
-    io.stderr.write(`tranche: ${explain(error)}\n`);
+    terminal.warn(`tranche: ${explain(error)}`);
     return error instanceof UsageError ? 2 : 1;
   }
 }
 
 async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<number> {
   const say = (text: string) => {
-    io.stdout.write(`${text}\n`);
+    terminal.print(text);
     return 0;
   };
   // The only option that may come before the command.
@@ -94,7 +96,7 @@ async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<num
     if (asked || words.length === 1) {
       const help = helpOnGroup(terminal, found);
       if (asked) return say(help);
-      io.stderr.write(`${help}\n`);
+      terminal.warn(help);
       return 2;
     }
     const known = found.commands.map(({ name }) => name.slice(found.name.length + 1));
@@ -125,7 +127,10 @@ async function dispatch(argv: string[], io: Io, terminal: Terminal): Promise<num
       for await (const chunk of io.stdin ?? []) chunks.push(Buffer.from(chunk));
       return Buffer.concat(chunks);
     },
-    print: (answer, human) => say(json ? JSON.stringify(answer) : human()),
+    print: (answer, human) => {
+      if (json) io.stdout.write(`${toPrintedJson(answer)}\n`);
+      else terminal.print(human());
+    },
   });
   return code ?? 0;
 }

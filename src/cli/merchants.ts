@@ -199,15 +199,15 @@ function describe(terminal: Terminal, merchant: Merchant): string {
   ]);
 }
 
-function describeRules({ rules, territory }: Merchant): string {
+function describeRules({ rules, territory }: Merchant): string[] {
   const bands = rules.map(
     (rule) =>
       `${showMoney(rule.from_amount, territory)} to ${showMoney(rule.to_amount, territory)}`,
   );
   const width = Math.max(...bands.map((band) => band.length));
-  return rules
-    .map((rule, index) => `${(bands[index] ?? '').padEnd(width)}  ${describeTerms(rule)}`)
-    .join('\n');
+  return rules.map(
+    (rule, index) => `${(bands[index] ?? '').padEnd(width)}  ${describeTerms(rule)}`,
+  );
 }
 
 /** `once-off, 3, 6 months` */

@@ -10,7 +10,7 @@ import { planRefund } from '../refunds/start-refund.ts';
 import { showMoney } from '../shared/money.ts';
 import { isUuid } from '../shared/uuid.ts';
 import type { Connection } from './connect.ts';
-import { fields, fill, printable, showTime, type Terminal, table } from './terminal.ts';
+import { fields, fill, showTime, type Terminal, table } from './terminal.ts';
 
 const actionsMax = 100;
 
@@ -103,10 +103,10 @@ export function describeRefund(terminal: Terminal, found: FoundRefund): string {
   const show = (cents: number) => showMoney(cents, { ...merchant.territory, ...refund });
   const by = (action: string) => actions.find((one) => one.action === action)?.operator;
   const { approved_at, completed_at, due_at } = refund;
-  const pairs: [string, string][] = [
+  const pairs: [string, string | string[]][] = [
     ['ID', refund.id],
     ['Checkout', refund.checkout_id],
-    ['Merchant', printable(merchant.name, 69)],
+    ['Merchant', merchant.name],
     ['Status', statusOf(refund)],
     ['Amount', show(refund.amount)],
     ['Requested', showTime(refund.created_at)],
@@ -123,7 +123,9 @@ export function describeRefund(terminal: Terminal, found: FoundRefund): string {
     pairs.push(['Retried', `by ${retries.map(({ operator }) => operator).join(', ')}`]);
   }
   if (completed_at !== null) pairs.push(['Completed', showTime(completed_at)]);
-  if (refund.reason !== null) pairs.push(['Reason', fill(refund.reason, 66)]);
+  if (refund.reason !== null) {
+    pairs.push(['Reason', fill(refund.reason, terminal.width - 14).split('\n')]);
+  }
   if (refund.kept > 0) {
     pairs.push(['Moved', `${show(refund.kept)} in earlier rounds; it counts as refunded`]);
   }

@@ -1,10 +1,21 @@
 import { previewRefund } from '../refunds/preview-refund.ts';
-import { listRefundsByStatus } from '../refunds/refund.sql.ts';
 import { refundStatuses } from '../refunds/refund.ts';
 import { approveRefund, declineRefund, retryRefund } from '../refunds/review-refund.ts';
-import { type CommandGroup, type Context, command, mustBeId, oneOf, required } from './command.ts';
+import { type ListedRefund, listRefunds } from '../search/lists.ts';
+import { showMoney } from '../shared/money.ts';
+import { type CommandGroup, type Context, command, oneOf, required } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { moneyOf, readCents } from './money.ts';
+import {
+  nextPage,
+  pagingHelp,
+  pagingOptions,
+  pagingUsage,
+  readPage,
+  readScope,
+  refuseBadCursor,
+  whoseOf,
+} from './paging.ts';
 import {
   describePlan,
   describeRefund,
@@ -15,44 +26,51 @@ import {
   statusOf,
 } from './refund-details.ts';
 import { withGateway } from './sandbox-gateway.ts';
-import { fields, fill, showDate, table } from './terminal.ts';
+import { fields, fill, showShortTime, table } from './terminal.ts';
 
-const rowsMax = 100;
 const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
 
 const list = command({
   name: 'refunds list',
   summary: 'refund requests',
-  usage: ['[--status requested|pending|complete|failed] [--merchant ID]'],
-  help: `Lists up to ${rowsMax} refund requests, the newest first. With --status requested the oldest
-comes first. An "approved" refund is past its review, or needs none, and has not begun yet:
-\`refunds show\` says why.
+  usage: [`[--status requested|pending|complete|failed] ${pagingUsage}`],
+  help: `Lists refund requests with the merchant, the order, the shopper and why they failed, the newest
+first. With --status requested the oldest comes first. An "approved" refund is past its review, or
+needs none, and has not begun yet: \`refunds show\` says why. Times are in UTC, on the merchant's
+clock.
+
+${pagingHelp}
 
   tranche refunds list --status requested`,
-  options: { status: { type: 'string' }, merchant: { type: 'string' } },
+  options: { status: { type: 'string' }, ...pagingOptions },
   async run(context) {
-    const { status, merchant } = context.values;
-    const filter = {
-      ...(status !== undefined && { status: oneOf(status, refundStatuses, 'status') }),
-      ...(merchant !== undefined && { merchant_id: mustBeId(merchant, 'merchant') }),
+    const { status } = context.values;
+    const wanted = status === undefined ? null : oneOf(status, refundStatuses, 'status');
+    const scope = readScope(context.values);
+    const page = readPage(context.values);
+    const { data, next } = await withMigrated(context, (connection) =>
+      listRefunds(connection, scope, wanted, page),
+    ).catch(refuseBadCursor);
+    const present = (row: ListedRefund) => {
+      const { merchant_name, client_reference_id, email, name } = row;
+      return { ...presentRefund(row), merchant_name, client_reference_id, email, name };
     };
-    const { rows, money } = await withMigrated(context, async ({ database: { db } }) => {
-      const rows = await listRefundsByStatus(db, filter, rowsMax);
-      return { rows, money: await moneyOf(db, rows) };
-    });
-    context.print({ data: rows.map(presentRefund) }, () =>
-      rows.length === 0
+    context.print({ data: data.map(present), next }, () =>
+      data.length === 0
         ? 'There are none.'
-        : table(
+        : `${table(
             context.terminal,
-            ['ID', 'Status', 'Amount', 'Requested'],
-            rows.map((row) => [
-              row.id,
-              statusOf(row),
-              money(row, row.amount),
-              showDate(row.created_at.slice(0, 10)),
-            ]),
-          ),
+            ['ID', 'Requested', 'Status', 'Amount'],
+            data.map((row) => ({
+              cells: [
+                row.id,
+                showShortTime(row.created_at),
+                statusOf(row),
+                showMoney(row.amount, row),
+              ],
+              below: [...whoseOf(row), row.reason],
+            })),
+          )}${nextPage(context, 'refunds list', next)}`,
     );
   },
 });

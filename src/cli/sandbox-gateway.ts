@@ -37,7 +37,7 @@ const silent = pino({ level: 'silent' });
 function errorsOnly(terminal: Terminal): Logger {
   const write = (line: string) => {
     const { msg, err } = JSON.parse(line);
-    if (err) terminal.stderr.write(`tranche: ${msg}: ${err.message}\n`);
+    if (err) terminal.warn(`tranche: ${msg}: ${err.message}`);
   };
   return pino({ level: 'warn' }, { write });
 }

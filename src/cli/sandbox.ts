@@ -54,13 +54,16 @@ facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays.
     try {
       const demo = await provideDemo(running.config, log);
       await untilReady(running.config);
-      shop = await startDemoShop({ clock: systemClock, log }, running.config, demo).catch(
-        (error) => {
-          terminal.endProgress();
-          throw explainStart(error);
-        },
-      );
       mailbox = await provideMailbox(running.config, log).catch((error) => {
+        terminal.endProgress();
+        throw explainStart(error);
+      });
+      shop = await startDemoShop(
+        { clock: systemClock, log },
+        running.config,
+        demo,
+        mailbox?.url ?? null,
+      ).catch((error) => {
         terminal.endProgress();
         throw explainStart(error);
       });
@@ -84,7 +87,7 @@ facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays.
         ),
       );
       await stopped;
-      if (!json) terminal.stdout.write('\nStopping …\n');
+      if (!json) terminal.print('\nStopping …');
     } finally {
       await rm(sandboxFile, { force: true });
       await shop?.stop();

@@ -1,16 +1,60 @@
 /** Where a command writes: a stream of the process, or a test's buffer. */
-export type Output = { write(text: string): unknown; isTTY?: boolean | undefined };
+export type Output = {
+  write(text: string): unknown;
+  isTTY?: boolean | undefined;
+  columns?: number | undefined;
+};
 
 export type Terminal = {
   stdout: Output;
   stderr: Output;
+  /** How many columns a line may take up: the terminal's own, or 80 in a file or pipe. */
+  width: number;
   /** The one accent colour, if stdout is a terminal that shows colours. */
   accent(text: string): string;
   quiet(text: string): string;
+  /** Prints a page on stdout. */
+  print(page: string): void;
+  /** Prints a line on stderr. */
+  warn(line: string): void;
   /** Rewrites one line on stderr in place. Does nothing in CI or a pipe. */
   progress(text: string): void;
   endProgress(): void;
 };
+
+const pageWidth = 80;
+const narrowest = 40;
+
+// Colours are marked by noncharacters until a page is printed, because text of merchants, shoppers
+// and receivers may hold escape sequences of its own, which must never reach the terminal.
+const marks = {
+  '\ufdd0': '\x1b[36m',
+  '\ufdd1': '\x1b[39m',
+  '\ufdd2': '\x1b[2m',
+  '\ufdd3': '\x1b[22m',
+} as const;
+const markPattern = /[\ufdd0-\ufdd3]/g;
+
+/** Control, format and bidirectional characters, and the separators that some terminals obey. */
+const unprintable = /[\p{C}\u2028\u2029]/gu;
+
+/** A page as it is written: without any character that a terminal obeys, except for our colours. */
+function toPrinted(page: string, hasColours: boolean): string {
+  return page.replace(unprintable, (character) => {
+    if (character === '\n') return character;
+    if (!Object.hasOwn(marks, character)) return '\ufffd';
+    return hasColours ? marks[character as keyof typeof marks] : '';
+  });
+}
+
+/** JSON in one line. Escapes what JSON.stringify leaves raw and a terminal would obey. */
+export function toPrintedJson(answer: object): string {
+  return JSON.stringify(answer).replace(unprintable, (character) =>
+    [...Array(character.length).keys()]
+      .map((index) => `\\u${character.charCodeAt(index).toString(16).padStart(4, '0')}`)
+      .join(''),
+  );
+}
 
 export function createTerminal(io: {
   stdout: Output;
@@ -24,11 +68,18 @@ export function createTerminal(io: {
   return {
     stdout,
     stderr,
-    accent: (text) => (hasColours ? `\x1b[36m${text}\x1b[39m` : text),
-    quiet: (text) => (hasColours ? `\x1b[2m${text}\x1b[22m` : text),
+    width: stdout.isTTY && stdout.columns ? Math.max(narrowest, stdout.columns) : pageWidth,
+    accent: (text) => `\ufdd0${text}\ufdd1`,
+    quiet: (text) => `\ufdd2${text}\ufdd3`,
+    print(page) {
+      stdout.write(`${toPrinted(page, hasColours)}\n`);
+    },
+    warn(line) {
+      stderr.write(`${toPrinted(line, false)}\n`);
+    },
     progress(text) {
       if (!showsProgress) return;
-      stderr.write(`\r\x1b[K${text}`);
+      stderr.write(`\r\x1b[K${toPrinted(text, false)}`);
       drawn = true;
     },
     endProgress() {
@@ -38,30 +89,34 @@ export function createTerminal(io: {
   };
 }
 
-const pageWidth = 80;
 const gap = '  ';
 
-/** The columns that a text takes up: colour codes take none. */
+/** The columns that a text takes up: marks of colours take none. */
 function widthOf(text: string): number {
-  // biome-ignore lint/suspicious/noControlCharactersInRegex: a colour code begins with ESC.
-  return text.replace(/\x1b\[\d+m/g, '').length;
+  return text.replace(markPattern, '').length;
 }
 
 function padTo(text: string, width: number): string {
   return text + ' '.repeat(Math.max(0, width - widthOf(text)));
 }
 
-function shorten(text: string, width: number): string {
-  return text.length <= width ? text : `${text.slice(0, Math.max(1, width - 1))}…`;
+/** Foreign text of any length, cut to a width. IDs are never cut. */
+export function shorten(text: string, width: number): string {
+  return widthOf(text) <= width ? text : `${text.slice(0, Math.max(1, width - 1))}…`;
 }
 
-/** Breaks a paragraph into lines that fit the page. An indented one is left as it is. */
+/** A value on one line: a line break in foreign text must not look like a line of ours. */
+function oneLine(text: string): string {
+  return text.replace(/[\r\n\t]/g, '\ufffd');
+}
+
+/** Breaks a paragraph into lines of a width. An indented one is left as it is. */
 export function fill(paragraph: string, width = pageWidth): string {
   if (/^\s/.test(paragraph)) return paragraph;
   let line = '';
   const lines: string[] = [];
   for (const word of paragraph.split(/\s+/)) {
-    if (line !== '' && line.length + 1 + word.length > width) {
+    if (line !== '' && widthOf(line) + 1 + widthOf(word) > width) {
       lines.push(line);
       line = word;
     } else {
@@ -71,21 +126,29 @@ export function fill(paragraph: string, width = pageWidth): string {
   return [...lines, line].join('\n');
 }
 
-/** A table that fits the page: the column named `flexible` is shortened if necessary. */
+export type Row = {
+  cells: string[];
+  /** What did not fit into cells, on lines of its own below them. Empty values are left out. */
+  below?: (string | null | undefined)[];
+};
+
+/** A table. The column named `flexible` is shortened if the terminal is too narrow. */
 export function table(
   terminal: Terminal,
   headings: string[],
-  rows: string[][],
+  rows: (string[] | Row)[],
   flexible?: string,
 ): string {
+  const lines = rows.map((row) => (Array.isArray(row) ? { cells: row } : row));
+  const printed = lines.map(({ cells }) => cells.map(oneLine));
   const widths = headings.map((heading, column) =>
-    Math.max(heading.length, ...rows.map((row) => widthOf(row[column] ?? ''))),
+    Math.max(heading.length, ...printed.map((cells) => widthOf(cells[column] ?? ''))),
   );
   const over = widths.reduce((sum, width) => sum + width, gap.length * (widths.length - 1));
   const yielding = flexible === undefined ? -1 : headings.indexOf(flexible);
-  if (yielding >= 0 && over > pageWidth) {
+  if (yielding >= 0 && over > terminal.width) {
     const least = headings[yielding]?.length ?? 0;
-    widths[yielding] = Math.max(least, (widths[yielding] ?? 0) - (over - pageWidth));
+    widths[yielding] = Math.max(least, (widths[yielding] ?? 0) - (over - terminal.width));
   }
   const line = (cells: string[]) =>
     cells
@@ -95,27 +158,58 @@ export function table(
       })
       .join(gap)
       .trimEnd();
-  return [terminal.quiet(line(headings)), ...rows.map(line)].join('\n');
+  return [
+    terminal.quiet(line(headings)),
+    ...printed.flatMap((cells, index) => [
+      line(cells),
+      ...belowLines(terminal, lines[index]?.below),
+    ]),
+  ].join('\n');
 }
 
-/** Labels and values in two aligned columns. Later lines of a value are indented under its first. */
-export function fields(terminal: Terminal, pairs: [label: string, value: string][]): string {
+function belowLines(terminal: Terminal, below: Row['below'] = []): string[] {
+  const facts = below.filter((fact) => fact !== null && fact !== undefined && fact !== '');
+  if (facts.length === 0) return [];
+  const text = (facts as string[]).map(oneLine).join(' · ');
+  return fill(text, terminal.width - gap.length)
+    .split('\n')
+    .map((line) => `${gap}${terminal.quiet(line)}`);
+}
+
+/**
+ * Labels and values in two aligned columns. A value is one line, or an array of lines, which are
+ * indented under the first.
+ */
+export function fields(
+  terminal: Terminal,
+  pairs: [label: string, value: string | string[]][],
+): string {
   const width = Math.max(...pairs.map(([label]) => label.length));
   return pairs
     .map(([label, value]) => {
-      const lines = value.split('\n').join(`\n${' '.repeat(width + gap.length)}`);
+      const lines = [value]
+        .flat()
+        .map(oneLine)
+        .join(`\n${' '.repeat(width + gap.length)}`);
       return `${terminal.quiet(label.padEnd(width))}${gap}${lines}`;
     })
     .join('\n');
 }
 
 const date = new Intl.DateTimeFormat('en-GB', { dateStyle: 'long', timeZone: 'UTC' });
+const shortDate = new Intl.DateTimeFormat('en-GB', { dateStyle: 'medium', timeZone: 'UTC' });
 const time = new Intl.DateTimeFormat('en-GB', { timeStyle: 'short', timeZone: 'UTC' });
 
 /** `15 December 2026, 08:00 UTC` */
 export function showTime(timestamp: string): string {
   const instant = Temporal.Instant.from(timestamp);
   return `${date.format(instant)}, ${time.format(instant)} UTC`;
+}
+
+/** `15 Dec 2026, 08:00`, in UTC: for tables, whose help says so. */
+export function showShortTime(timestamp: string): string {
+  const instant = Temporal.Instant.from(timestamp);
+  return `${shortDate.format(instant)}, ${time.format(instant)}`;
 }
 
 /** `15 December 2026` */
@@ -140,15 +234,12 @@ export function byDay(terminal: Terminal, rows: { at: string; cells: string[] }[
       const heading = date.format(instant);
       const isNew = heading !== day;
       day = heading;
-      const aligned = cells.slice(0, -1).map((cell, column) => padTo(cell, widths[column] ?? 0));
-      const last = fill(cells.at(-1) ?? '', pageWidth - before).split('\n');
+      const aligned = cells
+        .slice(0, -1)
+        .map((cell, column) => padTo(oneLine(cell), widths[column] ?? 0));
+      const last = fill(oneLine(cells.at(-1) ?? ''), terminal.width - before).split('\n');
       const line = [time.format(instant), ...aligned, last.join(`\n${' '.repeat(before)}`)];
       return [...(isNew ? [terminal.quiet(heading)] : []), `${gap}${line.join(gap).trimEnd()}`];
     })
     .join('\n');
-}
-
-/** Foreign text on one line, without the characters that a terminal would obey. */
-export function printable(text: string, width = pageWidth): string {
-  return shorten(text.replace(/\p{C}/gu, '\ufffd'), width);
 }

@@ -142,13 +142,22 @@ export async function findNextDue(
   work: AnyDueWork,
   merchant_id: string,
 ): Promise<Timestamp | null> {
-  const { rows } = await sql<{ due: Timestamp }>`
-    select ${sql.ref(work.due)} as due
+  return (await findNextDueRow(db, work, merchant_id))?.at ?? null;
+}
+
+/** The same with the checkout of that row. */
+export async function findNextDueRow(
+  db: Handle,
+  work: AnyDueWork,
+  merchant_id: string,
+): Promise<{ at: Timestamp; checkout_id: string } | null> {
+  const { rows } = await sql<{ at: Timestamp; checkout_id: string }>`
+    select ${sql.ref(work.due)} as at, checkout_id
     from ${sql.table(work.table)}
     where merchant_id = ${merchant_id}
       and ${sql.ref(work.due)} is not null
       and ${work.where ?? sql`true`}
     order by ${sql.ref(work.due)}
     limit 1`.execute(db);
-  return rows[0]?.due ?? null;
+  return rows[0] ?? null;
 }

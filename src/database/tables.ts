@@ -317,6 +317,8 @@ export type Tables = {
     action: Fixed<string>;
     subject_id: Fixed<string | null>;
     details: JSONColumnType<object, string, never>;
+    os_user: Fixed<string | null>;
+    host: Fixed<string | null>;
     number: Fixed<number | null>;
     hash: Fixed<Buffer | null>;
   };
@@ -338,6 +340,11 @@ export type Tables = {
     posted_at: Timestamp | null;
     tries: Generated<number>;
     due_at: Timestamp | null;
+    taken_at: Timestamp | null;
+    taken_by: string | null;
+    closed_at: Timestamp | null;
+    closed_by: string | null;
+    close_reason: string | null;
   };
   destinations: {
     merchant_id: Fixed<string>;

@@ -43,6 +43,12 @@ export type Gateway = {
     attempt: { customer_ref: string; attempt_id: string },
   ): Promise<PaymentState | null>;
 
+  /** All payments of one instalment that the gateway knows, whichever attempt made them. */
+  listInstalmentPayments(
+    merchant: MerchantTime,
+    instalment: { customer_ref: string; checkout_id: string; instalment: number },
+  ): Promise<PaymentState[]>;
+
   /** Captures a held amount, or less of it. The rest of the hold is voided. */
   capture(payment: {
     key: string;
@@ -63,6 +69,7 @@ export type Gateway = {
     key: string;
     merchant: MerchantTime;
     checkout_id: string;
+    instalment: number;
     attempt_id: string;
     customer_ref: string;
     card_ref: string;
@@ -82,7 +89,7 @@ export type Gateway = {
   /** Finds a refund whose reference we never learnt; null if there is none. */
   findRefund(
     merchant: MerchantTime,
-    refund: { payment_ref: string; refund_id: string },
+    refund: { payment_ref: string; amount: number; refund_id: string },
   ): Promise<RefundState | null>;
 
   refundStatus(merchant: MerchantTime, refund_ref: string): Promise<RefundState>;
@@ -164,6 +171,7 @@ export class OutcomeUnknown extends Error {}
 
 /**
  * The gateway refused the request and did nothing: a wrong key, a missing permission, a parameter
- * that it does not accept. The fault is ours, and a retry will not help until it is corrected.
+ * that it does not accept, an idempotency key that belongs to a request that differs from this one.
+ * The fault is ours, and a retry will not help until it is corrected.
  */
 export class RequestRefused extends Error {}

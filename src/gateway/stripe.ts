@@ -49,18 +49,20 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       .catch(fail);
   }
 
+  // Stripe's search lags behind by a minute. The list is up to date.
+  const listIntents = (merchant: MerchantTime, customer_ref: string) =>
+    stripe.paymentIntents.list(
+      { customer: customer_ref, limit: 100, expand: expanded.map((member) => `data.${member}`) },
+      options(merchant),
+    );
+
   async function findIntent(
     merchant: MerchantTime,
     customer_ref: string,
     attempt_id: string,
   ): Promise<Stripe.PaymentIntent | null> {
     try {
-      // Stripe's search lags behind by a minute. The list is up to date.
-      const intents = stripe.paymentIntents.list(
-        { customer: customer_ref, limit: 100, expand: expanded.map((member) => `data.${member}`) },
-        options(merchant),
-      );
-      for await (const intent of intents) {
+      for await (const intent of listIntents(merchant, customer_ref)) {
         if (intent.metadata.attempt_id === attempt_id) return intent;
       }
       return null;
@@ -71,15 +73,16 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
 
   async function findRefund(
     merchant: MerchantTime,
-    payment_ref: string,
-    refund_id: string,
+    { payment_ref, amount, refund_id }: { payment_ref: string; amount: number; refund_id: string },
   ): Promise<Stripe.Refund | null> {
     const refunds = stripe.refunds.list(
       { payment_intent: payment_ref, limit: 100 },
       options(merchant),
     );
     for await (const refund of refunds) {
-      if (refund.metadata?.refund_id === refund_id) return refund;
+      if (refund.metadata?.refund_id !== refund_id) continue;
+      if (refund.amount !== amount) throw differs('refund', amount, refund.amount);
+      return refund;
     }
     return null;
   }
@@ -88,23 +91,50 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
    * Sends a request under its key. Stripe stores a 500 with the key and repeats it for a day,
    * whatever really happened. A repeated 500 means that the request has ended: look whether it had
    * its effect. If not, send it under the next key. A retry reaches that key by the same steps.
+   *
+   * A key that was used with other parameters says nothing about the request that used it: it may
+   * be in flight. What the gateway does only once by itself (`isSafe`) is sent under the next key.
+   * Anything else is looked up and not sent (decision 0049).
    */
   async function sendOnce<T>(
     merchant: MerchantTime,
     key: string,
     send: (options: Stripe.RequestOptions) => Promise<T>,
     find: () => Promise<T | null>,
+    isSafe = false,
   ): Promise<T> {
     for (let round = 1; round <= 10; round += 1) {
       try {
         return await send(options(merchant, round === 1 ? key : `${key}:${round}`));
       } catch (error) {
-        if (!isRepeatedFailure(error)) throw error;
+        const isOther = isOtherRequest(error);
+        if (!isOther && !isRepeatedFailure(error)) throw error;
         const found = await find();
         if (found !== null) return found;
+        if (isOther && !isSafe) {
+          throw new OutcomeUnknown('the key belongs to another request, which was not found');
+        }
       }
     }
     throw new OutcomeUnknown('the gateway failed under every key');
+  }
+
+  /** The payment that an earlier request made for an attempt, if it is what we ask for. */
+  async function findSameIntent(
+    payment: Parameters<Gateway['charge' | 'authorise']>[0],
+  ): Promise<Stripe.PaymentIntent | null> {
+    const { merchant, customer_ref, attempt_id, amount, currency } = payment;
+    const found = await findIntent(merchant, customer_ref, attempt_id);
+    // A payment that took and holds nothing cannot be wrong.
+    if (found === null || ['requires_payment_method', 'canceled'].includes(found.status)) {
+      return found;
+    }
+    const isSame = found.amount === amount && found.currency === currency.toLowerCase();
+    if (!isSame) throw differs('payment', amount, found.amount);
+    if ('store_card' in payment && payment.store_card !== isStored(found)) {
+      throw new RequestRefused('the gateway holds a payment of the attempt with another term');
+    }
+    return found;
   }
 
   return {
@@ -120,7 +150,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       const create = async (params: Stripe.CustomerCreateParams, under: string) => {
         // A second customer does no harm.
         const send = (how: Stripe.RequestOptions) => stripe.customers.create(params, how);
-        const customer = await sendOnce(merchant, under, send, async () => null);
+        const customer = await sendOnce(merchant, under, send, async () => null, true);
         return { customer_ref: customer.id };
       };
       try {
@@ -145,14 +175,18 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
           allowed_payment_method_types: ['card'],
           return_url: payment.return_url,
           ...(payment.store_card && { setup_future_usage: 'off_session' }),
-          metadata: { checkout_id: payment.checkout_id, attempt_id: payment.attempt_id },
+          metadata: {
+            checkout_id: payment.checkout_id,
+            instalment: 1,
+            attempt_id: payment.attempt_id,
+          },
           expand: [...expanded],
         };
         const intent = await sendOnce(
           payment.merchant,
           payment.key,
           (how) => stripe.paymentIntents.create(params, how),
-          () => findIntent(payment.merchant, payment.customer_ref, payment.attempt_id),
+          () => findSameIntent(payment),
         );
         return authorisation(intent);
       } catch (error) {
@@ -182,6 +216,20 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       return intent === null ? null : paymentState(intent);
     },
 
+    async listInstalmentPayments(merchant, { customer_ref, checkout_id, instalment }) {
+      try {
+        const states: PaymentState[] = [];
+        for await (const intent of listIntents(merchant, customer_ref)) {
+          const { metadata } = intent;
+          if (metadata.checkout_id !== checkout_id) continue;
+          if (metadata.instalment === String(instalment)) states.push(paymentState(intent));
+        }
+        return states;
+      } catch (error) {
+        fail(error);
+      }
+    },
+
     async capture({ key, merchant, payment_ref, amount }) {
       const settled = (intent: Stripe.PaymentIntent): { outcome: 'captured' | 'lapsed' } => {
         // An earlier request may have captured it, under a key that the gateway has forgotten.
@@ -200,6 +248,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
             const found = await lookUp(merchant, payment_ref);
             return found.status === 'requires_capture' ? null : found;
           },
+          true,
         );
         return settled(intent);
       } catch (error) {
@@ -226,6 +275,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
             const found = await lookUp(merchant, payment_ref);
             return found.status === 'canceled' || found.status === 'succeeded' ? found : null;
           },
+          true,
         );
         return settled(intent);
       } catch (error) {
@@ -245,13 +295,17 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
           off_session: true,
           allowed_payment_method_types: ['card'],
           payment_method_options: { card: { stored_credential_usage: 'installment' } },
-          metadata: { checkout_id: payment.checkout_id, attempt_id: payment.attempt_id },
+          metadata: {
+            checkout_id: payment.checkout_id,
+            instalment: payment.instalment,
+            attempt_id: payment.attempt_id,
+          },
         };
         const intent = await sendOnce(
           payment.merchant,
           payment.key,
           (how) => stripe.paymentIntents.create(params, how),
-          () => findIntent(payment.merchant, payment.customer_ref, payment.attempt_id),
+          () => findSameIntent(payment),
         );
         if (intent.status === 'succeeded') return { outcome: 'charged', payment_ref: intent.id };
         const state = paymentState(intent);
@@ -277,7 +331,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
           merchant,
           key,
           (how) => stripe.refunds.create(params, how),
-          () => findRefund(merchant, payment_ref, refund_id),
+          () => findRefund(merchant, { payment_ref, amount, refund_id }),
         );
         return refundState(refund);
       } catch (error) {
@@ -290,8 +344,8 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       }
     },
 
-    async findRefund(merchant, { payment_ref, refund_id }) {
-      const refund = await findRefund(merchant, payment_ref, refund_id).catch(fail);
+    async findRefund(merchant, wanted) {
+      const refund = await findRefund(merchant, wanted).catch(fail);
       return refund === null ? null : refundState(refund);
     },
 
@@ -375,11 +429,12 @@ function authorisation(intent: Stripe.PaymentIntent): Authorisation {
   }
 }
 
+const isStored = (intent: Stripe.PaymentIntent) => intent.setup_future_usage === 'off_session';
+
 function heldCard(intent: Stripe.PaymentIntent): HeldCard {
   const method = typeof intent.payment_method === 'object' ? intent.payment_method : null;
-  const stored = intent.setup_future_usage === 'off_session';
   return {
-    card_ref: stored ? (method?.id ?? null) : null,
+    card_ref: isStored(intent) ? (method?.id ?? null) : null,
     brand: method?.card?.brand ?? null,
     last4: method?.card?.last4 ?? null,
   };
@@ -481,10 +536,19 @@ function isDataRefused(error: Stripe.errors.StripeInvalidRequestError): boolean 
   );
 }
 
+/**
+ * The key was used with other parameters: by a process with another address or master key, or
+ * before the database was restored from a backup.
+ */
+function isOtherRequest(error: unknown): boolean {
+  return error instanceof Stripe.errors.StripeIdempotencyError && error.statusCode === 400;
+}
+
+const differs = (what: string, ours: number, theirs: number) =>
+  new RequestRefused(`the gateway made this ${what} of ${ours} cents over ${theirs} cents`);
+
 /** The request under this key has ended, and the key does not say how. */
 function isRepeatedFailure(error: unknown): boolean {
-  // Sent before with another return address, by a process with another address or master key.
-  if (error instanceof Stripe.errors.StripeIdempotencyError) return error.statusCode === 400;
   return (
     error instanceof Stripe.errors.StripeError &&
     (error.statusCode ?? 0) >= 500 &&

@@ -4,12 +4,13 @@ import {
   type Gateway,
   type MerchantTime,
   OutcomeUnknown,
+  RequestRefused,
 } from '../gateway/gateway.ts';
 import { isKeyRemembered, mayBeInFlight } from '../gateway/retry-times.ts';
 import { type Merchant, merchantTime } from '../merchants/merchant.ts';
-import type { Clock } from '../shared/clock.ts';
+import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { StoredCard } from './instalment.sql.ts';
-import type { Collection, Instalment } from './instalment.ts';
+import { type Collection, collectsAt, type Instalment } from './instalment.ts';
 
 export type AskedCollection = {
   instalment: Instalment;
@@ -58,10 +59,15 @@ export async function askGateway(
     }
     return finding;
   }
+  if (mayBeCharged(merchant, instalment, collection, time.now)) {
+    const payment_ref = await findCharge(deps.gateway, time, collection, customer_ref);
+    if (payment_ref !== null) return { outcome: 'collected', payment_ref };
+  }
   const charge = await deps.gateway.charge({
     key,
     merchant: time,
     checkout_id: collection.checkout_id,
+    instalment: collection.instalment,
     attempt_id: collection.id,
     customer_ref,
     card_ref,
@@ -69,6 +75,45 @@ export async function askGateway(
     currency: collection.currency,
   });
   return charge.outcome === 'charged' ? { ...charge, outcome: 'collected' } : charge;
+}
+
+/**
+ * Whether the payment may have been charged under a key that the gateway has forgotten, by a
+ * service whose database was lost and restored. A first charge within 23 hours of its date needs no
+ * look-up, because its key protects it.
+ */
+function mayBeCharged(
+  { territory: { time_zone } }: Merchant,
+  { due_on }: Instalment,
+  { number }: Collection,
+  now: Timestamp,
+): boolean {
+  return number > 1 || !isKeyRemembered(timestamp(collectsAt(due_on, time_zone)), now);
+}
+
+/** The charge of the payment that the gateway knows, whichever request made it. */
+async function findCharge(
+  gateway: Gateway,
+  time: MerchantTime,
+  { checkout_id, instalment, amount }: Collection,
+  customer_ref: string,
+): Promise<string | null> {
+  const wanted = { customer_ref, checkout_id, instalment };
+  for (const state of await gateway.listInstalmentPayments(time, wanted)) {
+    // Declined charges took nothing, and holds of the first payment are not charges.
+    if (state.outcome === 'processing') {
+      throw new OutcomeUnknown('a charge of the instalment is processing');
+    }
+    if (state.outcome !== 'captured') continue;
+    assertAmount(state.amount, amount);
+    return state.payment_ref;
+  }
+  return null;
+}
+
+function assertAmount(taken: number, wanted: number): void {
+  if (taken === wanted) return;
+  throw new RequestRefused(`the gateway took ${taken} cents for a payment of ${wanted} cents`);
 }
 
 async function lookUpCapture(
@@ -80,7 +125,7 @@ async function lookUpCapture(
   const state = await gateway.payment(time, payment_ref);
   switch (state.outcome) {
     case 'captured':
-      assert.equal(state.amount, collection.amount, 'only we capture, and only this amount');
+      assertAmount(state.amount, collection.amount);
       return { outcome: 'collected', payment_ref };
     case 'authorised':
       return { outcome: 'lost' };
@@ -101,6 +146,7 @@ async function lookUpCharge(
   if (state === null) return { outcome: 'lost' };
   switch (state.outcome) {
     case 'captured':
+      assertAmount(state.amount, collection.amount);
       return { outcome: 'collected', payment_ref: state.payment_ref };
     case 'declined':
       return state;

@@ -22,7 +22,7 @@ import {
   lockLeased,
   moveAsked,
 } from './instalment.sql.ts';
-import type { Collection, Instalment } from './instalment.ts';
+import { type Collection, collectionId, type Instalment } from './instalment.ts';
 import { type Answered, recordCollections } from './record-collections.ts';
 
 export type CollectDeps = QueueDeps & {
@@ -119,12 +119,14 @@ async function openCollections(
         if (isKeyRemembered(before.created_at, at)) again.push(before);
         return { instalment, collection: before, card };
       }
+      const { checkout_id } = instalment;
+      const number = (before?.number ?? 0) + 1;
       const collection: Collection = {
         merchant_id: merchant.id,
-        id: deps.random.uuid(),
-        checkout_id: instalment.checkout_id,
+        id: collectionId(checkout_id, instalment.number, number),
+        checkout_id,
         instalment: instalment.number,
-        number: (before?.number ?? 0) + 1,
+        number,
         kind: instalment.status === 'authorised' ? 'capture' : 'charge',
         status: 'open',
         amount: instalment.amount - instalment.reduced,

@@ -76,19 +76,6 @@ export async function findInstalment(
   return row ?? null;
 }
 
-/** Payments with a status, the longest due first. */
-export async function listInstalmentsByStatus(
-  db: Handle,
-  filter: { status: Instalment['status']; merchant_id?: string },
-  limit: number,
-): Promise<Instalment[]> {
-  let query = db.selectFrom('instalments').selectAll().where('status', '=', filter.status);
-  if (filter.merchant_id !== undefined) {
-    query = query.where('merchant_id', '=', filter.merchant_id);
-  }
-  return await query.orderBy('due_on').orderBy('checkout_id').limit(limit).execute();
-}
-
 export const dueInstalments: DueWork<'instalments'> = {
   table: 'instalments',
   due: 'due_at',

@@ -1,5 +1,6 @@
 import type { DeclineReason } from '../gateway/gateway.ts';
 import type { Timestamp } from '../shared/clock.ts';
+import { derivedId } from '../shared/derived-id.ts';
 
 /**
  * One payment of a successful checkout. The first is `authorised` (held) on the page and
@@ -70,6 +71,10 @@ export type Collection = {
   asked_at: Timestamp;
   settled_at: Timestamp | null;
 };
+
+/** The gateway knows the request by this id, also after a restore (decision 0049). */
+export const collectionId = (checkout_id: string, instalment: number, number: number) =>
+  derivedId('collection', checkout_id, instalment, number);
 
 /** How operators name a payment: its checkout and its number. */
 export const instalmentId = (one: Pick<Instalment, 'checkout_id' | 'number'>) =>

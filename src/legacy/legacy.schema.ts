@@ -40,6 +40,7 @@ export const LoginAnswer = Type.Object(
 const v2 = CreateCheckoutBody.properties.checkout.properties;
 const v2Customer = v2.customer.properties;
 const v2Item = v2.line_items.items.properties;
+const referenceDescription = (v2.client_reference_id as { description?: string }).description;
 const v2Items = v2.line_items as typeof v2.line_items & { maxItems: number; description: string };
 
 /** A number, or a string of its decimal digits. */
@@ -83,7 +84,10 @@ export const LegacyCheckoutBody = Type.Object(
       billingAddress: v2Customer.billing_address,
     }),
     purchase: Type.Object({
-      order_id: v2.client_reference_id,
+      order_id: Type.Union(
+        [v2.client_reference_id, Type.Integer({ minimum: 0, maximum: Number.MAX_SAFE_INTEGER })],
+        { description: `${referenceDescription} As a string or as a whole number.` },
+      ),
       items: Type.Optional(
         Type.Union(
           [

@@ -73,6 +73,21 @@ test('a number may be a string of decimal digits and nothing else', () => {
   }
 });
 
+test('an order number becomes its digits, and other values are left for validation', () => {
+  const referenceOf = (order_id: JsonValue) =>
+    translateCheckout({ purchase: { order_id } }).checkout.client_reference_id;
+  for (const [number, digits] of [
+    [1001, '1001'],
+    [0, '0'],
+    [9007199254740991, '9007199254740991'],
+  ] as const) {
+    assert.equal(referenceOf(number), digits);
+  }
+  for (const other of ['order-1', '', 1.5, -7, 2 ** 53, true, null, [7], { id: 7 }]) {
+    assert.deepEqual(referenceOf(other), other);
+  }
+});
+
 describe('items', () => {
   const itemsOf = (items: JsonValue) => {
     const { checkout, errors } = translateCheckout({ purchase: { items } });

@@ -13,6 +13,8 @@ type Mapping = {
   v2: string;
   /** v1 also writes numbers as strings. */
   number?: true;
+  /** v1 also writes this string as a whole number, as shops number their orders. */
+  numeral?: true;
   /** An empty value counts as absent, because a form always sends all of its fields. */
   optional?: true;
 };
@@ -20,7 +22,7 @@ type Mapping = {
 export const fieldMapping: readonly Mapping[] = [
   { v1: 'purchaseAmount', v2: 'amount', number: true },
   { v1: 'currency', v2: 'currency' },
-  { v1: 'purchase.order_id', v2: 'client_reference_id' },
+  { v1: 'purchase.order_id', v2: 'client_reference_id', numeral: true },
   { v1: 'merchant.notify_url', v2: 'notify_url' },
   { v1: 'merchant.return_url', v2: 'success_url' },
   { v1: 'customer.name', v2: 'customer.first_name', optional: true },
@@ -113,7 +115,14 @@ export function legacyPath(path: string): string {
 
 function translateValue(mapping: Mapping, value: JsonValue | undefined): JsonValue | undefined {
   if (mapping.optional && (value === '' || value === null)) return undefined;
+  if (mapping.numeral) return toNumeral(value);
   return mapping.number ? toNumber(value) : value;
+}
+
+/** Converts a whole number to its digits. Any other value stays as it is, for validation to refuse. */
+function toNumeral(value: JsonValue | undefined): JsonValue | undefined {
+  const isWhole = typeof value === 'number' && Number.isSafeInteger(value) && value >= 0;
+  return isWhole ? String(value) : value;
 }
 
 /** Converts a string of decimal digits. Any other value stays as it is, for validation to refuse. */

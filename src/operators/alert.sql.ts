@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Handle } from '../database/database.ts';
 import type { Timestamp } from '../shared/clock.ts';
 
@@ -13,6 +14,18 @@ export type Alert = {
   tries: number;
   due_at: Timestamp | null;
 };
+
+/** Who is dealing with an alert. It is open until an operator takes it, and ends when it is closed. */
+export type AlertHandling = {
+  taken_at: Timestamp | null;
+  taken_by: string | null;
+  closed_at: Timestamp | null;
+  closed_by: string | null;
+  close_reason: string | null;
+};
+
+export const alertStates = ['open', 'taken', 'closed'] as const;
+export type AlertState = (typeof alertStates)[number];
 
 export async function insertAlert(db: Handle, alert: Alert): Promise<void> {
   await db.insertInto('alerts').values(alert).execute();
@@ -46,14 +59,52 @@ export async function hasAlert(db: Handle, kind: string, detail: string): Promis
   return row !== undefined;
 }
 
-/** The newest alerts, newest first. */
-export async function listAlerts(db: Handle, limit: number): Promise<Alert[]> {
-  return await db
+/** The newest alerts first: those that are not closed, or those in one state. */
+export async function listAlerts(
+  db: Handle,
+  state: AlertState | null,
+  after: { at: Timestamp; id: string } | null,
+  limit: number,
+): Promise<(Alert & AlertHandling)[]> {
+  let query = db.selectFrom('alerts').selectAll();
+  query = query.where('closed_at', state === 'closed' ? 'is not' : 'is', null);
+  if (state === 'open') query = query.where('taken_at', 'is', null);
+  if (state === 'taken') query = query.where('taken_at', 'is not', null);
+  if (after) query = query.where(sql<boolean>`(at, id) < (${after.at}, ${after.id})`);
+  return await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(limit).execute();
+}
+
+/** Two operators who handle one alert wait for each other. */
+export async function lockAlert(db: Handle, id: string): Promise<(Alert & AlertHandling) | null> {
+  const row = await db
     .selectFrom('alerts')
     .selectAll()
-    .orderBy('at', 'desc')
-    .orderBy('id', 'desc')
-    .limit(limit)
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** open → taken */
+export async function moveAlertTaken(
+  db: Handle,
+  id: string,
+  taken_by: string,
+  taken_at: Timestamp,
+): Promise<void> {
+  await db.updateTable('alerts').set({ taken_by, taken_at }).where('id', '=', id).execute();
+}
+
+/** open or taken → closed. An alert that is closed need not be posted any more. */
+export async function moveAlertClosed(
+  db: Handle,
+  id: string,
+  closed: { closed_by: string; closed_at: Timestamp; close_reason: string },
+): Promise<void> {
+  await db
+    .updateTable('alerts')
+    .set({ ...closed, due_at: null })
+    .where('id', '=', id)
     .execute();
 }
 

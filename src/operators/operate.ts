@@ -6,7 +6,16 @@ import type { Random } from '../shared/random.ts';
 import { hasOperatorAction, lockOperatorAction } from './operator-action.sql.ts';
 import { appendOperatorAction } from './operator-chain.sql.ts';
 
-export type OperatorDeps = { database: Database; clock: Clock; random: Random };
+/** Where an act came from, as the process knows it. The operator's name may be only a claim. */
+export type Origin = { os_user: string; host: string };
+
+export type OperatorDeps = {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  /** Of the command line. */
+  origin?: Origin;
+};
 
 /** An operator asked for something that cannot be done. The message says what to do instead. */
 export class OperatorError extends Error {}
@@ -33,7 +42,9 @@ export async function operate<T>(
     if (maybeCommitted && (await hasOperatorAction(db, id))) return committed as T;
     const at = timestamp(deps.clock.now());
     const { subject_id, details, result } = await change(db, at);
-    await appendOperatorAction(db, { id, at, operator, action, subject_id, details });
+    const { os_user, host } = deps.origin ?? { os_user: null, host: null };
+    const origin = { os_user, host };
+    await appendOperatorAction(db, { id, at, operator, action, subject_id, details, ...origin });
     committed = result;
     return result;
   });

@@ -9,6 +9,9 @@ export type OperatorAction = {
   action: string;
   subject_id: string | null;
   details: object;
+  /** The user and the host of the command line. If the user is not `operator`, that is a claim. */
+  os_user: string | null;
+  host: string | null;
 };
 
 export async function hasOperatorAction(db: Handle, id: string): Promise<boolean> {
@@ -28,7 +31,7 @@ export async function listOperatorActions(
 ): Promise<OperatorAction[]> {
   let query = db
     .selectFrom('operator_actions')
-    .select(['id', 'at', 'operator', 'action', 'subject_id', 'details']);
+    .select(['id', 'at', 'operator', 'action', 'subject_id', 'details', 'os_user', 'host']);
   if (filter.subject_ids !== undefined) {
     query = query.where('subject_id', 'in', filter.subject_ids);
   }

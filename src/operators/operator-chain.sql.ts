@@ -4,12 +4,14 @@ import type { OperatorAction } from './operator-action.sql.ts';
 
 /**
  * The canonical bytes of an action. jsonb has one text for one value, and the time is a number, so
- * no setting of a session changes them. The migration that began the chain spells them out too.
+ * no setting of a session changes them. The migration that began the chain spells them out too. The
+ * user and the host came later, so an action without them has the bytes that it had before.
  */
 const bytesOf = (prefix: string) =>
-  sql.raw(`convert_to(jsonb_build_array(${prefix}id,
+  sql.raw(`convert_to((jsonb_build_array(${prefix}id,
     (extract(epoch from ${prefix}at) * 1000)::bigint, ${prefix}operator, ${prefix}action,
-    ${prefix}subject_id, ${prefix}details)::text, 'UTF8')`);
+    ${prefix}subject_id, ${prefix}details) || case when ${prefix}os_user is null
+      then '[]' else jsonb_build_array(${prefix}os_user, ${prefix}host) end)::text, 'UTF8')`);
 
 /**
  * Appends an action to the chain. The row of `operator_chain` is locked until the transaction ends,
@@ -22,12 +24,13 @@ export async function appendOperatorAction(db: Handle, action: OperatorAction): 
     .forUpdate()
     .executeTakeFirstOrThrow();
   const number = end.number + 1;
-  const { id, at, operator, subject_id } = action;
+  const { id, at, operator, subject_id, os_user, host } = action;
   const { rows } = await sql<{ hash: Buffer }>`
     select sha256(${end.hash}::bytea || ${bytesOf('a.')}) as hash
     from (select ${id}::uuid as id, ${at}::timestamptz(3) as at, ${operator}::text as operator,
       ${action.action}::text as action, ${subject_id}::uuid as subject_id,
-      ${JSON.stringify(action.details)}::jsonb as details) a`.execute(db);
+      ${JSON.stringify(action.details)}::jsonb as details, ${os_user}::text as os_user,
+      ${host}::text as host) a`.execute(db);
   const hash = rows[0]?.hash as Buffer;
   await db
     .insertInto('operator_actions')

@@ -2,6 +2,7 @@ import type { DeclineReason } from '../gateway/gateway.ts';
 import { nextRetryAt } from '../gateway/retry-times.ts';
 import type { PlannedPayment } from '../instalments/instalment.ts';
 import type { Timestamp } from '../shared/clock.ts';
+import { derivedId } from '../shared/derived-id.ts';
 
 /**
  * One attempt to pay a checkout. It is `starting` before the gateway is called, `challenged` while
@@ -55,6 +56,10 @@ export type PaymentAttempt = {
   lease: string | null;
   leased_until: Timestamp | null;
 };
+
+/** The gateway knows the attempt by this id, also after a restore (decision 0049). */
+export const attemptId = (checkout_id: string, number: number) =>
+  derivedId('payment attempt', checkout_id, number);
 
 export function isInFlight(attempt: { status: AttemptStatus }): boolean {
   return attempt.status === 'starting' || attempt.status === 'challenged';

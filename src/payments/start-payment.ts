@@ -23,7 +23,7 @@ import {
   moveGivenUp,
   moveInFlightToVoiding,
 } from './payment-attempt.sql.ts';
-import { isPastDeadline, type PaymentAttempt } from './payment-attempt.ts';
+import { attemptId, isPastDeadline, type PaymentAttempt } from './payment-attempt.ts';
 import { recordOutcome } from './record-outcome.ts';
 
 export type PaymentDeps = AskDeps & DeliveryDeps & QueueDeps;
@@ -118,13 +118,12 @@ async function openAttempt(
   key: { merchant_id: string; id: string },
   { number_of_payments, card_token, consent }: PayRequest,
 ): Promise<PaymentAttempt | null> {
-  const id = deps.random.uuid();
   const lease = deps.random.uuid();
   return await transaction(deps, async ({ db }, maybeCommitted) => {
     const checkout = await lockCheckout(db, key.merchant_id, key.id);
     assert(checkout);
     const attempts = await listAttempts(db, key.merchant_id, key.id);
-    const committed = maybeCommitted && attempts.find((attempt) => attempt.id === id);
+    const committed = maybeCommitted && attempts.find((attempt) => attempt.lease === lease);
     if (committed) return committed;
     const now = merchantNow(deps.clock, merchant);
     if (checkout.status !== 'received' || !isOpen(checkout, now)) return null;
@@ -134,11 +133,13 @@ async function openAttempt(
 
     const [first] = planPayments(checkout.amount, number_of_payments, localDate(merchant, now));
     assert(first);
+    const number = (attempts[0]?.number ?? 0) + 1;
+    const id = attemptId(checkout.id, number);
     const attempt = {
       merchant_id: checkout.merchant_id,
       id,
       checkout_id: checkout.id,
-      number: (attempts[0]?.number ?? 0) + 1,
+      number,
       status: 'starting' as const,
       number_of_payments,
       amount: first.amount,

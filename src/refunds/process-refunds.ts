@@ -154,7 +154,9 @@ async function carryOut(
     // Void a hold last: until then everything that was reduced can be put back.
     const cards = open.filter(({ kind }) => kind === 'card');
     const asked = cards.length > 0 ? cards : open;
-    const answers = await Promise.allSettled(asked.map((part) => ask(deps, merchant, part)));
+    const answers = await Promise.allSettled(
+      asked.map((part) => ask(deps, merchant, refund, part)),
+    );
     const findings = answers.flatMap((answer, index) =>
       answer.status === 'fulfilled'
         ? [{ part: asked[index] as RefundPart, finding: answer.value }]
@@ -178,6 +180,7 @@ async function carryOut(
 async function ask(
   deps: RefundProcessDeps,
   merchant: Merchant,
+  refund: RefundRequest,
   part: RefundPart,
 ): Promise<PartFinding> {
   const time = merchantTime(deps.clock, merchant);
@@ -192,23 +195,26 @@ async function ask(
   if (part.refund_ref !== null) {
     return foundRefund(await deps.gateway.refundStatus(time, part.refund_ref));
   }
-  if (!isKeyRemembered(part.keyed_at, time.now)) {
-    const found = await deps.gateway.findRefund(time, { payment_ref, refund_id: part.id });
+  const { amount, id: refund_id } = part;
+  const isForgotten = !isKeyRemembered(part.keyed_at, time.now);
+  // A service whose database was lost and restored may have sent it before, under a key that the
+  // gateway has forgotten.
+  const mayBeRefunded = part.round > 1 || !isKeyRemembered(refund.created_at, time.now);
+  if (isForgotten || mayBeRefunded) {
+    const found = await deps.gateway.findRefund(time, { payment_ref, amount, refund_id });
     if (found) return foundRefund(found);
+  }
+  if (isForgotten) {
     if (part.asked_at !== null && mayBeInFlight(part.asked_at, deps.clock.now())) {
       throw new OutcomeUnknown('a refund that was not found may be in flight');
     }
     return { outcome: 'lost' };
   }
   await moveAsked(deps.database.db, part, timestamp(deps.clock.now()));
-  const refund = await deps.gateway.refund({
-    key: `${part.id}:a${part.key_number}`,
-    merchant: time,
-    payment_ref,
-    amount: part.amount,
-    refund_id: part.id,
-  });
-  return foundRefund(refund);
+  const key = `${part.id}:a${part.key_number}`;
+  return foundRefund(
+    await deps.gateway.refund({ key, merchant: time, payment_ref, amount, refund_id }),
+  );
 }
 
 function foundRefund(refund: {

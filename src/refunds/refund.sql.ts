@@ -69,21 +69,6 @@ export async function listCheckoutRefunds(
     .execute();
 }
 
-/** For operators: `requested` ones oldest first, because they wait for a review; else newest first. */
-export async function listRefundsByStatus(
-  db: Handle,
-  filter: { status?: RefundStatus; merchant_id?: string },
-  limit: number,
-): Promise<RefundRequest[]> {
-  let query = db.selectFrom('refund_requests').selectAll();
-  if (filter.status !== undefined) query = query.where('status', '=', filter.status);
-  if (filter.merchant_id !== undefined) {
-    query = query.where('merchant_id', '=', filter.merchant_id);
-  }
-  const order = filter.status === 'requested' ? 'asc' : 'desc';
-  return await query.orderBy('created_at', order).orderBy('id', order).limit(limit).execute();
-}
-
 export const dueRefunds: DueWork<'refund_requests'> = {
   table: 'refund_requests',
   due: 'due_at',

@@ -1,5 +1,6 @@
 import type { Instalment, InstalmentStatus } from '../instalments/instalment.ts';
 import type { Timestamp } from '../shared/clock.ts';
+import { derivedId } from '../shared/derived-id.ts';
 
 /**
  * A refund request is `requested` until it is reviewed, `pending` while it is processed, and ends
@@ -64,6 +65,10 @@ export type RefundPart = {
   refund_ref: string | null;
   settled_at: Timestamp | null;
 };
+
+/** The gateway knows the part by this id, also after a restore (decision 0049). */
+export const partId = (refund_id: string, round: number, instalment: number) =>
+  derivedId('refund part', refund_id, round, instalment);
 
 export type PlannedPart = { instalment: number; kind: RefundPartKind; amount: number };
 

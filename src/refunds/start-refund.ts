@@ -9,6 +9,7 @@ import type { Random } from '../shared/random.ts';
 import { insertParts, listParts, moveRefund } from './refund.sql.ts';
 import {
   type PlannedPart,
+  partId,
   type RefundPart,
   type RefundRequest,
   type RefundStatus,
@@ -73,7 +74,7 @@ export async function startRefund(
     rows.push({
       ...part,
       merchant_id,
-      id: deps.random.uuid(),
+      id: partId(refund_id, round, part.instalment),
       checkout_id,
       refund_id,
       round,

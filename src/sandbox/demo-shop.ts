@@ -15,6 +15,7 @@ export async function startDemoShop(
   deps: { clock: Clock; log: Logger },
   config: Pick<Config, 'baseUrl' | 'dataDir' | 'shopPort'>,
   { integration }: Demo,
+  mailboxUrl: string | null = null,
 ): Promise<{ url: string; stop(): Promise<void> } | null> {
   if (!isLoopback(new URL(config.baseUrl).hostname)) return null;
   return await startProgram(deps, {
@@ -28,6 +29,7 @@ export async function startDemoShop(
       TRANCHE_URL: config.baseUrl,
       CLIENT_SECRET: integration.client_secret,
       SIGNING_KEY: integration.signing_key,
+      ...(mailboxUrl !== null && { MAILBOX_URL: mailboxUrl }),
     }),
   });
 }

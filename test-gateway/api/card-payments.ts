@@ -5,6 +5,7 @@ import { type Authentication, makeCharge } from '../objects/charge.ts';
 import { newId } from '../objects/made.ts';
 import { holdSeconds } from '../objects/payment-intent.ts';
 import type { Kept } from '../store.ts';
+import { settleCharge } from './balance.ts';
 import { type Context, oneOf } from './operation.ts';
 
 type CardOptions = {
@@ -117,6 +118,7 @@ export function attempt(
     } else {
       object.status = 'succeeded';
       object.amount_received = object.amount;
+      settleCharge(context, charge, method);
     }
     if (object.setup_future_usage !== null && typeof object.customer === 'string') {
       method.object.customer = object.customer;

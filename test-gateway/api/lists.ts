@@ -23,7 +23,9 @@ export function answerList<K extends Kind>(
     kind: K;
     url: string;
     filters: string[];
+    /** Refuses what it cannot expand. */
     present: (kept: Kept<K>, expand: string[] | undefined) => object;
+    isExpandable?: boolean;
   },
 ): Answer {
   const { store } = context;
@@ -35,6 +37,9 @@ export function answerList<K extends Kind>(
     created?: Record<string, number>;
     expand?: string[];
   } & Record<string, unknown>;
+  if (given.expand !== undefined && !list.isExpandable) {
+    throw invalidRequest('Nothing of this list can be expanded.', { param: 'expand' });
+  }
   const limit = given.limit ?? 10;
   if (limit < 1 || limit > 100) {
     throw invalidRequest('Invalid limit: it must be between 1 and 100.', { param: 'limit' });

@@ -1,5 +1,7 @@
 import type { Refusal } from '../cards.ts';
 import { invalidRequest } from '../errors.ts';
+import type { Fees } from '../objects/balance-transaction.ts';
+import type { EventObject } from '../objects/event.ts';
 import type { Store } from '../store.ts';
 
 /** What an operation knows about the request besides its form. */
@@ -15,6 +17,8 @@ export type Context = {
   /** The decline that a fault demands. */
   decline: Refusal | null;
   account: Account;
+  /** Calls the webhook, if there is one. */
+  notify: ((event: EventObject) => void) | null;
 };
 
 /** What Stripe knows about the account. */
@@ -23,6 +27,7 @@ export type Account = {
   amountMin: number;
   /** What every statement descriptor begins with. */
   descriptorPrefix: string;
+  fees: Fees;
 };
 
 /**

@@ -4,6 +4,7 @@ import { type Form, readForm } from '../form.ts';
 import { completeDescriptor } from '../objects/charge.ts';
 import { agedIntent, makePaymentIntent } from '../objects/payment-intent.ts';
 import type { Kept } from '../store.ts';
+import { settleCharge } from './balance.ts';
 import {
   attempt,
   authenticationOf,
@@ -179,6 +180,7 @@ export function retrievePaymentIntent(context: Context, form: Form, id: string):
 
 export function listPaymentIntents(context: Context, form: Form): Answer {
   return answerList(context, form, {
+    isExpandable: true,
     kind: 'payment_intent',
     url: '/v1/payment_intents',
     filters: ['customer'],
@@ -212,6 +214,8 @@ export function capturePaymentIntent(context: Context, form: Form, id: string): 
   if (charge !== null) {
     charge.object.captured = true;
     charge.object.amount_captured = amount;
+    const method = store.find('payment_method', String(charge.object.payment_method));
+    settleCharge(context, charge, method);
     store.save('charge', charge);
   }
   store.save('payment_intent', intent);

@@ -1,7 +1,10 @@
+import type Stripe from 'stripe';
 import { cardNamed } from '../cards.ts';
 import { invalidRequest, missing, StripeAnswer } from '../errors.ts';
 import { type Form, readForm } from '../form.ts';
 import { agedRefund, makeRefund } from '../objects/refund.ts';
+import { settleRefund } from './balance.ts';
+import { disputesOf } from './disputes.ts';
 import { answerList } from './lists.ts';
 import { type Answer, type Context, ok, oneOf } from './operation.ts';
 import { refundedAmount } from './presentation.ts';
@@ -33,6 +36,17 @@ export function createRefund(context: Context, form: Form): Answer {
     throw missing(what, id, what);
   }
   if (!charge.object.captured) throw notRefundable();
+  if (disputesOf(context, charge.object.id).some(isUnrefundable)) {
+    throw new StripeAnswer(
+      400,
+      {
+        type: 'invalid_request_error',
+        code: 'charge_disputed',
+        message: 'This charge has been charged back and cannot be refunded.',
+      },
+      true,
+    );
+  }
   const remaining = charge.object.amount_captured - refundedAmount(context, charge);
   const amount = given.amount ?? remaining;
   if (remaining === 0) {
@@ -70,8 +84,13 @@ export function createRefund(context: Context, form: Form): Answer {
     },
   );
   store.save('refund', refund);
+  settleRefund(context, refund);
   return ok(refund.object);
 }
+
+/** A dispute that was won leaves the charge as it was. */
+const isUnrefundable = (dispute: Stripe.Dispute) =>
+  !dispute.is_charge_refundable && dispute.status !== 'won';
 
 function notRefundable(): StripeAnswer {
   return new StripeAnswer(

@@ -158,6 +158,7 @@ export function retrieveSetupIntent(context: Context, form: Form, id: string): A
 
 export function listSetupIntents(context: Context, form: Form): Answer {
   return answerList(context, form, {
+    isExpandable: true,
     kind: 'setup_intent',
     url: '/v1/setup_intents',
     filters: ['customer', 'payment_method'],

@@ -46,6 +46,7 @@ async function endedCallbacks(count: number, status: 'delivered' | 'exhausted', 
   return await Promise.all(ids.map((id) => readCallback(service, id)));
 }
 
+/** Of one callback. A list adds whose it is. */
 const members = [
   'id',
   'merchant_id',
@@ -57,6 +58,15 @@ const members = [
   'due_at',
   'delivered_at',
   'redirect_url',
+];
+const listed = [
+  ...members,
+  'merchant_name',
+  'client_reference_id',
+  'email',
+  'name',
+  'reason',
+  'response_status',
 ];
 
 describe('callbacks list', () => {
@@ -80,8 +90,13 @@ describe('callbacks list', () => {
     assert.deepEqual(await list('--status', 'delivered'), [good.id]);
     assert.deepEqual(await list('--status', 'pending'), []);
     const { data } = await tranche.json('callbacks', 'list', '--status', 'exhausted');
-    assert.deepEqual(Object.keys(data[0]), members);
+    assert.deepEqual(Object.keys(data[0]), listed);
     assert.deepEqual([data[0].attempts, data[0].due_at], [19, null]);
+    const { merchant_name, client_reference_id, email, response_status } = data[0];
+    assert.deepEqual(
+      [merchant_name, client_reference_id, email, response_status],
+      [owner.merchant.name, 'order-1', 'thandi@example.com', 500],
+    );
   });
 
   test('prints a table', async () => {
@@ -158,7 +173,7 @@ describe('callbacks retry', () => {
     assert.ok(lost);
     reply = { status: 204 };
     const answer = await tranche.json('callbacks', 'retry', lost.id);
-    assert.deepEqual(Object.keys(answer), members);
+    assert.deepEqual(Object.keys(answer), [...members, 'reason']);
     assert.deepEqual([answer.status, answer.attempts], ['delivered', 20]);
     const { tried } = await readCallback(service, lost.checkout_id);
     assert.deepEqual([tried.at(-1)?.trigger, tried.at(-1)?.operator], ['operator', 'nomsa']);
@@ -173,6 +188,10 @@ describe('callbacks retry', () => {
     const answer = await tranche.json('callbacks', 'retry', lost.id);
     assert.equal(answer.status, 'pending');
     assert.ok(answer.due_at !== null);
+    assert.match(answer.reason, /500/);
+    const { stdout } = await person.run('callbacks', 'retry', lost.id);
+    assert.match(stdout, /Failed.*500/);
+    assert.match(stdout, /Next attempt/);
     reply = { status: 200 };
     clock.advance({ minutes: 10 });
     await deliverDueCallbacks(service.deps);
@@ -256,4 +275,59 @@ test('alerts list shows exhausted callbacks and failing destinations, the newest
   const { stdout } = await person.run('alerts', 'list');
   assert.match(stdout, /callback_exhausted/);
   await tranche.refused(2, /./, 'alerts', 'list', 'all');
+});
+
+test('an alert is taken by one operator and closed with a reason, and then leaves the list', async () => {
+  const owner = await createAccount(service);
+  await endedCallbacks(1, 'exhausted', owner);
+  const ours = async (...how: string[]) => {
+    const { data } = await tranche.json('alerts', 'list', '--limit', '1000', ...how);
+    return data.filter((one: { merchant_id: string }) => one.merchant_id === owner.merchant.id);
+  };
+  const sipho = commandLine(
+    { DATABASE_URL: service.databaseUrl, TRANCHE_OPERATOR: 'sipho' },
+    { clock },
+  );
+  const [{ id }] = await ours('--status', 'open');
+  const taken = await tranche.json('alerts', 'take', id);
+  assert.deepEqual([taken.id, taken.taken_by], [id, 'nomsa']);
+  assert.deepEqual(await tranche.json('alerts', 'take', id), taken);
+  await sipho.refused(1, /nomsa took this alert/, 'alerts', 'take', id);
+  assert.ok(!(await ours('--status', 'open')).some((one: { id: string }) => one.id === id));
+  assert.ok((await ours('--status', 'taken')).some((one: { id: string }) => one.id === id));
+
+  await sipho.refused(2, /--reason is missing/, 'alerts', 'close', id);
+  const closed = await sipho.json('alerts', 'close', id, '--reason', 'The receiver is back.');
+  assert.deepEqual([closed.closed_by, closed.close_reason], ['sipho', 'The receiver is back.']);
+  assert.ok(!(await ours()).some((one: { id: string }) => one.id === id));
+  const [found] = await ours('--status', 'closed');
+  assert.deepEqual([found.id, found.taken_by, found.closed_by], [id, 'nomsa', 'sipho']);
+  await tranche.refused(1, /sipho closed this alert/, 'alerts', 'close', id, '--reason', 'x');
+  await tranche.refused(1, /sipho closed this alert/, 'alerts', 'take', id);
+  for (const unknown of [unknownId, 'x']) {
+    await tranche.refused(1, /There is no alert/, 'alerts', 'take', unknown);
+  }
+  const { data: actions } = await tranche.json('audit', 'list', '--subject', id);
+  assert.deepEqual(
+    actions.map(({ action, operator }: Record<string, string>) => [action, operator]),
+    [
+      ['alerts close', 'sipho'],
+      ['alerts take', 'nomsa'],
+      ['alerts take', 'nomsa'],
+    ],
+  );
+});
+
+test('two operators who take an alert at once: one has it', async () => {
+  const owner = await createAccount(service);
+  await endedCallbacks(1, 'exhausted', owner);
+  const { data } = await tranche.json('alerts', 'list', '--limit', '1000');
+  const { id } = data.find((one: { merchant_id: string }) => one.merchant_id === owner.merchant.id);
+  const codes = await Promise.all(
+    ['nomsa', 'sipho'].map(async (name) => {
+      const env = { DATABASE_URL: service.databaseUrl, TRANCHE_OPERATOR: name };
+      return (await commandLine(env, { clock }).run('alerts', 'take', id)).code;
+    }),
+  );
+  assert.deepEqual(codes.sort(), [0, 1]);
 });

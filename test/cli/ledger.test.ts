@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { hostname, userInfo } from 'node:os';
 import { after, before, test } from 'node:test';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
@@ -78,10 +79,30 @@ test('changes by operators are listed, the newest first, by subject and by opera
   const { stdout } = await tranche.run('audit', 'list', '--subject', id);
   assert.match(
     stdout,
-    new RegExp(`^\\d.*\\n {2}\\d\\d:\\d\\d  ${id}  merchants rules by sipho\\n`),
+    new RegExp(`^\\d.*\\n {2}\\d\\d:\\d\\d  ${id}  merchants rules by sipho\\s+\\[`),
   );
   for (const line of stdout.split('\n')) assert.ok(line.length <= 80, line);
   await tranche.refused(2, /must be an ID/, 'audit', 'list', '--subject', 'x');
+});
+
+test('the audit has the system user and the host as facts, and TRANCHE_OPERATOR as a claim', async () => {
+  const { id } = await tranche.json('merchants', 'create', '--name', 'Bean', '--rules', rules);
+  const env = { DATABASE_URL: paying.service.databaseUrl, TRANCHE_OPERATOR: undefined };
+  const honest = commandLine(env, { clock: paying.clock });
+  await honest.json('merchants', 'rules', id, '--rules', rules);
+  const { data } = await tranche.json('audit', 'list', '--subject', id);
+  const os_user = userInfo().username;
+  const host = hostname();
+  assert.deepEqual(
+    data.map((row: Record<string, string>) => [row.operator, row.os_user, row.host]).sort(),
+    [
+      ['nomsa', os_user, host],
+      [os_user, os_user, host],
+    ].sort(),
+  );
+  const page = (await tranche.run('audit', 'list', '--subject', id)).stdout.replaceAll(/\s+/g, ' ');
+  assert.ok(page.includes(`merchants create by nomsa [${os_user}@${host}]`), page);
+  assert.ok(page.includes(`merchants rules by ${os_user}@${host}`), page);
 });
 
 const rules = '[{"from_amount":100,"to_amount":200,"terms":[1]}]';

@@ -6,6 +6,7 @@ import {
   type DeclineReason,
   type Gateway,
   OutcomeUnknown,
+  RequestRefused,
 } from '../../src/gateway/gateway.ts';
 import { stripeProblems } from '../../src/gateway/settings.ts';
 import { createStripeGateway } from '../../src/gateway/stripe.ts';
@@ -78,13 +79,16 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
       assert.deepEqual(await gateway.authorise(declined), await gateway.authorise(declined));
     });
 
-    test('the same key with another input holds nothing more: it returns the first outcome', async () => {
+    test('the same key with another input holds nothing more', async () => {
       const payment = await newPayment(subject, 'pm_card_visa');
       const first = await gateway.authorise(payment);
       // As a process whose own address differs from that of the first.
       const elsewhere = { ...payment, return_url: 'https://elsewhere.example/return' };
       assert.deepEqual(await gateway.authorise(elsewhere), first);
-      assert.deepEqual(await gateway.authorise({ ...payment, amount: 60_000 }), first);
+      // With another amount or term the first hold is not what was asked for.
+      for (const change of [{ amount: 60_000 }, { store_card: !payment.store_card }]) {
+        await assert.rejects(gateway.authorise({ ...payment, ...change }), RequestRefused);
+      }
     });
 
     for (const [card, , reason, may_retry] of declines) {
@@ -206,6 +210,7 @@ async function storeCard(
       key: `${checkout_id}:i2:a1`,
       merchant,
       checkout_id,
+      instalment: 2,
       attempt_id: randomUUID(),
       customer_ref,
       card_ref: (answer as Held).card.card_ref ?? '',

@@ -198,7 +198,7 @@ describe('every missing or malformed field is reported by its v1 name', () => {
     ['currency', [5, null, ['ZAR']], text],
     ['currency', ['', 'USD', 'zar'], 'must match merchant territory currency (ZAR)'],
     ['purchase.order_id', [undefined], 'is required'],
-    ['purchase.order_id', [5, null, {}], text],
+    ['purchase.order_id', [1.5, -5, true, null, {}], text],
     ['purchase.order_id', [''], 'must have at least 1 character'],
     ['purchase.order_id', [long], 'must have at most 255 characters'],
     ['merchant.notify_url', [undefined], 'is required'],

@@ -49,9 +49,19 @@ async function timesOf(account: Account): Promise<{ created_at: string; expires_
 test("a merchant's clock moves by the given duration, and no other merchant's moves", async () => {
   const [moved, other] = [await createAccount(paying.service), await createAccount(paying.service)];
   const id = moved.merchant.id;
-  assert.deepEqual(await show(moved), { merchant_id: id, now: start, next_event_at: null });
+  assert.deepEqual(await show(moved), {
+    merchant_id: id,
+    now: start,
+    next_event_at: null,
+    next_event: null,
+  });
   const answer = await advance(moved, '--by', '90m');
-  assert.deepEqual(answer, { merchant_id: id, now: at({ minutes: 90 }), next_event_at: null });
+  assert.deepEqual(answer, {
+    merchant_id: id,
+    now: at({ minutes: 90 }),
+    next_event_at: null,
+    next_event: null,
+  });
   await advance(moved, '--by', '36h');
   assert.equal((await show(moved)).now, at({ hours: 37, minutes: 30 }));
   assert.equal((await show(other)).now, start);
@@ -231,7 +241,15 @@ test('without --json the output is text for people', async () => {
   assert.equal(code, 0);
   assert.match(stdout, /^Merchant +[0-9a-f-]{36}$/m);
   assert.match(stdout, /^Its time +15 November 2026, 08:00 UTC$/m);
-  assert.match(stdout, /^Next event +15 November 2026/m);
+  assert.match(stdout, /^Next event +15 November 2026.*: look up the outcome of a payment$/m);
+  assert.match(stdout, new RegExp(`^ +order .*, checkout ${shopper.id}$`, 'm'));
+  const { next_event, next_event_at } = await tranche.json(
+    'clock',
+    'show',
+    '--merchant',
+    account.merchant.id,
+  );
+  assert.deepEqual([next_event.at, next_event.checkout_id], [next_event_at, shopper.id]);
   const moved = await tranche.run(
     'clock',
     'advance',

@@ -22,6 +22,11 @@ export async function readCallback(
   return { ...callback, tried: await listCallbackAttempts(db, callback) };
 }
 
+/** An id that ascends with time and then with a number, as the service's own do. */
+const newId = (number: string) => `
+  (lpad(to_hex((extract(epoch from clock_timestamp()) * 1000)::bigint), 12, '0') || '7' ||
+   lpad(to_hex(${number} % 4096), 3, '0') || '8' || substr(md5(random()::text), 1, 15))::uuid`;
+
 /**
  * Cancelled checkouts whose callbacks were never attempted, as a crash leaves them: one for every
  * URL. Written in one statement, because there may be thousands.
@@ -47,7 +52,7 @@ export async function queueCallbacks(
        insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,
          client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms,
          number_of_payments, signed, created_at, expires_at, completed_at)
-       select $1, gen_random_uuid(), room.total - $4 + n, $2, 'cancelled', 150000, 'ZAR',
+       select $1, ${newId('n')}, room.total - $4 + n, $2, 'cancelled', 150000, 'ZAR',
          'order-' || n, url, 'https://shop.example/paid', 'https://shop.example/cart',
          '{"email": "thandi@example.com"}', '[]', '{1,3}', 1, true, $3,
          $3::timestamptz + interval '30 minutes', $3
@@ -59,7 +64,7 @@ export async function queueCallbacks(
      ), queued as (
        insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
          status, created_at, due_at)
-       select merchant_id, gen_random_uuid(), id, integration_id, notify_url,
+       select merchant_id, ${newId('number')}, id, integration_id, notify_url,
          convert_to(format('{"status":"cancelled","amount":150000,"currency":"ZAR",'
            '"client_reference_id":"%s","number_of_payments":1}', client_reference_id), 'UTF8'),
          'pending', $3, $3::timestamptz + $6::int * interval '1 second'

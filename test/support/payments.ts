@@ -85,6 +85,18 @@ export async function startPaying(
     ...(options.databaseUrl && { databaseUrl: options.databaseUrl }),
   });
   const account = await createAccount(service);
+  return payingOn({ service, gateway, clock, account, receiver });
+}
+
+/** The same shoppers, gateway and clock, served by another service. Closing it closes only that. */
+export function continueOn(paying: Paying, service: Service): Paying {
+  return { ...payingOn({ ...paying, service }), close: () => service.close() };
+}
+
+function payingOn(
+  parts: Pick<Paying, 'service' | 'gateway' | 'clock' | 'account' | 'receiver'>,
+): Paying {
+  const { service, gateway, clock, account, receiver } = parts;
   const open: Paying['open'] = (id, owner = account, app = service.app) =>
     shopperOf({ service, gateway, app }, owner.merchant.id, id);
   async function work(): Promise<void> {
@@ -99,11 +111,7 @@ export async function startPaying(
     }
   }
   return {
-    service,
-    gateway,
-    clock,
-    account,
-    receiver,
+    ...parts,
     open,
     work,
     async shopper(changes = {}, owner = account) {

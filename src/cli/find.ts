@@ -1,0 +1,60 @@
+import { reading } from '../database/transaction.ts';
+import { listMerchantNames } from '../search/lists.sql.ts';
+import { type Hit, search } from '../search/search.ts';
+import { showMoney } from '../shared/money.ts';
+import { command } from './command.ts';
+import { withMigrated } from './connect.ts';
+import { pagingOptions, readPage, readScope } from './paging.ts';
+import { showShortTime, table } from './terminal.ts';
+
+const { merchant, limit } = pagingOptions;
+
+export const find = command({
+  name: 'find',
+  summary: 'find a checkout by anything that is known of it',
+  usage: ['TEXT [--merchant ID] [--limit N]'],
+  help: `Finds checkouts by an order reference, an e-mail address, a name (Dlamini, Thandi Dlamini), the
+last four digits of a card or a reference of the gateway, and everything by its ID. It compares
+whole values; upper and lower case matter only in references. Times are in UTC.
+
+It prints at most --limit rows (50), the newest first. If it finds more, --merchant or a more
+precise text narrows the search.
+
+  tranche find thandi@example.com`,
+  positionals: ['TEXT'],
+  options: { merchant, limit },
+  async run(context) {
+    const [text = ''] = context.positionals;
+    const scope = readScope(context.values);
+    const page = readPage(context.values);
+    const { hits, merchants } = await withMigrated(context, async (connection) => {
+      const hits = await search(connection, scope, text, page.limit);
+      const ids = hits.flatMap(({ merchant_id }) => merchant_id ?? []);
+      const merchants = await reading(connection, (db) => listMerchantNames(db, scope, ids));
+      return { hits, merchants };
+    });
+    context.print({ data: hits }, () =>
+      hits.length === 0
+        ? 'Nothing was found.'
+        : table(
+            context.terminal,
+            ['Kind', 'ID', 'Created', 'Status'],
+            hits.map((hit) => {
+              const { name, locale } = merchants.get(hit.merchant_id ?? '') ?? {};
+              return {
+                cells: [hit.kind, hit.id, showShortTime(hit.created_at), hit.status ?? ''],
+                below: [name, hit.client_reference_id, shopperOf(hit), amountOf(hit, locale)],
+              };
+            }),
+          ),
+    );
+  },
+});
+
+function shopperOf({ name, email }: Hit): string | null {
+  return name === null ? email : `${name} <${email}>`;
+}
+
+function amountOf({ amount, currency }: Hit, locale = 'en'): string | null {
+  return amount === null ? null : showMoney(amount, { currency: currency ?? '', locale });
+}

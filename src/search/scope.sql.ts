@@ -1,0 +1,25 @@
+import { type SelectQueryBuilder, sql } from 'kysely';
+
+/** The merchants whose rows a reader may see. */
+export type Scope = 'all merchants' | { merchant_ids: string[] };
+
+/**
+ * Applies a scope to a query. Every query of this room goes through here, so that no row outside of
+ * the scope leaves the database.
+ */
+// biome-ignore lint/suspicious/noExplicitAny: it adds a condition to queries of any shape.
+export function scoped<Query extends SelectQueryBuilder<any, any, any>>(
+  query: Query,
+  scope: Scope,
+  column = 'merchant_id',
+): Query {
+  if (scope === 'all merchants') return query;
+  const { merchant_ids } = scope;
+  // A single merchant as an equality: Citus asks one node, and an index keeps its order.
+  const [only] = merchant_ids;
+  return (
+    merchant_ids.length === 1
+      ? query.where(sql.ref(column), '=', only)
+      : query.where(sql<boolean>`${sql.ref(column)} = any(${merchant_ids}::uuid[])`)
+  ) as Query;
+}

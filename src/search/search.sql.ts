@@ -1,0 +1,202 @@
+import { sql } from 'kysely';
+import type { CheckoutStatus, Customer } from '../checkouts/checkout.ts';
+import type { Handle } from '../database/database.ts';
+import type { Timestamp } from '../shared/clock.ts';
+import { type Scope, scoped } from './scope.sql.ts';
+
+/** What identifies a row of a merchant, with the checkout that it belongs to. */
+export type FoundRow = { merchant_id: string; id: string; checkout_id: string };
+
+// Each of the following searches is one equality on the first column of an index. The index goes on
+// with the merchant and the number, so that a limit stops it early in any scope.
+
+/** Checkouts with an order reference. Of one merchant the newest comes first. */
+export function findByReference(
+  db: Handle,
+  scope: Scope,
+  reference: string,
+  limit: number,
+): Promise<FoundRow[]> {
+  return scoped(selectCheckouts(db), scope)
+    .where('client_reference_id', '=', reference)
+    .orderBy('merchant_id')
+    .orderBy('number', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+/** Checkouts of an e-mail address in any case. */
+export function findByEmail(
+  db: Handle,
+  scope: Scope,
+  email: string,
+  limit: number,
+): Promise<FoundRow[]> {
+  return scoped(selectCheckouts(db), scope)
+    .where(sql<boolean>`lower(customer ->> 'email') = lower(${email})`)
+    .orderBy('merchant_id')
+    .orderBy('number', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+/** Checkouts of a shopper by last name, and by first name if it is given, in any case. */
+export function findByName(
+  db: Handle,
+  scope: Scope,
+  name: { last: string; first: string | null },
+  limit: number,
+): Promise<FoundRow[]> {
+  let query = scoped(selectCheckouts(db), scope).where(
+    sql<boolean>`lower(customer ->> 'last_name') = lower(${name.last})`,
+  );
+  if (name.first !== null) {
+    query = query.where(sql<boolean>`lower(customer ->> 'first_name') = lower(${name.first})`);
+  }
+  return query.limit(limit).execute();
+}
+
+const selectCheckouts = (db: Handle) =>
+  db.selectFrom('checkouts').select(['merchant_id', 'id', 'id as checkout_id']);
+
+/** Checkouts that a card with these last four digits was used for. */
+export function findByLastFour(
+  db: Handle,
+  scope: Scope,
+  digits: string,
+  limit: number,
+): Promise<FoundRow[]> {
+  return scoped(
+    db.selectFrom('payment_attempts').select(['merchant_id', 'checkout_id as id', 'checkout_id']),
+    scope,
+  )
+    .where('card_last4', '=', digits)
+    .orderBy('merchant_id')
+    .orderBy('checkout_id', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+/** Checkouts whose payments, customers or charges have a reference of the gateway. */
+export async function findByPaymentReference(
+  db: Handle,
+  scope: Scope,
+  reference: string,
+  limit: number,
+): Promise<FoundRow[]> {
+  const columns = ['merchant_id', 'checkout_id as id', 'checkout_id'] as const;
+  const found = await Promise.all([
+    scoped(db.selectFrom('payment_attempts').select(columns), scope)
+      .where('payment_ref', '=', reference)
+      .limit(limit)
+      .execute(),
+    scoped(db.selectFrom('payment_attempts').select(columns), scope)
+      .where('customer_ref', '=', reference)
+      .limit(limit)
+      .execute(),
+    scoped(db.selectFrom('collections').select(columns), scope)
+      .where('payment_ref', '=', reference)
+      .limit(limit)
+      .execute(),
+  ]);
+  return found.flat();
+}
+
+/** Refunds with a reference of the gateway. */
+export function findByRefundReference(
+  db: Handle,
+  scope: Scope,
+  reference: string,
+  limit: number,
+): Promise<FoundRow[]> {
+  return scoped(
+    db.selectFrom('refund_parts').select(['merchant_id', 'refund_id as id', 'checkout_id']),
+    scope,
+  )
+    .where('refund_ref', '=', reference)
+    .limit(limit)
+    .execute();
+}
+
+/** The row of a merchant with this id, by the primary key of its table. */
+export async function findRowById(
+  db: Handle,
+  scope: Scope,
+  table: 'checkouts' | 'refund_requests' | 'callbacks' | 'payment_attempts',
+  id: string,
+): Promise<FoundRow | null> {
+  const checkout = table === 'checkouts' ? 'id as checkout_id' : 'checkout_id';
+  const row = await scoped(
+    db
+      .selectFrom(table as 'refund_requests')
+      .select(['merchant_id', 'id', checkout as 'checkout_id']),
+    scope,
+  )
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** The merchant, integration or alert with this id. An intermediary belongs to no merchant. */
+export async function findSharedRowById(
+  db: Handle,
+  scope: Scope,
+  table: 'merchants' | 'integrations' | 'alerts',
+  id: string,
+): Promise<{ id: string; merchant_id: string | null; created_at: Timestamp } | null> {
+  const columns = {
+    merchants: ['id', 'id as merchant_id', 'created_at'],
+    integrations: ['id', 'merchant_id', 'created_at'],
+    alerts: ['id', 'merchant_id', 'at as created_at'],
+  }[table] as ['id', 'merchant_id', 'created_at'];
+  const row = await scoped(
+    db.selectFrom(table as 'integrations').select(columns),
+    scope,
+    table === 'merchants' ? 'id' : 'merchant_id',
+  )
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+export type FoundCheckout = {
+  merchant_id: string;
+  id: string;
+  status: CheckoutStatus;
+  amount: number;
+  currency: string;
+  number_of_payments: number | null;
+  client_reference_id: string;
+  customer: Customer;
+  created_at: Timestamp;
+};
+
+/** The checkouts that rows belong to, by their ids. */
+export async function listFoundCheckouts(
+  db: Handle,
+  scope: Scope,
+  rows: Pick<FoundRow, 'merchant_id' | 'checkout_id'>[],
+): Promise<Map<string, FoundCheckout>> {
+  if (rows.length === 0) return new Map();
+  const unique = (values: string[]) => [...new Set(values)];
+  const found = await scoped(
+    db
+      .selectFrom('checkouts')
+      .select([
+        'merchant_id',
+        'id',
+        'status',
+        'amount',
+        'currency',
+        'number_of_payments',
+        'client_reference_id',
+        'customer',
+        'created_at',
+      ]),
+    scope,
+  )
+    .where('id', 'in', unique(rows.map(({ checkout_id }) => checkout_id)))
+    .where('merchant_id', 'in', unique(rows.map(({ merchant_id }) => merchant_id)))
+    .execute();
+  return new Map(found.map((checkout) => [checkout.id, checkout as FoundCheckout]));
+}

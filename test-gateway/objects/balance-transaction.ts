@@ -1,0 +1,73 @@
+import type { Kept } from '../store.ts';
+import { daySeconds, type Made, newId } from './made.ts';
+
+/** What a card payment costs: a share of the amount and a fixed part, in cents. */
+export type Fees = { basisPoints: number; fixed: number; dispute: number };
+
+export const defaultFees: Fees = { basisPoints: 290, fixed: 200, dispute: 25_000 };
+
+const availableAfterSeconds = 2 * daySeconds;
+
+export function makeBalanceTransaction(
+  { merchant, now }: Made,
+  given: {
+    type: 'charge' | 'refund' | 'refund_failure' | 'adjustment';
+    reporting_category: 'charge' | 'refund' | 'refund_failure' | 'dispute' | 'dispute_reversal';
+    amount: number;
+    fee: { amount: number; description: string } | null;
+    currency: string;
+    description: string | null;
+    source: string;
+  },
+): Kept<'balance_transaction'> {
+  const fee = given.fee?.amount ?? 0;
+  return {
+    object: {
+      id: newId('txn'),
+      object: 'balance_transaction',
+      amount: given.amount,
+      available_on: now + (given.amount > 0 ? availableAfterSeconds : 0),
+      balance_type: 'payments',
+      created: now,
+      currency: given.currency,
+      description: given.description,
+      exchange_rate: null,
+      fee,
+      fee_details: given.fee
+        ? [
+            {
+              amount: fee,
+              application: null,
+              currency: given.currency,
+              description: given.fee.description,
+              type: 'stripe_fee',
+            },
+          ]
+        : [],
+      net: given.amount - fee,
+      reporting_category: given.reporting_category,
+      source: given.source,
+      status: given.amount > 0 ? 'pending' : 'available',
+      type: given.type,
+    },
+    hidden: {},
+    merchant,
+  };
+}
+
+/** Money that came in can be paid out after some days. */
+export function agedTransaction(
+  kept: Kept<'balance_transaction'>,
+  now: number,
+): Kept<'balance_transaction'> {
+  if (kept.object.status === 'available' || now < kept.object.available_on) return kept;
+  return { ...kept, object: { ...kept.object, status: 'available' } };
+}
+
+/** The fee of a payment, rounded half up. */
+export function paymentFee(fees: Fees, amount: number): { amount: number; description: string } {
+  return {
+    amount: Math.floor((amount * fees.basisPoints) / 10_000 + 0.5) + fees.fixed,
+    description: 'Processing fees',
+  };
+}

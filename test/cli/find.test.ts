@@ -1,0 +1,353 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import {
+  listCallbacks,
+  listCheckouts,
+  listInstalments,
+  listRefunds,
+} from '../../src/search/lists.ts';
+import type { Scope } from '../../src/search/scope.sql.ts';
+import { namesIn, search } from '../../src/search/search.ts';
+import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
+import { assertSound, gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
+import { type Account, createAccount, send } from '../support/service.ts';
+
+let paying: Paying;
+let tranche: Tranche;
+let other: Account;
+before(async () => {
+  paying = await startPaying();
+  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
+  tranche = commandLine(env, { clock: paying.clock });
+  other = await createAccount(paying.service);
+});
+after(async () => {
+  await assertSound(paying);
+  await paying.close();
+});
+
+type Found = { kind: string; id: string; merchant_id: string; matched: string };
+
+const find = async (text: string, ...options: string[]): Promise<Found[]> =>
+  (await tranche.json('find', text, ...options)).data;
+
+const idsOf = (found: { id: string }[]) => found.map(({ id }) => id).sort();
+
+let number = 0;
+/** A checkout of a shopper that no other test uses. */
+async function create(account = paying.account, customer: object = {}) {
+  number += 1;
+  const reference = `find-${number}-${Math.random().toString(36).slice(2)}`;
+  const shopper = await paying.shopper(
+    { client_reference_id: reference, customer: { email: `s${number}@find.example`, ...customer } },
+    account,
+  );
+  return { shopper, id: shopper.id, reference, email: `s${number}@find.example` };
+}
+
+test('a checkout is found by its order reference, e-mail address, name and id', async () => {
+  const name = { first_name: 'Nomvula', last_name: 'van der Berg' };
+  const { id, reference, email } = await create(paying.account, name);
+  for (const [text, matched] of [
+    [reference, 'order_reference'],
+    [email, 'email'],
+    [email.toUpperCase(), 'email'],
+    ['van der Berg', 'name'],
+    ['nomvula VAN DER berg', 'name'],
+    ['Van der Berg, Nomvula', 'name'],
+    [id, 'id'],
+    [id.toUpperCase(), 'id'],
+    [` ${id}:2 `, 'id'],
+  ] as const) {
+    const [found, ...more] = await find(text);
+    assert.deepEqual([found?.kind, found?.id, found?.matched], ['checkout', id, matched], text);
+    assert.deepEqual(more, [], text);
+  }
+  const [{ merchant_id, ...rest } = {} as Found] = await find(reference);
+  assert.equal(merchant_id, paying.account.merchant.id);
+  assert.deepEqual(Object.keys(rest), [
+    'kind',
+    'id',
+    'matched',
+    'checkout_id',
+    'client_reference_id',
+    'email',
+    'name',
+    'status',
+    'amount',
+    'currency',
+    'created_at',
+  ]);
+});
+
+test('a payment is found by its card and by every reference of the gateway', async () => {
+  const { id, shopper } = await create();
+  await shopper.pay(3, { card: '5555555555554444' });
+  assert.ok(idsOf(await find('4444')).includes(id));
+  const { rows } = await paying.service.deps.database.pool.query(
+    'select id, payment_ref, customer_ref from payment_attempts where checkout_id = $1',
+    [id],
+  );
+  for (const value of Object.values(rows[0]) as string[]) {
+    assert.deepEqual(idsOf(await find(value)), [id], value);
+  }
+  await paying.pass({ days: 40 });
+  const { rows: charges } = await paying.service.deps.database.pool.query(
+    `select payment_ref from collections where checkout_id = $1 and kind = 'charge'`,
+    [id],
+  );
+  assert.deepEqual(idsOf(await find(charges[0].payment_ref)), [id]);
+
+  const answer = await send(paying.service, paying.account, 'POST', '/api/refunds', {
+    body: { checkout_id: id, amount: 100_000 },
+  });
+  const refund = answer.body.data.id;
+  await tranche.json('refunds', 'approve', refund);
+  const { rows: parts } = await paying.service.deps.database.pool.query(
+    'select refund_ref from refund_parts where refund_id = $1 and refund_ref is not null',
+    [refund],
+  );
+  for (const text of [refund, parts[0].refund_ref]) {
+    const [found] = await find(text);
+    assert.deepEqual([found?.kind, found?.id], ['refund', refund]);
+  }
+});
+
+test('a callback, a merchant, an integration and an alert are found by their ids', async () => {
+  const { id, shopper } = await create();
+  await shopper.cancel();
+  const { pool } = paying.service.deps.database;
+  const { rows } = await pool.query('select id from callbacks where checkout_id = $1', [id]);
+  const alert = '01a1e041-95a5-73f9-b11c-2dfb907b8efb';
+  await pool.query(
+    `insert into alerts (id, at, kind, merchant_id, detail)
+     values ($1, '2026-11-15T08:00:00Z', 'test', $2, 'x')`,
+    [alert, paying.account.merchant.id],
+  );
+  for (const [kind, text] of [
+    ['callback', rows[0].id],
+    ['merchant', paying.account.merchant.id],
+    ['integration', paying.account.id],
+    ['alert', alert],
+  ] as const) {
+    const found = await find(text);
+    assert.deepEqual(
+      found.map((one) => [one.kind, one.id, one.merchant_id]),
+      [[kind, text, paying.account.merchant.id]],
+    );
+  }
+});
+
+test('nothing is found where there is nothing, whatever the text', async () => {
+  for (const text of [unknownId, 'no-such-order', '0000', 'pi_nothing', "' or 1=1 --", '%', '😀']) {
+    assert.deepEqual(await find(text), [], text);
+  }
+  assert.deepEqual(await find('x'.repeat(10_000)), []);
+  const { stdout } = await tranche.run('find', 'no-such-order');
+  assert.equal(stdout, 'Nothing was found.\n');
+  await tranche.refused(2, /TEXT is missing/, 'find', ' ');
+});
+
+test('no search and no list returns a row outside of its scope', async () => {
+  const email = 'same@find.example';
+  const customer = { email, first_name: 'Ayanda', last_name: 'Mokoena' };
+  const rows = [];
+  for (const account of [paying.account, other]) {
+    const { shopper, id } = await create(account, customer);
+    await shopper.pay(3, { card: '4000000000005126' });
+    await send(paying.service, account, 'POST', '/api/refunds', {
+      body: { checkout_id: id, amount: 10_000 },
+    });
+    rows.push({ id, merchant_id: account.merchant.id });
+  }
+  const [ours, theirs] = rows as [(typeof rows)[0], (typeof rows)[0]];
+  const { deps } = paying.service;
+  const { rows: refs } = await deps.database.pool.query(
+    `select payment_ref, customer_ref, a.id, c.id as callback, r.id as refund
+     from payment_attempts a join callbacks c using (checkout_id)
+     join refund_requests r using (checkout_id) where checkout_id = $1`,
+    [theirs.id],
+  );
+  const texts = [email, 'Mokoena', 'Ayanda Mokoena', '5126', theirs.id, theirs.merchant_id];
+  const scope: Scope = { merchant_ids: [ours.merchant_id] };
+  const several: Scope = { merchant_ids: [ours.merchant_id, unknownId] };
+  for (const within of [scope, several]) {
+    for (const text of [...texts, ...(Object.values(refs[0]) as string[])]) {
+      for (const hit of await search(deps, within, text, 100)) {
+        assert.equal(hit.merchant_id, ours.merchant_id, text);
+      }
+    }
+    const page = { after: null, limit: 1_000 };
+    const lists = [
+      await listCheckouts(deps, within, page),
+      await listCallbacks(deps, within, null, page),
+      await listInstalments(deps, within, 'scheduled', page),
+      await listRefunds(deps, within, null, page),
+      await listRefunds(deps, within, 'requested', page),
+    ];
+    for (const { data } of lists) {
+      assert.ok(data.length > 0);
+      for (const row of data) assert.equal(row.merchant_id, ours.merchant_id);
+    }
+  }
+  for (const text of texts.slice(0, 4)) {
+    const found = idsOf(await find(text, '--merchant', theirs.merchant_id));
+    assert.deepEqual(found, [theirs.id], text);
+    const all = idsOf(await find(text));
+    assert.ok(all.includes(ours.id) && all.includes(theirs.id), text);
+  }
+  const nobody: Scope = { merchant_ids: [] };
+  assert.deepEqual(await search(deps, nobody, email, 10), []);
+});
+
+test('every page of a list together has each row once, in order', async () => {
+  const account = await createAccount(paying.service);
+  const made: string[] = [];
+  for (let index = 0; index < 7; index += 1) {
+    const { shopper, id } = await create(account);
+    await shopper.pay(3);
+    made.push(id);
+    await send(paying.service, account, 'POST', '/api/refunds', {
+      body: { checkout_id: id, amount: 10_000 },
+    });
+  }
+  const pages = async (...argv: string[]) => {
+    const ids: string[] = [];
+    for (let after: string[] = []; ; ) {
+      const { data, next } = await tranche.json(...argv, '--limit', '3', ...after);
+      assert.ok(data.length <= 3);
+      ids.push(...data.map((row: { id: string }) => row.id));
+      if (next === null) return ids;
+      after = ['--after', next];
+    }
+  };
+  const merchant = ['--merchant', account.merchant.id];
+  const newest = [...made].reverse();
+  assert.deepEqual(await pages('checkouts', 'list', ...merchant), newest);
+  for (const status of ['pending', 'delivered', 'exhausted']) {
+    const whole = await tranche.json('callbacks', 'list', ...merchant, '--status', status);
+    const paged = await pages('callbacks', 'list', ...merchant, '--status', status);
+    assert.deepEqual(
+      paged,
+      whole.data.map(({ id }: { id: string }) => id),
+    );
+  }
+  assert.equal((await pages('callbacks', 'list', ...merchant)).length, 7);
+  assert.equal(
+    (await pages('instalments', 'list', '--status', 'scheduled', ...merchant)).length,
+    14,
+  );
+  const refunds = await pages('refunds', 'list', ...merchant);
+  assert.deepEqual(await pages('refunds', 'list', '--status', 'requested', ...merchant), [
+    ...refunds.toReversed(),
+  ]);
+  for (const list of [
+    ['checkouts', 'list'],
+    ['callbacks', 'list'],
+    ['refunds', 'list'],
+    ['refunds', 'list', '--status', 'requested'],
+    ['instalments', 'list', '--status', 'scheduled'],
+    ['instalments', 'list', '--status', 'authorised'],
+    ['instalments', 'list', '--status', 'cancelled'],
+    ['instalments', 'list', '--status', 'overdue'],
+  ]) {
+    const whole = await tranche.json(...list, '--limit', '1000');
+    assert.equal(whole.next, null);
+    assert.deepEqual(
+      await pages(...list),
+      whole.data.map(({ id }: { id: string }) => id),
+      list.join(' '),
+    );
+  }
+  await tranche.refused(2, /not a cursor/, 'checkouts', 'list', '--after', 'x');
+  const wrong = Buffer.from('["x"]').toString('base64url');
+  await tranche.refused(2, /not a cursor/, 'checkouts', 'list', '--after', wrong);
+  await tranche.refused(2, /--limit must be from 1 to 1000/, 'checkouts', 'list', '--limit', '0');
+});
+
+test('a list names the merchant, the order and the shopper, with whole ids and the next page', async () => {
+  const account = await createAccount(paying.service);
+  const customer = { first_name: 'Lerato', last_name: 'Khumalo' };
+  const { id, reference, shopper } = await create(account, customer);
+  await shopper.pay(3);
+  const { email } = await create(account, customer);
+  const list = ['checkouts', 'list', '--merchant', account.merchant.id];
+  const { stdout } = await tranche.run(...list, '--limit', '1');
+  assert.match(stdout, new RegExp(`Lerato Khumalo <${email}>`));
+  assert.match(stdout, /More:\n {2}tranche checkouts list --merchant \S+ --limit 1 --after \S+\n$/);
+  const page = (await tranche.run(...list)).stdout;
+  for (const line of page.split('\n')) assert.ok(line.length <= 80, line);
+  assert.match(page, new RegExp(`^${id} .* successful `, 'm'));
+  assert.ok(page.includes(account.merchant.name) && page.includes(reference));
+  assert.match(page.replaceAll(/\s+/g, ' '), /term 3 · collected R 0,00 · outstanding R 1 500,00/);
+});
+
+test('every search and every list walks an index, and sorts nothing but its own page', async () => {
+  const { deps } = paying.service;
+  const statements: { sql: string; parameters: readonly unknown[] }[] = [];
+  const original = deps.database.db;
+  const recorded = original.withPlugin({
+    transformQuery: ({ node }) => node,
+    transformResult: async ({ result }) => result,
+  });
+  const executor = recorded.getExecutor();
+  const compile = executor.compileQuery.bind(executor);
+  recorded.getExecutor = () => executor;
+  executor.compileQuery = ((...args: Parameters<typeof compile>) => {
+    const compiled = compile(...args);
+    statements.push(compiled);
+    return compiled;
+  }) as typeof executor.compileQuery;
+  const within = { ...deps, database: { ...deps.database, db: recorded } };
+  const one: Scope = { merchant_ids: [paying.account.merchant.id] };
+  for (const scope of ['all merchants', one] satisfies Scope[]) {
+    for (const text of ['order-1', 'a@b.example', 'Thandi Dlamini', '4242', 'pi_1', unknownId]) {
+      await search(within, scope, text, 20);
+    }
+    const page = { after: null, limit: 20 };
+    await listCheckouts(within, scope, page);
+    for (const status of [null, 'pending', 'delivered', 'exhausted'] as const) {
+      await listCallbacks(within, scope, status, page);
+    }
+    for (const status of ['overdue', 'scheduled', 'collected', 'cancelled'] as const) {
+      await listInstalments(within, scope, status, page);
+    }
+    for (const status of [null, 'requested', 'failed'] as const) {
+      await listRefunds(within, scope, status, page);
+    }
+  }
+  assert.ok(statements.length > 60, String(statements.length));
+  const client = await deps.database.pool.connect();
+  try {
+    await client.query('begin');
+    await client.query('set local enable_seqscan = off');
+    await client.query('set local enable_bitmapscan = off');
+    for (const { sql, parameters } of statements) {
+      if (/from "(merchants|integrations|alerts)"/.test(sql)) continue;
+      const { rows } = await client.query(`explain ${sql}`, parameters as unknown[]);
+      const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
+      assert.doesNotMatch(plan, /Seq Scan on (?!territories|merchants)/, `${sql}\n${plan}`);
+      // What names the ids of a page may be sorted. So may the pending callbacks of one merchant,
+      // which are no more than its backlog.
+      const isBacklog = /"due_at" is not null and "callbacks"."merchant_id"/.test(sql);
+      if (!isBacklog && !/"checkout_id" in \(|"id" in \(/.test(sql)) {
+        assert.doesNotMatch(plan, /(?<!Incremental )Sort {2}\(/, `${sql}\n${plan}`);
+      }
+    }
+  } finally {
+    await client.query('rollback');
+    client.release();
+  }
+});
+
+test('a text is read as a name in every order that people write one', () => {
+  assert.deepEqual(namesIn('Dlamini'), [{ last: 'Dlamini', first: null }]);
+  assert.deepEqual(namesIn('Dlamini, Thandi'), [
+    { last: 'Dlamini Thandi', first: null },
+    { last: 'Thandi', first: 'Dlamini' },
+    { last: 'Dlamini', first: 'Thandi' },
+  ]);
+  for (const text of ['', 'order-7', 'a@b', 'pi_1', 'a b c d e f g']) {
+    assert.deepEqual(namesIn(text), [], text);
+  }
+});
