@@ -81,7 +81,7 @@ export function presentPlan(rows: PlanRows): Plan {
 const isLate = ({ status, declines }: Instalment) =>
   status === 'overdue' || (status === 'scheduled' && declines > 0);
 
-const isToCome = (one: Instalment) => one.status === 'scheduled' && !isLate(one);
+export const isToCome = (one: Instalment) => one.status === 'scheduled' && !isLate(one);
 
 export function stateOf(one: Instalment, isNext: boolean): PaymentState {
   if (isLate(one)) return 'late';

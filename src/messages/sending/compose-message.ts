@@ -1,8 +1,9 @@
 import type { Instalment } from '../../instalments/instalment.ts';
+import type { Language } from '../../shared/language.ts';
 import { showMoney } from '../../shared/money.ts';
 import { oneLine } from '../../shared/plain-text.ts';
 import type { Territory } from '../../shared/territories.ts';
-import { stateOf } from '../../shoppers/plan.ts';
+import { isToCome, stateOf } from '../../shoppers/plan.ts';
 import type { Message } from '../message.ts';
 import type { Letter, LetterFacts } from './letter.ts';
 import { af } from './texts/af.ts';
@@ -11,7 +12,7 @@ import type { MessageTexts } from './texts/texts.ts';
 import { zu } from './texts/zu.ts';
 
 /** The languages that messages are written in, each with the locale of its dates and numbers. */
-const languages: Record<string, { texts: MessageTexts; locale: string }> = {
+const languages: Record<Language, { texts: MessageTexts; locale: string }> = {
   en: { texts: en, locale: 'en-ZA' },
   af: { texts: af, locale: 'af-ZA' },
   zu: { texts: zu, locale: 'zu-ZA' },
@@ -26,7 +27,7 @@ export type MessageSubject = {
     client_reference_id: string;
     number_of_payments: number | null;
   };
-  language: string;
+  language: Language;
   instalments: Instalment[];
   card: { brand: string | null; last4: string | null } | null;
   /** Where the shopper sees the plan; for a one-time link, that link. */
@@ -37,14 +38,13 @@ export function composeMessage(
   message: Pick<Message, 'kind' | 'facts'>,
   subject: MessageSubject,
 ): Letter {
-  const { texts, locale } =
-    languages[subject.language] ?? (languages.en as { texts: MessageTexts; locale: string });
+  const { texts, locale } = languages[subject.language];
   const { checkout, merchant, instalments } = subject;
   const money = (cents: number) => showMoney(cents, { currency: checkout.currency, locale });
   const { day: days, month: months } = dateFormats(locale);
   const date = (day: string) => days.format(Temporal.PlainDate.from(day));
 
-  const next = instalments.find(({ status }) => status === 'scheduled' || status === 'overdue');
+  const next = instalments.find(isToCome);
   const asked = (one: Instalment) => one.amount - one.reduced;
   const paid = instalments
     .filter(({ status }) => status === 'authorised' || status === 'collected')

@@ -1,5 +1,6 @@
 import type { Handle } from '../../database/database.ts';
 import type { Instalment } from '../../instalments/instalment.ts';
+import type { Language } from '../../shared/language.ts';
 
 /** What messages of one merchant are written from. */
 export type MessageSources = {
@@ -13,7 +14,7 @@ export type MessageSources = {
       client_reference_id: string;
       number_of_payments: number | null;
       customer: { email: string };
-      language: string | null;
+      language: Language | null;
     }
   >;
   instalments: Map<string, Instalment[]>;

@@ -96,8 +96,6 @@ export const af: MessageTexts = {
     cancelled: 'gekanselleer',
   },
   payment: (number, count) => (count === 1 ? 'Betaling' : `Betaling ${number} van ${count}`),
-  cardEnding: (brand, last4) => `${brand} wat op ${last4} eindig`,
-  noCard: 'jou kaart',
   footer: (merchant) => [
     `Jy kry hierdie boodskap omdat jy by ${merchant} gekoop het en deur Tranche betaal.`,
   ],

@@ -95,8 +95,6 @@ export const en: MessageTexts = {
     cancelled: 'cancelled',
   },
   payment: (number, count) => (count === 1 ? 'Payment' : `Payment ${number} of ${count}`),
-  cardEnding: (brand, last4) => `${brand} ending ${last4}`,
-  noCard: 'your card',
   footer: (merchant) => [
     `You get this message because you bought from ${merchant} and pay through Tranche.`,
   ],

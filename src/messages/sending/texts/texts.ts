@@ -15,8 +15,6 @@ export type MessageTexts = {
   letters: Record<MessageKind, (facts: LetterFacts) => Words>;
   states: Record<PaymentState, string>;
   payment: (number: number, count: number) => string;
-  cardEnding: (brand: string, last4: string) => string;
-  noCard: string;
   footer: (merchant: string) => string[];
 };
 

@@ -95,8 +95,6 @@ export const zu: MessageTexts = {
     cancelled: 'kukhanseliwe',
   },
   payment: (number, count) => (count === 1 ? 'Inkokhelo' : `Inkokhelo ${number} kwezingu-${count}`),
-  cardEnding: (brand, last4) => `${brand} eligcina ngo-${last4}`,
-  noCard: 'ikhadi lakho',
   footer: (merchant) => [
     `Uthola lo mlayezo ngoba uthenge ku-${merchant} futhi ukhokha nge-Tranche.`,
   ],
