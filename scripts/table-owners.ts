@@ -1,5 +1,8 @@
 import type { Tables } from '../src/database/tables.ts';
 
+/** Erases personal data in every table (decision 0070). */
+const erasure = 'shoppers/erasure.sql.ts';
+
 /**
  * Which slice writes a table: a folder of `src/`, or one file of it. Everything else reads, or
  * calls a use case of the owner with its own transaction. `npm run check` holds the code and the
@@ -18,28 +21,28 @@ export const tableOwners = {
   signing_keys: ['integrations/'],
   // Checkouts take their numbers in the statements of their batch.
   list_totals: ['database/merchant-lists.sql.ts', 'checkouts/'],
-  checkouts: ['checkouts/'],
+  checkouts: ['checkouts/', erasure],
   checkout_moves: ['checkouts/'],
-  payment_attempts: ['payments/'],
+  payment_attempts: ['payments/', erasure],
   instalments: ['instalments/'],
   collections: ['instalments/'],
-  stored_cards: ['instalments/'],
-  callbacks: ['callbacks/'],
-  callback_attempts: ['callbacks/'],
+  stored_cards: ['instalments/', erasure],
+  callbacks: ['callbacks/', erasure],
+  callback_attempts: ['callbacks/', erasure],
   destinations: ['callbacks/'],
-  refund_requests: ['refunds/'],
+  refund_requests: ['refunds/', erasure],
   refund_parts: ['refunds/'],
   plan_links: ['shoppers/'],
   plan_sessions: ['shoppers/'],
-  messages: ['messages/'],
-  message_attempts: ['messages/'],
-  mailbox: ['messages/'],
+  messages: ['messages/', erasure],
+  message_attempts: ['messages/', erasure],
+  mailbox: ['messages/', erasure],
   postings: ['ledger/'],
-  idempotency_keys: ['http/'],
+  idempotency_keys: ['http/', erasure],
   rate_limits: ['http/'],
   operator_actions: ['operators/'],
   operator_chain: ['operators/'],
-  alerts: ['operators/'],
+  alerts: ['operators/', erasure],
   audit: ['audit/'],
   legacy_credentials: ['legacy/'],
   legacy_tokens: ['legacy/'],

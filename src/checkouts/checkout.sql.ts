@@ -15,6 +15,7 @@ export type NewCheckout = Omit<
   | 'expires_at'
   | 'completed_at'
   | 'language'
+  | 'erased_at'
 >;
 
 /**

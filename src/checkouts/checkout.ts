@@ -44,6 +44,8 @@ export type Checkout = {
   sealed_verify: Buffer | null;
   /** The shopper's language; null until the shopper has chosen one or paid. */
   language: Language | null;
+  /** When the shopper's data was erased (decision 0070). */
+  erased_at: Timestamp | null;
 };
 
 /** How long the hosted page can be opened (decision 0011). */

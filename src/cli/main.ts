@@ -23,6 +23,7 @@ import { sandbox } from './sandbox.ts';
 import { sandboxDrill } from './sandbox-drill.ts';
 import { sandboxCancel, sandboxPay } from './sandbox-pay.ts';
 import { serve } from './serve.ts';
+import { shoppers } from './shoppers.ts';
 import { createTerminal, fill, type Output, type Terminal, toPrintedJson } from './terminal.ts';
 
 const entries: (Command | CommandGroup)[] = [
@@ -40,6 +41,7 @@ const entries: (Command | CommandGroup)[] = [
   instalments,
   ledger,
   legacy,
+  shoppers,
   callbacks,
   alerts,
   audit,

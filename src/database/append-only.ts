@@ -12,9 +12,28 @@ export const attemptIdentity = [
   'started_at',
   'request_headers',
 ];
+/** The columns of a closed attempt that erasing a shopper empties (decision 0070). */
+const attemptAnswer = ['response_headers', 'response_body'];
+const attemptRest = [
+  ...attemptIdentity,
+  'finished_at',
+  'outcome',
+  'reason',
+  'address',
+  'tls_version',
+  'response_status',
+  'response_header_bytes',
+  'response_body_bytes',
+  'timings',
+];
 // As text, because json has no equality.
 const rowOf = (row: string, columns: string[]) =>
   `(${columns.map((column) => `${row}.${column}::text`).join(', ')})`;
+
+/** Whether an update empties a closed attempt's answer and changes nothing else. */
+const isErasure = `(old.finished_at is not null
+  and ${attemptAnswer.map((column) => `new.${column} is null`).join(' and ')}
+  and ${rowOf('new', attemptRest)} is not distinct from ${rowOf('old', attemptRest)})`;
 
 type Guard = {
   table: string;
@@ -24,8 +43,9 @@ type Guard = {
 
 /**
  * Rows that are history: postings, operators' actions and callback attempts. Triggers refuse to
- * change them, whatever the code does and whichever role connects. Two changes are allowed: an attempt is
- * closed once, and an attempt whose callback counts it as expired is deleted.
+ * change them, whatever the code does and whichever role connects. Three changes are allowed: an
+ * attempt is closed once, the answer of an erased checkout's attempt is emptied, and an attempt whose
+ * callback counts it as expired is deleted.
  *
  * Citus has no triggers on its tables. There the roles of `grant-roles.ts` do what they can.
  */
@@ -43,8 +63,8 @@ const guards: Guard[] = [
   {
     table: 'callback_attempts',
     on: 'update',
-    when: `old.finished_at is not null or new.finished_at is null
-      or ${rowOf('new', attemptIdentity)} is distinct from ${rowOf('old', attemptIdentity)}`,
+    when: `not ${isErasure} and (old.finished_at is not null or new.finished_at is null
+      or ${rowOf('new', attemptIdentity)} is distinct from ${rowOf('old', attemptIdentity)})`,
   },
 ];
 
@@ -74,6 +94,21 @@ export async function guardTables(client: pg.ClientBase): Promise<void> {
       raise exception '% is append-only until its rows expire', tg_table_name
         using errcode = 'insufficient_privilege';
     end $$`);
+  await client.query(`
+    create or replace function refuse_unless_erased() returns trigger language plpgsql ${path} as $$
+    begin
+      if exists (select from callbacks k
+          join checkouts c on c.id = k.checkout_id and c.merchant_id = k.merchant_id
+          where k.merchant_id = old.merchant_id and k.id = old.callback_id
+          and c.erased_at is not null) then
+        return new;
+      end if;
+      raise exception '% is append-only until its shopper is erased', tg_table_name
+        using errcode = 'insufficient_privilege';
+    end $$`);
+  await client.query(`create or replace trigger callback_attempts_erase_guard
+    before update on callback_attempts
+    for each row when (${isErasure}) execute function refuse_unless_erased()`);
   for (const guard of guards) {
     const { table, on, when } = guard;
     await client.query(`create or replace trigger ${nameOf(guard)} before ${on} on ${table}

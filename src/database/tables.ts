@@ -116,6 +116,7 @@ export type Tables = {
     completed_at: Timestamp | null;
     sealed_verify: Fixed<Buffer | null>;
     language: Language | null;
+    erased_at: Timestamp | null;
   };
   refund_requests: {
     merchant_id: Fixed<string>;

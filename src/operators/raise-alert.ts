@@ -16,6 +16,8 @@ export async function raiseAlert(
     /** The row that the alert is about: a callback, a refund, a checkout. */
     subject_id?: string;
     detail: string;
+    /** The detail quotes a shopper or a mail server, so it is not logged. */
+    isPrivate?: true;
   },
 ): Promise<void> {
   const at = timestamp(deps.clock.now());
@@ -32,5 +34,6 @@ export async function raiseAlert(
     due_at: at,
   };
   await insertAlert(db, row);
-  deps.log.warn({ alert: row }, 'alert');
+  const { detail, ...rest } = row;
+  deps.log.warn({ alert: alert.isPrivate ? rest : { ...rest, detail } }, 'alert');
 }

@@ -128,7 +128,7 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     return await reading(deps, async (db) => {
       const checkout = await findCheckout(db, key.merchant_id, key.id);
       const merchant = checkout && (await findMerchant(db, key.merchant_id));
-      if (!merchant) return null;
+      if (!merchant || checkout.erased_at !== null) return null;
       const callback =
         checkout.completed_at === null
           ? null

@@ -21,6 +21,7 @@ export async function reportProblem(
       kind: 'shopper_report',
       merchant_id,
       subject_id: id,
+      isPrivate: true,
       detail: `The shopper of checkout ${id} says: ${oneLine(text).slice(0, problemCharactersMax)}`,
     });
   });

@@ -129,7 +129,7 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
   ): Promise<Opened | null> {
     const checkout = await findCheckout(db, key.merchant_id, key.id);
     const merchant = checkout && (await findMerchant(db, key.merchant_id));
-    if (!merchant || checkout.status !== 'successful') return null;
+    if (!merchant || checkout.status !== 'successful' || checkout.erased_at !== null) return null;
     const rows = await readPlan(db, keyOf(checkout));
     if (isPast(rows, merchantNow(deps.clock, merchant))) return null;
     return { merchant, checkout, plan: presentPlan(rows) };

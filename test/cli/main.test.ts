@@ -37,6 +37,7 @@ const groups: Record<string, string[]> = {
   checkouts: ['show'],
   refunds: ['list', 'show', 'approve', 'decline', 'retry', 'preview'],
   instalments: ['list', 'retry'],
+  shoppers: ['export', 'erase'],
   ledger: ['check'],
   callbacks: ['list', 'show', 'retry'],
   alerts: ['list'],

@@ -66,6 +66,27 @@ describe('history cannot be changed', { skip: hasCitus && 'Citus has no triggers
     }
   });
 
+  test("an attempt's answer is emptied only when its shopper is erased", async () => {
+    const empty = 'update callback_attempts set response_headers = null, response_body = null';
+    await refused(empty, /append-only until its shopper is erased/);
+    const client = await paying.service.deps.database.pool.connect();
+    const after = async (statement: string) => {
+      await client.query('begin');
+      try {
+        await client.query('update checkouts set erased_at = created_at');
+        return await client.query(statement);
+      } finally {
+        await client.query('rollback');
+      }
+    };
+    try {
+      assert.ok((await after(empty)).rowCount);
+      await assert.rejects(after(`${empty}, response_status = 204`), { code: '42501' });
+    } finally {
+      client.release();
+    }
+  });
+
   test('an attempt is deleted only when its callback counts it as expired', async () => {
     await refused('delete from callback_attempts', /append-only until its rows expire/);
     const client = await paying.service.deps.database.pool.connect();

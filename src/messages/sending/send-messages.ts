@@ -213,6 +213,7 @@ async function alertRefused(
     kind: 'message_refused',
     merchant_id: message.merchant_id,
     subject_id: message.checkout_id,
+    isPrivate: true,
     detail: `The ${message.kind} message of checkout ${message.checkout_id} was not taken by the mail server and will not be sent: ${response}`,
   });
 }
@@ -229,6 +230,7 @@ async function alertFailing(
   await raiseAlert(deps, db, {
     kind: 'messages_failing',
     merchant_id: merchant.id,
+    isPrivate: true,
     detail: `Messages to shoppers do not leave: ${response}. They are retried for three days; look at MAIL_URL and at the mail server.`,
   });
 }

@@ -1,0 +1,74 @@
+import { type Erasure, eraseShopper, previewErasure } from '../shoppers/erase-shopper.ts';
+import { exportShopper, readEmail } from '../shoppers/export-shopper.ts';
+import { type CommandGroup, command, UsageError } from './command.ts';
+import { withMigrated } from './connect.ts';
+
+function readAddress([text = '']: string[]): string {
+  const email = readEmail(text);
+  if (!/^\S+@\S+$/.test(email)) throw new UsageError('EMAIL must be an e-mail address.');
+  return email;
+}
+
+const exportCommand = command({
+  name: 'shoppers export',
+  summary: 'everything that is held about a shopper, as JSON',
+  usage: ['EMAIL'],
+  help: `Prints everything that Tranche holds about the shopper with this e-mail address, of every
+merchant: checkouts, payments, refunds, callbacks with the receivers' answers, messages, alerts and
+what operators did. The output is JSON in any case. --json prints it on one line. It contains
+personal data of this shopper alone; check who asks before you hand it out.
+
+  tranche shoppers export thandi@example.com > thandi.json`,
+  positionals: ['EMAIL'],
+  options: {},
+  async run(context) {
+    const email = readAddress(context.positionals);
+    const found = await withMigrated(context, (connection) => exportShopper(connection, email));
+    context.print(found, () => JSON.stringify(found, null, 2));
+  },
+});
+
+const erase = command({
+  name: 'shoppers erase',
+  summary: 'erase what is held about a shopper',
+  usage: ['EMAIL [--dry-run]'],
+  help: `Erases the personal data of the shopper with this e-mail address in finished checkouts of
+every merchant. Amounts, dates, statuses, the books and the gateway's references stay. A checkout
+that is still open is refused, with the reason, and the command ends with 1: repeat it later. The
+audit row does not name the shopper. This cannot be undone. --dry-run shows what would be done and
+changes nothing.
+
+  tranche shoppers erase thandi@example.com --dry-run`,
+  positionals: ['EMAIL'],
+  options: { 'dry-run': { type: 'boolean' } },
+  async run(context) {
+    const email = readAddress(context.positionals);
+    const isDry = context.values['dry-run'] === true;
+    const answer = await withMigrated(context, async (connection): Promise<Erasure> => {
+      if (!isDry) return await eraseShopper(connection, connection.operator, email);
+      return { ...(await previewErasure(connection, email)), kept: [] };
+    });
+    context.print({ dry_run: isDry, ...answer }, () => describeErasure(answer, isDry));
+    return answer.refused.length > 0 ? 1 : 0;
+  },
+});
+
+function describeErasure({ erased, refused, kept }: Erasure, isDry: boolean): string {
+  if (erased.length + refused.length === 0) return 'Nothing is held about this address.';
+  const lines = [
+    ...erased.map((id) => `${isDry ? 'Would erase' : 'Erased'} checkout ${id}.`),
+    ...refused.map(({ checkout_id, reason }) => `Refused checkout ${checkout_id}: ${reason}.`),
+    ...kept.map(({ table, checkout_id, count }) =>
+      table === 'idempotency_keys'
+        ? `Checkout ${checkout_id}: ${count} idempotency key(s) name the shopper and expire within a day.`
+        : `Checkout ${checkout_id}: ${count} operator action(s) name the shopper and cannot be changed.`,
+    ),
+  ];
+  return lines.join('\n');
+}
+
+export const shoppers: CommandGroup = {
+  name: 'shoppers',
+  summary: 'export and erase what is held about a shopper',
+  commands: [exportCommand, erase],
+};

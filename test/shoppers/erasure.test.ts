@@ -1,0 +1,271 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, readFile, rm } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { verifyOperatorChain } from '../../src/operators/verify-operator-chain.ts';
+import { declineRefund } from '../../src/refunds/review-refund.ts';
+import { openLog } from '../../src/running/log.ts';
+import { commandLine, type Tranche } from '../support/cli.ts';
+import { createLegacyCheckout, createPlugin, logIn } from '../support/legacy.ts';
+import { askRefund, assertBalanced, cards, refundNow } from '../support/money.ts';
+import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import { checkoutBody, send } from '../support/service.ts';
+
+const person = {
+  email: 'Nomvula.Dlamini@example.co.za',
+  first_name: 'Nomvula',
+  last_name: 'Dlamini',
+  phone_number: '+27825550199',
+  billing_address: '17 Jacaranda Road, Melville',
+};
+
+/** Every text by which someone could find the person, in every spelling that we were given. */
+const traces = [
+  person.email,
+  encodeURIComponent(person.email),
+  'Nomvula',
+  'Dlamini',
+  '82 555 0199',
+  '825550199',
+  'Jacaranda',
+];
+
+let folder: string;
+let log: ReturnType<typeof openLog>;
+let paying: Paying;
+let tranche: Tranche;
+before(async () => {
+  folder = await mkdtemp(join(tmpdir(), 'tranche-erasure-'));
+  log = openLog('trace', join(folder, 'log'));
+  paying = await startPaying({ log });
+  const { clock, service } = paying;
+  tranche = commandLine({ DATABASE_URL: service.databaseUrl }, { clock });
+  // The receiver repeats what it knows about the shopper.
+  paying.receiver.answer = ({ path }) =>
+    path === '/other'
+      ? {}
+      : {
+          headers: { 'x-shopper': person.email, 'content-type': 'application/json' },
+          body: JSON.stringify({
+            shopper: person,
+            redirect_url: `https://shop.example/thanks?for=${encodeURIComponent(person.email)}`,
+          }),
+        };
+});
+after(async () => {
+  await paying.close();
+  await rm(folder, { recursive: true });
+});
+
+const query = async (text: string, values: unknown[] = []) =>
+  (await paying.service.deps.database.pool.query(text, values)).rows;
+
+/** The columns of the whole database that contain one of the texts, bytes included. */
+async function findTraces(texts: string[]): Promise<string[]> {
+  const columns = await query(
+    `select table_name as table, column_name as column, data_type as type
+     from information_schema.columns
+     where table_schema = 'public' and data_type in ('text', 'json', 'jsonb', 'bytea')`,
+  );
+  const found: string[] = [];
+  for (const { table, column, type } of columns) {
+    const value = type === 'bytea' ? `encode(${column}, 'escape')` : `${column}::text`;
+    for (const text of texts) {
+      const rows = await query(
+        `select 1 from ${table} where position(lower($1) in lower(${value})) > 0 limit 1`,
+        [text],
+      );
+      if (rows.length > 0) found.push(`${table}.${column}: ${text}`);
+    }
+  }
+  return found;
+}
+
+const bodyOf = (order: string) => ({
+  client_reference_id: `${order} ${person.email}`,
+  notify_url: `${paying.receiver.url}/callback?shopper=${encodeURIComponent(person.email)}`,
+  success_url: `https://shop.example/paid?phone=${encodeURIComponent(person.phone_number)}`,
+  cancel_url: `https://shop.example/${encodeURIComponent(person.email)}/cart#Dlamini`,
+  customer: person,
+  line_items: [{ name: 'Ring for Nomvula', amount: 150_000, quantity: 1 }],
+});
+
+async function report(shopper: Shopper): Promise<void> {
+  await shopper.send('POST', 'link', { email: person.email });
+  await paying.work();
+  const [mail] = await query(
+    "select text from mailbox where checkout_id = $1 and text like '%manage#%'",
+    [shopper.id],
+  );
+  const token = /manage#([\w-]+)/.exec(mail.text)?.[1];
+  const opened = await shopper.send('POST', 'session', { token });
+  assert.equal(opened.status, 200);
+  const cookie = String(opened.headers['set-cookie']).split(';')[0] ?? '';
+  const text = `I am Nomvula Dlamini, call ${person.phone_number}`;
+  const answer = await shopper.send('POST', 'report', { text }, { cookie });
+  assert.equal(answer.status, 202);
+}
+
+/** A shopper's history at two merchants: payments, declines, refunds, callbacks, messages, a report. */
+async function playHistory(): Promise<Record<'paid' | 'legacy' | 'abandoned', Shopper>> {
+  const { service, account } = paying;
+  const created = await send(service, account, 'POST', '/api/checkouts', {
+    body: checkoutBody(bodyOf('order-1')),
+    headers: { 'idempotency-key': 'order-1' },
+  });
+  assert.equal(created.status, 200, JSON.stringify(created.body));
+  const paid = paying.open(created.body.data.id);
+  await paid.pay(3, { card: '4000000000000002' });
+  await paid.pay(3);
+  await report(paid);
+  const declined = await askRefund(paying, paid, 1_000);
+  await declineRefund(service.deps, 'nomsa', declined, 'Phoned 082 555 0199');
+  await refundNow(paying, paid, 120_000);
+
+  const { account: owner, plugin } = await createPlugin(service);
+  const order = await createLegacyCheckout(service, await logIn(service, plugin), {
+    merchant: { notify_url: `${paying.receiver.url}/v1`, return_url: 'https://shop.example/o/1' },
+    purchase: { order_id: `Nomvula Dlamini 1` },
+    customer: {
+      name: person.first_name,
+      lastName: person.last_name,
+      emailAddress: person.email.toUpperCase(),
+      telephoneNumber: person.phone_number,
+      billingAddress: person.billing_address,
+    },
+  });
+  const legacy = paying.open(order.id, owner);
+  await legacy.pay(1);
+  const abandoned = await paying.shopper(bodyOf('order-2'));
+  await paying.pass({ days: 3 });
+  // A mail server quotes the recipient when it refuses a message.
+  await query(
+    `update message_attempts set response = '550 no such user ' || $1 where message_id in (
+       select id from messages where checkout_id = $2)`,
+    [person.email, paid.id],
+  );
+  return { paid, legacy, abandoned };
+}
+
+test('a shopper is exported and erased, and nothing that names them stays', async () => {
+  const { paid, legacy, abandoned } = await playHistory();
+  const other = await paying.shopper({ notify_url: `${paying.receiver.url}/other` });
+  await other.pay(1);
+  await paying.pass({ days: 2 });
+  const others = await other.rows('checkouts');
+
+  const exported = await tranche.json('shoppers', 'export', ` ${person.email.toLowerCase()} `);
+  const ids = [paid.id, legacy.id, abandoned.id];
+  assert.deepEqual(
+    exported.checkouts.map((one: { checkout: { id: string } }) => one.checkout.id),
+    ids,
+  );
+  const [first] = exported.checkouts;
+  assert.equal(first.checkout.customer.phone_number, person.phone_number);
+  assert.match(first.callback.payload, /order-1/);
+  assert.match(first.callback_attempts[0].response_body, /Jacaranda/);
+  assert.equal(first.payment_attempts.length, 2);
+  assert.equal(first.refund_requests.length, 2);
+  assert.ok(first.mailbox.length > 0 && first.messages.length > 0);
+  assert.match(JSON.stringify(first.alerts), /I am Nomvula/);
+  assert.equal(first.idempotency_keys.length, 1);
+  assert.doesNotMatch(JSON.stringify(exported), /sealed|_hash|"lease"/);
+
+  const planned = await tranche.json('shoppers', 'erase', person.email, '--dry-run');
+  assert.deepEqual(planned, { dry_run: true, erased: ids, refused: [], kept: [] });
+  assert.ok((await findTraces(traces)).length > 10, 'a dry run changes nothing');
+
+  const before = await paid.rows('postings');
+  const erasure = await tranche.json('shoppers', 'erase', person.email);
+  assert.deepEqual(erasure.erased.toSorted(), ids.toSorted());
+  assert.deepEqual(erasure.refused, []);
+  // The chain of operators' actions cannot be changed, so the command says what stays.
+  const actions = { table: 'operator_actions', checkout_id: paid.id, count: 1 };
+  assert.deepEqual(erasure.kept, [actions]);
+  assert.deepEqual(await findTraces(traces), ['operator_actions.details: 82 555 0199']);
+
+  assert.deepEqual(await paid.rows('postings'), before);
+  assert.deepEqual(await other.rows('checkouts'), others, 'another shopper');
+  await assertBalanced(paying, paid);
+  const chain = await verifyOperatorChain(paying.service.deps);
+  assert.deepEqual(chain.findings, []);
+  const [audit] = await query("select * from operator_actions where action = 'shoppers erase'");
+  assert.equal(audit.operator, 'nomsa');
+  assert.deepEqual(audit.details.erased.toSorted(), ids.toSorted());
+
+  for (const shopper of [paid, legacy, abandoned]) {
+    assert.equal((await shopper.send('GET', 'state')).status, 404);
+    assert.equal((await shopper.send('GET', 'payments.ics')).status, 404);
+  }
+  assert.deepEqual(await tranche.json('shoppers', 'erase', person.email), {
+    dry_run: false,
+    erased: [],
+    refused: [],
+    kept: [],
+  });
+  assert.deepEqual((await tranche.json('shoppers', 'export', person.email)).checkouts, []);
+
+  log.flushSync();
+  const lines = (await readFile(join(folder, 'log'), 'utf8')).toLowerCase();
+  assert.match(lines, /shopper_report/);
+  for (const trace of traces) assert.ok(!lines.includes(trace.toLowerCase()), trace);
+});
+
+test('an erased checkout can still be refunded, and its callback sent again', async () => {
+  const shopper = await paying.shopper(bodyOf('order-3'));
+  await shopper.pay(1);
+  await paying.pass({ days: 1 });
+  await tranche.json('shoppers', 'erase', person.email);
+  await refundNow(paying, shopper, 50_000);
+  await paying.work();
+  await assertBalanced(paying, shopper);
+  const [callback] = await shopper.rows('callbacks');
+  assert.equal(callback.notify_url, `${paying.receiver.url}/callback`);
+  assert.match(callback.payload.toString(), new RegExp(`erased-${shopper.id}`));
+});
+
+test('open checkouts are refused with the reason, and finished ones are erased', async () => {
+  const customer = { email: 'busi@example.com' };
+  const begin = () => paying.shopper({ customer });
+  const finished = await begin();
+  await finished.pay(1);
+  const planned = await begin();
+  await planned.pay(3);
+  const late = await begin();
+  await late.pay(3, { card: cards.laterLost });
+  await paying.pass({ months: 1, days: 10 });
+  const refunding = await begin();
+  await refunding.pay(1);
+  await paying.pass({ days: 1 });
+  await askRefund(paying, refunding, 1_000);
+  const open = await begin();
+
+  const { code, stdout } = await tranche.run('shoppers', 'erase', customer.email, '--json');
+  assert.equal(code, 1);
+  const { erased, refused } = JSON.parse(stdout);
+  assert.deepEqual(erased, [finished.id]);
+  const reasons = Object.fromEntries(
+    refused.map((one: { checkout_id: string; reason: string }) => [one.checkout_id, one.reason]),
+  );
+  assert.deepEqual(reasons, {
+    [planned.id]: 'payments are still to come',
+    [late.id]: 'a payment is overdue',
+    [refunding.id]: 'a refund is in progress',
+    [open.id]: 'it can still be paid',
+  });
+  assert.equal((await planned.rows('checkouts'))[0].customer.email, customer.email);
+  assert.match(
+    (await tranche.run('shoppers', 'erase', customer.email)).stdout,
+    new RegExp(`Refused checkout ${refunding.id}: a refund is in progress\\.`),
+  );
+  await paying.pass({ months: 3 });
+  await assertSound(paying);
+});
+
+test('an address must be one, and an unknown one is no error', async () => {
+  await tranche.refused(2, /EMAIL must be an e-mail address/, 'shoppers', 'erase', 'busi');
+  await tranche.refused(2, /EMAIL is missing/, 'shoppers', 'export');
+  const { code, stdout } = await tranche.run('shoppers', 'erase', 'unknown@example.com');
+  assert.deepEqual([code, stdout], [0, 'Nothing is held about this address.\n']);
+});
