@@ -191,6 +191,10 @@ export async function startServe(args: string[], env: NodeJS.ProcessEnv): Promis
   const ready = await until('the service to get ready', () => {
     if (program.hasExited()) throw new Error(`it did not start: ${program.stderr()}`);
     return program.lines().find(({ msg }) => msg === 'the service is ready');
+  }).catch(async (error) => {
+    // The caller does not know this process yet, so end it here.
+    await kill(program);
+    throw error;
   });
   return {
     ...program,
