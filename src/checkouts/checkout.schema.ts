@@ -15,6 +15,8 @@ const example = {
   },
 };
 
+export const lineItemsMax = 500;
+
 const url = (description: string) => Type.String({ format: 'uri', maxLength: 2048, description });
 
 const CustomerSchema = Type.Object(
@@ -62,7 +64,7 @@ const members = {
   customer: CustomerSchema,
   line_items: Type.Optional(
     Type.Array(LineItemSchema, {
-      maxItems: 500,
+      maxItems: lineItemsMax,
       description: 'Cart contents shown on the payment summary.',
     }),
   ),

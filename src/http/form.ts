@@ -6,6 +6,8 @@ export class MalformedForm extends Error {
 }
 
 const depthMax = 32;
+/** 500 line items with all their fields, and everything else twice over. */
+const fieldsMax = 4_000;
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /** Fields by name. A Map, because the caller chooses the names and could name a prototype. */
@@ -19,9 +21,14 @@ type Group = Map<string, string | Group>;
  */
 export function readForm(bytes: Buffer): JsonObject {
   const fields: Group = new Map();
+  let count = 0;
   // Latin-1 keeps one character per byte, so decoding cannot create or destroy a separator.
   for (const field of bytes.toString('latin1').split('&')) {
     if (field === '') continue;
+    count += 1;
+    if (count > fieldsMax) {
+      throw new MalformedForm(`The body has more than ${fieldsMax} fields.`);
+    }
     const equals = field.indexOf('=');
     const name = decode(equals < 0 ? field : field.slice(0, equals));
     put(fields, splitName(name), equals < 0 ? '' : decode(field.slice(equals + 1)), name);
@@ -30,6 +37,8 @@ export function readForm(bytes: Buffer): JsonObject {
 }
 
 function decode(text: string): string {
+  // Most names and values are plain ASCII, and decoding costs far more than looking.
+  if (/^[\x20-\x24\x26-\x2a\x2c-\x7e]*$/.test(text)) return text;
   if (/%(?![0-9a-f]{2})/i.test(text)) {
     throw new MalformedForm('The body has a % that is not followed by two hexadecimal digits.');
   }

@@ -4,7 +4,7 @@ import { rowGroup } from '../database/row-group.ts';
 import { persist } from '../database/transaction.ts';
 import type { Clock, Timestamp } from '../shared/clock.ts';
 import { secondsAfter, timestamp } from '../shared/clock.ts';
-import type { RateLimitStore } from './rate-limits.ts';
+import type { Count, RateLimitStore } from './rate-limits.ts';
 
 const statementHitsMax = 500;
 
@@ -13,28 +13,27 @@ const statementHitsMax = 500;
  * share the next one. The table is unlogged, so counting never waits for the disk.
  */
 export function postgresRateLimitStore(deps: { database: Database; clock: Clock }): RateLimitStore {
-  const hit = groupCommit(
-    (hits: { key: string; windowSeconds: number }[]) => count(deps, hits),
-    statementHitsMax,
-  );
-  return { hit: (key, windowSeconds) => hit({ key, windowSeconds }), close: hit.settled };
+  const hit = groupCommit((hits: Hit[]) => count(deps, hits), statementHitsMax);
+  return {
+    hit: (key, windowSeconds, weight = 1) => hit({ key, windowSeconds, weight }),
+    close: hit.settled,
+  };
 }
 
 /** A window that ends later than a new one would was written by a node with a wrong clock. */
 const hasEnded = `(r.resets_at <= $4 or r.resets_at > excluded.resets_at + interval '1 minute')`;
 
+type Hit = { key: string; windowSeconds: number; weight: number };
+
 const counted = rowGroup({ key: 'text', count: 'int', resets_at: 'timestamptz' });
 
-async function count(
-  deps: { database: Database; clock: Clock },
-  hits: { key: string; windowSeconds: number }[],
-): Promise<{ count: number; resetsInMilliseconds: number }[]> {
+async function count(deps: { database: Database; clock: Clock }, hits: Hit[]): Promise<Count[]> {
   const now = deps.clock.now();
   const byKey = new Map<string, { hits: number; windowSeconds: number }>();
-  for (const { key, windowSeconds } of hits) {
+  for (const { key, windowSeconds, weight } of hits) {
     const same = byKey.get(key);
-    if (same) same.hits += 1;
-    else byKey.set(key, { hits: 1, windowSeconds });
+    if (same) same.hits += weight;
+    else byKey.set(key, { hits: weight, windowSeconds });
   }
   // Lock rows in the order of their keys, so that two processes cannot deadlock.
   const keys = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1));
@@ -62,12 +61,12 @@ async function count(
   );
   const results = new Map(rows.map((row) => [row.key, row]));
   const placed = new Map<string, number>();
-  return hits.map(({ key }) => {
+  return hits.map(({ key, weight }) => {
     const row = results.get(key);
     const ours = byKey.get(key);
     if (!row || !ours) throw new Error('a rate limit was not counted');
     // The row has counted the whole batch; work out the count after each single hit.
-    const place = (placed.get(key) ?? 0) + 1;
+    const place = (placed.get(key) ?? 0) + weight;
     placed.set(key, place);
     return {
       count: row.count - ours.hits + place,

@@ -38,9 +38,30 @@ const planSessions: Limit = { max_requests: 20, window_seconds: 900 };
 /** Reports of a shopper that something is wrong: each is an alert for operators. */
 const planReports: Limit = { max_requests: 5, window_seconds: 3600 };
 
+/**
+ * Requests of the payment page (decision 0053). A page that waits for an outcome asks about twenty
+ * times a minute. Mobile networks put thousands of shoppers behind one address.
+ */
+const pageRequests = {
+  ofLink: { max_requests: 240, window_seconds: 60 },
+  ofNetwork: { max_requests: 6_000, window_seconds: 60 },
+} satisfies Record<string, Limit>;
+
+/** Returns from the bank's challenge: each asks the gateway. */
+const returns: Limit = { max_requests: 20, window_seconds: 60 };
+
+/** Cards that were declined, per network and per merchant. */
+export const declineLimits = {
+  ofNetwork: { max_requests: 20, window_seconds: 3600 },
+  ofMerchant: { max_requests: 100, window_seconds: 600 },
+} satisfies Record<string, Limit>;
+
+export type Count = { count: number; resetsInMilliseconds: number };
+
 /** Where the counts live. A window begins at its first hit and lasts as long as that hit said. */
 export type RateLimitStore = {
-  hit(key: string, windowSeconds: number): Promise<{ count: number; resetsInMilliseconds: number }>;
+  /** Counts `weight` hits; a weight of 0 only reads the count. */
+  hit(key: string, windowSeconds: number, weight?: number): Promise<Count>;
   close?(): Promise<void>;
 };
 
@@ -96,6 +117,29 @@ export function createRateLimits(store: RateLimitStore) {
     async planReport(checkout_id: string): Promise<void> {
       await hit(`plan report ${checkout_id}`, planReports);
     },
+    /** A request of the payment page. Only a link that exists has a window of its own. */
+    async paymentPage(network: string, checkout_id: string | null): Promise<void> {
+      await Promise.all([
+        hit(`page address ${network}`, pageRequests.ofNetwork),
+        checkout_id === null ? null : hit(`page ${checkout_id}`, pageRequests.ofLink),
+      ]);
+    },
+    async returned(checkout_id: string): Promise<void> {
+      await hit(`returned ${checkout_id}`, returns);
+    },
+    /** Counts declined cards, or with a weight of 0 reads how many there were. */
+    async declines(
+      network: string,
+      merchant_id: string,
+      weight: 0 | 1,
+    ): Promise<{ ofNetwork: Count; ofMerchant: Count }> {
+      const { ofNetwork, ofMerchant } = declineLimits;
+      const [networkCount, merchantCount] = await Promise.all([
+        store.hit(`declines address ${network}`, ofNetwork.window_seconds, weight),
+        store.hit(`declines ${merchant_id}`, ofMerchant.window_seconds, weight),
+      ]);
+      return { ofNetwork: networkCount, ofMerchant: merchantCount };
+    },
     /** Whether the expected signature may be shown, and whether this is the last of the hour. */
     async shownSignature(caller: CountedCaller): Promise<{ show: boolean; last: boolean }> {
       const { count } = await store.hit(`shown ${caller.id}`, shownSignatures.window_seconds);
@@ -114,7 +158,7 @@ export function memoryRateLimitStore(clock: Clock): RateLimitStore {
   const windows = new Map<string, { count: number; resetsAt: number }>();
   let sweepAt = 0;
   return {
-    async hit(key, windowSeconds) {
+    async hit(key, windowSeconds, weight = 1) {
       const now = clock.monotonic();
       if (now >= sweepAt) {
         for (const [old, window] of windows) if (window.resetsAt <= now) windows.delete(old);
@@ -125,7 +169,7 @@ export function memoryRateLimitStore(clock: Clock): RateLimitStore {
         window = { count: 0, resetsAt: now + windowSeconds * 1000 };
         windows.set(key, window);
       }
-      window.count += 1;
+      window.count += weight;
       return { count: window.count, resetsInMilliseconds: window.resetsAt - now };
     },
   };

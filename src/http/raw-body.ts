@@ -18,7 +18,14 @@ type RawBody = Buffer | null;
  * Collects bodies as bytes, whatever their Content-Type: a signature covers the bytes, and we refuse
  * a bad body in our own words, after the request was counted.
  */
-export function takeRawBodies(api: FastifyInstance, mediaTypes: readonly string[]): void {
+export function takeRawBodies(
+  api: FastifyInstance,
+  mediaTypes: readonly string[],
+  bodyBytesMax = defaultBytesMax,
+): void {
+  api.addHook('onRoute', (route) => {
+    route.config = { bodyBytesMax, ...route.config };
+  });
   api.removeAllContentTypeParsers();
   api.addContentTypeParser('*', (request, stream, done) => {
     const bytesMax = bytesMaxOf(request);

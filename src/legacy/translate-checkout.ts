@@ -1,5 +1,6 @@
 import type { AllowedRange } from '../callbacks/delivery/destination.ts';
 import type { CreateCheckoutBody } from '../checkouts/checkout.schema.ts';
+import { lineItemsMax } from '../checkouts/checkout.schema.ts';
 import { explainCheckout } from '../checkouts/validate-checkout.ts';
 import { type JsonObject, type JsonValue, MalformedJson, readJsonValue } from '../http/json.ts';
 import { type FieldError, validationFailed } from '../http/validation.ts';
@@ -137,7 +138,8 @@ export const decimalPattern = /^(0|-?[1-9][0-9]{0,15})$/;
 function translateItems(value: JsonValue): JsonValue | undefined {
   const items = typeof value === 'string' ? readItems(value) : value;
   if (!Array.isArray(items)) return items;
-  return items.map((item) => {
+  // One more than allowed is enough for the refusal.
+  return items.slice(0, lineItemsMax + 1).map((item) => {
     if (!isObject(item) || Array.isArray(item)) return item;
     const translated: JsonObject = {};
     for (const mapping of itemMapping) {

@@ -4,9 +4,13 @@ import type { Callback } from '../callbacks/callback.ts';
 import { findCheckout } from '../checkouts/checkout.sql.ts';
 import { type Checkout, paymentUrlMinutes } from '../checkouts/checkout.ts';
 import { keepLanguage } from '../checkouts/keep-language.ts';
+import { usePaymentLinks } from '../checkouts/payment-link.ts';
 import { checkoutOfToken } from '../checkouts/payment-token.ts';
 import { reading } from '../database/transaction.ts';
+import { networkOf } from '../http/authentication.ts';
 import { notFound } from '../http/errors.ts';
+import type { RateLimits } from '../http/rate-limits.ts';
+import { jsonBodyOf } from '../http/raw-body.ts';
 import { type FieldError, validationFailed } from '../http/validation.ts';
 import { planPayments } from '../instalments/instalment.ts';
 import type { Environment } from '../integrations/integration.ts';
@@ -18,6 +22,7 @@ import { words } from '../shared/words/words.ts';
 import { isPast, type Plan, presentPlan } from '../shoppers/plan.ts';
 import { readPlan } from '../shoppers/read-plan.ts';
 import { cancelPayment } from './cancel-payment.ts';
+import { noteDecline, refuseCardTesting } from './card-testing.ts';
 import { loadPayHtml } from './pay-html.ts';
 import type {
   CancelRequest,
@@ -35,11 +40,12 @@ import { listAttempts } from './payment-attempt.sql.ts';
 import { type Consent, isInFlight, type PaymentAttempt } from './payment-attempt.ts';
 import { consentVersion, presentPage } from './present-page.ts';
 import { settleReturned } from './recover-attempts.ts';
-import { type PaymentDeps, startPayment } from './start-payment.ts';
+import { mayTryAgain, type PaymentDeps, startPayment } from './start-payment.ts';
 
 export type PaymentRouteDeps = PaymentDeps & {
   environment: Environment;
   page: HostedPageSettings;
+  rateLimits: RateLimits;
 };
 
 type Opened = {
@@ -52,6 +58,7 @@ type Opened = {
 
 /** The hosted page and its requests. The token in the address is the shopper's only credential. */
 export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps): Promise<void> {
+  usePaymentLinks(app, deps);
   const html = await loadPayHtml();
 
   for (const asset of html.assets) {
@@ -75,25 +82,32 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
   app.get('/pay/:token/state', async (request) => present(await mustOpen(request), request));
 
   app.post('/pay/:token/pay', async (request) => {
-    const { merchant, checkout } = await mustOpen(request);
-    const wanted = request.body as PayRequest;
+    const { merchant, checkout, attempts } = await mustOpen(request);
+    const wanted = jsonBodyOf(request).value as PayRequest;
     const errors = explainPayRequest(wanted);
     const now = merchantNow(deps.clock, merchant);
     if (errors.length === 0) errors.push(...explainTerm(merchant, checkout, wanted, now));
     if (errors.length > 0) throw validationFailed(errors);
     const { number_of_payments, card_token, consent, language } = wanted;
     if (language !== undefined) await keepLanguage(deps, checkout, language);
+    const network = networkOf(request);
+    if (mayTryAgain(attempts)) await refuseCardTesting(deps, { merchant, network, attempts });
     await startPayment(deps, merchant, checkout, {
       number_of_payments,
       card_token,
       consent: number_of_payments > 1 ? consent && onlyConsent(consent) : null,
     });
-    return present(await mustOpen(request), request);
+    const reopened = await mustOpen(request);
+    const [newest] = reopened.attempts;
+    if (newest?.status === 'declined' && attempts.every(({ id }) => id !== newest.id)) {
+      await noteDecline(deps, { merchant, network, attempts: reopened.attempts });
+    }
+    return present(reopened, request);
   });
 
   app.post('/pay/:token/cancel', async (request) => {
     const { merchant, checkout } = await mustOpen(request);
-    const wanted = request.body as CancelRequest;
+    const wanted = jsonBodyOf(request).value as CancelRequest;
     const errors = explainCancelRequest(wanted);
     if (errors.length === 0) errors.push(...explainOffer(checkout, wanted.number_of_payments));
     if (errors.length > 0) throw validationFailed(errors);
@@ -103,7 +117,7 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
 
   app.post('/pay/:token/language', async (request): Promise<SpokenPage> => {
     const { checkout } = await mustOpen(request);
-    const wanted = request.body as LanguageRequest;
+    const wanted = jsonBodyOf(request).value as LanguageRequest;
     const errors = explainLanguageRequest(wanted);
     if (errors.length > 0) throw validationFailed(errors);
     await keepLanguage(deps, checkout, wanted.language);
@@ -116,7 +130,14 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     const opened = await open(request);
     if (!opened) return sendPage(reply, request, null);
     const inFlight = opened.attempts.find(isInFlight);
-    if (inFlight) await settleReturned(deps, opened.merchant, inFlight);
+    if (inFlight) {
+      await deps.rateLimits.returned(opened.checkout.id);
+      await settleReturned(deps, opened.merchant, inFlight);
+      const { merchant, attempts } = await mustOpen(request);
+      if (attempts.some(({ id, status }) => id === inFlight.id && status === 'declined')) {
+        await noteDecline(deps, { merchant, network: networkOf(request), attempts });
+      }
+    }
     const { token } = request.params as { token: string };
     return reply.redirect(`/pay/${token}`, 303);
   });

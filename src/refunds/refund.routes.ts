@@ -41,6 +41,7 @@ export async function refundRoutes(api: FastifyInstance, deps: RefundDeps): Prom
       config: {
         endpoint: 'POST /api/refunds',
         members: ['checkout_id', 'amount'],
+        bodyBytesMax: 16 * 1024,
         target: checkoutMerchantId,
       },
     },

@@ -2,10 +2,13 @@ import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { findCheckout } from '../checkouts/checkout.sql.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
+import { usePaymentLinks } from '../checkouts/payment-link.ts';
 import { checkoutOfToken } from '../checkouts/payment-token.ts';
 import { reading } from '../database/transaction.ts';
+import { networkOf } from '../http/authentication.ts';
 import { forbidden, notFound, unprocessable } from '../http/errors.ts';
 import type { RateLimits } from '../http/rate-limits.ts';
+import { jsonBodyOf } from '../http/raw-body.ts';
 import { compileSchema, type FieldError, validationFailed } from '../http/validation.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
@@ -41,6 +44,7 @@ type Opened = { merchant: Merchant; checkout: Checkout; plan: Plan };
 
 /** What a shopper does after paying. Reading needs the payment link; acting needs a session. */
 export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Promise<void> {
+  usePaymentLinks(app, deps);
   app.addHook('onRequest', async (request) => {
     if (request.method !== 'GET' && request.method !== 'HEAD') refuseForeignOrigin(request);
   });
@@ -48,7 +52,7 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
   app.post('/pay/:token/link', async (request, reply) => {
     const { merchant, checkout } = await open(request);
     const { email } = readBody<{ email: string }>(request, explainLink);
-    await deps.rateLimits.planLink(checkout.id, request.ip);
+    await deps.rateLimits.planLink(checkout.id, networkOf(request));
     const evened = deps.clock.sleep(linkMilliseconds);
     await sendLink(deps, merchant, checkout, email);
     await evened;
@@ -58,7 +62,7 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
   app.post('/pay/:token/session', async (request, reply) => {
     const { merchant, checkout } = await open(request);
     const { token } = readBody<{ token: string }>(request, explainSession);
-    await deps.rateLimits.planSession(checkout.id, request.ip);
+    await deps.rateLimits.planSession(checkout.id, networkOf(request));
     const session = await openSession(deps, merchant, keyOf(checkout), token);
     if (session === null) {
       throw unprocessable('This link has been used or has ended. Ask for a new one.');
@@ -176,7 +180,8 @@ export function sessionOf(request: FastifyRequest): string | null {
 }
 
 function readBody<Body>(request: FastifyRequest, explain: (body: unknown) => FieldError[]): Body {
-  const errors = explain(request.body);
+  const body = jsonBodyOf(request).value;
+  const errors = explain(body);
   if (errors.length > 0) throw validationFailed(errors);
-  return request.body as Body;
+  return body as Body;
 }

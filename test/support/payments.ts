@@ -165,6 +165,8 @@ function shopperOf(
   id: string,
 ) {
   const url = `/pay/${paymentToken(service.deps.sealing, { merchant_id, id })}`;
+  // Every shopper has an address of their own, so that declines of one do not limit another.
+  let remoteAddress = `10.${[...Buffer.from(id.slice(-6), 'hex')].join('.')}`;
 
   async function send(
     method: 'GET' | 'POST',
@@ -174,6 +176,7 @@ function shopperOf(
   ): Promise<Answer> {
     const answer = await app.inject({
       method,
+      remoteAddress,
       url: `${url}/${action}`,
       headers: { ...(body !== undefined && { 'content-type': 'application/json' }), ...headers },
       ...(body !== undefined && {
@@ -211,6 +214,10 @@ function shopperOf(
     id,
     url,
     send,
+    /** Sends what follows from this address. */
+    moveTo(address: string): void {
+      remoteAddress = address;
+    },
     payBody,
     state: () => page('GET', 'state'),
     async pay(number_of_payments = 1, options: PayOptions = {}): Promise<PayPage> {

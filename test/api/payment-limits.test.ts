@@ -1,0 +1,181 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { testCards } from '../../test-gateway/cards.ts';
+import { countStatuses, inParallel } from '../support/expectations.ts';
+import { assertSound, type Paying, startPaying } from '../support/payments.ts';
+import { createAccount } from '../support/service.ts';
+
+let paying: Paying;
+before(async () => {
+  paying = await startPaying();
+});
+after(async () => {
+  try {
+    await paying.work();
+    await assertSound(paying);
+  } finally {
+    await paying.close();
+  }
+});
+
+const numberOf = (name: string) => testCards.find((card) => card.name === name)?.number as string;
+const declined = () => numberOf('declined');
+
+const alerts = async (merchant_id: string): Promise<string[]> => {
+  const { rows } = await paying.service.deps.database.pool.query<{ detail: string }>(
+    "select detail from alerts where kind = 'card_testing' and merchant_id = $1",
+    [merchant_id],
+  );
+  return rows.map(({ detail }) => detail);
+};
+
+describe('the payment page is limited', () => {
+  test('per link: 240 requests a minute', async () => {
+    const shopper = await paying.shopper();
+    const answers = await inParallel(260, (index) => shopper.send('GET', `state?${index}`));
+    assert.deepEqual(countStatuses(answers), { 200: 240, 429: 20 });
+    const other = await paying.shopper();
+    assert.equal((await other.send('GET', 'state')).status, 200);
+    paying.clock.advance({ minutes: 1 });
+    assert.equal((await shopper.send('GET', 'state')).status, 200);
+  });
+
+  test('per link: 20 returns a minute, and each asks the gateway at most once', async () => {
+    const shopper = await paying.shopper();
+    await shopper.pay(1, { card: numberOf('challenge') });
+    const before = (await paying.gateway.books({ checkout: shopper.id })).payment_intents.length;
+    const answers = await inParallel(100, () => shopper.send('GET', 'return'));
+    const statuses = countStatuses(answers);
+    assert.equal(statuses[429], 80);
+    const books = await paying.gateway.books({ checkout: shopper.id });
+    assert.equal(books.payment_intents.length, before);
+  });
+
+  test('per network, also for links that do not exist', async () => {
+    const get = (remoteAddress: string) =>
+      paying.service.app.inject({ url: `/pay/${'x'.repeat(64)}/state`, remoteAddress });
+    const answers = await inParallel(6_010, async () => {
+      const { statusCode } = await get('192.0.2.200');
+      return { status: statusCode, body: null, headers: {} };
+    });
+    assert.deepEqual(countStatuses(answers), { 404: 6_000, 429: 10 });
+    assert.equal((await get('192.0.2.201')).statusCode, 404);
+  });
+
+  test('before the body is read', async () => {
+    const shopper = await paying.shopper();
+    await inParallel(240, () => shopper.send('GET', 'state'));
+    const answer = await shopper.send('POST', 'pay', '{'.repeat(10_000));
+    assert.equal(answer.status, 429);
+  });
+});
+
+describe('the body of a payment', () => {
+  test('of more than 16 KiB is refused', async () => {
+    const shopper = await paying.shopper();
+    for (const action of ['pay', 'cancel']) {
+      const answer = await shopper.send('POST', action, `{"x":"${'x'.repeat(16 * 1024)}"}`);
+      assert.equal(answer.status, 400);
+      assert.equal(answer.body.errors[0].detail, 'The body is larger than 16 KiB.');
+    }
+  });
+
+  test('is not looked at when the link does not exist', async () => {
+    for (const payload of ['{', '{}', 'x'.repeat(100_000)]) {
+      const answer = await paying.service.app.inject({
+        method: 'POST',
+        url: `/pay/${'x'.repeat(64)}/pay`,
+        headers: { 'content-type': 'application/json' },
+        payload,
+      });
+      assert.equal(answer.statusCode, 404);
+    }
+  });
+
+  for (const [name, body] of [
+    ['a repeated member', '{"number_of_payments":1,"number_of_payments":3}'],
+    ['no JSON', '{'],
+    ['a list', '[]'],
+  ] as const) {
+    test(`with ${name} is a 400`, async () => {
+      const shopper = await paying.shopper();
+      assert.equal((await shopper.send('POST', 'pay', body)).status, 400);
+    });
+  }
+});
+
+describe('card testing', () => {
+  test('on one link alerts the operator once, at the tenth declined card', async () => {
+    const account = await createAccount(paying.service);
+    const shopper = await paying.shopper({}, account);
+    for (let index = 0; index < 12; index++) {
+      shopper.moveTo(`192.0.2.${index}`);
+      assert.equal((await alerts(account.merchant.id)).length, index < 10 ? 0 : 1);
+      await shopper.pay(1, { card: declined() });
+    }
+    assert.deepEqual(await alerts(account.merchant.id), [
+      'Someone may be trying out stolen cards at this merchant: 10 cards were declined on one payment link.',
+    ]);
+  });
+
+  test('from one network is stopped at the twentieth declined card, over all links', async () => {
+    const account = await createAccount(paying.service);
+    for (let index = 0; index < 20; index++) {
+      const shopper = await paying.shopper({}, account);
+      shopper.moveTo('198.51.100.20');
+      assert.equal((await shopper.pay(1, { card: declined() })).status, 'open');
+    }
+    assert.equal((await alerts(account.merchant.id)).length, 1);
+    const shopper = await paying.shopper({}, account);
+    shopper.moveTo('198.51.100.20');
+    const body = await shopper.payBody(1);
+    const refused = await shopper.send('POST', 'pay', body);
+    assert.equal(refused.status, 429);
+    assert.match(refused.body.error, /Try again in 3600 seconds/);
+    assert.deepEqual(await shopper.attempts(), []);
+    // Another network is not concerned, and this one may pay again after the hour.
+    shopper.moveTo('198.51.100.21');
+    assert.equal((await shopper.send('POST', 'pay', body)).body.status, 'successful');
+    paying.clock.advance({ hours: 1 });
+    const later = await paying.shopper({}, account);
+    later.moveTo('198.51.100.20');
+    assert.equal((await later.pay(1)).status, 'successful');
+  });
+
+  test('successful payments are not counted, however many come from one network', async () => {
+    for (let index = 0; index < 25; index++) {
+      const shopper = await paying.shopper();
+      shopper.moveTo('198.51.100.30');
+      assert.equal((await shopper.pay(1)).status, 'successful');
+    }
+  });
+
+  test('at one merchant from many networks: the shop still sells, and repeated declines stop', async () => {
+    const account = await createAccount(paying.service);
+    let suspicious = await paying.shopper({}, account);
+    for (let index = 0; index < 100; index++) {
+      if (index % 4 === 0) suspicious = await paying.shopper({}, account);
+      suspicious.moveTo(`203.0.113.${index}`);
+      await suspicious.pay(1, { card: declined() });
+    }
+    assert.match((await alerts(account.merchant.id)).join(), /100 cards were declined within ten/);
+    suspicious.moveTo('203.0.113.200');
+    assert.equal((await suspicious.send('POST', 'pay', await suspicious.payBody(1))).status, 429);
+    const buyer = await paying.shopper({}, account);
+    assert.equal((await buyer.pay(1, { card: declined() })).status, 'open');
+    assert.equal((await buyer.pay(1)).status, 'successful');
+    paying.clock.advance({ minutes: 10 });
+    assert.equal((await suspicious.pay(1)).status, 'successful');
+  });
+
+  test('a card that the bank declines after its challenge is counted too', async () => {
+    const account = await createAccount(paying.service);
+    const shopper = await paying.shopper({}, account);
+    for (let index = 0; index < 10; index++) {
+      await shopper.pay(1, { card: numberOf('challenge_always') });
+      await shopper.decide('decline');
+      assert.equal((await shopper.comeBack()).decline?.reason, 'authentication_failed');
+    }
+    assert.equal((await alerts(account.merchant.id)).length, 1);
+  });
+});
