@@ -3,7 +3,7 @@ import type { Callback, CallbackStatus } from '../callbacks/callback.ts';
 import type { Handle } from '../database/database.ts';
 import type { Instalment, InstalmentStatus } from '../instalments/instalment.ts';
 import type { RefundRequest, RefundStatus } from '../refunds/refund.ts';
-import { type Scope, scoped } from './scope.sql.ts';
+import { isOne, type Scope, scoped } from './scope.sql.ts';
 
 // Pages of rows for operators. Each page is a range of an index, whatever the list's length: a key
 // says where the page before it ended, and there is neither an offset nor a count. Ids ascend with
@@ -40,8 +40,6 @@ function pageFrom<Row extends object>(rows: Row[], limit: number, columns: strin
   if (!last || rows.length < limit) return { rows, last: null };
   return { rows, last: columns.map((column) => String(last[column])) };
 }
-
-const isOne = (scope: Scope) => scope !== 'all merchants' && scope.merchant_ids.length === 1;
 
 export type CheckoutRow = { merchant_id: string; id: string; checkout_id: string; number: number };
 

@@ -23,3 +23,6 @@ export function scoped<Query extends SelectQueryBuilder<any, any, any>>(
       : query.where(sql<boolean>`${sql.ref(column)} = any(${merchant_ids}::uuid[])`)
   ) as Query;
 }
+
+/** Whether the scope is one merchant, whose rows have an order of their own. */
+export const isOne = (scope: Scope) => scope !== 'all merchants' && scope.merchant_ids.length === 1;

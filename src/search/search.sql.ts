@@ -2,7 +2,7 @@ import { sql } from 'kysely';
 import type { CheckoutStatus, Customer } from '../checkouts/checkout.ts';
 import type { Handle } from '../database/database.ts';
 import type { Timestamp } from '../shared/clock.ts';
-import { type Scope, scoped } from './scope.sql.ts';
+import { isOne, type Scope, scoped } from './scope.sql.ts';
 
 /** What identifies a row of a merchant, with the checkout that it belongs to. */
 export type FoundRow = { merchant_id: string; id: string; checkout_id: string };
@@ -25,7 +25,7 @@ export function findByReference(
     .execute();
 }
 
-/** Checkouts of an e-mail address in any case. */
+/** Ended checkouts of an e-mail address in any case. */
 export function findByEmail(
   db: Handle,
   scope: Scope,
@@ -33,6 +33,7 @@ export function findByEmail(
   limit: number,
 ): Promise<FoundRow[]> {
   return scoped(selectCheckouts(db), scope)
+    .where('status', '<>', 'received')
     .where(sql<boolean>`lower(customer ->> 'email') = lower(${email})`)
     .orderBy('merchant_id')
     .orderBy('number', 'desc')
@@ -40,20 +41,65 @@ export function findByEmail(
     .execute();
 }
 
-/** Checkouts of a shopper by last name, and by first name if it is given, in any case. */
+/** A name in one of the ways that it can be read. */
+export type Name = { last: string; first: string | null };
+
+/** Ended checkouts of a shopper by last name, and by first name if it is given, in any case. */
 export function findByName(
   db: Handle,
   scope: Scope,
-  name: { last: string; first: string | null },
+  name: Name,
   limit: number,
 ): Promise<FoundRow[]> {
-  let query = scoped(selectCheckouts(db), scope).where(
-    sql<boolean>`lower(customer ->> 'last_name') = lower(${name.last})`,
-  );
+  let query = scoped(selectCheckouts(db), scope)
+    .where('status', '<>', 'received')
+    .where(sql<boolean>`lower(customer ->> 'last_name') = lower(${name.last})`);
   if (name.first !== null) {
     query = query.where(sql<boolean>`lower(customer ->> 'first_name') = lower(${name.first})`);
   }
-  return query.limit(limit).execute();
+  // In the order of the index. Without one the planner may gather all of a common name first.
+  return query
+    .orderBy(sql`lower(customer ->> 'first_name')`)
+    .orderBy('merchant_id')
+    .limit(limit)
+    .execute();
+}
+
+/** So many of the newest checkouts are looked through for open ones. */
+const openWindow = 1_000;
+
+/**
+ * Open checkouts of a shopper, of the newest ones only: no index has open checkouts by shopper,
+ * because it would be written with every create (decision 0054).
+ */
+export async function findOpenByShopper(
+  db: Handle,
+  scope: Scope,
+  shopper: { email: string | null; names: Name[] },
+): Promise<FoundRow[]> {
+  const newest = scoped(
+    db.selectFrom('checkouts').select(['merchant_id', 'id', 'status', 'customer']),
+    scope,
+  )
+    .orderBy(isOne(scope) ? 'number' : 'id', 'desc')
+    .limit(openWindow)
+    .as('newest');
+  const conditions = shopper.names.map(({ last, first }) =>
+    first === null
+      ? sql`lower(customer ->> 'last_name') = lower(${last})`
+      : sql`(lower(customer ->> 'last_name') = lower(${last})
+          and lower(customer ->> 'first_name') = lower(${first}))`,
+  );
+  if (shopper.email !== null) {
+    conditions.push(sql`lower(customer ->> 'email') = lower(${shopper.email})`);
+  }
+  if (conditions.length === 0) return [];
+  return await db
+    .selectFrom(newest)
+    .select(['merchant_id', 'id', 'id as checkout_id'])
+    .where('status', '=', 'received')
+    .where(sql<boolean>`(${sql.join(conditions, sql` or `)})`)
+    .execute();
 }
 
 const selectCheckouts = (db: Handle) =>

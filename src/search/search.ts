@@ -12,9 +12,11 @@ import {
   findByPaymentReference,
   findByReference,
   findByRefundReference,
+  findOpenByShopper,
   findRowById,
   findSharedRowById,
   listFoundCheckouts,
+  type Name,
 } from './search.sql.ts';
 
 export type HitKind = 'merchant' | 'integration' | 'alert' | 'checkout' | 'refund' | 'callback';
@@ -51,7 +53,8 @@ const wordsMax = 6;
 /**
  * Finds what a support person may paste: an id, an order reference, an e-mail address, a name, the
  * last four digits of a card or a reference of the gateway. A text may be several of these at once.
- * Every search is one look-up in an index (decision 0054), and finds whole values only.
+ * Every search is one look-up in an index (decision 0054), and finds whole values only. Checkouts that
+ * have not ended are found by shopper only while they are among the newest.
  */
 export async function search(
   deps: { database: Database; clock: Clock },
@@ -128,7 +131,9 @@ function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Pro
   const searches = [
     findByReference(db, scope, text, limit).then(as('checkout', 'order_reference')),
   ];
-  if (text.includes('@')) {
+  const isEmail = text.includes('@');
+  const names = namesIn(text);
+  if (isEmail) {
     searches.push(findByEmail(db, scope, text, limit).then(as('checkout', 'email')));
   }
   if (/^\d{4}$/.test(text)) {
@@ -141,18 +146,23 @@ function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Pro
       findByRefundReference(db, scope, text, limit).then(as('refund', 'gateway_reference')),
     );
   }
-  for (const name of namesIn(text)) {
+  for (const name of names) {
     searches.push(findByName(db, scope, name, limit).then(as('checkout', 'name')));
+  }
+  if (isEmail || names.length > 0) {
+    const shopper = { email: isEmail ? text : null, names };
+    const open = findOpenByShopper(db, scope, shopper);
+    searches.push(open.then(as('checkout', isEmail ? 'email' : 'name')));
   }
   return searches;
 }
 
 /** The ways to read a text as a name: `Dlamini`, `Thandi Dlamini`, `Dlamini, Thandi`. */
-export function namesIn(text: string): { last: string; first: string | null }[] {
+export function namesIn(text: string): Name[] {
   const words = text.split(/[\s,]+/).filter((word) => word !== '');
   if (words.length === 0 || words.length > wordsMax) return [];
   if (words.some((word) => /[\d@_]/.test(word))) return [];
-  const names: { last: string; first: string | null }[] = [{ last: words.join(' '), first: null }];
+  const names: Name[] = [{ last: words.join(' '), first: null }];
   for (let cut = 1; cut < words.length; cut += 1) {
     const [before, after] = [words.slice(0, cut).join(' '), words.slice(cut).join(' ')];
     names.push({ last: after, first: before }, { last: before, first: after });

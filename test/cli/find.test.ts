@@ -45,10 +45,10 @@ async function create(account = paying.account, customer: object = {}) {
   return { shopper, id: shopper.id, reference, email: `s${number}@find.example` };
 }
 
-test('a checkout is found by its order reference, e-mail address, name and id', async () => {
+test('an open and an ended checkout are found by order reference, e-mail, name and id', async () => {
   const name = { first_name: 'Nomvula', last_name: 'van der Berg' };
-  const { id, reference, email } = await create(paying.account, name);
-  for (const [text, matched] of [
+  const { id, reference, email, shopper } = await create(paying.account, name);
+  const texts = [
     [reference, 'order_reference'],
     [email, 'email'],
     [email.toUpperCase(), 'email'],
@@ -58,10 +58,14 @@ test('a checkout is found by its order reference, e-mail address, name and id', 
     [id, 'id'],
     [id.toUpperCase(), 'id'],
     [` ${id}:2 `, 'id'],
-  ] as const) {
-    const [found, ...more] = await find(text);
-    assert.deepEqual([found?.kind, found?.id, found?.matched], ['checkout', id, matched], text);
-    assert.deepEqual(more, [], text);
+  ] as const;
+  for (const end of [async () => {}, shopper.cancel]) {
+    await end();
+    for (const [text, matched] of texts) {
+      const [found, ...more] = await find(text);
+      assert.deepEqual([found?.kind, found?.id, found?.matched], ['checkout', id, matched], text);
+      assert.deepEqual(more, [], text);
+    }
   }
   const [{ merchant_id, ...rest } = {} as Found] = await find(reference);
   assert.equal(merchant_id, paying.account.merchant.id);
