@@ -58,7 +58,12 @@ export function App({ page: first, path, words: firstWords, pickedTerm }: AppPro
       <div class={page === null ? 'page alone' : 'page'}>
         {page !== null && <Order page={page} />}
         <main ref={main} aria-labelledby="heading">
-          {page !== null && isPayable(page) && <NoScript text={say.text('no_script')} />}
+          {page !== null && isPayable(page) && (
+            // While a payment is in flight, a page that cannot ask must not promise anything.
+            <NoScript
+              text={`${say.text('no_script')} ${page.status === 'open' ? say.text('nothing_charged') : ''}`}
+            />
+          )}
           {page === null ? (
             <UnknownLink />
           ) : scene === 'form' ? (

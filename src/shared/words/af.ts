@@ -64,7 +64,7 @@ export const af: Words = {
     next_slow: 'Dit neem langer as gewoonlik. Hou hierdie bladsy oop: u bank kan nog antwoord.',
     cancel: 'Kanselleer en keer terug na {merchant}',
     no_script:
-      'Betaling benodig JavaScript, sodat u kaartbesonderhede reguit na die kaartverwerker gaan. Skakel dit aan en laai hierdie bladsy weer. Niks is gehef nie.',
+      'Betaling benodig JavaScript, sodat u kaartbesonderhede reguit na die kaartverwerker gaan. Skakel dit aan en laai hierdie bladsy weer.',
 
     nothing_charged: 'Niks is gehef nie.',
     lost: 'Die verbinding is verbreek.',

@@ -62,7 +62,7 @@ export const en = {
     next_slow: 'This is taking longer than usual. Keep this page open: your bank may still answer.',
     cancel: 'Cancel and return to {merchant}',
     no_script:
-      'Paying needs JavaScript, so that your card details go straight to the card processor. Switch it on and load this page again. Nothing was charged.',
+      'Paying needs JavaScript, so that your card details go straight to the card processor. Switch it on and load this page again.',
 
     nothing_charged: 'Nothing was charged.',
     lost: 'The connection was lost.',

@@ -68,7 +68,7 @@ export const zu: Words = {
       'Lokhu kuthatha isikhathi eside kunokujwayelekile. Gcina leli khasi livuliwe: ibhange lakho lisengaphendula.',
     cancel: 'Khansela ubuyele ku\u2011{merchant}',
     no_script:
-      'Ukukhokha kudinga i-JavaScript, ukuze imininingwane yekhadi lakho iye ngqo kumcubunguli wamakhadi. Yivule bese ulayisha leli khasi futhi. Akukho okukhokhisiwe.',
+      'Ukukhokha kudinga i-JavaScript, ukuze imininingwane yekhadi lakho iye ngqo kumcubunguli wamakhadi. Yivule bese ulayisha leli khasi futhi.',
 
     nothing_charged: 'Akukho okukhokhisiwe.',
     lost: 'Ukuxhumana kulahlekile.',
