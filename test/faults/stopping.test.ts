@@ -152,7 +152,7 @@ describe('a sandbox that gets a signal to stop', () => {
     const second = await start();
     assert.deepEqual(second.file.merchant, merchant);
     assert.deepEqual(second.file.integration, integration);
-    await until('the welcome', () => second.stdout().includes('Ctrl-C stops it.'));
+    await until('the welcome', () => second.stdout().includes('Ctrl-C stops the sandbox.'));
     assert.ok(second.stdout().includes(integration.client_secret));
     assert.ok(second.stdout().includes(integration.signing_key));
   });
