@@ -66,6 +66,7 @@ for (const kind of messageKinds) {
       assert.match(text, /KO-2041/);
       assert.match(renderSubject(letter) + text, /Karoo & Sons/);
       assert.match(html, /Karoo &amp; Sons/);
+      if (letter.rows.length > 0) assert.match(text, /R 500,00/, 'as in the territory');
       assert.match(html, new RegExp(`<html lang="${language}">`));
       return renderSubject(letter);
     });

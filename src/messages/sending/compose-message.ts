@@ -3,6 +3,8 @@ import type { Language } from '../../shared/language.ts';
 import { showMoney } from '../../shared/money.ts';
 import { oneLine } from '../../shared/plain-text.ts';
 import type { Territory } from '../../shared/territories.ts';
+import { fillIn } from '../../shared/words/fill-in.ts';
+import { words } from '../../shared/words/words.ts';
 import { isToCome, stateOf } from '../../shoppers/plan.ts';
 import type { Message } from '../message.ts';
 import type { Letter, LetterFacts } from './letter.ts';
@@ -11,12 +13,7 @@ import { en } from './texts/en.ts';
 import type { MessageTexts } from './texts/texts.ts';
 import { zu } from './texts/zu.ts';
 
-/** The languages that messages are written in, each with the locale of its dates and numbers. */
-const languages: Record<Language, { texts: MessageTexts; locale: string }> = {
-  en: { texts: en, locale: 'en-ZA' },
-  af: { texts: af, locale: 'af-ZA' },
-  zu: { texts: zu, locale: 'zu-ZA' },
-};
+const textsOf: Record<Language, MessageTexts> = { en, af, zu };
 
 /** Everything that a message is written from, read when it is sent: it tells today's truth. */
 export type MessageSubject = {
@@ -38,11 +35,12 @@ export function composeMessage(
   message: Pick<Message, 'kind' | 'facts'>,
   subject: MessageSubject,
 ): Letter {
-  const { texts, locale } = languages[subject.language];
+  const texts = textsOf[subject.language];
   const { checkout, merchant, instalments } = subject;
-  const money = (cents: number) => showMoney(cents, { currency: checkout.currency, locale });
-  const { day: days, month: months } = dateFormats(locale);
-  const date = (day: string) => days.format(Temporal.PlainDate.from(day));
+  // Amounts are written as in the merchant's territory, whatever the language (decision 0063).
+  const money = (cents: number) =>
+    showMoney(cents, { ...merchant.territory, currency: checkout.currency });
+  const date = (day: string) => writeDate(day, subject.language);
 
   const next = instalments.find(isToCome);
   const asked = (one: Instalment) => one.amount - one.reduced;
@@ -65,13 +63,13 @@ export function composeMessage(
     card: subject.card?.last4
       ? { brand: brandName(subject.card.brand), last4: subject.card.last4 }
       : null,
-    cardExpires: expires ? months.format(Temporal.PlainDate.from(`${expires}-01`)) : '',
+    cardExpires: expires ? writeMonth(expires, subject.language) : '',
   };
-  const words = texts.letters[message.kind](facts);
+  const said = texts.letters[message.kind](facts);
   const hasTable = message.kind !== 'sign_in_link' && instalments.length > 0;
   return {
-    subject: words.subject,
-    paragraphs: words.paragraphs,
+    subject: said.subject,
+    paragraphs: said.paragraphs,
     rows: hasTable
       ? instalments.map((one) => ({
           name: texts.payment(one.number, instalments.length),
@@ -80,26 +78,26 @@ export function composeMessage(
           state: texts.states[stateOf(one, one === next)],
         }))
       : [],
-    link: { label: words.link, url: subject.url },
+    link: { label: said.link, url: subject.url },
     footer: texts.footer(facts.merchant),
   };
 }
 
-type DateFormats = { day: Intl.DateTimeFormat; month: Intl.DateTimeFormat };
-const dateFormatsOf = new Map<string, DateFormats>();
-
-/** Making a formatter costs more than writing the letter, so each locale's are made once. */
-function dateFormats(locale: string): DateFormats {
-  let formats = dateFormatsOf.get(locale);
-  if (!formats) {
-    formats = {
-      day: new Intl.DateTimeFormat(locale, { day: 'numeric', month: 'long', year: 'numeric' }),
-      month: new Intl.DateTimeFormat(locale, { month: 'long', year: 'numeric' }),
-    };
-    dateFormatsOf.set(locale, formats);
-  }
-  return formats;
+/** `15 December 2026`, in the words of the page. */
+function writeDate(day: string, language: Language): string {
+  const { page } = words[language];
+  const { day: number, month, year } = Temporal.PlainDate.from(day);
+  return fillIn(page.date, { day: number, month: monthName(month, language), year });
 }
+
+/** `December 2026`, for `2026-12`. */
+function writeMonth(text: string, language: Language): string {
+  const { month, year } = Temporal.PlainYearMonth.from(text);
+  return `${monthName(month, language)} ${year}`;
+}
+
+const monthName = (month: number, language: Language) =>
+  words[language].page.months.split(',')[month - 1] ?? '';
 
 const brandNames: Record<string, string> = {
   visa: 'Visa',
