@@ -108,11 +108,11 @@ test('a payment URL has an unguessable token of its own that is not the checkout
 });
 
 test('the payment URL begins with the configured base address', async () => {
-  const other = await startService({ env: { BASE_URL: 'https://pay.example/tranche/' } });
+  const other = await startService({ env: { BASE_URL: 'https://pay.example:8443/' } });
   try {
     const caller = await createAccount(other);
     const { body } = await send(other, caller, 'POST', '/api/checkouts', { body: checkoutBody() });
-    assert.match(body.data.payment_url, /^https:\/\/pay\.example\/tranche\/pay\/[\w-]+$/);
+    assert.match(body.data.payment_url, /^https:\/\/pay\.example:8443\/pay\/[\w-]+$/);
   } finally {
     await other.close();
   }

@@ -345,14 +345,14 @@ test('created_at never ascends down the list, with creators whose clocks disagre
 });
 
 test('links begin with the configured base address', async () => {
-  const other = await startService({ env: { BASE_URL: 'https://pay.example/tranche' } });
+  const other = await startService({ env: { BASE_URL: 'https://pay.example:8443' } });
   try {
     const caller = await createAccount(other);
     for (const resource of ['checkouts', 'refunds']) {
       const { body } = await send(other, caller, 'GET', `/api/${resource}?page[items]=3`);
       assert.equal(
         body.links.first,
-        `https://pay.example/tranche/api/${resource}?page%5Bnumber%5D=1&page%5Bitems%5D=3`,
+        `https://pay.example:8443/api/${resource}?page%5Bnumber%5D=1&page%5Bitems%5D=3`,
       );
     }
   } finally {

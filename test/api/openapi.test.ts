@@ -73,7 +73,7 @@ function listRegistered(): string[] {
       return (methods?.split(', ') ?? []).map((method) => `${method} ${url}`);
     })
     .filter((endpoint) => !endpoint.startsWith('HEAD '))
-    .filter((endpoint) => !/ \/($|pay\/|docs|api-docs-|healthz|readyz)/.test(endpoint));
+    .filter((endpoint) => !/ \/($|pay\/|docs|api-docs-|favicon|healthz|readyz)/.test(endpoint));
 }
 
 function endpointsOf(document: OpenApiDocument): string[] {
