@@ -1,0 +1,145 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { paymentToken } from '../../src/checkouts/payment-token.ts';
+import {
+  type Account,
+  checkoutBody,
+  createAccount,
+  createCheckout,
+  type Service,
+  startService,
+} from '../support/service.ts';
+
+// What a request costs us, as CPU time of this process. Every cost is a ratio to that of a plain
+// request in the same run, so that neither the machine nor its other work decides.
+
+let service: Service;
+let account: Account;
+let link: string;
+let plain: number;
+before(async () => {
+  service = await startService({});
+  account = await createAccount(service);
+  const id = await createCheckout(service, account);
+  link = paymentToken(service.deps.sealing, { merchant_id: account.merchant.id, id });
+  const valid = JSON.stringify(checkoutBody());
+  for (let round = 0; round < 50; round++) await cost('/api/checkouts', valid);
+  plain = await costOf('/api/checkouts', valid);
+});
+after(() => service.close());
+
+let address = 0;
+
+/** Microseconds of CPU, and that the answer was no fault of ours. */
+async function cost(path: string, body: string | Buffer, headers: object = {}): Promise<number> {
+  address += 1;
+  const start = process.cpuUsage();
+  const { statusCode } = await service.app.inject({
+    method: 'POST',
+    url: path.replace('{link}', link),
+    // From another network each time: limits are not what this measures.
+    remoteAddress: `10.${(address >> 16) & 255}.${(address >> 8) & 255}.${address & 255}`,
+    headers: {
+      'content-type': 'application/json',
+      ...(path.startsWith('/api/') && { authorization: `Bearer ${account.client_secret}` }),
+      ...headers,
+    },
+    payload: body,
+  });
+  const { user, system } = process.cpuUsage(start);
+  assert.ok(statusCode < 500, `${path}: ${statusCode}`);
+  return user + system;
+}
+
+/** The least of several rounds: whatever is more is garbage collection or other work. */
+async function costOf(path: string, body: string | Buffer, headers: object = {}): Promise<number> {
+  const costs: number[] = [];
+  for (let round = 0; round < 7; round++) costs.push(await cost(path, body, headers));
+  return Math.min(...costs);
+}
+
+const form = { 'content-type': 'application/x-www-form-urlencoded' };
+const within = (checkout: string) =>
+  JSON.stringify(checkoutBody()).replace('"checkout":{', () => `"checkout":{${checkout}`);
+
+/** `unit` again and again up to a size. */
+function filled(start: string, unit: string | ((index: number) => string), end: string) {
+  return (bytes: number) => {
+    const parts: string[] = [];
+    for (let index = 0, length = Buffer.byteLength(start + end); ; index++) {
+      const part = typeof unit === 'string' ? unit : unit(index);
+      length += Buffer.byteLength(part);
+      if (length > bytes) break;
+      parts.push(part);
+    }
+    return start + parts.join('') + end;
+  };
+}
+
+const inside = (start: string, unit: string | ((index: number) => string), end: string) => {
+  const [before = '', after = ''] = within('"x":@,').split('"x":@');
+  return filled(before + start, unit, end + after);
+};
+
+type Family = [about: string, path: string, body: (bytes: number) => string, headers?: object];
+
+const forged = { 'x-signature': `${'A'.repeat(86)}==` };
+const checkouts = '/api/checkouts';
+const consent = '{"number_of_payments":3,"card_token":"x","consent":{"version":"x","payments":[';
+
+/** What a caller with a client secret can send. It is known, and its requests are limited. */
+const known: Family[] = [
+  ['line items that are empty', checkouts, inside('"line_items":[', '{},', '{}],"y":1')],
+  ['line items of every type', checkouts, inside('"line_items":[', '1,"",[],null,', '0],"y":1')],
+  ['unknown members', checkouts, inside('"x":{', (i) => `"m${i}":1,`, '"z":1}')],
+  ['escaped member names', checkouts, inside('"x":{', (i) => `"\\u006d${i}":1,`, '"z":1}')],
+  ['decimals', checkouts, inside('"x":[', '1.0,', '0]')],
+  ['one long decimal', checkouts, inside('"x":1.', '0', '1')],
+  ['white space', checkouts, inside('"x":', ' ', '1')],
+  ['one repeated member', checkouts, inside('"x":{', '"a":1,', '"a":1}')],
+  ['empty objects', checkouts, inside('"x":[', '{},', '{}]')],
+  ['a broken end', checkouts, filled('{"checkout":{"x":[', '{"a":1},', '')],
+  ['a long reference', checkouts, inside('"client_reference_id":"', 'é', '","y":1')],
+  ['a long e-mail address', checkouts, inside('"customer":{"email":"', 'a.', '@b.za"},"y":1')],
+  ['a long URL', checkouts, inside('"notify_url":"https://a.example/', '%41', '","y":1')],
+  ['a long host name', checkouts, inside('"notify_url":"https://', 'a.', 'example","y":1')],
+  ['a wrong signature', checkouts, inside('"x":[', '"é/",', '1]'), forged],
+  ['a long checkout_id', '/api/refunds', filled('{"amount":1,"checkout_id":"', 'a', '"}')],
+];
+
+/** What anyone can send. */
+const strange: Family[] = [
+  ['a form of many fields', '/login', filled('', (i) => `f${i}=1&`, 'a=1'), form],
+  ['a form of nested fields', '/login', filled('', (i) => `a[b][${i}]=%41&`, 'a=1'), form],
+  ['a form of brackets', '/login', filled('', 'a[', '=1'), form],
+  ['JSON of many members', '/login', filled('{', (i) => `"m${i}":1,`, '"z":1}')],
+  ['a v1 checkout', '/payment/checkout', filled('', (i) => `f${i}=1&`, 'a=1'), form],
+  ['consent to many payments', '/pay/{link}/pay', filled(consent, '{},', '{}]}}')],
+  ['a payment on an unknown link', `/pay/${'x'.repeat(64)}/pay`, filled('{"x":[', '{},', '{}]}')],
+];
+
+const largest = 256 * 1024;
+
+describe('the largest body of a known caller costs at most 60 plain requests, in linear time', () => {
+  for (const [about, path, body, headers] of known) {
+    test(about, async () => {
+      const large = await costOf(path, body(largest), headers);
+      assert.ok(large < 60 * plain, `${(large / plain).toFixed(1)} ×`);
+      const quarter = await costOf(path, body(largest / 4), headers);
+      const growth = large / Math.max(quarter, plain);
+      // Four times the size; twice that leaves room for the measurement.
+      assert.ok(growth < 8, `${growth.toFixed(1)} × for 4 × the size`);
+    });
+  }
+});
+
+describe('the largest body of a stranger costs less than five plain requests', () => {
+  for (const [about, path, body, headers] of strange) {
+    for (const bytes of [4 * 1024, 16 * 1024, largest, 4 * largest]) {
+      test(`${about}, ${bytes / 1024} KiB`, async () => {
+        const spent = await costOf(path, body(bytes), headers);
+        assert.ok(spent < 5 * plain, `${(spent / plain).toFixed(1)} ×`);
+      });
+    }
+  }
+});
