@@ -148,10 +148,10 @@ export function transaction<T>(
     };
     try {
       // BEGIN leaves together with the body's first statement, and if it fails so does that one.
-      client.query('begin').catch(() => {});
-      if (options.lockMilliseconds !== undefined && !maybeCommitted) {
-        client.query(`set local lock_timeout = ${options.lockMilliseconds}`).catch(() => {});
-      }
+      // With its setting it is one message: each message is an answer that wakes us.
+      const isLimited = options.lockMilliseconds !== undefined && !maybeCommitted;
+      const setting = isLimited ? `; set local lock_timeout = ${options.lockMilliseconds}` : '';
+      client.query(`begin${setting}`).catch(() => {});
       // A COMMIT that wrote nothing does not wait for a standby. This lock is a write, so that what
       // the body finds is confirmed by a standby, if the server asks for that, before we report it.
       if (maybeCommitted && !options.isReadOnly)
