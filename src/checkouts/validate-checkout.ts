@@ -1,15 +1,16 @@
 import { type AllowedRange, explainBadNotifyUrl } from '../callbacks/delivery/destination.ts';
 import {
   compileSchema,
-  dropNulls,
   type FieldError,
   isHttpUrl,
+  nullDropper,
   validationFailed,
 } from '../http/validation.ts';
 import { describeBands, findRule, type Merchant } from '../merchants/merchant.ts';
 import { CreateCheckoutBody, IntermediaryCreateCheckoutBody } from './checkout.schema.ts';
 
 const explainBody = compileSchema(CreateCheckoutBody);
+const dropNulls = nullDropper(CreateCheckoutBody);
 const explainIntermediaryBody = compileSchema(IntermediaryCreateCheckoutBody);
 
 /** The body, if this merchant accepts such a checkout; otherwise throws one error per bad field. */
@@ -36,7 +37,7 @@ export function explainCheckout(
   merchant: Merchant | null,
   allowed: AllowedRange[],
 ): (FieldError & { isRule?: true })[] {
-  dropNulls(CreateCheckoutBody, body);
+  dropNulls(body);
   const errors: (FieldError & { isRule?: true })[] = intermediary
     ? explainIntermediaryBody(body)
     : explainBody(body);

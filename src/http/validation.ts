@@ -27,9 +27,10 @@ export function compileSchema(schema: TSchema): (value: unknown) => FieldError[]
     name === 'format' && value === 'uuid' ? undefined : value,
   );
   const validator = Compile(withoutIds as TSchema);
+  const cutArrays = arrayCutter(schema);
   return (given) => {
     const byPath = new Map<string, string>();
-    const value = cutLongArrays(schema, given, '', byPath);
+    const value = cutArrays(given, byPath);
     for (const error of validator.Check(value) ? [] : validator.Errors(value)) {
       const path = fieldPath(error.instancePath);
       const { keyword, params } = error as { keyword: string; params: Record<string, unknown> };
@@ -52,51 +53,75 @@ export function compileSchema(schema: TSchema): (value: unknown) => FieldError[]
 }
 
 type SchemaParts = {
-  items?: TSchema;
   maxItems?: number;
   properties?: Record<string, TSchema>;
   required?: string[];
   anyOf?: TSchema[];
 };
 
-/**
- * Reports arrays that are too long and cuts them, so that a hostile array costs no more to validate
- * than the longest valid one. Copies only what it cuts.
- */
-function cutLongArrays(
+/** Every member that a schema knows, outside of arrays, by the names that lead to it. */
+function membersOf(
   schema: TSchema,
-  value: unknown,
-  path: string,
-  problems: Map<string, string>,
-): unknown {
-  if (typeof value !== 'object' || value === null) return value;
-  const { maxItems, properties = {}, anyOf = [] } = schema as SchemaParts;
-  if (Array.isArray(value)) {
-    if (maxItems === undefined || value.length <= maxItems) return value;
-    problems.set(path, describeProblem('maxItems', { limit: maxItems }));
-    return value.slice(0, maxItems);
+): { names: string[]; parts: SchemaParts; isOptional: boolean }[] {
+  const { properties = {}, required = [], anyOf = [] } = schema as SchemaParts;
+  return [
+    ...anyOf.flatMap(membersOf),
+    ...Object.entries(properties).flatMap(([name, property]) => [
+      { names: [name], parts: property as SchemaParts, isOptional: !required.includes(name) },
+      ...membersOf(property).map((one) => ({ ...one, names: [name, ...one.names] })),
+    ]),
+  ];
+}
+
+/** The object that has the last of the names, if the value has one there. */
+function holderOf(value: unknown, names: string[]): Record<string, unknown> | null {
+  let holder = value;
+  for (let index = 0; index < names.length - 1; index++) {
+    if (typeof holder !== 'object' || holder === null) return null;
+    holder = (holder as Record<string, unknown>)[names[index] as string];
   }
-  let cut = value as Record<string, unknown>;
-  for (const [name, property] of Object.entries(properties)) {
-    if (!Object.hasOwn(cut, name)) continue;
-    const member = cutLongArrays(property, cut[name], joinPath(path, name), problems);
-    if (member !== cut[name]) cut = { ...cut, [name]: member };
-  }
-  for (const option of anyOf) cut = cutLongArrays(option, cut, path, problems) as typeof cut;
-  return cut;
+  return typeof holder === 'object' ? (holder as Record<string, unknown> | null) : null;
+}
+
+/**
+ * Reports arrays that are too long and cuts them in a copy, so that a hostile array costs no more to
+ * validate than the longest valid one.
+ */
+function arrayCutter(schema: TSchema): (value: unknown, problems: Map<string, string>) => unknown {
+  const limited = membersOf(schema).filter(({ parts }) => parts.maxItems !== undefined);
+  return (value, problems) => {
+    let cut = value;
+    for (const { names, parts } of limited) {
+      const name = names.at(-1) as string;
+      const list = holderOf(cut, names)?.[name];
+      const maxItems = parts.maxItems as number;
+      if (!Array.isArray(list) || list.length <= maxItems) continue;
+      problems.set(names.reduce(joinPath, ''), describeProblem('maxItems', { limit: maxItems }));
+      cut = withMember(cut as Record<string, unknown>, names, list.slice(0, maxItems));
+    }
+    return cut;
+  };
+}
+
+function withMember(
+  value: Record<string, unknown>,
+  [name = '', ...rest]: string[],
+  member: unknown,
+): Record<string, unknown> {
+  const inner = rest.length === 0 ? member : withMember(value[name] as typeof value, rest, member);
+  return { ...value, [name]: inner };
 }
 
 /** Removes optional members that are null, in place: null is the same as absent. */
-export function dropNulls(schema: TSchema, value: unknown): void {
-  if (typeof value !== 'object' || value === null || Array.isArray(value)) return;
-  const { properties = {}, required = [] } = schema as SchemaParts;
-  const members = value as Record<string, unknown>;
-  for (const [name, property] of Object.entries(properties)) {
-    const member = members[name];
-    if (member === null && !required.includes(name)) delete members[name];
-    else if (typeof member === 'object' && Object.hasOwn(members, name))
-      dropNulls(property, member);
-  }
+export function nullDropper(schema: TSchema): (value: unknown) => void {
+  const optional = membersOf(schema).filter(({ isOptional }) => isOptional);
+  return (value) => {
+    for (const { names } of optional) {
+      const name = names.at(-1) as string;
+      const holder = holderOf(value, names);
+      if (holder !== null && holder[name] === null) delete holder[name];
+    }
+  };
 }
 
 /** `lasting`: the body alone decides, not the merchant's rules, the settings or the time. */
