@@ -9,7 +9,8 @@ import type { Config, Role } from './config.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { followDatabaseClock } from './database/database-clock.ts';
 import { listTableBytes } from './database/table-bytes.sql.ts';
-import type { StripeSettings } from './gateway/settings.ts';
+import { limitGateway } from './gateway/limit-gateway.ts';
+import { limitsFor, type StripeSettings } from './gateway/settings.ts';
 import { createStripeGateway } from './gateway/stripe.ts';
 import { createMetrics } from './http/metrics.ts';
 import { redisRateLimitStore } from './http/rate-limits.redis.ts';
@@ -85,7 +86,7 @@ export async function createDeps(
     alertWebhookUrl: config.alertWebhookUrl,
     legacySunset: config.legacySunset,
     sealing,
-    gateway: createStripeGateway(config.gateway),
+    gateway: limitGateway(createStripeGateway(config.gateway), base, limitsFor(config.gateway)),
     metrics: createMetrics(() => listTableBytes(database.db)),
     rateLimits: createRateLimits(store),
     callers: createCallers({ ...base, sealing }),

@@ -155,6 +155,8 @@ export type RefundRequest = {
     created_at: string;
     /** The refunded checkout. */
     checkout_id: string;
+    /** Why the refund failed, in words for people. Only on `failed` requests. */
+    reason?: string | undefined;
   };
 };
 

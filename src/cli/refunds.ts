@@ -125,7 +125,7 @@ const decline = command({
   summary: 'decline a refund, with a reason',
   usage: ['ID --reason TEXT'],
   help: `Declines a refund that waits for review. The refund fails, its amount becomes refundable
-again, and no money is moved. The reason is kept for later; the merchant's API shows only the status.
+again, and no money is moved. The merchant reads the reason in the API: write it for them.
 
   tranche refunds decline ${example} \\
     --reason 'The goods were kept.'`,

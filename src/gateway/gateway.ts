@@ -167,7 +167,15 @@ export type RefundState = {
  * The request may or may not have had its effect: a time-out, a closed connection, a 5xx, a key in
  * use. The caller keeps its row open and finds out later.
  */
-export class OutcomeUnknown extends Error {}
+export class OutcomeUnknown extends Error {
+  /** `no_answer`: the gateway is not reached or fails. `too_many`: it asks for fewer requests. */
+  readonly why: 'no_answer' | 'too_many' | 'undecided';
+
+  constructor(message: string, why: OutcomeUnknown['why'] = 'undecided') {
+    super(message);
+    this.why = why;
+  }
+}
 
 /**
  * The gateway refused the request and did nothing: a wrong key, a missing permission, a parameter

@@ -1,4 +1,5 @@
 import { isLoopback } from '../shared/loopback.ts';
+import type { GatewayLimits } from './limit-gateway.ts';
 
 /** How to reach Stripe, or the test gateway, which speaks Stripe's protocol. */
 export type StripeSettings = {
@@ -14,15 +15,25 @@ export type StripeSettings = {
   timeoutMs?: number;
 };
 
+/**
+ * Stripe allows 100 requests a second in live mode and 25 in test mode. Several processes share
+ * that; if they exceed it, Stripe answers 429 and they pause.
+ */
+export function limitsFor({ secretKey, testGateway }: StripeSettings): GatewayLimits {
+  if (testGateway) return { requestsPerSecond: null };
+  return { requestsPerSecond: liveKey.test(secretKey) ? 80 : 20 };
+}
+
+const liveKey = /^(sk|rk)_live_/;
+
 /** Everything that is wrong with the settings (decision 0029). */
 export function stripeProblems(settings: StripeSettings): string[] {
   const problems: string[] = [];
-  const live = /^(sk|rk)_live_/;
-  if (settings.environment === 'sandbox' && live.test(settings.secretKey)) {
+  if (settings.environment === 'sandbox' && liveKey.test(settings.secretKey)) {
     problems.push('The sandbox does not accept a live gateway key.');
   }
   if (settings.environment === 'production') {
-    if (!live.test(settings.secretKey)) {
+    if (!liveKey.test(settings.secretKey)) {
       problems.push('Production needs a live gateway key (sk_live_… or rk_live_…).');
     }
     if (!settings.publicKey.startsWith('pk_live_')) {

@@ -579,6 +579,10 @@ function fail(error: unknown): never {
     // Too many requests, or a key in use. This call did nothing, but another one may have.
     statusCode === 409 ||
     statusCode === 429;
-  if (unknown) throw new OutcomeUnknown(`the gateway did not say what happened (${facts})`);
+  if (unknown) {
+    const isAnswer = statusCode === 409 || statusCode === 429;
+    const why = !isAnswer ? 'no_answer' : statusCode === 429 ? 'too_many' : 'undecided';
+    throw new OutcomeUnknown(`the gateway did not say what happened (${facts})`, why);
+  }
   throw new RequestRefused(`the gateway refused the request (${facts})`);
 }

@@ -40,6 +40,7 @@ import { listAttempts } from './payment-attempt.sql.ts';
 import { type Consent, isInFlight, type PaymentAttempt } from './payment-attempt.ts';
 import { consentVersion, presentPage } from './present-page.ts';
 import { settleReturned } from './recover-attempts.ts';
+import { spacedRuns } from './spaced-runs.ts';
 import { mayTryAgain, type PaymentDeps, startPayment } from './start-payment.ts';
 
 export type PaymentRouteDeps = PaymentDeps & {
@@ -47,6 +48,9 @@ export type PaymentRouteDeps = PaymentDeps & {
   page: HostedPageSettings;
   rateLimits: RateLimits;
 };
+
+/** However often a browser returns from the bank, an attempt is looked up once a second. */
+const lookUpSpacingMs = 1_000;
 
 type Opened = {
   merchant: Merchant;
@@ -60,6 +64,7 @@ type Opened = {
 export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps): Promise<void> {
   usePaymentLinks(app, deps);
   const html = await loadPayHtml();
+  const spaced = spacedRuns(deps.clock, lookUpSpacingMs);
 
   for (const asset of html.assets) {
     app.get(`/pay/assets/${asset.name}`, async (request, reply) => {
@@ -132,7 +137,7 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     const inFlight = opened.attempts.find(isInFlight);
     if (inFlight) {
       await deps.rateLimits.returned(opened.checkout.id);
-      await settleReturned(deps, opened.merchant, inFlight);
+      await spaced(inFlight.id, () => settleReturned(deps, opened.merchant, inFlight));
       const { merchant, attempts } = await mustOpen(request);
       if (attempts.some(({ id, status }) => id === inFlight.id && status === 'declined')) {
         await noteDecline(deps, { merchant, network: networkOf(request), attempts });

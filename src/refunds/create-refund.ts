@@ -26,8 +26,17 @@ import { explainClosedWindow, type RefundRequest } from './refund.ts';
 
 export const unknownCheckout = () => notFound('There is no checkout with that checkout_id.');
 
-/** Refunds of one checkout wait for the same row: they do so without a connection each. */
-const inTurn = createTurns();
+/**
+ * Refunds of one checkout wait for the same row: they do so without a connection each. A queue
+ * belongs to a database, because only its own connections are short.
+ */
+const queues = new WeakMap<Database, ReturnType<typeof createTurns>>();
+
+function queueOf(database: Database): ReturnType<typeof createTurns> {
+  const queue = queues.get(database) ?? createTurns();
+  queues.set(database, queue);
+  return queue;
+}
 
 export async function createRefund(
   deps: { database: Database; clock: Clock; random: Random },
@@ -119,5 +128,6 @@ export async function createRefund(
     }
     return refund;
   };
+  const inTurn = queueOf(deps.database);
   return await inTurn(checkout_id.toLowerCase(), () => transaction(deps, create));
 }

@@ -55,7 +55,8 @@ export const getRefundOperation: Operation = {
   operationId: 'getRefund',
   tag: 'Refunds',
   summary: 'Get one refund request',
-  description: 'The status of a refund request.',
+  description:
+    'The status of a refund request. A `failed` one has a `reason`: the refund was declined after review, the gateway refused it, or the card network returned the money.',
   answer: {
     description: 'The refund request.',
     example: {

@@ -40,6 +40,11 @@ export const RefundResource = Type.Object(
       }),
       created_at: Type.String({ format: 'date-time', description: 'Creation time.' }),
       checkout_id: Type.String({ format: 'uuid', description: 'The refunded checkout.' }),
+      reason: Type.Optional(
+        Type.String({
+          description: 'Why the refund failed, in words for people. Only on `failed` requests.',
+        }),
+      ),
     }),
   },
   { title: 'RefundRequest', description: 'A request to refund all or part of a checkout.' },
@@ -55,6 +60,7 @@ export function presentRefund(refund: RefundRequest): Type.Static<typeof RefundR
       status: refund.status,
       created_at: refund.created_at,
       checkout_id: refund.checkout_id,
+      ...(refund.status === 'failed' && refund.reason !== null && { reason: refund.reason }),
     },
   };
 }

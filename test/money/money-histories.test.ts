@@ -11,6 +11,7 @@ import { retryInstalment } from '../../src/instalments/retry-instalment.ts';
 import { useMerchantApi } from '../../src/integrations/merchant-api.ts';
 import type { Deps } from '../../src/main.ts';
 import { moveClock } from '../../src/merchants/merchant.sql.ts';
+import { sendDueMessages } from '../../src/messages/sending/send-messages.ts';
 import { OperatorError } from '../../src/operators/operate.ts';
 import { processDueRefunds } from '../../src/refunds/process-refunds.ts';
 import { refundRoutes } from '../../src/refunds/refund.routes.ts';
@@ -338,7 +339,8 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
       assert.ok(round < 100, 'due work comes to an end');
       const collected = await collectDueInstalments(service.deps);
       const processed = await processDueRefunds(service.deps);
-      if (collected + processed === 0) return;
+      const sent = await sendDueMessages(service.deps);
+      if (collected + processed + sent === 0) return;
     }
   }
 

@@ -172,6 +172,12 @@ describe('what a refund is taken from', () => {
   });
 });
 
+/** Why a refund failed, as the merchant's API says it. */
+async function reasonOf(id: string): Promise<string | undefined> {
+  const answer = await send(paying.service, paying.account, 'GET', `/api/refunds/${id}`);
+  return answer.body.data.attributes.reason;
+}
+
 describe('review', () => {
   test('a manual request waits for an operator, whose name is kept', async () => {
     const shopper = await collected(1);
@@ -227,6 +233,7 @@ describe('review', () => {
       [declined.status, declined.reason],
       ['failed', 'The goods were not sent back.'],
     );
+    assert.equal(await reasonOf(id), 'The goods were not sent back.');
     await assert.rejects(approveRefund(deps(), 'nomsa', id), /is failed/);
     await assert.rejects(declineRefund(deps(), 'nomsa', id, 'Again.'), /is failed/);
     await paying.pass({ days: 2 });
@@ -234,6 +241,7 @@ describe('review', () => {
     await assertBalanced(paying, shopper);
     // The remainder is whole again. An operator may retry a declined request.
     assert.equal((await retryRefund(deps(), 'pieter', id)).status, 'complete');
+    assert.equal(await reasonOf(id), undefined);
     assert.match(await refusal(shopper, 1), /remainder of 0 cents/);
     await assertBalanced(paying, shopper);
   });
@@ -282,6 +290,7 @@ describe('at the gateway', () => {
     ]);
     assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
     assert.deepEqual(await alertsOf(paying, shopper), ['refund_failed']);
+    assert.match((await reasonOf(refund.id)) ?? '', /gateway refused/);
     assert.deepEqual(await accountsOf(shopper), { outstanding: 33_333, collected: 66_667 });
     // The whole amount may be refunded again.
     assert.match(await refusal(shopper, 100_001), /remainder of 100000 cents/);

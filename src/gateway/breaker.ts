@@ -1,0 +1,48 @@
+/** After so many requests in a row without an answer the gateway counts as down. */
+const failuresMax = 50;
+const firstPauseMs = 1_000;
+const pauseMsMax = 30_000;
+
+/**
+ * Stops asking a gateway that does not answer. All times are milliseconds of a stopwatch.
+ *
+ * Closed: requests pass. After `failuresMax` of them in a row without an answer it opens.
+ * Open: no request passes until the pause is over.
+ * Probing: one request has passed after the pause. Its answer closes the breaker; without one it is
+ * open again, for twice as long.
+ */
+export function createBreaker(options: { failuresMax?: number } = {}) {
+  const limit = options.failuresMax ?? failuresMax;
+  let failures = 0;
+  let pauseMs = firstPauseMs;
+  /** When the next probe may pass; null while closed. */
+  let probesAt: number | null = null;
+  let isProbing = false;
+  return {
+    isOpen: (now: number): boolean => probesAt !== null && (isProbing || now < probesAt),
+    /** A request passes. While open it is the probe. */
+    enter(): void {
+      isProbing = probesAt !== null;
+    },
+    /** The gateway answered, whatever it said. True: the breaker closes by it. */
+    answered(): boolean {
+      const isClosing = probesAt !== null;
+      failures = 0;
+      pauseMs = firstPauseMs;
+      probesAt = null;
+      isProbing = false;
+      return isClosing;
+    },
+    /** The gateway did not answer. True: the breaker opens by it. */
+    failed(now: number): boolean {
+      failures += 1;
+      const isOpening = probesAt === null && failures >= limit;
+      if (isOpening || isProbing) {
+        probesAt = now + pauseMs;
+        pauseMs = Math.min(pauseMs * 2, pauseMsMax);
+        isProbing = false;
+      }
+      return isOpening;
+    },
+  };
+}

@@ -1,0 +1,104 @@
+import type { Clock } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
+import { createBreaker } from './breaker.ts';
+import { type Gateway, OutcomeUnknown } from './gateway.ts';
+import { createPacer } from './pacer.ts';
+
+export type GatewayLimits = {
+  /** For all users of the gateway in this process. Null: no limit. */
+  requestsPerSecond: number | null;
+  /** Tests need fewer. */
+  failuresMax?: number;
+};
+
+/** Shoppers wait for these. The worker calls them, too, but seldom many at once. */
+const shopperCalls = new Set(['createCustomer', 'authorise', 'payment', 'findPayment', 'void']);
+
+/** The shoppers' part of the budget. Each side may use what the other leaves. */
+const shopperShare = 0.3;
+const burstSeconds = 0.5;
+
+/** A call that does not get through in this time is retried from its row. */
+const waitMsMax = { shopper: 5_000, worker: 15_000 };
+const tooManyPauseMs = 1_000;
+
+/**
+ * One budget of requests and one circuit breaker for everything in this process that uses the
+ * gateway (decision 0050). A call that may not be sent throws `OutcomeUnknown`, like one that got
+ * no answer: its row stays due.
+ */
+export function limitGateway(
+  gateway: Gateway,
+  { clock, log }: { clock: Clock; log: Logger },
+  limits: GatewayLimits,
+): Gateway {
+  const breaker = createBreaker(limits);
+  const pacers = createPacers(limits.requestsPerSecond);
+
+  async function pace(user: keyof typeof waitMsMax): Promise<void> {
+    if (pacers === null) return;
+    const now = clock.monotonic();
+    const [own, other] = [pacers[user], pacers[user === 'shopper' ? 'worker' : 'shopper']];
+    const pacer = own.waitMs(now) > 0 && other.waitMs(now) === 0 ? other : own;
+    const waitMs = pacer.waitMs(now);
+    if (waitMs > waitMsMax[user]) {
+      throw new OutcomeUnknown('the budget of requests to the gateway is used up');
+    }
+    pacer.take(now);
+    if (waitMs > 0) await clock.sleep(waitMs);
+  }
+
+  function refuseIfOpen(): void {
+    if (breaker.isOpen(clock.monotonic())) {
+      throw new OutcomeUnknown('the gateway does not answer, and was not asked');
+    }
+  }
+
+  function noteFailure(error: unknown): void {
+    const now = clock.monotonic();
+    const why = error instanceof OutcomeUnknown ? error.why : null;
+    if (why === 'too_many') {
+      for (const pacer of Object.values(pacers ?? {})) pacer.pause(now, tooManyPauseMs);
+    }
+    if (why !== 'no_answer') noteAnswer();
+    else if (breaker.failed(now)) log.error({ err: error }, 'the gateway does not answer');
+  }
+
+  function noteAnswer(): void {
+    if (breaker.answered()) log.info('the gateway answers again');
+  }
+
+  const limited = Object.entries(gateway).map(([name, member]) => {
+    if (typeof member !== 'function') return [name, member];
+    const call = member as (...args: unknown[]) => Promise<unknown>;
+    const user = shopperCalls.has(name) ? 'shopper' : 'worker';
+    return [
+      name,
+      async (...args: unknown[]) => {
+        refuseIfOpen();
+        await pace(user);
+        // It may have opened meanwhile.
+        refuseIfOpen();
+        breaker.enter();
+        try {
+          const answer = await call(...args);
+          noteAnswer();
+          return answer;
+        } catch (error) {
+          noteFailure(error);
+          throw error;
+        }
+      },
+    ];
+  });
+  return Object.fromEntries(limited) as Gateway;
+}
+
+function createPacers(requestsPerSecond: number | null) {
+  if (requestsPerSecond === null) return null;
+  const share = (part: number) => {
+    const perSecond = requestsPerSecond * part;
+    return createPacer({ perSecond, burst: Math.max(1, Math.ceil(perSecond * burstSeconds)) });
+  };
+  return { shopper: share(shopperShare), worker: share(1 - shopperShare) };
+}
