@@ -131,7 +131,7 @@ Send one with every POST. After a time-out, send the same request again.
 |---|---|
 ${limits.join('\n')}
 
-Limits count per integration and endpoint${forIntermediaries ? ' and, because you act for many, per merchant' : ''}. A window starts with its first request, and every authenticated request counts, whatever its answer. Beyond the limit the answer is 429 with this body; \`Retry-After\` says how many seconds are left.
+Limits count per integration and endpoint${forIntermediaries ? ' and, because you act for many, per merchant' : ''}. A window starts with its first request, and every authenticated request counts, whatever its answer. Beyond the limit the answer is 429 with this body; \`Retry-After\` says how many seconds are left. Every answer that was counted says what is left of the limit: \`RateLimit-Limit\`, \`RateLimit-Remaining\` and \`RateLimit-Reset\`, in seconds.
 
 \`\`\`json
 {"error":"Rate limit exceeded. Try again in 60 seconds."}
