@@ -352,6 +352,9 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
              where merchant_id = $1 and due_at is not null and not paused
              union all
              select due_at, leased_until from refund_requests
+             where merchant_id = $1 and due_at is not null
+             union all
+             select due_at, leased_until from messages
              where merchant_id = $1 and due_at is not null) due`,
       [merchant.id],
     );
