@@ -244,11 +244,8 @@ async function watch(
     const state = states[index];
     return state?.status === 'fulfilled' && state.value.status === 'failed';
   });
-  // If the gateway does not answer, the next check asks again. Checks end after 30 days.
+  // A check without an answer is no check. It is retried, because it may have been the last one.
   const failure = states.find((state) => state.status === 'rejected');
-  if (failure) {
-    const about = { err: failure.reason, refund_id: refund.id };
-    deps.log.warn(about, 'the gateway did not say whether a refund still stands');
-  }
+  if (failure && returned.length === 0) throw failure.reason;
   await recordWatch(deps, merchant, refund, returned);
 }
