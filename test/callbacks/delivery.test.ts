@@ -850,12 +850,12 @@ describe('every attempt is recorded', () => {
 
 describe('a crash loses no callback', () => {
   /** A process that sends a callback and dies. */
-  const dying = (sent: () => void) => ({
+  const dying = (sent: (url: string) => void) => ({
     ...service.deps,
     // A dead process keeps no deadline. Without this the test would wait for it.
     clock: { ...service.deps.clock, sleep: () => new Promise<never>(() => {}) },
-    sendCallback: () => {
-      sent();
+    sendCallback: ({ url }: { url: string }) => {
+      sent(url);
       return new Promise<never>(() => {});
     },
   });
@@ -864,7 +864,11 @@ describe('a crash loses no callback', () => {
     const { url, received } = place(() => ({}));
     const [id = ''] = await queueCallbacks(service, paying.account, [url]);
     const sent = Promise.withResolvers<void>();
-    void deliverFirst(dying(sent.resolve), paying.account.merchant, id);
+    void deliverFirst(
+      dying(() => sent.resolve()),
+      paying.account.merchant,
+      id,
+    );
     await sent.promise;
     for (const [seconds, count] of [
       [0, 0],
@@ -891,7 +895,11 @@ describe('a crash loses no callback', () => {
     const { url, received } = place(() => ({}));
     const [id = ''] = await queueCallbacks(service, paying.account, [url]);
     const sent = Promise.withResolvers<void>();
-    void deliverFirst(dying(sent.resolve), paying.account.merchant, id);
+    void deliverFirst(
+      dying(() => sent.resolve()),
+      paying.account.merchant,
+      id,
+    );
     await sent.promise;
     const callback = await readCallback(service, id);
     await assert.rejects(retriggerCallback(service.deps, 'nomsa', callback.id), OperatorError);
@@ -951,7 +959,11 @@ describe('a crash loses no callback', () => {
     paying.clock.advance({ minutes: 10 });
     const sent = Promise.withResolvers<void>();
     const dead = new AbortController();
-    void deliverDueCallbacks(dying(sent.resolve), dead.signal);
+    // Other tests' callbacks may be due as well: wait until this one was sent.
+    const died = dying((to) => {
+      if (to === url) sent.resolve();
+    });
+    void deliverDueCallbacks(died, dead.signal);
     await sent.promise;
     dead.abort();
     assert.equal((await read()).status, 'pending');

@@ -55,3 +55,20 @@ test('what a failed refund kept on the card is watched, and booked back if the n
   assert.equal(await statusOf(paying, refund.id), 'failed');
   await assertBalanced(paying, shopper);
 });
+
+test('a check that the gateway does not answer is repeated, also after the last day', async () => {
+  const shopper = await paying.shopper({ amount: 100_000 });
+  await shopper.pay(1, { card: cards.refundFails });
+  await paying.pass({ days: 2 });
+  const refund = await refundNow(paying, shopper, 60_000);
+  assert.equal(refund.status, 'complete');
+  // The service is down for longer than a refund is watched, and so is the gateway for a while.
+  const path = '/v1/refunds/:id';
+  await paying.gateway.fault({ fault: 'error_before', method: 'GET', path, times: 3 });
+  paying.clock.advance({ days: 40 });
+  await paying.work();
+  assert.equal(await statusOf(paying, refund.id), 'complete');
+  await paying.pass({ hours: 1 });
+  assert.equal(await statusOf(paying, refund.id), 'failed');
+  await assertBalanced(paying, shopper);
+});
