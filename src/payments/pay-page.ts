@@ -37,6 +37,8 @@ export type PayPage = {
   decline: { reason: DeclineReason; may_retry: boolean } | null;
   /** The plan of a successful checkout, for its shopper; null before. */
   plan: PaidPlan | null;
+  /** The shopper proved the address given at checkout and may act on the plan until then. */
+  session: { expires_at: string } | null;
   challenge_url: string | null;
   /** Where the browser goes from a final status; only a link for `expired` and `invalid_payload`. */
   return_url: string | null;

@@ -6,6 +6,7 @@ import { type Checkout, paymentUrlMinutes } from '../checkouts/checkout.ts';
 import { keepLanguage } from '../checkouts/keep-language.ts';
 import { usePaymentLinks } from '../checkouts/payment-link.ts';
 import { checkoutOfToken } from '../checkouts/payment-token.ts';
+import type { Handle } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
 import { networkOf } from '../http/authentication.ts';
 import { notFound } from '../http/errors.ts';
@@ -16,11 +17,15 @@ import { planPayments } from '../instalments/instalment.ts';
 import type { Environment } from '../integrations/integration.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { timestamp } from '../shared/clock.ts';
 import type { HostedPageSettings } from '../shared/hosted-page.ts';
 import { chooseLanguage, type Language, languages } from '../shared/language.ts';
 import { words } from '../shared/words/words.ts';
+import { sessionTokenOf } from '../shoppers/open-session.ts';
 import { isPast, type Plan, presentPlan } from '../shoppers/plan.ts';
+import { findPlanSession } from '../shoppers/plan-proof.sql.ts';
 import { readPlan } from '../shoppers/read-plan.ts';
+import { hashToken } from '../shoppers/send-link.ts';
 import { cancelPayment } from './cancel-payment.ts';
 import { noteDecline, refuseCardTesting } from './card-testing.ts';
 import { loadPayHtml } from './pay-html.ts';
@@ -58,6 +63,7 @@ type Opened = {
   attempts: PaymentAttempt[];
   callback: Callback | null;
   plan: Plan | null;
+  session: PayPage['session'];
 };
 
 /** The hosted page and its requests. The token in the address is the shopper's only credential. */
@@ -83,6 +89,11 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     const opened = await open(request);
     return sendPage(reply, request, opened);
   });
+
+  // Where the link in a message leads. Its token stays in the browser, after the `#`.
+  app.get('/pay/:token/manage', async (request, reply) =>
+    sendPage(reply, request, await open(request)),
+  );
 
   app.get('/pay/:token/state', async (request) => present(await mustOpen(request), request));
 
@@ -161,13 +172,26 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
           : await findCheckoutCallback(db, key.merchant_id, key.id);
       const attempts = await listAttempts(db, key.merchant_id, key.id);
       if (checkout.status !== 'successful') {
-        return { merchant, checkout, attempts, callback, plan: null };
+        return { merchant, checkout, attempts, callback, plan: null, session: null };
       }
       const rows = await readPlan(db, { merchant_id: key.merchant_id, checkout_id: key.id });
       // The order stays private once nothing has moved for long.
       if (isPast(rows, merchantNow(deps.clock, merchant))) return null;
-      return { merchant, checkout, attempts, callback, plan: presentPlan(rows) };
+      const session = await readSession(db, merchant, checkout, request);
+      return { merchant, checkout, attempts, callback, plan: presentPlan(rows), session };
     });
+  }
+
+  async function readSession(
+    db: Handle,
+    merchant: Merchant,
+    { merchant_id, id }: Checkout,
+    request: FastifyRequest,
+  ): Promise<PayPage['session']> {
+    const session = sessionTokenOf(request.headers.cookie);
+    if (session === null) return null;
+    const now = timestamp(merchantNow(deps.clock, merchant));
+    return await findPlanSession(db, { merchant_id, checkout_id: id }, hashToken(session), now);
   }
 
   async function mustOpen(request: FastifyRequest): Promise<Opened> {
@@ -177,9 +201,9 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
   }
 
   function present(opened: Opened, request: FastifyRequest): PayPage {
-    const { merchant, checkout, attempts, callback, plan } = opened;
+    const { merchant, checkout, attempts, callback, plan, session } = opened;
     const language = languageOf(request, checkout);
-    return presentPage(deps, merchant, checkout, attempts, callback, plan, language);
+    return presentPage(deps, merchant, checkout, attempts, callback, plan, session, language);
   }
 
   /** The shopper's choice, or the browser's. */

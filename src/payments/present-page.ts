@@ -29,6 +29,7 @@ export function presentPage(
   attempts: PaymentAttempt[],
   callback: Callback | null,
   plan: Plan | null,
+  session: PayPage['session'],
   language: Language,
 ): PayPage {
   const now = merchantNow(deps.clock, merchant);
@@ -62,6 +63,7 @@ export function presentPage(
       preselectedTerm(merchant, checkout.terms),
     decline: status === 'open' && latest ? declineOf(latest) : null,
     plan: plan && { ...plan, card: plan.card ?? cardOf(attempts) },
+    session,
     challenge_url: status === 'challenge' ? (inFlight?.challenge_url ?? null) : null,
     return_url: callback?.redirect_url ?? returnUrl(checkout, status),
     expires_at: checkout.expires_at,

@@ -16,6 +16,11 @@ export type SessionDeps = { database: Database; clock: Clock; random: Random };
 
 export const sessionMinutes = 30;
 
+/** The session's token in a `Cookie` header; null when there is none. */
+export function sessionTokenOf(cookie: string | undefined): string | null {
+  return /(?:^|;\s*)plan=([\w-]{43})(?:;|$)/.exec(cookie ?? '')?.[1] ?? null;
+}
+
 /** A session's token, for the link's. Null: the link is unknown, used or ended. */
 export async function openSession(
   deps: SessionDeps,

@@ -14,7 +14,13 @@ import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import type { Logger } from '../shared/logger.ts';
 import { writeCalendar } from './calendar.ts';
-import { closeSession, findSession, openSession, sessionMinutes } from './open-session.ts';
+import {
+  closeSession,
+  findSession,
+  openSession,
+  sessionMinutes,
+  sessionTokenOf,
+} from './open-session.ts';
 import { isPast, type Plan, presentPlan } from './plan.ts';
 import { readPlan } from './read-plan.ts';
 import { writeReceipt } from './receipt.ts';
@@ -175,9 +181,7 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
 
 const keyOf = ({ merchant_id, id }: Checkout) => ({ merchant_id, checkout_id: id });
 
-export function sessionOf(request: FastifyRequest): string | null {
-  return /(?:^|;\s*)plan=([\w-]{43})(?:;|$)/.exec(request.headers.cookie ?? '')?.[1] ?? null;
-}
+const sessionOf = (request: FastifyRequest) => sessionTokenOf(request.headers.cookie);
 
 function readBody<Body>(request: FastifyRequest, explain: (body: unknown) => FieldError[]): Body {
   const body = jsonBodyOf(request).value;

@@ -123,6 +123,24 @@ test('a one-time link opens one session, for one plan, for half an hour', async 
   assert.equal((await report(shopper, cookieOf(opened))).status, 403, 'ended');
 });
 
+test('the page says until when its browser may act, and the link in the mail serves it', async () => {
+  const shopper = await paidShopper();
+  const sessionIn = async (cookie: string) =>
+    (await shopper.send('GET', 'state', undefined, { cookie })).body.session;
+  assert.equal(await sessionIn(''), null);
+  const opened = await shopper.send('POST', 'session', { token: await linkFor(shopper) });
+  assert.deepEqual(await sessionIn(cookieOf(opened)), opened.body);
+  assert.equal(await sessionIn(`plan=${'x'.repeat(43)}`), null);
+  paying.clock.advance({ minutes: 31 });
+  assert.equal(await sessionIn(cookieOf(opened)), null);
+
+  const page = await shopper.send('GET', 'manage');
+  assert.equal(page.status, 200);
+  assert.match(String(page.headers['content-type']), /text\/html/);
+  assert.equal(page.headers['cache-control'], 'no-store');
+  assert.match(String(page.body), new RegExp(`"path":"${shopper.url}"`));
+});
+
 test('a link that is fifteen minutes old opens nothing', async () => {
   const shopper = await paidShopper();
   const token = await linkFor(shopper);

@@ -65,6 +65,7 @@ export function galleryStates(
     number_of_payments: 3,
     decline: null,
     plan: null,
+    session: null,
     challenge_url: null,
     return_url: null,
     expires_at: '2099-01-01T00:00:00.000Z',
