@@ -5,6 +5,7 @@ import type { CardBrand, OperatorLinks } from '../shared/hosted-page.ts';
 import type { Language } from '../shared/language.ts';
 import type { PageWords } from '../shared/words/words.ts';
 import type { Plan as PaidPlan } from '../shoppers/plan.ts';
+import type { PlanAct } from '../shoppers/plan-act.ts';
 
 // The whole document that the hosted page receives after each of its requests. The page shows this
 // and nothing else, so that one place decides what a shopper sees.
@@ -39,6 +40,8 @@ export type PayPage = {
   plan: PaidPlan | null;
   /** The shopper proved the address given at checkout and may act on the plan until then. */
   session: { expires_at: string } | null;
+  /** What the shopper does to the plan now, or did last in this session; null: nothing. */
+  act: PlanAct | null;
   challenge_url: string | null;
   /** Where the browser goes from a final status; only a link for `expired` and `invalid_payload`. */
   return_url: string | null;

@@ -64,6 +64,7 @@ export function presentPage(
     decline: status === 'open' && latest ? declineOf(latest) : null,
     plan: plan && { ...plan, card: plan.card ?? cardOf(attempts) },
     session,
+    act: null,
     challenge_url: status === 'challenge' ? (inFlight?.challenge_url ?? null) : null,
     return_url: callback?.redirect_url ?? returnUrl(checkout, status),
     expires_at: checkout.expires_at,

@@ -66,6 +66,7 @@ export function galleryStates(
     decline: null,
     plan: null,
     session: null,
+    act: null,
     challenge_url: null,
     return_url: null,
     expires_at: '2099-01-01T00:00:00.000Z',

@@ -1,0 +1,65 @@
+import type { DeclineReason } from '../gateway/gateway.ts';
+import type { Consent } from '../payments/payment-attempt.ts';
+
+// What a shopper with a session does to a plan, as the page asks for it and sees it.
+
+/**
+ * `late`: every payment that is late. `next`: the next one, before its date. `rest`: everything
+ * that is not paid yet.
+ */
+export const payableParts = ['late', 'next', 'rest'] as const;
+export type PayablePart = (typeof payableParts)[number];
+
+/** The body of `POST /pay/{token}/plan/pay`. */
+export type PayPlanRequest = {
+  what: PayablePart;
+  /**
+   * The numbers of the payments that the page showed for `what`, and their sum. If the plan has
+   * changed since, nothing is charged.
+   */
+  payments: number[];
+  amount: number;
+  /** The gateway's token for another card. Null: the stored card. */
+  card_token: string | null;
+  /** The other card replaces the stored one for the payments that remain after this one. */
+  keep_card: boolean;
+  /**
+   * With `keep_card`: the consent as the page showed it, with the number, amount and date of each
+   * payment that remains. Otherwise null.
+   */
+  consent: Consent | null;
+};
+
+/**
+ * The body of `POST /pay/{token}/plan/card`. The consent names each payment that is not paid or
+ * cancelled, late ones included.
+ */
+export type ReplaceCardRequest = { card_token: string; consent: Consent };
+
+/** Why nothing was begun. */
+export type ActRefusal =
+  /** The service is charging one of these payments at this moment. */
+  | 'being_charged'
+  /** A refund of the order is in progress. */
+  | 'refund_in_progress'
+  /** The payments are not what the page showed. */
+  | 'plan_changed';
+
+/** The newest act of the shopper on the plan, as the page shows it. */
+export type PlanAct = {
+  purpose: 'pay' | 'replace_card';
+  /**
+   * `working`: the outcome is not known yet; the page polls. `challenge`: the shopper's bank asks
+   * them at `challenge_url`. `declined`: nothing was charged or changed; the shopper may try again.
+   * `done`: paid, or the card is replaced. `refused`: only in the answer to the request; nothing was
+   * begun, see `refusal`.
+   */
+  status: 'working' | 'challenge' | 'declined' | 'done' | 'refused';
+  /** The numbers of the payments that are paid; empty when the card is replaced. */
+  payments: number[];
+  amount: number;
+  /** Only for a browser with a session, as is `decline`. */
+  challenge_url: string | null;
+  decline: { reason: DeclineReason; may_retry: boolean } | null;
+  refusal: ActRefusal | null;
+};
