@@ -1,0 +1,52 @@
+import Type, { type TSchema } from 'typebox';
+
+// What the answers of the console's API have in common. The browser application imports the types
+// of these schemas and nothing else of the service.
+
+export const pageLimitMax = 100;
+const pageLimitDefault = 50;
+
+export const Id = Type.String({ format: 'uuid' });
+export const Time = Type.String({ format: 'date-time' });
+export const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' });
+export const Cents = Type.Integer();
+export const nullable = <Schema extends TSchema>(schema: Schema) =>
+  Type.Union([schema, Type.Null()]);
+export const oneOf = <const Values extends readonly string[]>(values: Values) =>
+  Type.Unsafe<Values[number]>(Type.Enum([...values], { type: 'string' }));
+
+/** One page of a list. `next` is the `after` of the following page, or null on the last one. */
+export const pageOf = <Row extends TSchema>(row: Row) =>
+  Type.Object({ data: Type.Array(row), next: nullable(Type.String()) });
+
+/** The part of a query that every list takes. */
+export const paging = {
+  after: Type.Optional(Type.String({ maxLength: 1_000 })),
+  limit: Type.Optional(
+    Type.Integer({ minimum: 1, maximum: pageLimitMax, default: pageLimitDefault }),
+  ),
+  /** One merchant of the person's scope. */
+  merchant: Type.Optional(Id),
+};
+
+export const IdParams = Type.Object({ id: Id });
+
+/** Whose a row is: the merchant with its zone and locale, the order, the shopper. */
+export const whose = {
+  merchant_id: Id,
+  merchant_name: Type.String(),
+  time_zone: Type.String(),
+  locale: Type.String(),
+  client_reference_id: Type.String(),
+  email: Type.String(),
+  name: nullable(Type.String()),
+};
+
+/** A count that stops at `countMax`: `more` says that there are more. */
+export const countMax = 1_000;
+export const BoundedCount = Type.Object({ count: Type.Integer(), more: Type.Boolean() });
+
+export const ApiErrorBody = Type.Object({
+  error: Type.Object({ code: Type.String(), message: Type.String() }),
+});
+export type ApiErrorBody = Type.Static<typeof ApiErrorBody>;
