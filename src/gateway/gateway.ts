@@ -43,10 +43,10 @@ export type Gateway = {
     attempt: { customer_ref: string; attempt_id: string },
   ): Promise<PaymentState | null>;
 
-  /** All payments of one instalment that the gateway knows, whichever attempt made them. */
+  /** All payments of any of the instalments that the gateway knows, whichever attempt made them. */
   listInstalmentPayments(
     merchant: MerchantTime,
-    instalment: { customer_ref: string; checkout_id: string; instalment: number },
+    wanted: { customer_ref: string; checkout_id: string; instalments: number[] },
   ): Promise<PaymentState[]>;
 
   /** Captures a held amount, or less of it. The rest of the hold is voided. */
@@ -76,6 +76,50 @@ export type Gateway = {
     amount: number;
     currency: string;
   }): Promise<Charge>;
+
+  /** Charges a card at once while the shopper is present, for one or several instalments. */
+  pay(payment: {
+    key: string;
+    merchant: MerchantTime;
+    checkout_id: string;
+    instalments: number[];
+    attempt_id: string;
+    customer_ref: string;
+    amount: number;
+    currency: string;
+    /** The stored card, or one that the shopper entered, perhaps to be stored for later charges. */
+    card: { card_ref: string } | { card_token: string; store: boolean };
+    return_url: string;
+  }): Promise<ShopperPayment>;
+
+  /** Verifies a card that the shopper entered, and stores it for later charges. Charges nothing. */
+  verifyCard(card: {
+    key: string;
+    merchant: MerchantTime;
+    checkout_id: string;
+    attempt_id: string;
+    customer_ref: string;
+    card_token: string;
+    return_url: string;
+  }): Promise<CardVerification>;
+
+  cardVerification(merchant: MerchantTime, verification_ref: string): Promise<CardVerification>;
+
+  /** Finds a verification whose reference we never learnt; null if there is none. */
+  findCardVerification(
+    merchant: MerchantTime,
+    attempt: { customer_ref: string; attempt_id: string },
+  ): Promise<CardVerification | null>;
+
+  /** Ends a verification that waits for a challenge. One that succeeded before stays `verified`. */
+  voidVerification(verification: {
+    key: string;
+    merchant: MerchantTime;
+    verification_ref: string;
+  }): Promise<CardVerification>;
+
+  /** Removes a stored card, also one that is removed already. It cannot be charged any more. */
+  detachCard(card: { key: string; merchant: MerchantTime; card_ref: string }): Promise<void>;
 
   /** Refunds captured money. If the gateway refuses, the refund has failed without a reference. */
   refund(refund: {
@@ -151,8 +195,21 @@ export type Authorisation =
 export type PaymentState =
   | Exclude<Authorisation, { outcome: 'refused' }>
   | { outcome: 'processing'; payment_ref: string }
-  | { outcome: 'captured'; payment_ref: string; amount: number }
+  | { outcome: 'captured'; payment_ref: string; amount: number; card: HeldCard }
   | { outcome: 'voided'; payment_ref: string };
+
+/** The outcome of a payment with the shopper present. */
+export type ShopperPayment = Extract<
+  PaymentState,
+  { outcome: 'captured' | 'challenge' | 'declined' }
+>;
+
+export type CardVerification =
+  | { outcome: 'verified'; verification_ref: string; card: HeldCard & { card_ref: string } }
+  | { outcome: 'challenge'; verification_ref: string; url: string }
+  | { outcome: 'declined'; verification_ref: string | null; decline: Decline }
+  | { outcome: 'processing'; verification_ref: string }
+  | { outcome: 'voided'; verification_ref: string };
 
 export type Charge =
   | { outcome: 'charged'; payment_ref: string }

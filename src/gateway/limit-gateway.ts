@@ -12,7 +12,18 @@ export type GatewayLimits = {
 };
 
 /** Shoppers wait for these. The worker calls them, too, but seldom many at once. */
-const shopperCalls = new Set(['createCustomer', 'authorise', 'payment', 'findPayment', 'void']);
+const shopperCalls = new Set([
+  'createCustomer',
+  'authorise',
+  'payment',
+  'findPayment',
+  'void',
+  'pay',
+  'verifyCard',
+  'cardVerification',
+  'findCardVerification',
+  'voidVerification',
+]);
 
 /** The shoppers' part of the budget. Each side may use what the other leaves. */
 const shopperShare = 0.3;

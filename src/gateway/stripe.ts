@@ -3,6 +3,7 @@ import { timestamp } from '../shared/clock.ts';
 import {
   type Authorisation,
   type CardEntry,
+  type CardVerification,
   type Decline,
   type DeclineReason,
   type Gateway,
@@ -12,6 +13,7 @@ import {
   type PaymentState,
   type RefundState,
   RequestRefused,
+  type ShopperPayment,
 } from './gateway.ts';
 import { type StripeSettings, stripeProblems } from './settings.ts';
 
@@ -121,7 +123,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
 
   /** The payment that an earlier request made for an attempt, if it is what we ask for. */
   async function findSameIntent(
-    payment: Parameters<Gateway['charge' | 'authorise']>[0],
+    payment: Parameters<Gateway['charge' | 'authorise' | 'pay']>[0],
   ): Promise<Stripe.PaymentIntent | null> {
     const { merchant, customer_ref, attempt_id, amount, currency } = payment;
     const found = await findIntent(merchant, customer_ref, attempt_id);
@@ -131,10 +133,35 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
     }
     const isSame = found.amount === amount && found.currency === currency.toLowerCase();
     if (!isSame) throw differs('payment', amount, found.amount);
-    if ('store_card' in payment && payment.store_card !== isStored(found)) {
+    const stores = storesCard(payment);
+    if (stores !== null && stores !== isStored(found)) {
       throw new RequestRefused('the gateway holds a payment of the attempt with another term');
     }
     return found;
+  }
+
+  const retrieveSetup = (merchant: MerchantTime, verification_ref: string) =>
+    stripe.setupIntents
+      .retrieve(verification_ref, { expand: ['payment_method'] }, options(merchant))
+      .catch(fail);
+
+  async function findSetup(
+    merchant: MerchantTime,
+    customer_ref: string,
+    attempt_id: string,
+  ): Promise<Stripe.SetupIntent | null> {
+    try {
+      const setups = stripe.setupIntents.list(
+        { customer: customer_ref, limit: 100, expand: ['data.payment_method'] },
+        options(merchant),
+      );
+      for await (const setup of setups) {
+        if (setup.metadata?.attempt_id === attempt_id) return setup;
+      }
+      return null;
+    } catch (error) {
+      fail(error);
+    }
   }
 
   return {
@@ -216,13 +243,17 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       return intent === null ? null : paymentState(intent);
     },
 
-    async listInstalmentPayments(merchant, { customer_ref, checkout_id, instalment }) {
+    async listInstalmentPayments(merchant, { customer_ref, checkout_id, instalments }) {
       try {
         const states: PaymentState[] = [];
         for await (const intent of listIntents(merchant, customer_ref)) {
           const { metadata } = intent;
           if (metadata.checkout_id !== checkout_id) continue;
-          if (metadata.instalment === String(instalment)) states.push(paymentState(intent));
+          // A shopper may have paid several at once.
+          const covered = (metadata.instalments ?? metadata.instalment ?? '').split(',');
+          if (instalments.some((number) => covered.includes(String(number)))) {
+            states.push(paymentState(intent));
+          }
         }
         return states;
       } catch (error) {
@@ -324,6 +355,133 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       }
     },
 
+    async pay(payment) {
+      const { card, instalments } = payment;
+      const isNew = 'card_token' in card;
+      const store = isNew && card.store;
+      try {
+        const params: Stripe.PaymentIntentCreateParams = {
+          amount: payment.amount,
+          currency: payment.currency.toLowerCase(),
+          customer: payment.customer_ref,
+          confirm: true,
+          ...(isNew ? { confirmation_token: card.card_token } : { payment_method: card.card_ref }),
+          allowed_payment_method_types: ['card'],
+          return_url: payment.return_url,
+          ...(store && { setup_future_usage: 'off_session' }),
+          payment_method_options: {
+            card: {
+              request_three_d_secure: 'any',
+              ...(store && { setup_credential_usage: 'installment' }),
+            },
+          },
+          metadata: {
+            checkout_id: payment.checkout_id,
+            [instalments.length === 1 ? 'instalment' : 'instalments']: instalments.join(','),
+            attempt_id: payment.attempt_id,
+          },
+          expand: [...expanded],
+        };
+        const intent = await sendOnce(
+          payment.merchant,
+          payment.key,
+          (how) => stripe.paymentIntents.create(params, how),
+          () => findSameIntent(payment),
+        );
+        return shopperPayment(intent);
+      } catch (error) {
+        if (error instanceof Stripe.errors.StripeCardError) return declinedBy(error);
+        if (error instanceof Stripe.errors.StripeInvalidRequestError) {
+          if (error.param === 'confirmation_token') {
+            return { outcome: 'declined', payment_ref: null, decline: cardToEnterAgain };
+          }
+          // The stored card is gone, or the amount can never be charged.
+          if (error.param === 'payment_method' || isDataRefused(error)) {
+            const decline = { reason: 'processing_error', may_retry: false } as const;
+            return { outcome: 'declined', payment_ref: null, decline };
+          }
+        }
+        fail(error);
+      }
+    },
+
+    async verifyCard({ key, merchant, checkout_id, attempt_id, customer_ref, ...card }) {
+      try {
+        const params: Stripe.SetupIntentCreateParams = {
+          customer: customer_ref,
+          confirm: true,
+          confirmation_token: card.card_token,
+          usage: 'off_session',
+          allowed_payment_method_types: ['card'],
+          payment_method_options: {
+            card: { request_three_d_secure: 'any', setup_credential_usage: 'installment' },
+          },
+          return_url: card.return_url,
+          metadata: { checkout_id, attempt_id },
+          expand: ['payment_method'],
+        };
+        const setup = await sendOnce(
+          merchant,
+          key,
+          (how) => stripe.setupIntents.create(params, how),
+          () => findSetup(merchant, customer_ref, attempt_id),
+        );
+        return verification(setup);
+      } catch (error) {
+        if (error instanceof Stripe.errors.StripeCardError) {
+          const verification_ref = error.setup_intent?.id ?? null;
+          const decline = declineOf(error as CardRefusal);
+          return { outcome: 'declined', verification_ref, decline };
+        }
+        const isToken =
+          error instanceof Stripe.errors.StripeInvalidRequestError &&
+          error.param === 'confirmation_token';
+        if (!isToken) fail(error);
+        return { outcome: 'declined', verification_ref: null, decline: cardToEnterAgain };
+      }
+    },
+
+    async cardVerification(merchant, verification_ref) {
+      return verification(await retrieveSetup(merchant, verification_ref));
+    },
+
+    async findCardVerification(merchant, { customer_ref, attempt_id }) {
+      const setup = await findSetup(merchant, customer_ref, attempt_id);
+      return setup === null ? null : verification(setup);
+    },
+
+    async voidVerification({ key, merchant, verification_ref }) {
+      const find = async () => {
+        const found = await retrieveSetup(merchant, verification_ref);
+        return found.status === 'canceled' || found.status === 'succeeded' ? found : null;
+      };
+      try {
+        const send = (how: Stripe.RequestOptions) =>
+          stripe.setupIntents.cancel(verification_ref, { expand: ['payment_method'] }, how);
+        return verification(await sendOnce(merchant, key, send, find, true));
+      } catch (error) {
+        if (!isCode(error, 'setup_intent_unexpected_state')) fail(error);
+        return verification(await retrieveSetup(merchant, verification_ref));
+      }
+    },
+
+    async detachCard({ key, merchant, card_ref }) {
+      const find = async () => {
+        const found = await stripe.paymentMethods.retrieve(card_ref, {}, options(merchant));
+        return found.customer === null ? found : null;
+      };
+      try {
+        const send = (how: Stripe.RequestOptions) =>
+          stripe.paymentMethods.detach(card_ref, {}, how);
+        await sendOnce(merchant, key, send, find, true);
+      } catch (error) {
+        if (isCode(error, 'resource_missing')) return;
+        if (!(error instanceof Stripe.errors.StripeInvalidRequestError)) fail(error);
+        // It may be detached already, by a request under a key that the gateway has forgotten.
+        if ((await find().catch(fail)) === null) fail(error);
+      }
+    },
+
     async refund({ key, merchant, payment_ref, amount, refund_id }) {
       try {
         const params = { payment_intent: payment_ref, amount, metadata: { refund_id } };
@@ -406,7 +564,12 @@ function paymentState(intent: Stripe.PaymentIntent): PaymentState {
         decline: declineOf(intent.last_payment_error ?? {}),
       };
     case 'succeeded':
-      return { outcome: 'captured', payment_ref, amount: intent.amount_received };
+      return {
+        outcome: 'captured',
+        payment_ref,
+        amount: intent.amount_received,
+        card: heldCard(intent),
+      };
     case 'canceled':
       return { outcome: 'voided', payment_ref };
     default:
@@ -428,6 +591,51 @@ function authorisation(intent: Stripe.PaymentIntent): Authorisation {
       throw new OutcomeUnknown(`a payment to be authorised is ${intent.status}`);
   }
 }
+
+function shopperPayment(intent: Stripe.PaymentIntent): ShopperPayment {
+  const state = paymentState(intent);
+  switch (state.outcome) {
+    case 'captured':
+    case 'challenge':
+    case 'declined':
+      return state;
+    case 'voided':
+      return { outcome: 'declined', payment_ref: state.payment_ref, decline: cardToEnterAgain };
+    default:
+      throw new OutcomeUnknown(`a payment of the shopper is ${intent.status}`);
+  }
+}
+
+function verification(setup: Stripe.SetupIntent): CardVerification {
+  const verification_ref = setup.id;
+  switch (setup.status) {
+    case 'succeeded': {
+      const method = typeof setup.payment_method === 'object' ? setup.payment_method : null;
+      if (method === null) throw new OutcomeUnknown('a verified card has no reference');
+      return { outcome: 'verified', verification_ref, card: cardOf(method) };
+    }
+    case 'requires_action': {
+      const url = setup.next_action?.redirect_to_url?.url;
+      return url
+        ? { outcome: 'challenge', verification_ref, url }
+        : { outcome: 'processing', verification_ref };
+    }
+    case 'requires_payment_method': {
+      const decline = declineOf(setup.last_setup_error ?? {});
+      return { outcome: 'declined', verification_ref, decline };
+    }
+    case 'canceled':
+      return { outcome: 'voided', verification_ref };
+    default:
+      return { outcome: 'processing', verification_ref };
+  }
+}
+
+const cardOf = ({ id, card }: Stripe.PaymentMethod) => ({
+  card_ref: id,
+  brand: card?.brand ?? null,
+  last4: card?.last4 ?? null,
+});
 
 const isStored = (intent: Stripe.PaymentIntent) => intent.setup_future_usage === 'off_session';
 
@@ -477,6 +685,7 @@ const reasons: Record<string, DeclineReason> = {
   try_again_later: 'processing_error',
   authentication_required: 'authentication_required',
   payment_intent_authentication_failure: 'authentication_failed',
+  setup_intent_authentication_failure: 'authentication_failed',
 };
 
 /** After these a retry with the same card is pointless, whatever the network advises. */
@@ -542,6 +751,12 @@ function isDataRefused(error: Stripe.errors.StripeInvalidRequestError): boolean 
  */
 function isOtherRequest(error: unknown): boolean {
   return error instanceof Stripe.errors.StripeIdempotencyError && error.statusCode === 400;
+}
+
+/** Null: a charge of a stored card says nothing about it. */
+function storesCard(payment: Parameters<Gateway['charge' | 'authorise' | 'pay']>[0]) {
+  if ('store_card' in payment) return payment.store_card;
+  return 'card' in payment ? 'card_token' in payment.card && payment.card.store : null;
 }
 
 const differs = (what: string, ours: number, theirs: number) =>

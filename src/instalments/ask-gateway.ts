@@ -98,7 +98,7 @@ async function findCharge(
   { checkout_id, instalment, amount }: Collection,
   customer_ref: string,
 ): Promise<string | null> {
-  const wanted = { customer_ref, checkout_id, instalment };
+  const wanted = { customer_ref, checkout_id, instalments: [instalment] };
   for (const state of await gateway.listInstalmentPayments(time, wanted)) {
     // Declined charges took nothing, and holds of the first payment are not charges.
     if (state.outcome === 'processing') {

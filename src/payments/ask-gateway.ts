@@ -149,5 +149,5 @@ async function voidHold(
   const { outcome } = await deps.gateway.void({ key, merchant, payment_ref });
   return outcome === 'voided'
     ? { outcome, payment_ref }
-    : { outcome, payment_ref, amount: attempt.amount };
+    : await deps.gateway.payment(merchant, payment_ref);
 }

@@ -2,10 +2,12 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, describe, test } from 'node:test';
 import {
+  type CardVerification,
   type Decline,
   type DeclineReason,
   type Gateway,
   OutcomeUnknown,
+  type PaymentState,
   RequestRefused,
 } from '../../src/gateway/gateway.ts';
 import { stripeProblems } from '../../src/gateway/settings.ts';
@@ -125,7 +127,7 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
 
     test('a hold is captured for less, and the rest is released', async () => {
       const payment = await newPayment(subject, 'pm_card_visa');
-      const { payment_ref } = (await gateway.authorise(payment)) as Held;
+      const { payment_ref, card } = (await gateway.authorise(payment)) as Held;
       const { merchant, key } = payment;
       const capture = { key: `${key}:capture`, merchant, payment_ref, amount: 12_345 };
       assert.deepEqual(await gateway.capture(capture), { outcome: 'captured' });
@@ -133,6 +135,7 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
         outcome: 'captured',
         payment_ref,
         amount: 12_345,
+        card,
       });
     });
 
@@ -150,11 +153,10 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
       const first = await gateway.charge(charge);
       assert.equal(first.outcome, 'charged');
       assert.deepEqual(await gateway.charge(charge), first);
-      assert.deepEqual(await gateway.findPayment(charge.merchant, charge), {
-        outcome: 'captured',
-        payment_ref: first.payment_ref,
-        amount: charge.amount,
-      });
+      const found = await gateway.findPayment(charge.merchant, charge);
+      assert.equal(found?.outcome, 'captured');
+      const { payment_ref, amount } = found as Captured;
+      assert.deepEqual([payment_ref, amount], [first.payment_ref, charge.amount]);
     });
 
     test('a card that was not stored has no reference and cannot be charged later', async () => {
@@ -167,6 +169,91 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
       const { merchant, customer_ref } = await newPayment(subject, 'pm_card_visa');
       const attempt = { customer_ref, attempt_id: randomUUID() };
       assert.equal(await gateway.findPayment(merchant, attempt), null);
+    });
+
+    test('a shopper pays several instalments at once, and each of them finds the payment', async () => {
+      const pay = await newShopperPayment(subject, 'pm_card_visa');
+      const paid = (await gateway.pay(pay)) as Captured;
+      assert.equal(paid.outcome, 'captured');
+      assert.equal(paid.amount, pay.amount);
+      assert.ok(paid.card.card_ref, 'the card is stored');
+      assert.deepEqual(await gateway.pay(pay), paid);
+      assert.deepEqual(await gateway.findPayment(pay.merchant, pay), paid);
+      for (const [number, count] of [
+        [1, 0],
+        [2, 1],
+        [3, 1],
+        [4, 0],
+      ] as const) {
+        const found = await gateway.listInstalmentPayments(pay.merchant, {
+          ...pay,
+          instalments: [number],
+        });
+        assert.equal(found.length, count, `instalment ${number}`);
+      }
+      await assert.rejects(gateway.pay({ ...pay, amount: 99_999 }), RequestRefused);
+    });
+
+    test('a shopper pays with the stored card, and a declined card takes nothing', async () => {
+      const { charge } = await storeCard(subject, 'pm_card_visa');
+      const given = await newShopperPayment(subject, 'pm_card_visa_chargeDeclined');
+      const declined = await gateway.pay(given);
+      assert.equal(declined.outcome, 'declined');
+      const { customer_ref, card_ref, checkout_id } = charge;
+      const pay = { ...given, key: randomUUID(), attempt_id: randomUUID(), customer_ref };
+      const paid = await gateway.pay({ ...pay, checkout_id, card: { card_ref } });
+      assert.equal(paid.outcome, 'captured');
+      assert.equal((paid as Captured).card.card_ref, null, 'nothing new is stored');
+    });
+
+    test('a card is verified without a charge, charged later, and detached for ever', async () => {
+      const { charge } = await storeCard(subject, 'pm_card_visa');
+      const { merchant, checkout_id, customer_ref } = charge;
+      const verify = {
+        key: randomUUID(),
+        merchant,
+        checkout_id,
+        attempt_id: randomUUID(),
+        customer_ref,
+        card_token: await subject.tokenFor('pm_card_mastercard'),
+        return_url: 'https://pay.example.com/pay/token/return',
+      };
+      const verified = (await gateway.verifyCard(verify)) as Verified;
+      assert.equal(verified.outcome, 'verified');
+      assert.equal(verified.card.brand, 'mastercard');
+      assert.deepEqual(await gateway.verifyCard(verify), verified);
+      const { verification_ref, card } = verified;
+      assert.deepEqual(await gateway.cardVerification(merchant, verification_ref), verified);
+      assert.deepEqual(await gateway.findCardVerification(merchant, verify), verified);
+      const voiding = { key: randomUUID(), merchant, verification_ref };
+      assert.deepEqual(await gateway.voidVerification(voiding), verified, 'too late to void');
+      assert.equal(
+        await gateway.findCardVerification(merchant, { ...verify, attempt_id: 'x' }),
+        null,
+      );
+
+      const { card_ref } = card;
+      assert.equal((await gateway.charge({ ...charge, card_ref })).outcome, 'charged');
+      await gateway.detachCard({ key: randomUUID(), merchant, card_ref });
+      await gateway.detachCard({ key: randomUUID(), merchant, card_ref });
+      const again = { ...charge, card_ref, key: randomUUID(), attempt_id: randomUUID() };
+      assert.equal((await gateway.charge(again)).outcome, 'declined');
+    });
+
+    test('a declined or used card is not verified', async () => {
+      const pay = await newShopperPayment(subject, 'pm_card_visa_chargeDeclinedLostCard');
+      const { merchant, checkout_id, customer_ref, card, return_url } = pay;
+      const verify = { merchant, checkout_id, customer_ref, ...card, return_url };
+      const ask = (attempt_id: string) =>
+        gateway.verifyCard({ ...verify, key: randomUUID(), attempt_id });
+      const first = await ask('one');
+      assert.equal(first.outcome, 'declined');
+      assert.equal((first as { decline: Decline }).decline.reason, 'lost_card');
+      assert.deepEqual(await ask('two'), {
+        outcome: 'declined',
+        verification_ref: null,
+        decline: { reason: 'processing_error', may_retry: true },
+      });
     });
 
     test('an unknown or used token makes the shopper enter the card again', async () => {
@@ -188,6 +275,30 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
       assert.equal(answer.outcome, 'refused');
     });
   });
+}
+
+type Captured = Extract<PaymentState, { outcome: 'captured' }>;
+type Verified = Extract<CardVerification, { outcome: 'verified' }>;
+
+/** A shopper pays instalments 2 and 3 with another card, which is stored. */
+async function newShopperPayment(subject: Subject, number: string) {
+  const payment = await newPayment(subject, number);
+  const { merchant, checkout_id, attempt_id, customer_ref, amount, currency, return_url } = payment;
+  const card = { card_token: payment.card_token, store: true };
+  const key = `${checkout_id}:s1`;
+  const instalments = [2, 3];
+  return {
+    key,
+    merchant,
+    checkout_id,
+    attempt_id,
+    customer_ref,
+    amount,
+    currency,
+    return_url,
+    card,
+    instalments,
+  };
 }
 
 /** Stores a card with a first payment and returns the charge for a second one. */
@@ -289,6 +400,39 @@ describe('test cards by their numbers', () => {
       if (decline) assert.deepEqual((found as { decline: Decline }).decline, decline);
     });
   }
+
+  test('4000002500003155: a shopper who pays or adds the card passes a challenge first', async () => {
+    const pay = await newShopperPayment(local, '4000002500003155');
+    const { merchant, checkout_id } = pay;
+    const asked = await gateway.pay(pay);
+    assert.equal(asked.outcome, 'challenge');
+    const { url, payment_ref } = asked as { url: string; payment_ref: string };
+    await answerChallenge(url, 'approve');
+    assert.equal((await gateway.payment(merchant, payment_ref)).outcome, 'captured');
+
+    for (const [decision, outcome] of [
+      ['approve', 'verified'],
+      ['decline', 'declined'],
+      ['close', 'challenge'],
+    ] as const) {
+      const card_token = await local.tokenFor('4000002500003155');
+      const names = { key: randomUUID(), attempt_id: randomUUID() };
+      const verifying = await gateway.verifyCard({ ...pay, ...names, card_token });
+      assert.equal(verifying.outcome, 'challenge');
+      const { verification_ref, url } = verifying as { verification_ref: string; url: string };
+      await answerChallenge(url, decision);
+      const state = await gateway.cardVerification(merchant, verification_ref);
+      assert.equal(state.outcome, outcome);
+      const voided = await gateway.voidVerification({
+        key: randomUUID(),
+        merchant,
+        verification_ref,
+      });
+      assert.equal(voided.outcome, decision === 'approve' ? 'verified' : 'voided');
+    }
+    const books = await local.books({ checkout: checkout_id });
+    assert.equal(books.payment_intents.length, 1, 'a verification charges nothing');
+  });
 
   test('4000000000007726: a refund is pending for an hour, then succeeded', async () => {
     const time = merchantAt();
@@ -546,7 +690,16 @@ describe('an unknown outcome', () => {
     assert.equal((await first).outcome, 'authorised');
   });
 
-  const operations = ['capture', 'void', 'charge', 'refund', 'createCustomer'] as const;
+  const operations = [
+    'capture',
+    'void',
+    'charge',
+    'refund',
+    'createCustomer',
+    'pay',
+    'verifyCard',
+    'detachCard',
+  ] as const;
   for (const operation of operations) {
     for (const fault of ['error_before', 'error_after'] as const) {
       test(`${operation} with ${fault}: unknown, then settled, with one effect`, async () => {
@@ -555,6 +708,12 @@ describe('an unknown outcome', () => {
         const found = await gateway.findPayment(merchant, payment);
         const payment_ref = found?.payment_ref ?? '';
         const key = `${checkout_id}:fault`;
+        const pay = {
+          ...(await newShopperPayment(local, '4242424242424242')),
+          checkout_id,
+          merchant,
+          customer_ref: payment.customer_ref,
+        };
         if (operation === 'refund') {
           await gateway.capture({ key: randomUUID(), merchant, payment_ref, amount });
         }
@@ -570,6 +729,9 @@ describe('an unknown outcome', () => {
               checkout_id,
               shopper: { email: 'shopper@example.com' },
             }),
+          pay: () => gateway.pay({ ...pay, key }),
+          verifyCard: () => gateway.verifyCard({ ...pay, ...pay.card, key }),
+          detachCard: () => gateway.detachCard({ key, merchant, card_ref: charge.card_ref }),
         }[operation];
         await local.fault({ fault, method: 'POST', key_contains: key });
         await unknown(ask);
@@ -582,6 +744,9 @@ describe('an unknown outcome', () => {
           charge: { intents: 2, received: amount, refunds: 0 },
           refund: { intents: 1, received: amount, refunds: 1 },
           createCustomer: { intents: 1, received: 0, refunds: 0 },
+          pay: { intents: 2, received: amount, refunds: 0 },
+          verifyCard: { intents: 1, received: 0, refunds: 0 },
+          detachCard: { intents: 1, received: 0, refunds: 0 },
         }[operation];
         assert.deepEqual(
           {
