@@ -20,6 +20,7 @@ import {
 import { healthRoutes } from './http/health.routes.ts';
 import type { Metrics } from './http/metrics.ts';
 import { collectRoutes } from './http/openapi.ts';
+import { trustedProxies } from './http/trusted-proxies.ts';
 import { useMerchantApi } from './integrations/merchant-api.ts';
 import { type LegacyDeps, legacyRoutes } from './legacy/legacy.routes.ts';
 import { merchantRoutes } from './merchants/merchant.routes.ts';
@@ -115,15 +116,6 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     await refundRoutes(api, deps);
   });
   return app;
-}
-
-/**
- * Fastify trusts no proxy when it is given a number, so turn the number into a function. `true` is
- * one proxy. Fastify would trust every entry of X-Forwarded-For then, also those of the client.
- */
-function trustedProxies(trustProxy: Config['trustProxy']): unknown {
-  if (typeof trustProxy !== 'number' && trustProxy !== true) return trustProxy;
-  return (_address: string, hop: number) => hop < Number(trustProxy);
 }
 
 function addCommonHeaders(

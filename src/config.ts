@@ -3,6 +3,7 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ipaddr from 'ipaddr.js';
 import { type AllowedRange, parseAllowedRanges } from './callbacks/delivery/destination.ts';
+import type { ConsoleSettings, OidcSettings } from './console/settings.ts';
 import { type StripeSettings, stripeProblems } from './gateway/settings.ts';
 import type { Environment } from './integrations/integration.ts';
 import { defaultSunset, deprecatedSince } from './legacy/deprecation.ts';
@@ -50,6 +51,8 @@ export type Config = {
   sendsMessages: boolean;
   /** Where the mailbox page of a sandbox listens. */
   mailboxPort: number;
+  /** The operators' console, on an origin of its own. */
+  console: ConsoleSettings & { host: string; port: number };
   /** v1 works at least until this date. */
   legacySunset: string;
   /** The name under which the audit records commands. Null: the system's user. */
@@ -123,6 +126,26 @@ export function readConfig(
     problem('BASE_URL must be https in production.');
   }
 
+  const consolePort = port('CONSOLE_PORT', ownPort === 0 || ownPort > 65_532 ? 0 : ownPort + 3);
+  let consoleUrl = `http://localhost:${consolePort}`;
+  const givenConsoleUrl = text('CONSOLE_URL');
+  if (givenConsoleUrl !== undefined) {
+    const url = URL.parse(givenConsoleUrl);
+    if (!url || !/^https?:$/.test(url.protocol) || url.search || url.hash || url.username) {
+      problem('CONSOLE_URL must be an http or https address, without a user, query or fragment.');
+    } else if (url.pathname !== '/') {
+      problem('CONSOLE_URL must not have a path: give the console a host name of its own.');
+    } else if (url.protocol === 'http:' && !isLoopback(url.hostname)) {
+      problem('CONSOLE_URL must be https, unless it is on this machine: passkeys need that.');
+    } else if (isIP(url.hostname.replace(/^\[|\]$/g, '')) !== 0) {
+      problem('CONSOLE_URL must have a name, such as localhost: passkeys belong to a name.');
+    } else if (url.origin === baseUrl) {
+      problem('CONSOLE_URL must differ from BASE_URL: shoppers must not share its origin.');
+    } else {
+      consoleUrl = url.origin;
+    }
+  }
+
   const accepted = readAccepted(text('ACCEPT_INSECURE'), problem);
   const refuseInsecure = (risk: Risk, sentence: string) => {
     if (!isProduction || accepted.has(risk)) return;
@@ -194,6 +217,15 @@ export function readConfig(
     );
   }
 
+  const consoleHost = text('CONSOLE_HOST') ?? 'localhost';
+  if (['0.0.0.0', '::', '[::]'].includes(consoleHost)) {
+    refuseInsecure(
+      'console-everywhere',
+      'CONSOLE_HOST must name one address in production: the console is not for the public.',
+    );
+  }
+  const oidc = readOidc(text, problem);
+
   const trustProxy = readTrustProxy(text('TRUST_PROXY'), problem);
   if (trustProxy === true) {
     refuseInsecure(
@@ -263,6 +295,13 @@ export function readConfig(
     mailFrom,
     sendsMessages: mailUrl !== null || !isProduction,
     mailboxPort: port('MAILBOX_PORT', ownPort === 0 || ownPort > 65_531 ? 0 : ownPort + 4),
+    console: {
+      host: consoleHost,
+      port: consolePort,
+      url: consoleUrl,
+      allowsSignInLinks: !isProduction && isLoopback(new URL(consoleUrl).hostname),
+      oidc,
+    },
     legacySunset,
     operator: text('TRANCHE_OPERATOR') ?? null,
   };
@@ -276,6 +315,7 @@ const isAddress = (text: string, begin: RegExp) => begin.test(text) && URL.canPa
 const risks = [
   'alerts-plaintext',
   'any-proxy',
+  'console-everywhere',
   'database-plaintext',
   'metrics-everywhere',
   'redis-plaintext',
@@ -302,6 +342,27 @@ function isPlaintext(databaseUrl: string): boolean {
   const mode = searchParams.get('sslmode') ?? '';
   const isChecked = mode === 'verify-full' || mode === 'verify-ca' || mode === 'require';
   return !isChecked || searchParams.get('uselibpqcompat') === 'true';
+}
+
+/** All three settings, or none. */
+function readOidc(
+  text: (name: string) => string | undefined,
+  problem: (text: string) => void,
+): OidcSettings | null {
+  const issuer = text('CONSOLE_OIDC_ISSUER');
+  const clientId = text('CONSOLE_OIDC_CLIENT_ID');
+  const clientSecret = text('CONSOLE_OIDC_CLIENT_SECRET');
+  if (issuer === undefined && clientId === undefined && clientSecret === undefined) return null;
+  if (issuer === undefined || clientId === undefined || clientSecret === undefined) {
+    problem(
+      'CONSOLE_OIDC_ISSUER, CONSOLE_OIDC_CLIENT_ID and CONSOLE_OIDC_CLIENT_SECRET belong together.',
+    );
+    return null;
+  }
+  const url = URL.parse(issuer);
+  const isSafe = url && (url.protocol === 'https:' || isLoopback(url.hostname));
+  if (!isSafe) problem('CONSOLE_OIDC_ISSUER must be an https address.');
+  return { issuer, clientId, clientSecret };
 }
 
 /** Zeros or a repeated pattern are no key. 32 random bytes have about 30 different values. */

@@ -6,6 +6,8 @@ import {
 } from './callbacks/delivery/send-callback.ts';
 import { checkoutCommits } from './checkouts/create-checkout.ts';
 import type { Config, Role } from './config.ts';
+import type { ConsoleDeps } from './console/route.ts';
+import { buildConsole } from './console/server.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { followDatabaseClock } from './database/database-clock.ts';
 import { listTableBytes } from './database/table-bytes.sql.ts';
@@ -25,7 +27,7 @@ import { type Random, systemRandom } from './shared/random.ts';
 import { createSealing } from './shared/sealing.ts';
 import { startWorker, type WorkerDeps } from './worker.ts';
 
-export type Deps = AppDeps & WorkerDeps & QueueDeps & { close(): Promise<void> };
+export type Deps = AppDeps & WorkerDeps & ConsoleDeps & QueueDeps & { close(): Promise<void> };
 
 /** Settings with every choice made: a database, a master key, a rate limit store, a gateway. */
 export type ReadyConfig = Config & {
@@ -79,6 +81,7 @@ export async function createDeps(
     environment: config.environment,
     baseUrl: config.baseUrl,
     page: config.page,
+    console: config.console,
     trustProxy: config.trustProxy,
     clockProblem: () => databaseClock?.problem() ?? null,
     callbackAllow: config.callbackAllow,
@@ -128,9 +131,12 @@ export async function startProcess(
 ): Promise<{ deps: Deps; stop(): Promise<void> }> {
   const deps = await createDeps(config, log);
   const app = role === 'worker' ? null : buildApp(deps);
+  const console = role === 'worker' ? null : buildConsole(deps);
   try {
     await app?.listen({ host: config.host, port: config.port, backlog: 1024 });
+    await console?.listen({ host: config.console.host, port: config.console.port });
   } catch (error) {
+    await Promise.all([app?.close(), console?.close()]);
     await deps.close();
     throw error;
   }
@@ -140,11 +146,17 @@ export async function startProcess(
     async stop() {
       // Requests in flight may finish. Connections that stay open after that are cut.
       const grace = new AbortController();
-      const cutOff = deps.clock
-        .sleep(2_000, grace.signal)
-        .then(() => !grace.signal.aborted && app?.server.closeAllConnections());
+      const cutOff = deps.clock.sleep(2_000, grace.signal).then(() => {
+        if (grace.signal.aborted) return;
+        app?.server.closeAllConnections();
+        console?.server.closeAllConnections();
+      });
       // Do not wait for a statement that waits for a lock or for a database that is away.
-      await within(deps.clock, 2_500, Promise.all([app?.close(), worker?.stop()]));
+      await within(
+        deps.clock,
+        2_500,
+        Promise.all([app?.close(), console?.close(), worker?.stop()]),
+      );
       grace.abort();
       await cutOff;
       await within(deps.clock, 1_000, deps.close());

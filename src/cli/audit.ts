@@ -78,8 +78,11 @@ function readAnchor(text: string): Anchor {
 }
 
 /** `root@host`, or `nomsa [root@host]` if TRANCHE_OPERATOR claims another name. */
-export function whoDid(action: Pick<OperatorAction, 'operator' | 'os_user' | 'host'>): string {
-  const { operator, os_user, host } = action;
+export function whoDid(
+  action: Pick<OperatorAction, 'operator' | 'os_user' | 'host' | 'roles' | 'address'>,
+): string {
+  const { operator, os_user, host, roles, address } = action;
+  if (roles !== null) return `${operator} [console, ${roles.join(' ')}, ${address}]`;
   if (os_user === null) return operator;
   const fact = `${os_user}@${host}`;
   return operator === os_user ? fact : `${operator} [${fact}]`;

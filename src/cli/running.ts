@@ -21,10 +21,17 @@ export function untilStopped(clock: Clock = systemClock): Promise<void> {
 
 /** Replaces port 0 by a free port. It is chosen here because our answers contain our address. */
 export async function settlePort(config: Config, env: NodeJS.ProcessEnv): Promise<Config> {
-  if (config.port !== 0) return config;
-  const port = await freePort();
-  const baseUrl = env.BASE_URL ? config.baseUrl : `http://localhost:${port}`;
-  return { ...config, port, baseUrl };
+  const settled = { ...config };
+  if (config.port === 0) {
+    settled.port = await freePort();
+    if (!env.BASE_URL) settled.baseUrl = `http://localhost:${settled.port}`;
+  }
+  if (config.console.port === 0) {
+    const port = await freePort();
+    const url = env.CONSOLE_URL ? config.console.url : `http://localhost:${port}`;
+    settled.console = { ...config.console, port, url };
+  }
+  return settled;
 }
 
 function freePort(): Promise<number> {
@@ -44,7 +51,7 @@ export function explainStart(error: unknown): Error {
   const { code, port } = error as { code?: string; port?: number };
   if (code === 'EADDRINUSE') {
     return new Error(
-      `Port ${port} is in use. Stop the program that uses it, or set PORT (GATEWAY_PORT for the test gateway, SHOP_PORT for the demo shop, METRICS_PORT for the metrics) to another port.`,
+      `Port ${port} is in use. Stop the program that uses it, or set PORT (GATEWAY_PORT for the test gateway, SHOP_PORT for the demo shop, CONSOLE_PORT for the console, METRICS_PORT for the metrics) to another port.`,
     );
   }
   if (code === 'EACCES' && port !== undefined) {

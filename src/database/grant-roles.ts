@@ -27,6 +27,10 @@ const credentials = new Set([
   'legacy_credentials',
   'legacy_tokens',
   'idempotency_keys',
+  'person_links',
+  'passkeys',
+  'console_sessions',
+  'console_challenges',
 ]);
 
 export class NotOwner extends Error {

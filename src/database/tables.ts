@@ -322,6 +322,60 @@ export type Tables = {
     host: Fixed<string | null>;
     number: Fixed<number | null>;
     hash: Fixed<Buffer | null>;
+    person_id: Fixed<string | null>;
+    roles: Fixed<string[] | null>;
+    address: Fixed<string | null>;
+    session_id: Fixed<string | null>;
+  };
+  people: {
+    id: Fixed<string>;
+    email: Fixed<string>;
+    name: string;
+    roles: string[];
+    merchant_ids: string[] | null;
+    oidc_subject: string | null;
+    created_at: Fixed<Timestamp>;
+    revoked_at: Timestamp | null;
+  };
+  person_links: {
+    token_hash: Fixed<Buffer>;
+    person_id: Fixed<string>;
+    purpose: Fixed<'register' | 'sign_in'>;
+    created_at: Fixed<Timestamp>;
+    expires_at: Fixed<Timestamp>;
+    used_at: Timestamp | null;
+  };
+  passkeys: {
+    id: Fixed<string>;
+    person_id: Fixed<string>;
+    credential_id: Fixed<string>;
+    public_key: Fixed<Buffer>;
+    counter: number;
+    transports: Fixed<string[]>;
+    name: string;
+    created_at: Fixed<Timestamp>;
+    used_at: Timestamp | null;
+  };
+  console_sessions: {
+    id: Fixed<string>;
+    token_hash: Fixed<Buffer>;
+    person_id: Fixed<string>;
+    method: Fixed<'passkey' | 'oidc' | 'sandbox_link'>;
+    address: Fixed<string>;
+    user_agent: Fixed<string>;
+    created_at: Fixed<Timestamp>;
+    seen_at: Timestamp;
+    expires_at: Fixed<Timestamp>;
+    proof_at: Timestamp | null;
+    ended_at: Timestamp | null;
+  };
+  console_challenges: {
+    challenge_hash: Fixed<Buffer>;
+    purpose: Fixed<'register' | 'sign_in' | 'proof' | 'oidc'>;
+    person_id: Fixed<string | null>;
+    session_id: Fixed<string | null>;
+    sealed_oidc: Fixed<Buffer | null>;
+    expires_at: Fixed<Timestamp>;
   };
   operator_chain: {
     id: Fixed<boolean>;

@@ -56,6 +56,11 @@ export const declineLimits = {
   ofMerchant: { max_requests: 100, window_seconds: 600 },
 } satisfies Record<string, Limit>;
 
+/** Requests of the console per client address: a busy person makes a few a second. */
+const consoleRequests: Limit = { max_requests: 1_200, window_seconds: 60 };
+/** Attempts to sign in to the console, per client address. An office may share one. */
+const consoleSignIns: Limit = { max_requests: 60, window_seconds: 60 };
+
 export type Count = { count: number; resetsInMilliseconds: number };
 
 /** Where the counts live. A window begins at its first hit and lasts as long as that hit said. */
@@ -139,6 +144,12 @@ export function createRateLimits(store: RateLimitStore) {
         store.hit(`declines ${merchant_id}`, ofMerchant.window_seconds, weight),
       ]);
       return { ofNetwork: networkCount, ofMerchant: merchantCount };
+    },
+    async consoleRequest(network: string): Promise<void> {
+      await hit(`console address ${network}`, consoleRequests);
+    },
+    async consoleSignIn(network: string): Promise<void> {
+      await hit(`console sign-in address ${network}`, consoleSignIns);
     },
     /** Whether the expected signature may be shown, and whether this is the last of the hour. */
     async shownSignature(caller: CountedCaller): Promise<{ show: boolean; last: boolean }> {

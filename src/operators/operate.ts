@@ -6,15 +6,29 @@ import type { Random } from '../shared/random.ts';
 import { hasOperatorAction, lockOperatorAction } from './operator-action.sql.ts';
 import { appendOperatorAction } from './operator-chain.sql.ts';
 
-/** Where an act came from, as the process knows it. The operator's name may be only a claim. */
-export type Origin = { os_user: string; host: string };
+/**
+ * Where an act came from. At the command line the process knows the system's user and the host, and
+ * the operator's name may be only a claim. At the console a session proves the person.
+ */
+export type Origin =
+  | { os_user: string; host: string }
+  | { person_id: string; roles: string[]; address: string; session_id: string };
 
 export type OperatorDeps = {
   database: Database;
   clock: Clock;
   random: Random;
-  /** Of the command line. */
+  /** Absent for an act of the service itself. */
   origin?: Origin;
+};
+
+const unknownOrigin = {
+  os_user: null,
+  host: null,
+  person_id: null,
+  roles: null,
+  address: null,
+  session_id: null,
 };
 
 /** An operator asked for something that cannot be done. The message says what to do instead. */
@@ -42,8 +56,7 @@ export async function operate<T>(
     if (maybeCommitted && (await hasOperatorAction(db, id))) return committed as T;
     const at = timestamp(deps.clock.now());
     const { subject_id, details, result } = await change(db, at);
-    const { os_user, host } = deps.origin ?? { os_user: null, host: null };
-    const origin = { os_user, host };
+    const origin = { ...unknownOrigin, ...deps.origin };
     await appendOperatorAction(db, { id, at, operator, action, subject_id, details, ...origin });
     committed = result;
     return result;

@@ -12,6 +12,11 @@ export type OperatorAction = {
   /** The user and the host of the command line. If the user is not `operator`, that is a claim. */
   os_user: string | null;
   host: string | null;
+  /** The person at the console, as they were then. */
+  person_id: string | null;
+  roles: string[] | null;
+  address: string | null;
+  session_id: string | null;
 };
 
 export async function hasOperatorAction(db: Handle, id: string): Promise<boolean> {
@@ -31,7 +36,20 @@ export async function listOperatorActions(
 ): Promise<OperatorAction[]> {
   let query = db
     .selectFrom('operator_actions')
-    .select(['id', 'at', 'operator', 'action', 'subject_id', 'details', 'os_user', 'host']);
+    .select([
+      'id',
+      'at',
+      'operator',
+      'action',
+      'subject_id',
+      'details',
+      'os_user',
+      'host',
+      'person_id',
+      'roles',
+      'address',
+      'session_id',
+    ]);
   if (filter.subject_ids !== undefined) {
     query = query.where('subject_id', 'in', filter.subject_ids);
   }

@@ -5,13 +5,16 @@ import type { OperatorAction } from './operator-action.sql.ts';
 /**
  * The canonical bytes of an action. jsonb has one text for one value, and the time is a number, so
  * no setting of a session changes them. The migration that began the chain spells them out too. The
- * user and the host came later, so an action without them has the bytes that it had before.
+ * user and the host, and the person at the console, came later, so an action without them has the
+ * bytes that it had before.
  */
 const bytesOf = (prefix: string) =>
   sql.raw(`convert_to((jsonb_build_array(${prefix}id,
     (extract(epoch from ${prefix}at) * 1000)::bigint, ${prefix}operator, ${prefix}action,
     ${prefix}subject_id, ${prefix}details) || case when ${prefix}os_user is null
-      then '[]' else jsonb_build_array(${prefix}os_user, ${prefix}host) end)::text, 'UTF8')`);
+      then '[]' else jsonb_build_array(${prefix}os_user, ${prefix}host) end
+    || case when ${prefix}person_id is null then '[]' else jsonb_build_array(${prefix}person_id,
+      ${prefix}roles, ${prefix}address, ${prefix}session_id) end)::text, 'UTF8')`);
 
 /**
  * Appends an action to the chain. The row of `operator_chain` is locked until the transaction ends,
@@ -25,12 +28,14 @@ export async function appendOperatorAction(db: Handle, action: OperatorAction): 
     .executeTakeFirstOrThrow();
   const number = end.number + 1;
   const { id, at, operator, subject_id, os_user, host } = action;
+  const { person_id, roles, address, session_id } = action;
   const { rows } = await sql<{ hash: Buffer }>`
     select sha256(${end.hash}::bytea || ${bytesOf('a.')}) as hash
     from (select ${id}::uuid as id, ${at}::timestamptz(3) as at, ${operator}::text as operator,
       ${action.action}::text as action, ${subject_id}::uuid as subject_id,
       ${JSON.stringify(action.details)}::jsonb as details, ${os_user}::text as os_user,
-      ${host}::text as host) a`.execute(db);
+      ${host}::text as host, ${person_id}::uuid as person_id, ${roles}::text[] as roles,
+      ${address}::text as address, ${session_id}::uuid as session_id) a`.execute(db);
   const hash = rows[0]?.hash as Buffer;
   await db
     .insertInto('operator_actions')

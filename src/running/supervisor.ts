@@ -154,6 +154,8 @@ async function startProcesses(
     HOST: config.host,
     PORT: String(config.port),
     BASE_URL: config.baseUrl,
+    CONSOLE_PORT: String(config.console.port),
+    CONSOLE_URL: config.console.url,
     DATABASE_URL: config.databaseUrl,
     RATE_LIMIT_STORE: config.rateLimitStore,
     MASTER_KEY: masterKey,

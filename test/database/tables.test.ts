@@ -49,6 +49,8 @@ const kinds: Record<string, string> = {
   json: 'JSONColumnType',
   jsonb: 'JSONColumnType',
   'integer[]': 'number[]',
+  'text[]': 'string[]',
+  'uuid[]': 'string[]',
   date: 'string',
   'timestamp(3) with time zone': 'Timestamp',
 };

@@ -1,0 +1,38 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+
+/**
+ * `__Host-` makes browsers refuse the cookie without TLS, or from another host. Over plain http,
+ * which settings allow on this machine only, browsers differ on that prefix, and cookies ignore the
+ * port. There the name has the port, so that two sandboxes do not end each other's sessions
+ * (decision 0071).
+ */
+function cookieName(url: string): string {
+  const { protocol, port } = new URL(url);
+  return protocol === 'https:' ? '__Host-tranche-console' : `tranche-console-${port || '80'}`;
+}
+
+/** The token of the session cookie. Null when there is none, or more than one. */
+export function sessionTokenOf(request: FastifyRequest, url: string): string | null {
+  const prefix = `${cookieName(url)}=`;
+  const values = (request.headers.cookie ?? '')
+    .split(';')
+    .map((pair) => pair.trim())
+    .filter((pair) => pair.startsWith(prefix))
+    .map((pair) => pair.slice(prefix.length));
+  const [value = ''] = values;
+  return values.length === 1 && /^[\w-]{43}$/.test(value) ? value : null;
+}
+
+export function setSessionCookie(reply: FastifyReply, url: string, token: string): void {
+  reply.header('set-cookie', `${cookieName(url)}=${token}; ${attributes(url)}`);
+}
+
+export function clearSessionCookie(reply: FastifyReply, url: string): void {
+  reply.header('set-cookie', `${cookieName(url)}=; Max-Age=0; ${attributes(url)}`);
+}
+
+/** Strict: no other site's link or form carries the session. */
+function attributes(url: string): string {
+  const secure = url.startsWith('https:') ? '; Secure' : '';
+  return `Path=/; HttpOnly; SameSite=Strict${secure}`;
+}

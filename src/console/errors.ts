@@ -1,0 +1,63 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { FateUnknown } from '../database/transaction.ts';
+import { ApiError, RateLimited } from '../http/errors.ts';
+import { OperatorError } from '../operators/operate.ts';
+
+/** A refusal with a code for the application and a sentence for the person. */
+export class ConsoleError extends Error {
+  readonly status: number;
+  readonly code: string;
+  /** More members of the error, such as the fields that are wrong. */
+  readonly more: object;
+
+  constructor(status: number, code: string, message: string, more: object = {}) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.more = more;
+  }
+}
+
+export const notSignedIn = () => new ConsoleError(401, 'signed_out', 'Sign in first.');
+export const forbidden = () =>
+  new ConsoleError(403, 'forbidden', 'Your roles do not allow this. Ask an administrator.');
+/** Also for rows outside of the person's scope, so that an answer does not say that they exist. */
+export const notFound = (message = 'There is nothing here.') =>
+  new ConsoleError(404, 'not_found', message);
+export const conflict = (message: string, code = 'conflict') =>
+  new ConsoleError(409, code, message);
+export const invalid = (fields: { path: string; problem: string }[]) => {
+  const sentences = fields.map(({ path, problem }) => `${path ? `${path} ` : ''}${problem}.`);
+  return new ConsoleError(422, 'invalid', sentences.join(' '), { fields });
+};
+
+export function answerConsoleError(
+  error: Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const { status, code, message, more } = toConsoleError(error, request);
+  if (error instanceof RateLimited) reply.header('retry-after', error.quota.resetSeconds);
+  reply.code(status).send({ error: { code, message, ...more } });
+}
+
+function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
+  if (error instanceof ConsoleError) return error;
+  // The same use case refuses at the command line, with the same sentence.
+  if (error instanceof OperatorError) return conflict(error.message, 'refused');
+  if (error instanceof RateLimited) {
+    return new ConsoleError(429, 'too_many_requests', error.message);
+  }
+  if (error instanceof ApiError) return new ConsoleError(error.status, error.code, error.message);
+  if (error instanceof FateUnknown) {
+    request.log.error({ err: error }, 'the fate of a commit is unknown');
+    const text = 'It is not known whether this was done. Look before you do it again.';
+    return new ConsoleError(503, 'outcome_unknown', text);
+  }
+  const { statusCode = 500 } = error as { statusCode?: number };
+  if (statusCode >= 400 && statusCode < 500) {
+    return new ConsoleError(400, 'bad_request', `Malformed request: ${error.message}.`);
+  }
+  request.log.error({ err: error }, 'internal error');
+  return new ConsoleError(500, 'internal_error', 'Something went wrong and nothing was changed.');
+}

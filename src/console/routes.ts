@@ -1,0 +1,5 @@
+import type { ConsoleRoute } from './route.ts';
+import { sessionRoutes } from './session-routes.ts';
+
+/** Every route of the console's API. A test asks each of them in every role and scope. */
+export const consoleRoutes: ConsoleRoute[] = [...sessionRoutes];

@@ -1,0 +1,8 @@
+/**
+ * Fastify trusts no proxy when it is given a number, so turn the number into a function. `true` is
+ * one proxy. Fastify would trust every entry of X-Forwarded-For then, also those of the client.
+ */
+export function trustedProxies(trustProxy: boolean | number | string[]): unknown {
+  if (typeof trustProxy !== 'number' && trustProxy !== true) return trustProxy;
+  return (_address: string, hop: number) => hop < Number(trustProxy);
+}

@@ -1,0 +1,102 @@
+// The one table of what people at the console may do. A route names a permission and a person has
+// roles, so a new act is one line here and one at its route.
+
+const permissions = [
+  'overview.read',
+  'checkouts.read',
+  'notes.write',
+  'refunds.read',
+  'refunds.create',
+  'refunds.review',
+  'refunds.retry',
+  'instalments.read',
+  'instalments.retry',
+  'callbacks.read',
+  'callbacks.retry',
+  'merchants.read',
+  'merchants.create',
+  'merchants.change',
+  'integrations.read',
+  'integrations.change',
+  'credentials.rotate',
+  'clock.move',
+  'money.read',
+  'alerts.read',
+  'alerts.handle',
+  'audit.read',
+  'people.read',
+  'people.manage',
+] as const;
+export type Permission = (typeof permissions)[number];
+
+/**
+ * Permissions for rows that belong to no merchant, or to all. A person whose scope is a list of
+ * merchants never has them, whatever their roles.
+ */
+const needAllMerchants: ReadonlySet<Permission> = new Set([
+  'merchants.create',
+  'alerts.read',
+  'alerts.handle',
+  'audit.read',
+  'people.read',
+  'people.manage',
+]);
+
+const reading: Permission[] = [
+  'overview.read',
+  'checkouts.read',
+  'refunds.read',
+  'instalments.read',
+  'callbacks.read',
+  'merchants.read',
+];
+
+export const rolePermissions = {
+  viewer: reading,
+  support: [
+    ...reading,
+    'notes.write',
+    'refunds.create',
+    'instalments.retry',
+    'callbacks.retry',
+    'integrations.read',
+  ],
+  refunds: [...reading, 'notes.write', 'refunds.create', 'refunds.review', 'refunds.retry'],
+  finance: [...reading, 'money.read', 'alerts.read'],
+  'on-call': [
+    ...reading,
+    'notes.write',
+    'refunds.retry',
+    'instalments.retry',
+    'callbacks.retry',
+    'integrations.read',
+    'clock.move',
+    'money.read',
+    'alerts.read',
+    'alerts.handle',
+  ],
+  admin: [...permissions],
+  auditor: [
+    ...reading,
+    'integrations.read',
+    'money.read',
+    'alerts.read',
+    'audit.read',
+    'people.read',
+  ],
+} as const satisfies Record<string, readonly Permission[]>;
+
+export type OperatorRole = keyof typeof rolePermissions;
+export const operatorRoles = Object.keys(rolePermissions) as OperatorRole[];
+
+/** What a person may do. An unknown role, of a later version, gives nothing. */
+export function permissionsOf(roles: readonly string[], hasAllMerchants: boolean): Permission[] {
+  const granted = new Set<Permission>(
+    roles.flatMap((role): readonly Permission[] =>
+      Object.hasOwn(rolePermissions, role) ? rolePermissions[role as OperatorRole] : [],
+    ),
+  );
+  return permissions.filter(
+    (one) => granted.has(one) && (hasAllMerchants || !needAllMerchants.has(one)),
+  );
+}

@@ -1,0 +1,117 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { addPerson, ask, openConsole } from '../support/console.ts';
+import { movableClock, type Service, startService } from '../support/service.ts';
+
+const clock = movableClock();
+let service: Service;
+let app: FastifyInstance;
+const console = () => ({ app, deps: service.deps });
+before(async () => {
+  service = await startService({ clock });
+  app = await openConsole(service);
+});
+after(async () => {
+  await app.close();
+  await service.close();
+});
+
+describe('a session', () => {
+  test('says who the person is, what they may do and which merchants they see', async () => {
+    const admin = await addPerson(service, { roles: ['admin'] });
+    const { status, body, headers } = await ask(console(), admin, 'GET', '/api/session');
+    assert.equal(status, 200);
+    assert.deepEqual(body.person, {
+      id: admin.id,
+      name: 'Nomsa Dube',
+      email: admin.email,
+      roles: ['admin'],
+    });
+    assert.equal(body.scope, 'all');
+    assert.ok(body.permissions.includes('people.manage'));
+    assert.equal(body.sandbox, true);
+    assert.equal(headers['cache-control'], 'no-store');
+    assert.match(String(headers['content-security-policy']), /frame-ancestors 'none'/);
+  });
+
+  test('is needed: without one, with an unknown one and with two the answer is 401', async () => {
+    const admin = await addPerson(service, { roles: ['admin'] });
+    const unknown = admin.cookie.replace(/.{43}$/, 'A'.repeat(43));
+    for (const cookie of ['', unknown, `${admin.cookie}; ${unknown}`, `${admin.cookie}x`]) {
+      const answer = await ask(console(), { cookie }, 'GET', '/api/session');
+      assert.equal(answer.status, 401, cookie);
+      assert.equal(answer.body.error.code, 'signed_out');
+    }
+  });
+
+  test('ends after 30 minutes without an act; a page that refreshes itself is not an act', async () => {
+    const person = await addPerson(service, { roles: ['viewer'] });
+    const get = async (headers = {}) =>
+      (await ask(console(), person, 'GET', '/api/session', { headers })).status;
+    for (let times = 0; times < 4; times++) {
+      clock.advance({ minutes: 20 });
+      assert.equal(await get(), 200);
+    }
+    clock.advance({ minutes: 20 });
+    assert.equal(await get({ 'tranche-background': '1' }), 200);
+    clock.advance({ minutes: 11 });
+    assert.equal(await get(), 401);
+  });
+
+  test('ends after 12 hours, however busy the person is', async () => {
+    const person = await addPerson(service, { roles: ['viewer'] });
+    for (let minutes = 0; minutes < 12 * 60 - 15; minutes += 15) {
+      clock.advance({ minutes: 15 });
+      assert.equal((await ask(console(), person, 'GET', '/api/session')).status, 200);
+    }
+    clock.advance({ minutes: 15 });
+    assert.equal((await ask(console(), person, 'GET', '/api/session')).status, 401);
+  });
+
+  test('ends when the person signs out', async () => {
+    const person = await addPerson(service, { roles: ['viewer'] });
+    const left = await ask(console(), person, 'DELETE', '/api/session');
+    assert.equal(left.status, 200);
+    assert.match(String(left.headers['set-cookie']), /Max-Age=0/);
+    assert.equal((await ask(console(), person, 'GET', '/api/session')).status, 401);
+  });
+
+  test('is stored as a hash only', async () => {
+    const person = await addPerson(service, { roles: ['viewer'] });
+    const token = person.cookie.split('=')[1] ?? '';
+    const { rows } = await service.deps.database.pool.query(
+      'select s::text as text from console_sessions s where id = $1',
+      [person.session_id],
+    );
+    assert.equal(rows.length, 1);
+    assert.ok(!rows[0].text.includes(token));
+    assert.ok(!rows[0].text.includes(Buffer.from(token, 'base64url').toString('hex')));
+  });
+});
+
+describe('a change', () => {
+  test('from another origin, or from none, is refused', async () => {
+    const person = await addPerson(service, { roles: ['admin'] });
+    for (const origin of ['https://evil.example', 'null', '', 'http://localhost:9999']) {
+      const answer = await ask(console(), person, 'DELETE', '/api/session', {
+        headers: { origin },
+      });
+      assert.equal(answer.status, 403, origin);
+      assert.equal(answer.body.error.code, 'foreign_origin');
+    }
+    const { statusCode } = await app.inject({
+      method: 'DELETE',
+      url: '/api/session',
+      headers: { cookie: person.cookie },
+    });
+    assert.equal(statusCode, 403);
+    assert.equal((await ask(console(), person, 'GET', '/api/session')).status, 200);
+  });
+});
+
+test('a path that does not exist below /api is 404 in the envelope of the console', async () => {
+  const answer = await ask(console(), null, 'GET', '/api/nothing');
+  assert.equal(answer.status, 404);
+  assert.equal(answer.body.error.code, 'not_found');
+});

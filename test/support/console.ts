@@ -1,0 +1,86 @@
+import { randomBytes } from 'node:crypto';
+import type { FastifyInstance } from 'fastify';
+import { buildConsole } from '../../src/console/server.ts';
+import { transaction } from '../../src/database/transaction.ts';
+import type { SessionMethod } from '../../src/operators/console-session.sql.ts';
+import { newToken, openConsoleSession } from '../../src/operators/console-session.ts';
+import type { OperatorRole } from '../../src/operators/permission.ts';
+import { insertPerson } from '../../src/operators/person.sql.ts';
+import { timestamp } from '../../src/shared/clock.ts';
+import type { Answer, Service } from './service.ts';
+
+/** The console of a service, in this process, without a port. */
+export async function openConsole({ deps }: Pick<Service, 'deps'>): Promise<FastifyInstance> {
+  const app = buildConsole(deps);
+  await app.ready();
+  return app;
+}
+
+export type ConsolePerson = { id: string; email: string; cookie: string; session_id: string };
+
+/** A person with a live session. The session has a fresh proof unless a test asks for none. */
+export async function addPerson(
+  { deps }: Pick<Service, 'deps'>,
+  options: {
+    roles: OperatorRole[];
+    merchant_ids?: string[];
+    email?: string;
+    proved?: boolean;
+    method?: SessionMethod;
+  },
+): Promise<ConsolePerson> {
+  const id = deps.random.uuid();
+  const session_id = deps.random.uuid();
+  const token = newToken(deps.random);
+  const email = options.email ?? `person-${randomBytes(4).toString('hex')}@example.com`;
+  await transaction(deps, async ({ db }) => {
+    await insertPerson(db, {
+      id,
+      email,
+      name: 'Nomsa Dube',
+      roles: options.roles,
+      merchant_ids: options.merchant_ids ?? null,
+      oidc_subject: null,
+      created_at: timestamp(deps.clock.now()),
+      revoked_at: null,
+    });
+    await openConsoleSession(deps, db, {
+      id: session_id,
+      token,
+      person_id: id,
+      method: options.method ?? 'passkey',
+      address: '192.0.2.7',
+      user_agent: 'a test',
+      proved: options.proved ?? true,
+    });
+  });
+  const { port } = new URL(deps.console.url);
+  return { id, email, session_id, cookie: `tranche-console-${port}=${token}` };
+}
+
+/** Asks the console like its page. */
+export async function ask(
+  { app, deps }: { app: FastifyInstance; deps: Service['deps'] },
+  person: Pick<ConsolePerson, 'cookie'> | null,
+  method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
+  url: string,
+  options: { body?: object; headers?: Record<string, string> } = {},
+): Promise<Answer> {
+  const response = await app.inject({
+    method,
+    url,
+    headers: {
+      ...(person && { cookie: person.cookie }),
+      ...(method !== 'GET' && { origin: deps.console.url }),
+      ...(options.body && { 'content-type': 'application/json' }),
+      ...options.headers,
+    },
+    ...(options.body && { payload: JSON.stringify(options.body) }),
+  });
+  const type = String(response.headers['content-type'] ?? '');
+  return {
+    status: response.statusCode,
+    body: type.includes('json') ? response.json() : response.body,
+    headers: response.headers,
+  };
+}
