@@ -8,7 +8,7 @@ import type { Gateway } from '../src/gateway/gateway.ts';
 import { createStripeGateway } from '../src/gateway/stripe.ts';
 import { collectDueInstalments } from '../src/instalments/collect-instalments.ts';
 import type { Deps } from '../src/main.ts';
-import { type Merchant, merchantTime } from '../src/merchants/merchant.ts';
+import { type Merchant, merchantTime, statementOf } from '../src/merchants/merchant.ts';
 import { startTestGatewayProcess } from '../src/sandbox/test-gateway-process.ts';
 import { median } from './create.ts';
 import { type Account, createAccount, startDatabase } from './service.ts';
@@ -132,6 +132,7 @@ async function chargeAll(
           ...(cards[left % cards.length] as Card),
           amount: 75_000,
           currency: 'ZAR',
+          statement: statementOf(merchant, [2], 2),
         });
         if (charge.outcome !== 'charged') throw new Error(`a card was ${charge.outcome}`);
       }
@@ -168,6 +169,7 @@ async function storeCards(
         customer_ref,
         amount: 75_000,
         currency: 'ZAR',
+        statement: statementOf(merchant, [1], 2),
         card_token,
         store_card: true,
         return_url: 'https://pay.example/return',

@@ -426,10 +426,12 @@ function readGateway(
   const secretKey = text('STRIPE_SECRET_KEY');
   if (secretKey === undefined && environment === 'sandbox') return null;
   const url = text('TEST_GATEWAY_URL')?.replace(/\/+$/, '');
+  const prefix = text('STRIPE_STATEMENT_PREFIX');
   return {
     environment,
     secretKey: secretKey ?? '',
     publicKey: text('STRIPE_PUBLISHABLE_KEY') ?? '',
+    ...(prefix !== undefined && { statementPrefix: prefix }),
     ...(url !== undefined && testGatewayAt(url)),
   };
 }

@@ -31,14 +31,45 @@ export const disputeReasons = {
 } as const;
 export type DisputeReason = keyof typeof disputeReasons;
 
-export type Refusal = { code: string; decline_code: string; advice_code: string; message: string };
+export type Refusal = {
+  code: string;
+  decline_code: string;
+  advice_code: string;
+  message: string;
+  /** The issuer's own code, as the card network passes it on. */
+  network_decline_code?: string;
+};
+
+/** Codes of ISO 8583, which most networks use. */
+const networkCodes: Record<string, string> = {
+  generic_decline: '05',
+  insufficient_funds: '51',
+  lost_card: '41',
+  stolen_card: '43',
+  card_velocity_exceeded: '65',
+  expired_card: '54',
+  incorrect_cvc: 'N7',
+  processing_error: '96',
+  authentication_required: '1A',
+};
+
+const networkCode = (decline_code: string) => {
+  const network_decline_code = networkCodes[decline_code];
+  return network_decline_code === undefined ? {} : { network_decline_code };
+};
 
 function declined(decline_code: string, advice_code: string, message: string): Refusal {
-  return { code: 'card_declined', decline_code, advice_code, message };
+  return {
+    code: 'card_declined',
+    decline_code,
+    advice_code,
+    message,
+    ...networkCode(decline_code),
+  };
 }
 
 function wrong(code: string, advice_code: string, message: string): Refusal {
-  return { code, decline_code: code, advice_code, message };
+  return { code, decline_code: code, advice_code, message, ...networkCode(code) };
 }
 
 const refusals = {
@@ -67,6 +98,7 @@ const refusals = {
     decline_code: 'authentication_required',
     advice_code: 'try_again_later',
     message: 'Your card was declined. This transaction requires authentication.',
+    ...networkCode('authentication_required'),
   },
 } satisfies Record<string, Refusal>;
 
@@ -219,7 +251,7 @@ export const testCards: CardBehaviour[] = [
     name: 'challenge_on_request',
     number: '4000000000003055',
     brand: 'visa',
-    does: 'Succeeds; a challenge if 3-D Secure is requested',
+    does: 'Challenge if 3-D Secure is requested, as on the page; then succeeds',
     payment_method: 'pm_card_threeDSecureOptional',
     three_d_secure: 'challenge',
   },

@@ -7,6 +7,7 @@ export type ErrorBody = {
   code?: string;
   decline_code?: string;
   advice_code?: string;
+  network_decline_code?: string;
   param?: string;
   charge?: string;
   payment_intent?: Stripe.PaymentIntent;

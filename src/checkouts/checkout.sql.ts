@@ -174,10 +174,14 @@ export async function lockCheckout(
 }
 
 /** Locks in the order of the ids, so that two transactions cannot deadlock. */
-export async function lockCheckouts(db: Handle, merchant_id: string, ids: string[]): Promise<void> {
-  await db
+export async function lockCheckouts(
+  db: Handle,
+  merchant_id: string,
+  ids: string[],
+): Promise<Pick<Checkout, 'id' | 'number_of_payments'>[]> {
+  return await db
     .selectFrom('checkouts')
-    .select('id')
+    .select(['id', 'number_of_payments'])
     .where('merchant_id', '=', merchant_id)
     .where('id', 'in', ids)
     .orderBy('id')

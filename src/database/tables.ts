@@ -5,7 +5,7 @@ import type {
   CallbackTrigger as CallbackTriggerName,
 } from '../callbacks/callback.ts';
 import type { CheckoutStatus, Customer, LineItem } from '../checkouts/checkout.ts';
-import type { DeclineReason } from '../gateway/gateway.ts';
+import type { Authentication, DeclineReason } from '../gateway/gateway.ts';
 import type {
   CollectionKind,
   CollectionStatus,
@@ -53,6 +53,8 @@ export type Tables = {
     created_at: Fixed<Timestamp>;
     clock_ahead_ms: Generated<number>;
     preselected_term: number | null;
+    short_name: string | null;
+    no_fees: Generated<boolean>;
   };
   integrations: {
     id: Fixed<string>;
@@ -205,9 +207,13 @@ export type Tables = {
     card_ref: string | null;
     card_brand: string | null;
     card_last4: string | null;
+    card_expires: string | null;
+    authentication: JSONColumnType<Authentication | null, string | null, string | null>;
     capture_before: Timestamp | null;
     decline_reason: DeclineReason | null;
     may_retry: boolean | null;
+    decline_code: string | null;
+    network_decline_code: string | null;
     created_at: Fixed<Timestamp>;
     asked_at: Timestamp | null;
     settled_at: Timestamp | null;
@@ -247,6 +253,8 @@ export type Tables = {
     payment_ref: string | null;
     decline_reason: DeclineReason | null;
     may_retry: boolean | null;
+    decline_code: string | null;
+    network_decline_code: string | null;
     created_at: Fixed<Timestamp>;
     asked_at: Timestamp;
     settled_at: Timestamp | null;
@@ -258,6 +266,7 @@ export type Tables = {
     card_ref: Fixed<string>;
     brand: Fixed<string | null>;
     last4: Fixed<string | null>;
+    expires: Fixed<string | null>;
     consent: JSONColumnType<Consent, string, never>;
     created_at: Fixed<Timestamp>;
   };

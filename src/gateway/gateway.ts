@@ -1,4 +1,5 @@
 import type { Timestamp } from '../shared/clock.ts';
+import type { PlanPlace } from './statement.ts';
 
 /**
  * The card gateway as the slices see it. A decline is a result. An exception means that the outcome
@@ -18,7 +19,8 @@ export type Gateway = {
 
   /**
    * Holds an amount on a card that the shopper entered. For as long as the gateway remembers keys
-   * (a day), the same key with the same input gives the same outcome.
+   * (a day), the same key with the same input gives the same outcome. The shopper's bank is asked
+   * to authenticate (3-D Secure).
    */
   authorise(payment: {
     key: string;
@@ -28,6 +30,8 @@ export type Gateway = {
     customer_ref: string;
     amount: number;
     currency: string;
+    /** What the shopper's card statement says. */
+    statement: Statement;
     card_token: string;
     /** True if later payments are charged without the shopper. */
     store_card: boolean;
@@ -75,6 +79,7 @@ export type Gateway = {
     card_ref: string;
     amount: number;
     currency: string;
+    statement: Statement;
   }): Promise<Charge>;
 
   /** Charges a card at once while the shopper is present, for one or several instalments. */
@@ -89,6 +94,7 @@ export type Gateway = {
     currency: string;
     /** The stored card, or one that the shopper entered, perhaps to be stored for later charges. */
     card: { card_ref: string } | { card_token: string; store: boolean };
+    statement?: Statement;
     return_url: string;
   }): Promise<ShopperPayment>;
 
@@ -144,6 +150,9 @@ export type MerchantTime = { id: string; now: Timestamp };
 
 export type Shopper = { email: string; name?: string; phone_number?: string };
 
+/** The merchant as its shoppers know it, and which payments of the plan these are. */
+export type Statement = PlanPlace & { merchant_name: string };
+
 export type CardEntry = {
   scriptUrl: string;
   publicKey: string;
@@ -170,6 +179,22 @@ export type Decline = {
   reason: DeclineReason;
   /** False if a retry with this card is pointless or forbidden. */
   may_retry: boolean;
+  /** The codes of the gateway and of the card network, as they are; null if they gave none. */
+  code?: string | null;
+  network_code?: string | null;
+};
+
+/** How the shopper's bank authenticated a payment (3-D Secure), in the gateway's words. */
+export type Authentication = {
+  /** `frictionless` or `challenge`; null if nothing was authenticated. */
+  flow: string | null;
+  /** `authenticated`, `attempt_acknowledged`, `not_supported`, `failed`, … */
+  result: string | null;
+  /** The scheme's Electronic Commerce Indicator. */
+  eci: string | null;
+  version: string | null;
+  /** The id of the authentication at the scheme's directory server. */
+  transaction_id: string | null;
 };
 
 export type HeldCard = {
@@ -177,6 +202,8 @@ export type HeldCard = {
   card_ref: string | null;
   brand: string | null;
   last4: string | null;
+  /** The last month in which it works, `2027-03`. */
+  expires: string | null;
 };
 
 export type Authorisation =
@@ -186,6 +213,8 @@ export type Authorisation =
       card: HeldCard;
       /** When the hold lapses by itself. */
       capture_before: Timestamp;
+      /** Null: the bank was not asked. */
+      authentication: Authentication | null;
     }
   | { outcome: 'challenge'; payment_ref: string; url: string }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline }

@@ -1,5 +1,6 @@
 import { isLoopback } from '../shared/loopback.ts';
 import type { GatewayLimits } from './limit-gateway.ts';
+import { prefixCharactersMax } from './statement.ts';
 
 /** How to reach Stripe, or the test gateway, which speaks Stripe's protocol. */
 export type StripeSettings = {
@@ -12,6 +13,8 @@ export type StripeSettings = {
   scriptUrl?: string;
   /** The gateway is our test gateway, which receives the merchant's time (decision 0031). */
   testGateway?: boolean;
+  /** What the account puts before every statement descriptor. */
+  statementPrefix?: string;
   timeoutMs?: number;
 };
 
@@ -25,6 +28,11 @@ export function limitsFor({ secretKey, testGateway }: StripeSettings): GatewayLi
 }
 
 const liveKey = /^(sk|rk)_live_/;
+
+/** Null: it is not known. The test gateway has one of its own. */
+export function statementPrefix({ statementPrefix, testGateway }: StripeSettings): string | null {
+  return statementPrefix ?? (testGateway ? 'TRANCHE' : null);
+}
 
 /** Everything that is wrong with the settings (decision 0029). */
 export function stripeProblems(settings: StripeSettings): string[] {
@@ -42,6 +50,10 @@ export function stripeProblems(settings: StripeSettings): string[] {
     if (settings.testGateway) problems.push('Production does not run on a test gateway.');
   } else if (settings.publicKey.startsWith('pk_live_')) {
     problems.push('The sandbox does not accept a live public gateway key.');
+  }
+  const prefix = settings.statementPrefix;
+  if (prefix !== undefined && !(prefix.length >= 2 && prefix.length <= prefixCharactersMax)) {
+    problems.push(`The statement prefix must have 2 to ${prefixCharactersMax} characters.`);
   }
   for (const [name, given] of [
     ['address', settings.apiUrl],

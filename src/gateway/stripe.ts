@@ -1,6 +1,7 @@
 import Stripe from 'stripe';
 import { timestamp } from '../shared/clock.ts';
 import {
+  type Authentication,
   type Authorisation,
   type CardEntry,
   type CardVerification,
@@ -14,8 +15,10 @@ import {
   type RefundState,
   RequestRefused,
   type ShopperPayment,
+  type Statement,
 } from './gateway.ts';
-import { type StripeSettings, stripeProblems } from './settings.ts';
+import { type StripeSettings, statementPrefix, stripeProblems } from './settings.ts';
+import { paymentDescription, statementSuffix } from './statement.ts';
 
 /** The gateway port over Stripe, or over the test gateway, which speaks Stripe's protocol. */
 export function createStripeGateway(settings: StripeSettings): Gateway {
@@ -39,6 +42,19 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       ...(settings.testGateway && {
         headers: { 'Tranche-Merchant': merchant.id, 'Tranche-Merchant-Time': merchant.now },
       }),
+    };
+  }
+
+  /** What statements and the gateway's records say about a payment. */
+  function words(statement: Statement) {
+    const { merchant_name } = statement;
+    return {
+      statement_descriptor_suffix: statementSuffix(
+        statementPrefix(settings),
+        merchant_name,
+        statement,
+      ),
+      description: paymentDescription(merchant_name, statement),
     };
   }
 
@@ -202,9 +218,17 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
           allowed_payment_method_types: ['card'],
           return_url: payment.return_url,
           ...(payment.store_card && { setup_future_usage: 'off_session' }),
+          payment_method_options: {
+            card: {
+              request_three_d_secure: 'any',
+              ...(payment.store_card && { setup_credential_usage: 'installment' }),
+            },
+          },
+          ...words(payment.statement),
           metadata: {
             checkout_id: payment.checkout_id,
             instalment: 1,
+            number_of_payments: payment.statement.number_of_payments,
             attempt_id: payment.attempt_id,
           },
           expand: [...expanded],
@@ -326,9 +350,11 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
           off_session: true,
           allowed_payment_method_types: ['card'],
           payment_method_options: { card: { stored_credential_usage: 'installment' } },
+          ...words(payment.statement),
           metadata: {
             checkout_id: payment.checkout_id,
             instalment: payment.instalment,
+            number_of_payments: payment.statement.number_of_payments,
             attempt_id: payment.attempt_id,
           },
         };
@@ -375,6 +401,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
               ...(store && { setup_credential_usage: 'installment' }),
             },
           },
+          ...(payment.statement && words(payment.statement)),
           metadata: {
             checkout_id: payment.checkout_id,
             [instalments.length === 1 ? 'instalment' : 'instalments']: instalments.join(','),
@@ -550,6 +577,7 @@ function paymentState(intent: Stripe.PaymentIntent): PaymentState {
         payment_ref,
         card: heldCard(intent),
         capture_before: captureBefore(intent),
+        authentication: authenticationOf(intent),
       };
     case 'requires_action': {
       const url = intent.next_action?.redirect_to_url?.url;
@@ -635,6 +663,7 @@ const cardOf = ({ id, card }: Stripe.PaymentMethod) => ({
   card_ref: id,
   brand: card?.brand ?? null,
   last4: card?.last4 ?? null,
+  expires: card ? expiryOf(card) : null,
 });
 
 const isStored = (intent: Stripe.PaymentIntent) => intent.setup_future_usage === 'off_session';
@@ -645,14 +674,32 @@ function heldCard(intent: Stripe.PaymentIntent): HeldCard {
     card_ref: isStored(intent) ? (method?.id ?? null) : null,
     brand: method?.card?.brand ?? null,
     last4: method?.card?.last4 ?? null,
+    expires: method?.card ? expiryOf(method.card) : null,
+  };
+}
+
+const expiryOf = ({ exp_year, exp_month }: { exp_year: number; exp_month: number }) =>
+  `${exp_year}-${String(exp_month).padStart(2, '0')}`;
+
+const chargeOf = ({ latest_charge }: Stripe.PaymentIntent) =>
+  typeof latest_charge === 'object' ? latest_charge : null;
+
+function authenticationOf(intent: Stripe.PaymentIntent): Authentication | null {
+  const secure = chargeOf(intent)?.payment_method_details?.card?.three_d_secure;
+  if (!secure) return null;
+  return {
+    flow: secure.authentication_flow,
+    result: secure.result,
+    eci: secure.electronic_commerce_indicator,
+    version: secure.version,
+    transaction_id: secure.transaction_id,
   };
 }
 
 /** Most holds last seven days; the charge says if this one does not. */
 function captureBefore(intent: Stripe.PaymentIntent): string {
-  const charge = typeof intent.latest_charge === 'object' ? intent.latest_charge : null;
-  const seconds =
-    charge?.payment_method_details?.card?.capture_before ?? intent.created + 7 * 24 * 60 * 60;
+  const card = chargeOf(intent)?.payment_method_details?.card;
+  const seconds = card?.capture_before ?? intent.created + 7 * 24 * 60 * 60;
   return timestamp(Temporal.Instant.fromEpochMilliseconds(seconds * 1000));
 }
 
@@ -665,7 +712,12 @@ function refundState(refund: Stripe.Refund): RefundState {
   return { refund_ref, status: 'pending' };
 }
 
-type CardRefusal = { code?: string; decline_code?: string; advice_code?: string };
+type CardRefusal = {
+  code?: string;
+  decline_code?: string;
+  advice_code?: string;
+  network_decline_code?: string;
+};
 
 const reasons: Record<string, DeclineReason> = {
   insufficient_funds: 'insufficient_funds',
@@ -712,10 +764,16 @@ const finalCodes: ReadonlySet<string> = new Set([
 
 const cardToEnterAgain: Decline = { reason: 'processing_error', may_retry: true };
 
-function declineOf({ code, decline_code, advice_code }: CardRefusal): Decline {
+function declineOf(refusal: CardRefusal): Decline {
+  const { code, decline_code, advice_code, network_decline_code } = refusal;
   const reason = reasons[decline_code ?? ''] ?? reasons[code ?? ''] ?? 'generic';
   const isForbidden = advice_code === 'do_not_try_again' || finalCodes.has(decline_code ?? '');
-  return { reason, may_retry: !isForbidden && !final.has(reason) };
+  return {
+    reason,
+    may_retry: !isForbidden && !final.has(reason),
+    code: decline_code ?? code ?? null,
+    network_code: network_decline_code ?? null,
+  };
 }
 
 function declinedBy(error: Stripe.errors.StripeCardError): {

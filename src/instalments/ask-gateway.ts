@@ -7,7 +7,7 @@ import {
   RequestRefused,
 } from '../gateway/gateway.ts';
 import { isKeyRemembered, mayBeInFlight } from '../gateway/retry-times.ts';
-import { type Merchant, merchantTime } from '../merchants/merchant.ts';
+import { type Merchant, merchantTime, statementOf } from '../merchants/merchant.ts';
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { StoredCard } from './instalment.sql.ts';
 import { type Collection, collectsAt, type Instalment } from './instalment.ts';
@@ -16,6 +16,7 @@ export type AskedCollection = {
   instalment: Instalment;
   collection: Collection;
   card: StoredCard | null;
+  number_of_payments: number;
 };
 
 /** The outcome of a request for a payment. */
@@ -33,7 +34,7 @@ export type Finding =
 export async function askGateway(
   deps: { clock: Clock; gateway: Gateway },
   merchant: Merchant,
-  { instalment, collection, card }: AskedCollection,
+  { instalment, collection, card, number_of_payments }: AskedCollection,
 ): Promise<Finding> {
   const time = merchantTime(deps.clock, merchant);
   const isSafe = isKeyRemembered(collection.created_at, time.now);
@@ -73,6 +74,7 @@ export async function askGateway(
     card_ref,
     amount: collection.amount,
     currency: collection.currency,
+    statement: statementOf(merchant, [collection.instalment], number_of_payments),
   });
   return charge.outcome === 'charged' ? { ...charge, outcome: 'collected' } : charge;
 }

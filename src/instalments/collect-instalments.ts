@@ -93,7 +93,8 @@ async function openCollections(
   const checkout_ids = [...new Set(claimed.map(({ checkout_id }) => checkout_id))];
   return await transaction(deps, async ({ db }) => {
     // A refund changes under this lock what is still to be collected.
-    await lockCheckouts(db, merchant.id, checkout_ids);
+    const checkouts = await lockCheckouts(db, merchant.id, checkout_ids);
+    const terms = new Map(checkouts.map((one) => [one.id, one.number_of_payments ?? 1]));
     const instalments = await lockLeased(db, merchant.id, lease, checkout_ids);
     if (instalments.length === 0) return [];
     const last = new Map(
@@ -115,9 +116,10 @@ async function openCollections(
     const asked = instalments.map((instalment) => {
       const before = last.get(`${instalment.checkout_id}:${instalment.number}`);
       const card = cards.get(instalment.checkout_id) ?? null;
+      const number_of_payments = terms.get(instalment.checkout_id) ?? 1;
       if (before?.status === 'open') {
         if (isKeyRemembered(before.created_at, at)) again.push(before);
-        return { instalment, collection: before, card };
+        return { instalment, collection: before, card, number_of_payments };
       }
       const { checkout_id } = instalment;
       const number = (before?.number ?? 0) + 1;
@@ -134,12 +136,14 @@ async function openCollections(
         payment_ref: null,
         decline_reason: null,
         may_retry: null,
+        decline_code: null,
+        network_decline_code: null,
         created_at: at,
         asked_at,
         settled_at: null,
       };
       fresh.push(collection);
-      return { instalment, collection, card };
+      return { instalment, collection, card, number_of_payments };
     });
     if (fresh.length > 0) await insertCollections(db, fresh);
     for (const collection of again) await moveAsked(db, collection, asked_at);

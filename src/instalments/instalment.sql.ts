@@ -21,6 +21,7 @@ export async function insertStoredCard(
     card_ref: string;
     brand: string | null;
     last4: string | null;
+    expires: string | null;
     consent: object;
     created_at: Timestamp;
   },
@@ -241,16 +242,20 @@ export async function moveCollections(
     | 'payment_ref'
     | 'decline_reason'
     | 'may_retry'
+    | 'decline_code'
+    | 'network_decline_code'
     | 'settled_at'
   >[],
 ): Promise<number> {
   const { numAffectedRows } = await sql`
     update collections c
     set status = v.status, payment_ref = v.payment_ref, decline_reason = v.decline_reason,
-      may_retry = v.may_retry, settled_at = v.settled_at
+      may_retry = v.may_retry, decline_code = v.decline_code,
+      network_decline_code = v.network_decline_code, settled_at = v.settled_at
     from jsonb_to_recordset(${JSON.stringify(settled)}::jsonb) as v(
       checkout_id uuid, instalment integer, number integer, status text, payment_ref text,
-      decline_reason text, may_retry boolean, settled_at timestamptz)
+      decline_reason text, may_retry boolean, decline_code text, network_decline_code text,
+      settled_at timestamptz)
     where c.merchant_id = ${merchant_id} and c.checkout_id = v.checkout_id
       and c.instalment = v.instalment and c.number = v.number and c.status = 'open'`.execute(db);
   return Number(numAffectedRows);

@@ -66,6 +66,9 @@ export type Collection = {
   payment_ref: string | null;
   decline_reason: DeclineReason | null;
   may_retry: boolean | null;
+  /** The codes of the gateway and of the card network. */
+  decline_code: string | null;
+  network_decline_code: string | null;
   created_at: Timestamp;
   /** When the request was last sent, on the real clock. */
   asked_at: Timestamp;

@@ -49,8 +49,7 @@ export async function recordCollections(
         number: collection.number,
         status: finding.outcome,
         payment_ref: 'payment_ref' in finding ? finding.payment_ref : null,
-        decline_reason: finding.outcome === 'declined' ? finding.decline.reason : null,
-        may_retry: finding.outcome === 'declined' ? finding.decline.may_retry : null,
+        ...declineOf(finding),
         settled_at: at,
       })),
     );
@@ -65,6 +64,17 @@ export async function recordCollections(
     await queueMessages(deps, db, await messagesOf(deps, db, merchant, valid, settled, at));
   });
   return answers.map(({ finding }) => finding.outcome);
+}
+
+/** What the collection keeps of a decline. */
+function declineOf(finding: Finding) {
+  const decline = finding.outcome === 'declined' ? finding.decline : null;
+  return {
+    decline_reason: decline?.reason ?? null,
+    may_retry: decline?.may_retry ?? null,
+    decline_code: decline?.code ?? null,
+    network_decline_code: decline?.network_code ?? null,
+  };
 }
 
 const keyOf = ({ checkout_id, number }: Instalment) => `${checkout_id}:${number}`;

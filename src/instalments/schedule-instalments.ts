@@ -17,6 +17,7 @@ type Held = {
     card_ref: string;
     brand: string | null;
     last4: string | null;
+    expires: string | null;
     consent: object;
   } | null;
 };

@@ -13,6 +13,8 @@ const selectMerchants = (db: Handle) =>
       'merchants.created_at',
       'merchants.clock_ahead_ms',
       'merchants.preselected_term',
+      'merchants.short_name',
+      'merchants.no_fees',
       'territories.code',
       'territories.currency',
       'territories.time_zone',

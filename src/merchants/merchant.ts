@@ -14,6 +14,10 @@ export type Merchant = {
   clock_ahead_ms: number;
   /** The term that the hosted page selects at first; null: the shortest. */
   preselected_term: number | null;
+  /** What the shopper's card statement calls the merchant; null: the beginning of its name. */
+  short_name: string | null;
+  /** Whether the hosted page may say that instalments cost the shopper nothing. */
+  no_fees: boolean;
 };
 
 /** The merchant's own time, which everything done for the merchant uses. */
@@ -27,6 +31,15 @@ export function merchantNow(
 /** The merchant and its time, as the gateway is told them. */
 export function merchantTime(clock: Clock, merchant: Merchant): { id: string; now: Timestamp } {
   return { id: merchant.id, now: timestamp(merchantNow(clock, merchant)) };
+}
+
+/** What the shopper's card statement says about a payment. */
+export function statementOf(
+  { name, short_name }: Pick<Merchant, 'name' | 'short_name'>,
+  instalments: number[],
+  number_of_payments: number,
+): { merchant_name: string; instalments: number[]; number_of_payments: number } {
+  return { merchant_name: short_name ?? name, instalments, number_of_payments };
 }
 
 /** The merchant's local date at an instant. */

@@ -3,7 +3,7 @@ import { paymentToken } from '../checkouts/payment-token.ts';
 import type { Database } from '../database/database.ts';
 import { type Gateway, type MerchantTime, OutcomeUnknown } from '../gateway/gateway.ts';
 import { isKeyRemembered, mayBeInFlight } from '../gateway/retry-times.ts';
-import { type Merchant, merchantNow, merchantTime } from '../merchants/merchant.ts';
+import { type Merchant, merchantNow, merchantTime, statementOf } from '../merchants/merchant.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Sealing } from '../shared/sealing.ts';
 import { moveAsked } from './payment-attempt.sql.ts';
@@ -87,6 +87,7 @@ async function holdOrFind(
         customer_ref,
         amount: attempt.amount,
         currency: attempt.currency,
+        statement: statementOf(merchant, [1], attempt.number_of_payments),
         card_token: deps.sealing.open(sealed_card_token, cardTokenContext(attempt)),
         store_card: attempt.number_of_payments > 1,
         return_url: `${deps.baseUrl}/pay/${paymentToken(deps.sealing, checkout)}/return`,

@@ -1,4 +1,4 @@
-import type { DeclineReason } from '../gateway/gateway.ts';
+import type { Authentication, DeclineReason } from '../gateway/gateway.ts';
 import { nextRetryAt } from '../gateway/retry-times.ts';
 import type { PlannedPayment } from '../instalments/instalment.ts';
 import type { Timestamp } from '../shared/clock.ts';
@@ -44,9 +44,16 @@ export type PaymentAttempt = {
   card_ref: string | null;
   card_brand: string | null;
   card_last4: string | null;
+  /** The last month in which the card works, `2027-03`. */
+  card_expires: string | null;
+  /** How the bank authenticated the shopper; null if it was not asked. */
+  authentication: Authentication | null;
   capture_before: Timestamp | null;
   decline_reason: DeclineReason | null;
   may_retry: boolean | null;
+  /** The codes of the gateway and of the card network. */
+  decline_code: string | null;
+  network_decline_code: string | null;
   created_at: Timestamp;
   /** When the request to hold the amount was last sent, on the real clock. Null: it never was. */
   asked_at: Timestamp | null;

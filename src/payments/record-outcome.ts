@@ -93,6 +93,8 @@ async function recordAuthorised(
     card_ref: held.card.card_ref,
     card_brand: held.card.brand,
     card_last4: held.card.last4,
+    card_expires: held.card.expires,
+    authentication: held.authentication && JSON.stringify(held.authentication),
     capture_before: held.capture_before,
     sealed_card_token: null,
     settled_at: at,
@@ -106,9 +108,9 @@ async function recordAuthorised(
 }
 
 function storedCard({ customer_ref, consent }: PaymentAttempt, card: HeldCard) {
-  const { card_ref, brand, last4 } = card;
+  const { card_ref, brand, last4, expires } = card;
   assert(customer_ref !== null && consent !== null && card_ref !== null);
-  return { customer_ref, card_ref, brand, last4, consent };
+  return { customer_ref, card_ref, brand, last4, expires, consent };
 }
 
 async function recordChallenge(
@@ -146,6 +148,8 @@ async function recordDecline(
     payment_ref: payment_ref ?? attempt.payment_ref,
     decline_reason: decline.reason,
     may_retry: decline.may_retry,
+    decline_code: decline.code ?? null,
+    network_decline_code: decline.network_code ?? null,
     sealed_card_token: null,
     settled_at: timestamp(now),
     due_at: null,

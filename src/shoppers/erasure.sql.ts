@@ -107,10 +107,11 @@ export async function updateErasedCards(
   { merchant_id, checkout_id }: PlanKey,
 ): Promise<void> {
   await sql`
-    update payment_attempts set card_last4 = null, challenge_url = null, sealed_card_token = null
+    update payment_attempts
+    set card_last4 = null, card_expires = null, challenge_url = null, sealed_card_token = null
     where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
   await sql`
-    update stored_cards set last4 = null
+    update stored_cards set last4 = null, expires = null
     where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
 }
 

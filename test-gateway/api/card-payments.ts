@@ -124,12 +124,13 @@ export function attempt(
       method.object.customer = object.customer;
     }
   } else {
-    const { code, decline_code, advice_code, message } = refusal;
+    const { code, decline_code, advice_code, message, network_decline_code } = refusal;
     error = {
       type: 'card_error',
       code,
       decline_code,
       advice_code,
+      ...(network_decline_code !== undefined && { network_decline_code }),
       message,
       charge: charge.object.id,
       payment_method: method.object,

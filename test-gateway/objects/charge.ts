@@ -47,7 +47,7 @@ export function makeCharge(
       outcome: {
         advice_code: refusal?.advice_code ?? null,
         network_advice_code: null,
-        network_decline_code: null,
+        network_decline_code: refusal?.network_decline_code ?? null,
         network_status: refusal === null ? 'approved_by_network' : 'declined_by_network',
         reason: refusal?.decline_code ?? null,
         risk_level: 'normal',

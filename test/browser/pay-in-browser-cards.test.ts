@@ -50,7 +50,6 @@ describe('every test card, typed into the card frame', { skip: noBrowser }, () =
       'amex',
       'refund_pending',
       'refund_fails',
-      'challenge_on_request',
       'dispute_fraudulent',
       'dispute_not_received',
       'dispute_inquiry',
@@ -126,7 +125,12 @@ describe('every test card, typed into the card frame', { skip: noBrowser }, () =
   );
 
   describe('is challenged by its bank', { concurrency: 4 }, () => {
-    for (const name of ['challenge_once', 'challenge_always', 'challenge']) {
+    for (const name of [
+      'challenge_once',
+      'challenge_always',
+      'challenge',
+      'challenge_on_request',
+    ]) {
       scenario(`approved: ${name} lands at success_url`, { ends: 'successful' }, async (visit) => {
         const { page, success_url } = visit;
         await pay(page, cardNumber(name), 3);

@@ -99,7 +99,7 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
         const answer = await gateway.authorise(payment);
         assert.equal(answer.outcome, 'declined');
         const { decline, payment_ref } = answer as { decline: Decline; payment_ref: string };
-        assert.deepEqual(decline, { reason, may_retry });
+        assert.deepEqual(judged(decline), { reason, may_retry });
         assert.deepEqual(await gateway.payment(payment.merchant, payment_ref), answer);
       });
     }
@@ -300,6 +300,8 @@ async function newShopperPayment(subject: Subject, number: string) {
     instalments,
   };
 }
+/** What we make of a decline, without the codes of the gateway and the network. */
+const judged = ({ reason, may_retry }: Decline): Decline => ({ reason, may_retry });
 
 /** Stores a card with a first payment and returns the charge for a second one. */
 async function storeCard(
@@ -327,6 +329,7 @@ async function storeCard(
       card_ref: (answer as Held).card.card_ref ?? '',
       amount,
       currency,
+      statement: { merchant_name: 'Bean There', instalments: [2], number_of_payments: 3 },
     },
   };
 }
@@ -371,7 +374,7 @@ describe('test cards by their numbers', () => {
     test(`${number} is declined: ${reason}`, async () => {
       const answer = await gateway.authorise(await newPayment(local, number));
       assert.equal(answer.outcome, 'declined');
-      assert.deepEqual((answer as { decline: Decline }).decline, { reason, may_retry });
+      assert.deepEqual(judged((answer as { decline: Decline }).decline), { reason, may_retry });
     });
   }
 
@@ -393,11 +396,11 @@ describe('test cards by their numbers', () => {
       const { charge } = await storeCard(local, number);
       const answer = await gateway.charge(charge);
       assert.equal(answer.outcome, decline ? 'declined' : 'charged');
-      if (decline) assert.deepEqual((answer as { decline: Decline }).decline, decline);
+      if (decline) assert.deepEqual(judged((answer as { decline: Decline }).decline), decline);
       // A declined charge can be looked up too.
       const found = await gateway.findPayment(charge.merchant, charge);
       assert.equal(found?.outcome, decline ? 'declined' : 'captured');
-      if (decline) assert.deepEqual((found as { decline: Decline }).decline, decline);
+      if (decline) assert.deepEqual(judged((found as { decline: Decline }).decline), decline);
     });
   }
 
@@ -534,7 +537,12 @@ describe('the issuer’s challenge', () => {
     assert.deepEqual(await state(), {
       outcome: 'declined',
       payment_ref,
-      decline: { reason: 'authentication_failed', may_retry: true },
+      decline: {
+        reason: 'authentication_failed',
+        may_retry: true,
+        code: 'payment_intent_authentication_failure',
+        network_code: null,
+      },
     });
   });
 
@@ -811,7 +819,12 @@ describe('what the gateway refuses', () => {
       await local.fault({ fault: 'decline', decline_code, key_contains: charge.key });
       const answer = await gateway.charge(charge);
       const { decline } = answer as { decline: Decline };
-      assert.deepEqual(decline, { reason, may_retry: false });
+      assert.deepEqual(decline, {
+        reason,
+        may_retry: false,
+        code: decline_code,
+        network_code: decline_code === 'lost_card' ? '41' : null,
+      });
     });
   }
 
@@ -881,5 +894,75 @@ describe('settings', () => {
     });
     const { cardEntry } = createStripeGateway(good.sandbox);
     assert.equal(new URL(cardEntry.scriptUrl).origin, 'https://js.stripe.com');
+  });
+});
+
+describe('what the card schemes want to know', () => {
+  const intentOf = async (payment_ref: string) =>
+    (
+      await local.call('GET', `/v1/payment_intents/${payment_ref}`, {
+        'expand[0]': 'latest_charge',
+      })
+    ).body;
+
+  for (const [number, flow, result, eci] of [
+    ['4242424242424242', 'frictionless', 'attempt_acknowledged', '06'],
+    ['5555555555554444', 'frictionless', 'attempt_acknowledged', '01'],
+    ['378282246310005', null, 'not_supported', null],
+    ['4000000000003055', 'challenge', 'authenticated', '05'],
+  ] as const) {
+    test(`${number}: the first payment asks for 3-D Secure, and its result is known`, async () => {
+      const payment = await newPayment(local, number);
+      let answer = await gateway.authorise(payment);
+      if (answer.outcome === 'challenge') {
+        await answerChallenge(answer.url, 'approve');
+        answer = (await gateway.payment(payment.merchant, answer.payment_ref)) as Held;
+      }
+      assert.equal(answer.outcome, 'authorised');
+      const { authentication, card, payment_ref } = answer as Held;
+      assert.ok(authentication);
+      const { version, transaction_id, ...rest } = authentication;
+      assert.deepEqual(rest, { flow, result, eci });
+      assert.equal(version !== null, flow !== null);
+      assert.equal(transaction_id !== null, flow !== null);
+      assert.match(card.expires ?? '', /^20\d\d-12$/);
+      const { payment_method_options } = await intentOf(payment_ref);
+      assert.equal(payment_method_options.card.request_three_d_secure, 'any');
+      assert.equal(payment_method_options.card.setup_credential_usage, 'installment');
+    });
+  }
+
+  test('a payment that stores no card sets no credential up', async () => {
+    const answer = await gateway.authorise(
+      await newPayment(local, '4242424242424242', { store_card: false }),
+    );
+    const { payment_method_options } = await intentOf((answer as Held).payment_ref);
+    assert.equal(payment_method_options.card.setup_credential_usage, undefined);
+    assert.equal(payment_method_options.card.request_three_d_secure, 'any');
+  });
+
+  test('the statement and the description say which payment of how many it is', async () => {
+    const { payment, charge } = await storeCard(local, '4242424242424242');
+    const [held] = (await local.books({ customer: payment.customer_ref })).payment_intents;
+    const first = await intentOf(held?.id ?? '');
+    assert.equal(first.description, 'Payment 1 of 3 to Bean There');
+    assert.equal(first.latest_charge.calculated_statement_descriptor, 'TRANCHE* Bean T 1 of 3');
+    const charged = await gateway.charge(charge);
+    const second = await intentOf(charged.payment_ref ?? '');
+    assert.equal(second.description, 'Payment 2 of 3 to Bean There');
+    assert.equal(second.latest_charge.calculated_statement_descriptor, 'TRANCHE* Bean T 2 of 3');
+    assert.deepEqual([second.metadata.instalment, second.metadata.number_of_payments], ['2', '3']);
+    assert.equal(second.payment_method_options.card.stored_credential_usage, 'installment');
+  });
+
+  test('a decline keeps the codes of the gateway and of the network', async () => {
+    const answer = await gateway.authorise(await newPayment(local, '4000000000009995'));
+    assert.equal(answer.outcome, 'declined');
+    assert.deepEqual(answer.outcome === 'declined' && answer.decline, {
+      reason: 'insufficient_funds',
+      may_retry: true,
+      code: 'insufficient_funds',
+      network_code: '51',
+    });
   });
 });

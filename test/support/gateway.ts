@@ -171,6 +171,7 @@ export async function newPayment(
     customer_ref,
     amount: 50_000,
     currency: 'ZAR',
+    statement: { merchant_name: 'Bean There', instalments: [1], number_of_payments: 3 },
     card_token: await tokenFor(card),
     store_card: true,
     return_url: 'https://pay.example.com/pay/token/return',
