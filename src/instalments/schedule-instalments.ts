@@ -6,6 +6,7 @@ import { localDate, type Merchant } from '../merchants/merchant.ts';
 import { noticeDays } from '../messages/message.ts';
 import { type QueueDeps, queueMessages } from '../messages/queue-messages.ts';
 import { timestamp } from '../shared/clock.ts';
+import { cardExpiryMessages } from './card-expiry.ts';
 import { insertInstalments, insertStoredCard } from './instalment.sql.ts';
 import { capturesAt, collectsAt, planPayments } from './instalment.ts';
 
@@ -75,5 +76,6 @@ export async function scheduleInstalments(
       facts: { instalment: number },
       due_at: timestamp(collectsAt(due_on, time_zone).subtract({ hours: 24 * noticeDays })),
     })),
+    ...(held.stored_card ? cardExpiryMessages(key, plan, held.stored_card, time_zone) : []),
   ]);
 }

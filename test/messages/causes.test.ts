@@ -89,6 +89,52 @@ test('a refund is told with what it changed, and cancels the reminders of what i
   await assertSound(paying);
 });
 
+const expiryMails = async (shopper: Shopper) =>
+  (await mailboxOf(shopper)).filter(({ subject }) => /expires/.test(subject));
+
+test('a card that expires before the last payment is told 21 days before the first that it misses', async () => {
+  paying.clock.set('2027-11-15T08:00:00Z');
+  const shopper = await paying.shopper();
+  await shopper.pay(6, { expires: '2028-01' });
+  await paying.pass({ months: 6 });
+  // Payments fall due on the 15th; the one of February is the first after the card.
+  const [mail, ...more] = await expiryMails(shopper);
+  assert.equal(mail?.sent_at.slice(0, 16), '2028-01-25T06:00');
+  assert.match(mail?.text ?? '', /ending 4242 expires at the end of January 2028/);
+  assert.deepEqual(more, []);
+  await assertSound(paying);
+});
+
+test('a card that covers the plan to its last month makes no such message', async () => {
+  paying.clock.set('2028-11-15T08:00:00Z');
+  const shopper = await paying.shopper();
+  await shopper.pay(3, { expires: '2029-01' });
+  assert.ok((await shopper.rows('messages')).every(({ kind }) => kind !== 'card_expires'));
+  await paying.pass({ months: 3 });
+});
+
+test('the shopper hears nothing of a card that was replaced, or that has nothing left to pay', async () => {
+  paying.clock.set('2029-11-15T08:00:00Z');
+  const replaced = await paying.shopper();
+  await replaced.pay(6, { expires: '2030-01' });
+  await paying.service.deps.database.pool.query(
+    "update stored_cards set expires = '2035-01' where checkout_id = $1",
+    [replaced.id],
+  );
+  const refunded = await paying.shopper();
+  await refunded.pay(6, { expires: '2030-01' });
+  await paying.pass({ days: 2 });
+  await refundNow(paying, refunded, 100_000);
+  await paying.pass({ months: 6 });
+  for (const shopper of [replaced, refunded]) {
+    assert.deepEqual(await expiryMails(shopper), []);
+    const messages = await shopper.rows('messages');
+    const { status } = messages.find(({ kind }) => kind === 'card_expires');
+    assert.equal(status, 'skipped');
+  }
+  await assertSound(paying);
+});
+
 test('no message has more of a card than its last four digits, or an image, or an address elsewhere', async () => {
   const { rows } = await paying.service.deps.database.pool.query('select text, html from mailbox');
   assert(rows.length > 10);

@@ -92,6 +92,9 @@ describe('a collection that is declined', () => {
       tries.map(({ created_at, status }) => `${created_at.slice(0, 16)} ${status}`).sort(),
       ['01', '02', '04', '08'].map((day) => `2026-06-${day}T06:00 declined`),
     );
+    for (const { decline_code, network_decline_code } of tries) {
+      assert.deepEqual([decline_code, network_decline_code], ['insufficient_funds', '51']);
+    }
     assert.equal((await shopper.state()).status, 'successful');
     await assertBalanced(paying, shopper);
   });

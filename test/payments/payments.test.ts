@@ -132,6 +132,33 @@ describe('a challenged card ends as the bank decides', () => {
   }
 });
 
+describe('what is kept of a payment', () => {
+  test('how the bank authenticated the shopper, and when the card expires', async () => {
+    const shopper = await paying.shopper();
+    await shopper.pay(3, { card: numberOf('challenge_on_request'), expires: '2031-07' });
+    await shopper.decide('approve');
+    await shopper.comeBack();
+    const [attempt] = await shopper.attempts();
+    assert.ok(attempt?.authentication);
+    const { flow, result, eci, version, transaction_id } = attempt.authentication;
+    assert.deepEqual([flow, result, eci, version], ['challenge', 'authenticated', '05', '2.2.0']);
+    assert.ok(transaction_id);
+    assert.equal(attempt.card_expires, '2031-07');
+    const [card] = await shopper.rows('stored_cards');
+    assert.equal(card.expires, '2031-07');
+  });
+
+  test('the codes of a decline, of the gateway and of the network', async () => {
+    const shopper = await paying.shopper();
+    await shopper.pay(1, { card: numberOf('insufficient_funds') });
+    const [attempt] = await shopper.attempts();
+    assert.deepEqual(
+      [attempt?.decline_code, attempt?.network_decline_code, attempt?.authentication],
+      ['insufficient_funds', '51', null],
+    );
+  });
+});
+
 test('every test card of the gateway is tested above', () => {
   const shown = new Set<string>([
     ...pays,

@@ -18,7 +18,8 @@ export type GatewayUnderTest = {
     form?: Record<string, string>,
     headers?: object,
   ): Promise<Called>;
-  tokenFor(card: string): Promise<string>;
+  /** A token for a number or a `pm_…`; a card expires in three years if not told. */
+  tokenFor(card: string, expires?: string): Promise<string>;
   fault(fault: Partial<Fault>): Promise<void>;
   /** Resolves when the newest fault of the kind has struck. */
   struck(kind: Fault['fault']): Promise<void>;
@@ -94,12 +95,17 @@ export function useGateway(url: string, timeoutMs = 15_000): Omit<GatewayUnderTe
     url,
     gateway,
     call,
-    async tokenFor(card) {
+    async tokenFor(card, expires) {
+      const [exp_year = '', exp_month = ''] = expires?.split('-') ?? [];
       const form: Record<string, string> = card.startsWith('pm_')
         ? { payment_method: card }
         : {
             'payment_method_data[type]': 'card',
             'payment_method_data[card][number]': card,
+            ...(expires !== undefined && {
+              'payment_method_data[card][exp_month]': String(Number(exp_month)),
+              'payment_method_data[card][exp_year]': exp_year,
+            }),
           };
       const { status, body } = await call('POST', '/v1/test_helpers/confirmation_tokens', form);
       if (status !== 200) throw new Error(`no token: ${body.error.code}`);

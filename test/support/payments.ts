@@ -151,6 +151,8 @@ function payingOn(
 
 type PayOptions = {
   card?: string;
+  /** The card's last month, `2027-03`. */
+  expires?: string;
   /** Used instead of a new token for the card. */
   token?: string;
   consent?: unknown;
@@ -198,7 +200,8 @@ function shopperOf(
   }
 
   async function payBody(number_of_payments: number, options: PayOptions = {}) {
-    const card_token = options.token ?? (await gateway.tokenFor(options.card ?? visa));
+    const card_token =
+      options.token ?? (await gateway.tokenFor(options.card ?? visa, options.expires));
     const { plans, consent_version } = await page('GET', 'state');
     const plan = plans.find((one) => one.number_of_payments === number_of_payments);
     const shown = plan && { version: consent_version, payments: plan.payments };

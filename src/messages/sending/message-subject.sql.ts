@@ -18,7 +18,7 @@ export type MessageSources = {
     }
   >;
   instalments: Map<string, Instalment[]>;
-  cards: Map<string, { brand: string | null; last4: string | null }>;
+  cards: Map<string, { brand: string | null; last4: string | null; expires: string | null }>;
 };
 
 /** Three statements for a whole batch, however many messages it has. */
@@ -52,7 +52,7 @@ export async function listMessageSources(
     .execute();
   const cards = await db
     .selectFrom('stored_cards')
-    .select(['checkout_id', 'brand', 'last4'])
+    .select(['checkout_id', 'brand', 'last4', 'expires'])
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', 'in', checkout_ids)
     .execute();

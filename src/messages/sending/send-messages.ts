@@ -1,6 +1,7 @@
 import { paymentToken } from '../../checkouts/payment-token.ts';
 import type { Database } from '../../database/database.ts';
 import { transaction } from '../../database/transaction.ts';
+import { firstUncovered } from '../../instalments/card-expiry.ts';
 import { localDate, type Merchant, merchantNow } from '../../merchants/merchant.ts';
 import {
   type MerchantDueWork,
@@ -91,7 +92,7 @@ type Result = { message: Message; outcome: MailOutcome | null };
 /** A reminder of what will not happen is not sent. */
 function isStillTrue(
   { kind, facts, checkout_id }: Message,
-  { checkouts, instalments }: MessageSources,
+  { checkouts, instalments, cards }: MessageSources,
   merchant: Merchant,
   now: Temporal.Instant,
 ): boolean {
@@ -104,8 +105,12 @@ function isStillTrue(
       const today = localDate(merchant, now).toString();
       return payment?.status === 'scheduled' && payment.due_on > today;
     }
-    case 'card_expires':
-      return plan.some(({ status }) => status === 'scheduled');
+    case 'card_expires': {
+      // Another card may have replaced it, and a refund may have cancelled what it misses.
+      const expires = cards.get(checkout_id)?.expires ?? null;
+      const toCome = plan.filter(({ status }) => status === 'scheduled');
+      return expires === facts.card_expires && firstUncovered(toCome, expires) !== null;
+    }
     case 'sign_in_link':
       return Temporal.Instant.compare(facts.expires_at ?? now, now) > 0;
     default:
