@@ -1,5 +1,4 @@
 import type { Timestamp } from '../shared/clock.ts';
-import type { PlanPlace } from './statement.ts';
 
 /**
  * The card gateway as the slices see it. A decline is a result. An exception means that the outcome
@@ -149,6 +148,9 @@ export type Gateway = {
 export type MerchantTime = { id: string; now: Timestamp };
 
 export type Shopper = { email: string; name?: string; phone_number?: string };
+
+/** Payments among those of their plan. */
+export type PlanPlace = { instalments: number[]; number_of_payments: number };
 
 /** The merchant as its shoppers know it, and which payments of the plan these are. */
 export type Statement = PlanPlace & { merchant_name: string };

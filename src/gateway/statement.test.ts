@@ -1,7 +1,8 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
 import fc from 'fast-check';
-import { type PlanPlace, paymentDescription, statementSuffix } from './statement.ts';
+import type { PlanPlace } from './gateway.ts';
+import { paymentDescription, statementSuffix } from './statement.ts';
 
 const second = { instalments: [2], number_of_payments: 3 };
 const onceOff = { instalments: [1], number_of_payments: 1 };

@@ -1,5 +1,4 @@
-/** Payments among those of their plan, as the shopper's card statement names them. */
-export type PlanPlace = { instalments: number[]; number_of_payments: number };
+import type { PlanPlace } from './gateway.ts';
 
 /** A complete statement descriptor: the account's prefix, `* `, and our suffix. */
 const descriptorCharactersMax = 22;
