@@ -20,6 +20,7 @@ import {
   sendDueMessages,
   sendMerchantMessages,
 } from './messages/sending/send-messages.ts';
+import { forgetIdentities } from './operators/forget-identities.ts';
 import { type AlertDeps, postAlerts } from './operators/post-alerts.ts';
 import { dueAttempts } from './payments/payment-attempt.sql.ts';
 import { recoverAttempts, recoverMerchantAttempts } from './payments/recover-attempts.ts';
@@ -121,6 +122,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     run: ({ database, clock }) =>
       fullBatches(() => deleteEndedProofs(database.db, timestamp(clock.now()), deleteBatchSize)),
   },
+  { name: 'delete console sessions', pauseSeconds: 60, run: forgetIdentities },
   {
     name: 'delete v1 tokens',
     pauseSeconds: 60,

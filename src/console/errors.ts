@@ -2,6 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FateUnknown } from '../database/transaction.ts';
 import { ApiError, RateLimited } from '../http/errors.ts';
 import { OperatorError } from '../operators/operate.ts';
+import { LinkEnded } from '../operators/sign-in.ts';
+import { NotRecognised } from '../operators/webauthn.ts';
 
 /** A refusal with a code for the application and a sentence for the person. */
 export class ConsoleError extends Error {
@@ -45,6 +47,15 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
   if (error instanceof ConsoleError) return error;
   // The same use case refuses at the command line, with the same sentence.
   if (error instanceof OperatorError) return conflict(error.message, 'refused');
+  if (error instanceof LinkEnded) {
+    const text = 'This link was used or has ended. Ask an administrator for a new one.';
+    return new ConsoleError(404, 'link_ended', text);
+  }
+  if (error instanceof NotRecognised) {
+    // The reason helps an attacker more than a person, so only the log has it.
+    request.log.warn({ err: error.cause ?? error }, 'a sign-in or a proof was refused');
+    return new ConsoleError(403, 'not_recognised', 'This did not prove who you are. Try again.');
+  }
   if (error instanceof RateLimited) {
     return new ConsoleError(429, 'too_many_requests', error.message);
   }

@@ -10,7 +10,7 @@ import { networkOf } from '../http/authentication.ts';
 import { jsonBodyOf, takeRawBodies } from '../http/raw-body.ts';
 import { trustedProxies } from '../http/trusted-proxies.ts';
 import { compileSchema } from '../http/validation.ts';
-import { proofUntil, recogniseSession } from '../operators/console-session.ts';
+import { recogniseSession } from '../operators/console-session.ts';
 import { permissionsOf } from '../operators/permission.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { serveApplication } from './application.ts';
@@ -23,6 +23,7 @@ import {
   notFound,
   notSignedIn,
 } from './errors.ts';
+import { requireProof } from './proof.ts';
 import type { ConsoleDeps, ConsoleRoute, Context, PublicContext } from './route.ts';
 import { consoleRoutes } from './routes.ts';
 
@@ -169,14 +170,6 @@ async function recognise(open: PublicContext): Promise<Context> {
 function refuseForeignOrigin(deps: ConsoleDeps, request: FastifyRequest): void {
   if (request.headers.origin === deps.console.url) return;
   throw new ConsoleError(403, 'foreign_origin', 'This request comes from another site.');
-}
-
-/** Throws unless the person proved their presence in the last five minutes. */
-export function requireProof({ deps, session }: Context): void {
-  if (proofUntil(session, deps.clock.now()) !== null) return;
-  throw new ConsoleError(403, 'proof_needed', 'Prove that it is you, then repeat this.', {
-    method: session.method === 'sandbox_link' ? 'sandbox_link' : 'passkey',
-  });
 }
 
 function addHeaders(deps: ConsoleDeps, request: FastifyRequest, reply: FastifyReply): void {

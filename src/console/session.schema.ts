@@ -1,6 +1,14 @@
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
+} from '@simplewebauthn/server';
 import Type from 'typebox';
 
 const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+const Token = Type.String({ minLength: 1, maxLength: 100 });
+const Name = Type.String({ minLength: 1, maxLength: 100 });
 
 export const Session = Type.Object({
   person: Type.Object({
@@ -29,3 +37,77 @@ export const Session = Type.Object({
 export type Session = Type.Static<typeof Session>;
 
 export const Done = Type.Object({ done: Type.Boolean() });
+
+/** How a person can sign in here. */
+export const SignInWays = Type.Object({ oidc: Type.Boolean(), sandbox: Type.Boolean() });
+export type SignInWays = Type.Static<typeof SignInWays>;
+
+export const LinkBody = Type.Object({ token: Token });
+
+/** Whom an invitation is for. */
+export const Invited = Type.Object({
+  email: Type.String(),
+  name: Type.String(),
+  roles: Type.Array(Type.String()),
+  expires_at: Type.String(),
+});
+export type Invited = Type.Static<typeof Invited>;
+
+/** For `startRegistration` and `startAuthentication` of @simplewebauthn/browser. */
+export const RegistrationOptions = Type.Object({
+  options: Type.Unsafe<PublicKeyCredentialCreationOptionsJSON>(Type.Object({})),
+});
+export const AuthenticationOptions = Type.Object({
+  options: Type.Unsafe<PublicKeyCredentialRequestOptionsJSON>(Type.Object({})),
+});
+
+/** What those functions return. The library checks the rest of it. */
+const credential = {
+  id: Type.String({ maxLength: 2_000 }),
+  rawId: Type.String({ maxLength: 2_000 }),
+  type: Type.String({ maxLength: 20 }),
+  response: Type.Object({ clientDataJSON: Type.String({ maxLength: 4_000 }) }),
+};
+const RegistrationResponse = Type.Unsafe<RegistrationResponseJSON>(Type.Object(credential));
+const AuthenticationResponse = Type.Unsafe<AuthenticationResponseJSON>(Type.Object(credential));
+
+export const RegisterBody = Type.Object({
+  token: Token,
+  name: Type.Optional(Name),
+  response: RegistrationResponse,
+});
+export const AuthenticationBody = Type.Object({ response: AuthenticationResponse });
+export const AddPasskeyBody = Type.Object({ name: Name, response: RegistrationResponse });
+
+export const Proof = Type.Object({ proof_until: Type.String() });
+
+export const Passkeys = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      name: Type.String(),
+      created_at: Type.String(),
+      used_at: Nullable(Type.String()),
+    }),
+  ),
+});
+export type Passkeys = Type.Static<typeof Passkeys>;
+
+export const Sessions = Type.Object({
+  data: Type.Array(
+    Type.Object({
+      id: Type.String(),
+      method: Type.String(),
+      address: Type.String(),
+      user_agent: Type.String(),
+      created_at: Type.String(),
+      seen_at: Type.String(),
+      expires_at: Type.String(),
+      /** Whether it is the session that asks. */
+      current: Type.Boolean(),
+    }),
+  ),
+});
+export type Sessions = Type.Static<typeof Sessions>;
+
+export const IdParams = Type.Object({ id: Type.String({ format: 'uuid' }) });

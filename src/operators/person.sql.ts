@@ -62,3 +62,10 @@ export async function updatePerson(
 ): Promise<void> {
   await db.updateTable('people').set(change).where('id', '=', id).execute();
 }
+
+/** Those of the ids that are merchants. */
+export async function listKnownMerchants(db: Handle, ids: string[]): Promise<string[]> {
+  if (ids.length === 0) return [];
+  const rows = await db.selectFrom('merchants').select('id').where('id', 'in', ids).execute();
+  return rows.map(({ id }) => id);
+}

@@ -1,0 +1,61 @@
+import Type from 'typebox';
+
+const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+
+export const Person = Type.Object({
+  id: Type.String(),
+  email: Type.String(),
+  name: Type.String(),
+  roles: Type.Array(Type.String()),
+  /** Null: all merchants. */
+  merchant_ids: Nullable(Type.Array(Type.String())),
+  created_at: Type.String(),
+  revoked_at: Nullable(Type.String()),
+});
+export type Person = Type.Static<typeof Person>;
+
+export const PeoplePage = Type.Object({
+  data: Type.Array(Person),
+  next: Nullable(Type.String()),
+  /** The roles that there are, each with its permissions. */
+  roles: Type.Array(Type.Object({ role: Type.String(), permissions: Type.Array(Type.String()) })),
+});
+export type PeoplePage = Type.Static<typeof PeoplePage>;
+
+export const PeopleQuery = Type.Object({
+  after: Type.Optional(Type.String({ maxLength: 300 })),
+  limit: Type.Optional(Type.String({ pattern: '^([1-9][0-9]?|100)$' })),
+});
+
+const Roles = Type.Array(Type.String({ maxLength: 20 }), { minItems: 1, maxItems: 20 });
+const MerchantIds = Nullable(
+  Type.Array(Type.String({ maxLength: 36 }), { minItems: 1, maxItems: 1_000 }),
+);
+const Name = Type.String({ minLength: 1, maxLength: 100 });
+
+export const InviteBody = Type.Object({
+  email: Type.String({ minLength: 3, maxLength: 254 }),
+  name: Type.Optional(Name),
+  roles: Roles,
+  /** Null: all merchants. */
+  merchant_ids: MerchantIds,
+});
+
+/** The link is shown once. */
+export const Invitation = Type.Object({
+  person: Person,
+  url: Type.String(),
+  expires_at: Type.String(),
+});
+export type Invitation = Type.Static<typeof Invitation>;
+
+export const ChangePersonBody = Type.Object({
+  name: Type.Optional(Name),
+  roles: Type.Optional(Roles),
+  merchant_ids: Type.Optional(MerchantIds),
+});
+
+export const SessionParams = Type.Object({
+  id: Type.String({ format: 'uuid' }),
+  session: Type.String({ format: 'uuid' }),
+});

@@ -1,0 +1,103 @@
+import {
+  type Browser,
+  findInvited,
+  offerInvited,
+  offerSignIn,
+  registerInvited,
+  signInByLink,
+  signInByPasskey,
+} from '../operators/sign-in.ts';
+import { setSessionCookie } from './cookie.ts';
+import { notFound } from './errors.ts';
+import { type ConsoleRoute, type PublicContext, publicRoute } from './route.ts';
+import {
+  AuthenticationBody,
+  AuthenticationOptions,
+  Done,
+  Invited,
+  LinkBody,
+  RegisterBody,
+  RegistrationOptions,
+  SignInWays,
+} from './session.schema.ts';
+
+/** The ways to get a session. Each sets the cookie and answers without the token. */
+export const signInRoutes: ConsoleRoute[] = [
+  publicRoute({
+    method: 'GET',
+    url: '/api/sign-in',
+    isSignIn: false,
+    schema: { response: SignInWays },
+    handle: async ({ deps }) => ({
+      oidc: deps.console.oidc !== null,
+      sandbox: deps.console.allowsSignInLinks,
+    }),
+  }),
+  publicRoute({
+    method: 'POST',
+    url: '/api/sign-in/options',
+    isSignIn: true,
+    schema: { response: AuthenticationOptions },
+    handle: async ({ deps }) => ({ options: await offerSignIn(deps) }),
+  }),
+  publicRoute({
+    method: 'POST',
+    url: '/api/sign-in',
+    isSignIn: true,
+    schema: { body: AuthenticationBody, response: Done },
+    async handle(context, { body }) {
+      const { deps } = context;
+      const { token } = await signInByPasskey(deps, browserOf(context), body.response);
+      return signedIn(context, token);
+    },
+  }),
+  publicRoute({
+    method: 'POST',
+    url: '/api/sign-in/link',
+    isSignIn: true,
+    schema: { body: LinkBody, response: Done },
+    async handle(context, { body }) {
+      const { deps } = context;
+      if (!deps.console.allowsSignInLinks) throw notFound();
+      const { token } = await signInByLink(deps, browserOf(context), body.token);
+      return signedIn(context, token);
+    },
+  }),
+  publicRoute({
+    method: 'POST',
+    url: '/api/invitation',
+    isSignIn: true,
+    schema: { body: LinkBody, response: Invited },
+    async handle({ deps }, { body }) {
+      const { person, expires_at } = await findInvited(deps, body.token, 'register');
+      const { email, name, roles } = person;
+      return { email, name, roles, expires_at };
+    },
+  }),
+  publicRoute({
+    method: 'POST',
+    url: '/api/invitation/options',
+    isSignIn: true,
+    schema: { body: LinkBody, response: RegistrationOptions },
+    handle: async ({ deps }, { body }) => ({ options: await offerInvited(deps, body.token) }),
+  }),
+  publicRoute({
+    method: 'POST',
+    url: '/api/invitation/register',
+    isSignIn: true,
+    schema: { body: RegisterBody, response: Done },
+    async handle(context, { body }) {
+      const { token } = await registerInvited(context.deps, browserOf(context), body);
+      return signedIn(context, token);
+    },
+  }),
+];
+
+export function browserOf({ address, request }: PublicContext): Browser {
+  return { address, user_agent: String(request.headers['user-agent'] ?? '') };
+}
+
+function signedIn({ deps, reply }: PublicContext, token: string): { done: boolean } {
+  setSessionCookie(reply, deps.console.url, token);
+  return { done: true };
+}

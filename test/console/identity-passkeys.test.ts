@@ -1,0 +1,375 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { invitePerson, revokePerson } from '../../src/operators/manage-people.ts';
+import { verifyOperatorChain } from '../../src/operators/verify-operator-chain.ts';
+import { createAuthenticator } from '../support/authenticator.ts';
+import { ask, openConsole } from '../support/console.ts';
+import { type Answer, movableClock, type Service, startService } from '../support/service.ts';
+
+const clock = movableClock();
+let service: Service;
+let app: FastifyInstance;
+before(async () => {
+  service = await startService({ clock });
+  app = await openConsole(service);
+});
+after(async () => {
+  await app.close();
+  await service.close();
+});
+
+const here = () => ({ origin: service.deps.console.url });
+const post = async (url: string, body: object | undefined, cookie = ''): Promise<Answer> => {
+  // Windows of the limits are not what these tests are about.
+  clock.advance({ seconds: 2 });
+  return await ask({ app, deps: service.deps }, { cookie }, 'POST', url, body && { body });
+};
+const get = (url: string, cookie: string) =>
+  ask({ app, deps: service.deps }, { cookie }, 'GET', url);
+const tokenOf = (url: string) => new URL(url).hash.slice(1);
+const cookieOf = (answer: Answer) => String(answer.headers['set-cookie']).split(';')[0] ?? '';
+
+let people = 0;
+async function invite(roles = ['viewer']) {
+  people += 1;
+  const email = `person${people}@example.com`;
+  const wanted = { email, roles, merchant_ids: null };
+  return { email, ...(await invitePerson(service.deps, 'test', wanted)) };
+}
+
+async function register(authenticator = createAuthenticator(), roles = ['viewer']) {
+  const invited = await invite(roles);
+  const token = tokenOf(invited.url);
+  const { body } = await post('/api/invitation/options', { token });
+  const response = authenticator.create(body.options, here());
+  const answer = await post('/api/invitation/register', { token, name: 'Thandi M', response });
+  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+  return { ...invited, token, authenticator, cookie: cookieOf(answer), answer };
+}
+
+async function signInOptions() {
+  return (await post('/api/sign-in/options', undefined)).body.options;
+}
+
+describe('an invitation', () => {
+  test('registers a passkey, signs in, and names the person, address and session in the audit', async () => {
+    const invited = await invite(['support']);
+    const token = tokenOf(invited.url);
+    assert.equal(new URL(invited.url).pathname, '/register');
+    const shown = await post('/api/invitation', { token });
+    assert.deepEqual(shown.body, {
+      email: invited.email,
+      name: invited.email.split('@')[0],
+      roles: ['support'],
+      expires_at: invited.expires_at,
+    });
+    const { options } = (await post('/api/invitation/options', { token })).body;
+    assert.equal(options.authenticatorSelection.residentKey, 'required');
+    assert.equal(options.authenticatorSelection.userVerification, 'required');
+    assert.equal(options.attestation, 'none');
+    assert.equal(options.rp.id, 'localhost');
+    const response = createAuthenticator().create(options, here());
+    const answer = await post('/api/invitation/register', { token, name: 'Thandi M', response });
+    assert.equal(answer.status, 200);
+    const cookie = String(answer.headers['set-cookie']);
+    assert.match(cookie, /^tranche-console-3003=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/);
+    assert.deepEqual(answer.body, { done: true });
+    const { body: session } = await get('/api/session', cookieOf(answer));
+    assert.equal(session.person.name, 'Thandi M');
+    assert.ok(session.proof_until, 'a registration is a proof of presence');
+    const { rows } = await service.deps.database.pool.query(
+      `select * from operator_actions where action = 'passkeys register' and subject_id = $1`,
+      [session.person.id],
+    );
+    assert.equal(rows.length, 1);
+    assert.equal(rows[0].operator, invited.email);
+    assert.equal(rows[0].person_id, session.person.id);
+    assert.deepEqual(rows[0].roles, ['support']);
+    assert.equal(rows[0].address, '127.0.0.1');
+    assert.equal(rows[0].session_id, session.session.id);
+    assert.deepEqual((await verifyOperatorChain(service.deps)).findings, []);
+  });
+
+  test('works once', async () => {
+    const { token } = await register();
+    for (const url of ['/api/invitation', '/api/invitation/options']) {
+      const answer = await post(url, { token });
+      assert.equal(answer.status, 404);
+      assert.equal(answer.body.error.code, 'link_ended');
+    }
+  });
+
+  test('registers one of two passkeys that answer at the same time', async () => {
+    const { url } = await invite();
+    const token = tokenOf(url);
+    const responses = await Promise.all(
+      [1, 2].map(async () => {
+        const { options } = (await post('/api/invitation/options', { token })).body;
+        return createAuthenticator().create(options, here());
+      }),
+    );
+    const answers = await Promise.all(
+      responses.map((response) => post('/api/invitation/register', { token, response })),
+    );
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 404]);
+  });
+
+  test('ends after 72 hours', async () => {
+    const { url } = await invite();
+    const token = tokenOf(url);
+    const { options } = (await post('/api/invitation/options', { token })).body;
+    clock.advance({ hours: 72 });
+    const response = createAuthenticator().create(options, here());
+    const answer = await post('/api/invitation/register', { token, response });
+    assert.equal(answer.status, 404);
+    assert.equal(answer.body.error.code, 'link_ended');
+  });
+
+  test('ends when a newer one is made, or when the person is revoked', async () => {
+    const first = await invite();
+    const wanted = { email: first.email, roles: ['viewer'], merchant_ids: null };
+    const second = await invitePerson(service.deps, 'test', wanted);
+    assert.equal((await post('/api/invitation', { token: tokenOf(first.url) })).status, 404);
+    assert.equal((await post('/api/invitation', { token: tokenOf(second.url) })).status, 200);
+    await revokePerson(service.deps, 'test', { email: first.email });
+    assert.equal((await post('/api/invitation', { token: tokenOf(second.url) })).status, 404);
+  });
+
+  test('to a person who lost their passkey replaces it and ends their sessions', async () => {
+    const lost = await register();
+    const wanted = { email: lost.email, roles: ['viewer'], merchant_ids: null };
+    const again = await invitePerson(service.deps, 'test', wanted);
+    const token = tokenOf(again.url);
+    assert.equal((await get('/api/session', lost.cookie)).status, 200);
+    const { options } = (await post('/api/invitation/options', { token })).body;
+    const response = createAuthenticator().create(options, here());
+    assert.equal((await post('/api/invitation/register', { token, response })).status, 200);
+    assert.equal((await get('/api/session', lost.cookie)).status, 401);
+    const old = lost.authenticator.get(await signInOptions(), here());
+    assert.equal((await post('/api/sign-in', { response: old })).status, 403);
+  });
+
+  test('is stored as a hash only', async () => {
+    const { url } = await invite();
+    const { rows } = await service.deps.database.pool.query(
+      `select count(*)::int as count from person_links l
+       where position($1 in l::text) > 0 or position($2 in l::text) > 0`,
+      [tokenOf(url), Buffer.from(tokenOf(url), 'base64url').toString('hex')],
+    );
+    assert.equal(rows[0].count, 0);
+  });
+});
+
+describe('a sign-in', () => {
+  test('by passkey opens a new session, whatever cookie the browser brought along', async () => {
+    const { authenticator } = await register();
+    const fixed = `tranche-console-3003=${'A'.repeat(43)}`;
+    const response = authenticator.get(await signInOptions(), here());
+    const answer = await post('/api/sign-in', { response }, fixed);
+    assert.equal(answer.status, 200);
+    assert.notEqual(cookieOf(answer), fixed);
+    assert.equal((await get('/api/session', fixed)).status, 401);
+    assert.equal((await get('/api/session', cookieOf(answer))).status, 200);
+  });
+
+  test('with an answer that was used before is refused', async () => {
+    const { authenticator } = await register();
+    const response = authenticator.get(await signInOptions(), here());
+    assert.equal((await post('/api/sign-in', { response })).status, 200);
+    const replayed = await post('/api/sign-in', { response });
+    assert.equal(replayed.status, 403);
+    assert.equal(replayed.body.error.code, 'not_recognised');
+  });
+
+  test('with two answers to one challenge at the same time accepts one', async () => {
+    const { authenticator } = await register();
+    const options = await signInOptions();
+    const answers = await Promise.all(
+      [1, 2].map(() => post('/api/sign-in', { response: authenticator.get(options, here()) })),
+    );
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 403]);
+  });
+
+  test('is refused in each wrong detail, and each attempt uses its challenge up', async () => {
+    const { authenticator } = await register();
+    const stranger = createAuthenticator();
+    const evil = { origin: 'https://evil.example' };
+    const wrong: [string, (options: { challenge: string }) => object][] = [
+      ['a passkey of another site', (o) => authenticator.get(o, evil)],
+      [
+        'the right site on another origin',
+        (o) => authenticator.get(o, { origin: 'http://localhost:9999' }),
+      ],
+      ['another relying party', (o) => authenticator.get(o, { ...here(), rpId: 'evil.example' })],
+      ['no user verification', (o) => authenticator.get(o, { ...here(), verified: false })],
+      ['an unknown passkey', (o) => stranger.get(o, here())],
+      [
+        'a challenge that we did not make',
+        () => authenticator.get({ challenge: Buffer.alloc(32).toString('base64url') }, here()),
+      ],
+      [
+        'a registration in place of a sign-in',
+        (o) => authenticator.get(o, { ...here(), type: 'webauthn.create' }),
+      ],
+      [
+        'a broken signature',
+        (o) => {
+          const response = authenticator.get(o, here());
+          response.response.signature = stranger.get(o, here()).response.signature;
+          return response;
+        },
+      ],
+      [
+        'no client data',
+        (o) => {
+          const response = authenticator.get(o, here());
+          response.response.clientDataJSON = '';
+          return response;
+        },
+      ],
+    ];
+    for (const [what, answer] of wrong) {
+      const options = await signInOptions();
+      const refused = await post('/api/sign-in', { response: answer(options) });
+      assert.equal(refused.status, 403, what);
+      assert.equal(refused.headers['set-cookie'], undefined, what);
+    }
+    const options = await signInOptions();
+    await post('/api/sign-in', { response: authenticator.get(options, evil) });
+    const second = await post('/api/sign-in', { response: authenticator.get(options, here()) });
+    assert.equal(second.status, 403, 'the challenge was used up');
+  });
+
+  test('with a challenge for another purpose, or an old one, is refused', async () => {
+    const { authenticator, cookie } = await register();
+    const proof = (await post('/api/proof/options', undefined, cookie)).body.options;
+    const crossed = authenticator.get(proof, here());
+    assert.equal((await post('/api/sign-in', { response: crossed })).status, 403);
+    const options = await signInOptions();
+    clock.advance({ minutes: 5 });
+    const late = authenticator.get(options, here());
+    assert.equal((await post('/api/sign-in', { response: late })).status, 403);
+  });
+
+  test('by a copy of the authenticator, whose counter is behind, is refused', async () => {
+    const { authenticator } = await register();
+    const first = authenticator.get(await signInOptions(), here());
+    assert.equal((await post('/api/sign-in', { response: first })).status, 200);
+    authenticator.rewind(1);
+    const copy = authenticator.get(await signInOptions(), here());
+    assert.equal((await post('/api/sign-in', { response: copy })).status, 403);
+  });
+
+  test('of a revoked person is refused, and their sessions have ended', async () => {
+    const { authenticator, cookie, email } = await register();
+    const options = await signInOptions();
+    await revokePerson(service.deps, 'test', { email });
+    assert.equal((await get('/api/session', cookie)).status, 401);
+    const response = authenticator.get(options, here());
+    assert.equal((await post('/api/sign-in', { response })).status, 403);
+  });
+
+  test('from another origin is refused before anything else', async () => {
+    const { authenticator } = await register();
+    const response = authenticator.get(await signInOptions(), here());
+    const console = { app, deps: service.deps };
+    const answer = await ask(console, null, 'POST', '/api/sign-in', {
+      body: { response },
+      headers: { origin: 'https://evil.example' },
+    });
+    assert.equal(answer.status, 403);
+    assert.equal(answer.body.error.code, 'foreign_origin');
+  });
+});
+
+describe('a registration', () => {
+  test('is refused for another site, without verification, and for the challenge of another person', async () => {
+    const { url } = await invite();
+    const token = tokenOf(url);
+    const offer = async () => (await post('/api/invitation/options', { token })).body.options;
+    const other = (await post('/api/invitation/options', { token: tokenOf((await invite()).url) }))
+      .body.options;
+    const authenticator = createAuthenticator();
+    for (const response of [
+      authenticator.create(await offer(), { origin: 'https://evil.example' }),
+      authenticator.create(await offer(), { ...here(), rpId: 'evil.example' }),
+      authenticator.create(await offer(), { ...here(), verified: false }),
+      authenticator.create(other, here()),
+    ]) {
+      const answer = await post('/api/invitation/register', { token, response });
+      assert.equal(answer.status, 403);
+    }
+    const right = authenticator.create(await offer(), here());
+    assert.equal((await post('/api/invitation/register', { token, response: right })).status, 200);
+  });
+
+  test("of another person's passkey is refused", async () => {
+    const { authenticator } = await register();
+    const { url } = await invite();
+    const token = tokenOf(url);
+    const { options } = (await post('/api/invitation/options', { token })).body;
+    const response = authenticator.create(options, here());
+    assert.equal((await post('/api/invitation/register', { token, response })).status, 409);
+  });
+});
+
+describe('a fresh proof', () => {
+  const adminAct = (cookie: string) =>
+    post(
+      '/api/people',
+      { email: 'new@example.com', roles: ['viewer'], merchant_ids: null },
+      cookie,
+    );
+
+  test('is needed five minutes after the sign-in, and a passkey gives it', async () => {
+    const admin = await register(createAuthenticator(), ['admin']);
+    assert.equal((await adminAct(admin.cookie)).status, 200);
+    clock.advance({ minutes: 5 });
+    const refused = await adminAct(admin.cookie);
+    assert.equal(refused.status, 403);
+    assert.equal(refused.body.error.code, 'proof_needed');
+    const { options } = (await post('/api/proof/options', undefined, admin.cookie)).body;
+    const response = admin.authenticator.get(options, here());
+    const proved = await post('/api/proof', { response }, admin.cookie);
+    assert.equal(proved.status, 200);
+    assert.ok(proved.body.proof_until);
+    assert.equal((await adminAct(admin.cookie)).status, 200);
+  });
+
+  test("is not given by another person's passkey, for another session, or without a passkey", async () => {
+    const admin = await register(createAuthenticator(), ['admin']);
+    const other = await register(createAuthenticator(), ['admin']);
+    clock.advance({ minutes: 5 });
+    const offer = async (cookie: string) =>
+      (await post('/api/proof/options', undefined, cookie)).body.options;
+    const foreign = other.authenticator.get(await offer(admin.cookie), here());
+    assert.equal((await post('/api/proof', { response: foreign }, admin.cookie)).status, 403);
+    const crossed = admin.authenticator.get(await offer(other.cookie), here());
+    assert.equal((await post('/api/proof', { response: crossed }, admin.cookie)).status, 403);
+    assert.equal((await post('/api/proof/sandbox', undefined, admin.cookie)).status, 404);
+    assert.equal((await adminAct(admin.cookie)).status, 403);
+  });
+});
+
+describe('passkeys', () => {
+  test('can be several; adding needs a fresh proof; the last one stays', async () => {
+    const person = await register();
+    const list = async () => (await get('/api/passkeys', person.cookie)).body.data;
+    const second = createAuthenticator();
+    const offer = async () => await post('/api/passkeys/options', undefined, person.cookie);
+    const response = second.create((await offer()).body.options, here());
+    const added = await post('/api/passkeys', { name: 'Phone', response }, person.cookie);
+    assert.equal(added.status, 200, JSON.stringify(added.body));
+    const signedIn = second.get(await signInOptions(), here());
+    assert.equal((await post('/api/sign-in', { response: signedIn })).status, 200);
+    const [first, phone] = await list();
+    assert.equal(phone.name, 'Phone');
+    const remove = (id: string) =>
+      ask({ app, deps: service.deps }, person, 'DELETE', `/api/passkeys/${id}`);
+    assert.equal((await remove(first.id)).status, 200);
+    assert.equal((await remove(phone.id)).status, 409);
+    clock.advance({ minutes: 5 });
+    assert.equal((await offer()).body.error.code, 'proof_needed');
+  });
+});
