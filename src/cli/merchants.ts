@@ -1,5 +1,6 @@
 import { reading } from '../database/transaction.ts';
 import { listIntegrations } from '../integrations/integration.sql.ts';
+import { changePage } from '../merchants/change-page.ts';
 import { changeRules } from '../merchants/change-rules.ts';
 import { createMerchant } from '../merchants/create-merchant.ts';
 import { findMerchant, listMerchants } from '../merchants/merchant.sql.ts';
@@ -143,10 +144,45 @@ ${preselectHelp} \`--preselect none\` takes the choice back.
   },
 });
 
+const page = command({
+  name: 'merchants page',
+  summary: 'change what shoppers read about a shop',
+  usage: ['ID [--short-name NAME] [--no-fees yes|no]'],
+  help: `Changes what shoppers read about a merchant. It applies from the next page and the next charge on.
+
+--short-name NAME is the merchant's name on card statements, which have room for about ten
+characters. Without it, or with \`none\`, the statement shows the beginning of the name.
+--no-fees yes lets the payment page say "No interest. No fees." Say yes only if it is true.
+
+  tranche merchants page 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c --short-name Bean --no-fees yes`,
+  positionals: ['ID'],
+  options: { 'short-name': { type: 'string' }, 'no-fees': { type: 'string' } },
+  async run({ positionals: [id = ''], values, terminal, print, ...context }) {
+    const name = values['short-name'];
+    const fees = values['no-fees'];
+    if (name === undefined && fees === undefined) {
+      throw new UsageError('Give --short-name, --no-fees or both.');
+    }
+    if (fees !== undefined && fees !== 'yes' && fees !== 'no') {
+      throw new UsageError('--no-fees is yes or no.');
+    }
+    const wanted = {
+      id,
+      ...(name !== undefined && { short_name: name === 'none' ? null : name }),
+      ...(fees !== undefined && { no_fees: fees === 'yes' }),
+    };
+    const merchant = await withMigrated(context, (connection) =>
+      changePage(connection, connection.operator, wanted),
+    );
+    print(present(merchant), () => describe(terminal, merchant));
+    return 0;
+  },
+});
+
 export const merchants: CommandGroup = {
   name: 'merchants',
   summary: 'shops and what they accept',
-  commands: [create, list, show, rules],
+  commands: [create, list, show, rules, page],
 };
 
 export const noMerchant = (id: string) =>
@@ -172,15 +208,18 @@ function readTerm(text: string | undefined): number | null | undefined {
   return Number(text);
 }
 
-function present({ id, name, territory, rules, created_at, preselected_term }: Merchant) {
+function present(merchant: Merchant) {
+  const { id, name, territory, rules, created_at, preselected_term } = merchant;
   return {
     id,
     name,
+    short_name: merchant.short_name,
     territory: territory.code,
     currency: territory.currency,
     // The database does not keep the order of members.
     rules: rules.map(({ from_amount, to_amount, terms }) => ({ from_amount, to_amount, terms })),
     preselected_term,
+    no_fees: merchant.no_fees,
     created_at,
   };
 }
@@ -196,6 +235,10 @@ function describe(terminal: Terminal, merchant: Merchant): string {
     ...(merchant.preselected_term === null
       ? []
       : [['Preselects', `${merchant.preselected_term} payments`] as [string, string]]),
+    ...(merchant.short_name === null
+      ? []
+      : [['On statements', merchant.short_name] as [string, string]]),
+    ...(merchant.no_fees ? [['Page says', 'No interest. No fees.'] as [string, string]] : []),
   ]);
 }
 

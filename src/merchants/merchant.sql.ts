@@ -92,6 +92,19 @@ export async function movePreselectedTerm(
   return numUpdatedRows > 0n;
 }
 
+export async function movePage(
+  db: Handle,
+  id: string,
+  to: { short_name?: string | null; no_fees?: boolean },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('merchants')
+    .set(to)
+    .where('id', '=', id)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
 export async function hasTerritory(db: Handle, code: string): Promise<boolean> {
   const row = await db
     .selectFrom('territories')

@@ -72,6 +72,18 @@ export function explainBadPreselection(term: unknown): string | null {
     : `The preselected term must be an integer from 1 to ${termMax}.`;
 }
 
+const shortNameCharactersMax = 20;
+
+/** What is wrong with the name for card statements, or null. The card schemes set the rules. */
+export function explainBadShortName(name: string | null): string | null {
+  if (name === null) return null;
+  const isPrintable = /^[\x20-\x7e]+$/.test(name) && !/[<>\\'"*]/.test(name);
+  const isShort = name.length >= 2 && name.length <= shortNameCharactersMax;
+  return isPrintable && isShort && name.trim() === name && /[a-z]/i.test(name)
+    ? null
+    : `The short name must have 2 to ${shortNameCharactersMax} characters of ASCII, a letter among them, and none of < > \\ ' " *.`;
+}
+
 /** `10000 and 99999 or between 200000 and 300000 cents`: adjoining bands are one range (decision 0003). */
 export function describeBands(rules: Rule[]): string {
   const ranges: { from: number; to: number }[] = [];

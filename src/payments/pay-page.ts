@@ -32,6 +32,8 @@ export type PayPage = {
   line_items: LineItem[];
   /** One per term that the checkout offers, with the dates of a purchase today. */
   plans: Plan[];
+  /** Whether the page may say that instalments cost the shopper nothing. */
+  no_fees: boolean;
   /** The chosen term; the first one before the shopper chooses. */
   number_of_payments: number;
   /** Why the last attempt failed, while the checkout is open. */

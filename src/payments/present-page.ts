@@ -57,6 +57,7 @@ export function presentPage(
         localDate(merchant, purchaseDate),
       ),
     })),
+    no_fees: merchant.no_fees,
     number_of_payments:
       checkout.number_of_payments ??
       latest?.number_of_payments ??

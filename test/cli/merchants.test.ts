@@ -29,10 +29,12 @@ test('a merchant that an operator creates can be listed and shown', async () => 
     {
       id: '',
       name: 'Bean There',
+      short_name: null,
       territory: 'ZA',
       currency: 'ZAR',
       rules,
       preselected_term: null,
+      no_fees: false,
       created_at: '',
     },
   );
@@ -85,6 +87,25 @@ test('an operator sets, changes and takes back the preselected term', async () =
     assert.equal((await tranche.run('merchants', 'rules', id, '--preselect', term)).code, code);
   }
   assert.equal((await tranche.run('merchants', 'rules', id)).code, 2, 'nothing to change');
+});
+
+test('an operator sets and takes back what shoppers read about a merchant', async () => {
+  const { id } = await create();
+  const page = (...options: string[]) => tranche.json('merchants', 'page', id, ...options);
+  const named = await page('--short-name', 'BEAN', '--no-fees', 'yes');
+  assert.deepEqual([named.short_name, named.no_fees], ['BEAN', true]);
+  const shown = await tranche.run('merchants', 'show', id);
+  assert.match(shown.stdout, /^On statements +BEAN$/m);
+  assert.match(shown.stdout, /^Page says +No interest\. No fees\.$/m);
+  const unnamed = await page('--short-name', 'none');
+  assert.deepEqual([unnamed.short_name, unnamed.no_fees], [null, true]);
+  assert.equal((await page('--no-fees', 'no')).no_fees, false);
+  for (const bad of ['B', 'X'.repeat(21), "BEAN'S", 'BEAN*', '123', 'Kännchen', ' BEAN']) {
+    await tranche.refused(1, /2 to 20 characters/, 'merchants', 'page', id, '--short-name', bad);
+  }
+  await tranche.refused(2, /--no-fees is yes or no/, 'merchants', 'page', id, '--no-fees', 'x');
+  await tranche.refused(2, /Give --short-name/, 'merchants', 'page', id);
+  await tranche.refused(1, /no merchant/, 'merchants', 'page', unknownId, '--no-fees', 'no');
 });
 
 test('the merchant reads changed rules within a second', async () => {

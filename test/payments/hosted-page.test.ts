@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { readConfig } from '../../src/config.ts';
+import { changePage } from '../../src/merchants/change-page.ts';
 import { changeRules } from '../../src/merchants/change-rules.ts';
 import { words } from '../../src/shared/words/words.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
@@ -98,6 +99,18 @@ test('the term that the merchant prefers is selected at first, and the shopperâ€
   await changeRules(service.deps, 'test', { id, preselected_term: null });
   assert.equal((await small.state()).number_of_payments, 1);
   await assert.rejects(changeRules(service.deps, 'test', { id, preselected_term: 0 }), /1 to 120/);
+});
+
+test('the page says that instalments cost nothing only if the merchant says so', async () => {
+  const { service, account } = paying;
+  const { id } = account.merchant;
+  const shopper = await paying.shopper();
+  assert.equal((await shopper.state()).no_fees, false);
+  assert.doesNotMatch(await open(shopper), /class="promise"/);
+  await changePage(service.deps, 'test', { id, no_fees: true });
+  assert.equal((await shopper.state()).no_fees, true);
+  assert.match(await open(shopper), /<p class="promise">No interest[.] No fees[.]<\/p>/);
+  await changePage(service.deps, 'test', { id, no_fees: false });
 });
 
 test('the operatorâ€™s terms, contact and card marks are on the page', async () => {

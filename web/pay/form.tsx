@@ -63,6 +63,7 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
             />
           ))}
         </div>
+        {page.no_fees && <p class="promise">{say.text('no_fees')}</p>}
       </fieldset>
 
       <Trouble view={view} page={page} />

@@ -62,6 +62,7 @@ export function galleryStates(
       { name: 'Filter papers, pack of 100', amount: 7_550, quantity: 2 },
       { name: 'Ethiopia Guji, 1 kg', amount: 38_000, quantity: 1 },
     ],
+    no_fees: true,
     number_of_payments: 3,
     decline: null,
     plan: null,

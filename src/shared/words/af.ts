@@ -35,6 +35,7 @@ export const af: Words = {
     today: 'Vandag',
     payments_all: 'Wys al {count} betalings',
     payments_sum: 'Die betalings is saam {amount}.',
+    no_fees: 'Geen rente nie. Geen fooie nie.',
 
     card_details: 'Kaartbesonderhede',
     card_marks: 'Aanvaar: {brands}',

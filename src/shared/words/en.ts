@@ -33,6 +33,7 @@ export const en = {
     today: 'Today',
     payments_all: 'Show all {count} payments',
     payments_sum: 'The payments add up to {amount}.',
+    no_fees: 'No interest. No fees.',
 
     card_details: 'Card details',
     card_marks: 'Accepted: {brands}',

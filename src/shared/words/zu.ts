@@ -36,6 +36,7 @@ export const zu: Words = {
     today: 'Namuhla',
     payments_all: 'Bonisa zonke izinkokhelo ezi-{count}',
     payments_sum: 'Izinkokhelo zihlangene zenza {amount}.',
+    no_fees: 'Ayikho inzalo. Ayikho imali eyengeziwe.',
 
     card_details: 'Imininingwane yekhadi',
     card_marks: 'Amukelwayo: {brands}',
