@@ -4,8 +4,8 @@
  */
 const nouns =
   '^src/(callbacks/callback|checkouts/checkout|gateway/(gateway|retry-times)|' +
-  'instalments/instalment|integrations/integration|ledger/posting|legacy/legacy-credential|merchants/merchant|' +
-  'messages/message|payments/payment-attempt|refunds/refund|shoppers/plan)[.]ts$';
+  'instalments/instalment|integrations/integration|ledger/(posting|settlement)|legacy/legacy-credential|merchants/merchant|' +
+  'messages/message|payments/payment-attempt|payouts/payout|refunds/refund|shoppers/plan)[.]ts$';
 
 module.exports = {
   forbidden: [

@@ -13,6 +13,7 @@ export const tableOwners = {
   installation: ['database/installation.ts'],
   // Rows come from migrations only.
   territories: [],
+  holidays: [],
   merchants: ['merchants/'],
   integrations: ['integrations/'],
   managed_merchants: ['integrations/'],
@@ -38,6 +39,10 @@ export const tableOwners = {
   message_attempts: ['messages/', erasure],
   mailbox: ['messages/', erasure],
   postings: ['ledger/'],
+  settlement_terms: ['ledger/'],
+  settlement_entries: ['ledger/'],
+  payouts: ['payouts/'],
+  payout_days: ['payouts/'],
   idempotency_keys: ['http/', erasure],
   rate_limits: ['http/'],
   operator_actions: ['operators/'],

@@ -25,6 +25,8 @@ import { type AlertDeps, postAlerts } from './operators/post-alerts.ts';
 import { dueAttempts } from './payments/payment-attempt.sql.ts';
 import { recoverAttempts, recoverMerchantAttempts } from './payments/recover-attempts.ts';
 import type { PaymentDeps } from './payments/start-payment.ts';
+import { makeDuePayouts, makeMerchantPayouts } from './payouts/make-payouts.ts';
+import { duePayoutDays } from './payouts/payout.sql.ts';
 import { processDueRefunds, processMerchantRefunds } from './refunds/process-refunds.ts';
 import { dueRefunds } from './refunds/refund.sql.ts';
 import { timestamp } from './shared/clock.ts';
@@ -91,6 +93,13 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     run: sendDueMessages,
     due: dueMessages,
     runFor: sendMerchantMessages,
+  },
+  {
+    name: 'make payouts',
+    pauseSeconds: 5,
+    run: makeDuePayouts,
+    due: duePayoutDays,
+    runFor: makeMerchantPayouts,
   },
   {
     name: 'audit the books',

@@ -10,6 +10,7 @@ import { listInvariants } from './invariants/lists.ts';
 import { messageInvariants } from './invariants/messages.ts';
 import { operatorInvariants } from './invariants/operators.ts';
 import { paymentInvariants } from './invariants/payments.ts';
+import { payoutInvariants } from './invariants/payouts.ts';
 import { refundInvariants } from './invariants/refunds.ts';
 import { statusInvariants } from './invariants/statuses.ts';
 
@@ -23,6 +24,7 @@ export const invariants: Invariant[] = [
   ...paymentInvariants,
   ...refundInvariants,
   ...ledgerInvariants,
+  ...payoutInvariants,
   ...statusInvariants,
   ...callbackInvariants,
   ...messageInvariants,

@@ -84,7 +84,13 @@ function refuseProduction(env: NodeJS.ProcessEnv): void {
 }
 
 /** What falls due next: the kind of work, and the first row that it is due for. */
-type NextEvent = { at: string; what: string; checkout_id: string; client_reference_id: string };
+type NextEvent = {
+  at: string;
+  what: string;
+  /** Null if it is about the merchant and not about one checkout. */
+  checkout_id: string | null;
+  client_reference_id: string;
+};
 
 const workNames: Record<MerchantWork['due']['table'], string> = {
   payment_attempts: 'look up the outcome of a payment',
@@ -92,6 +98,7 @@ const workNames: Record<MerchantWork['due']['table'], string> = {
   instalments: 'collect a payment',
   refund_requests: 'go on with a refund',
   messages: 'send a message to the shopper',
+  payout_days: 'make the payout of the day',
 };
 
 async function findNext(
@@ -106,7 +113,8 @@ async function findNext(
   );
   const [next] = found.filter((row) => row !== null).sort((a, b) => (a.at < b.at ? -1 : 1));
   if (!next) return null;
-  const checkout = await findCheckout(db, merchant_id, next.checkout_id);
+  const checkout =
+    next.checkout_id === null ? null : await findCheckout(db, merchant_id, next.checkout_id);
   return { ...next, client_reference_id: checkout?.client_reference_id ?? '' };
 }
 
@@ -124,7 +132,9 @@ function describe(
         ? 'nothing is due'
         : [
             `${showTime(next.at)}: ${next.what}`,
-            `order ${next.client_reference_id}, checkout ${next.checkout_id}`,
+            ...(next.checkout_id === null
+              ? []
+              : [`order ${next.client_reference_id}, checkout ${next.checkout_id}`]),
           ],
     ],
   ]);

@@ -17,7 +17,9 @@ import { keys } from './keys.ts';
 import { ledger } from './ledger.ts';
 import { legacy } from './legacy.ts';
 import { merchants } from './merchants.ts';
+import { money } from './money-day.ts';
 import { nearest } from './nearest.ts';
+import { payouts } from './payouts.ts';
 import { refunds } from './refunds.ts';
 import { sandbox } from './sandbox.ts';
 import { sandboxDrill } from './sandbox-drill.ts';
@@ -39,6 +41,8 @@ const entries: (Command | CommandGroup)[] = [
   checkouts,
   refunds,
   instalments,
+  payouts,
+  money,
   ledger,
   legacy,
   shoppers,

@@ -10,6 +10,7 @@ import { showMoney } from '../shared/money.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { type CommandGroup, command, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
+import { fee } from './merchant-fee.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
 
 const rulesHelp = `Rules are a JSON list of amount bands in cents. Bands include both ends, ascend and do not
@@ -182,7 +183,7 @@ characters. Without it, or with \`none\`, the statement shows the beginning of t
 export const merchants: CommandGroup = {
   name: 'merchants',
   summary: 'shops and what they accept',
-  commands: [create, list, show, rules, page],
+  commands: [create, list, show, rules, page, fee],
 };
 
 export const noMerchant = (id: string) =>

@@ -35,6 +35,39 @@ const isErasure = `(old.finished_at is not null
   and ${attemptAnswer.map((column) => `new.${column} is null`).join(' and ')}
   and ${rowOf('new', attemptRest)} is not distinct from ${rowOf('old', attemptRest)})`;
 
+/** The columns of an entry in a merchant's books. The others say which payout it is a line of. */
+const entryIdentity = [
+  'merchant_id',
+  'id',
+  'kind',
+  'checkout_id',
+  'instalment',
+  'refund_id',
+  'dispute_id',
+  'gross',
+  'fee',
+  'vat',
+  'net',
+  'currency',
+  'at',
+  'release_on',
+  'reserve_id',
+  'paid_payout_id',
+];
+
+/** The columns of a payout that never change once it is issued. */
+const payoutIdentity = [
+  'merchant_id',
+  'id',
+  'number',
+  'reference',
+  'business_on',
+  'amount',
+  'currency',
+  'lines',
+  'created_at',
+];
+
 type Guard = {
   table: string;
   on: string;
@@ -42,15 +75,30 @@ type Guard = {
 };
 
 /**
- * Rows that are history: postings, operators' actions and callback attempts. Triggers refuse to
- * change them, whatever the code does and whichever role connects. Three changes are allowed: an
- * attempt is closed once, the answer of an erased checkout's attempt is emptied, and an attempt whose
- * callback counts it as expired is deleted.
+ * Rows that are history: postings, entries in the merchants' books, issued payouts, operators' actions
+ * and callback attempts. Triggers refuse to change them, whatever the code does and whichever role
+ * connects. These changes are allowed: an entry becomes a line of a payout once, a payout moves from
+ * state to state, an attempt is closed once, the answer of an erased checkout's attempt is emptied,
+ * and an attempt whose callback counts it as expired is deleted.
  *
  * Citus has no triggers on its tables. There the roles of `grant-roles.ts` do what they can.
  */
 const guards: Guard[] = [
   { table: 'postings', on: 'update or delete' },
+  { table: 'settlement_entries', on: 'delete' },
+  {
+    table: 'settlement_entries',
+    on: 'update',
+    // An entry becomes a line of one payout, and stays it.
+    when: `old.payout_id is not null or new.payout_id is null
+      or ${rowOf('new', entryIdentity)} is distinct from ${rowOf('old', entryIdentity)}`,
+  },
+  { table: 'payouts', on: 'delete' },
+  {
+    table: 'payouts',
+    on: 'update',
+    when: `${rowOf('new', payoutIdentity)} is distinct from ${rowOf('old', payoutIdentity)}`,
+  },
   { table: 'operator_actions', on: 'update or delete' },
   { table: 'operator_chain', on: 'delete' },
   {

@@ -145,15 +145,15 @@ export async function findNextDue(
   return (await findNextDueRow(db, work, merchant_id))?.at ?? null;
 }
 
-/** The same with the checkout of that row. */
+/** The same with the checkout of that row, if it is about one. */
 export async function findNextDueRow(
   db: Handle,
   work: AnyDueWork,
   merchant_id: string,
-): Promise<{ at: Timestamp; checkout_id: string } | null> {
-  const { rows } = await sql<{ at: Timestamp; checkout_id: string }>`
-    select ${sql.ref(work.due)} as at, checkout_id
-    from ${sql.table(work.table)}
+): Promise<{ at: Timestamp; checkout_id: string | null } | null> {
+  const { rows } = await sql<{ at: Timestamp; checkout_id: string | null }>`
+    select ${sql.ref(work.due)} as at, to_jsonb(d) ->> 'checkout_id' as checkout_id
+    from ${sql.table(work.table)} d
     where merchant_id = ${merchant_id}
       and ${sql.ref(work.due)} is not null
       and ${work.where ?? sql`true`}

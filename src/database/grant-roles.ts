@@ -14,6 +14,7 @@ export type RoleKind = (typeof roleKinds)[number];
 const servePrivileges: Partial<Record<string, string>> = {
   schema_migrations: 'select',
   territories: 'select',
+  holidays: 'select',
   // A look-up of an unknown fate locks its row, which takes a right to update.
   installation: 'select, insert, update (master_key_mark)',
   postings: 'select, insert',

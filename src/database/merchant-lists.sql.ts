@@ -5,7 +5,7 @@ import type { Tables } from './tables.ts';
 
 // What the lists of a merchant have in common: numbers, pages, owners. A list has its table's name.
 
-export type ListName = 'checkouts' | 'refund_requests';
+export type ListName = 'checkouts' | 'refund_requests' | 'payouts';
 
 /** Reserves numbers in a merchant's list. `created_at` is not before that of any earlier row. */
 export async function advanceListTotal(
@@ -63,7 +63,7 @@ export const matchesMax = 1_000;
  * checkout's. Matches have no dense numbers, so this reads the numbers of all of them first. A
  * merchant may use one reference for every order; `matchesMax` bounds the work (decision 0052).
  */
-export async function listMatches<List extends ListName>(
+export async function listMatches<List extends 'checkouts' | 'refund_requests'>(
   db: Handle,
   list: List,
   merchant_id: string,

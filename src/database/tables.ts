@@ -12,6 +12,11 @@ import type {
   InstalmentStatus,
 } from '../instalments/instalment.ts';
 import type { Account, MovementKind } from '../ledger/posting.ts';
+import type {
+  EntryKind,
+  Funding as FundingName,
+  RefundFee as RefundFeeName,
+} from '../ledger/settlement.ts';
 import type { Rule } from '../merchants/merchant.ts';
 import type {
   MessageFacts,
@@ -20,6 +25,7 @@ import type {
   MessageStatus,
 } from '../messages/message.ts';
 import type { AttemptStatus, Consent } from '../payments/payment-attempt.ts';
+import type { PayoutStatus } from '../payouts/payout.ts';
 import type { RefundPartKind, RefundPartStatus, RefundStatus } from '../refunds/refund.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Language } from '../shared/language.ts';
@@ -92,7 +98,7 @@ export type Tables = {
   };
   list_totals: {
     merchant_id: Fixed<string>;
-    list: Fixed<'checkouts' | 'refund_requests'>;
+    list: Fixed<'checkouts' | 'refund_requests' | 'payouts'>;
     total: number;
     last_created_at: Timestamp;
   };
@@ -171,6 +177,71 @@ export type Tables = {
     instalment: Fixed<number | null>;
     refund_id: Fixed<string | null>;
     at: Fixed<Timestamp>;
+  };
+  holidays: {
+    territory: Fixed<string>;
+    on_date: Fixed<string>;
+    name: Fixed<string>;
+  };
+  settlement_terms: {
+    merchant_id: Fixed<string>;
+    from_on: Fixed<string>;
+    funding: FundingName;
+    basis_points: number;
+    fixed: number;
+    vat_basis_points: number;
+    refund_fee: RefundFeeName;
+    reserve_basis_points: number;
+    reserve_days: number;
+    created_at: Timestamp;
+  };
+  payouts: {
+    merchant_id: Fixed<string>;
+    id: Fixed<string>;
+    number: Fixed<number>;
+    reference: Fixed<string>;
+    business_on: Fixed<string>;
+    amount: Fixed<number>;
+    currency: Fixed<string>;
+    lines: Fixed<number>;
+    status: PayoutStatus;
+    created_at: Fixed<Timestamp>;
+    first_approver: string | null;
+    approver: string | null;
+    approved_at: Timestamp | null;
+    export_id: string | null;
+    exported_at: Timestamp | null;
+    paid_at: Timestamp | null;
+    bank_reference: string | null;
+    returned_at: Timestamp | null;
+    return_reason: string | null;
+  };
+  settlement_entries: {
+    merchant_id: Fixed<string>;
+    id: Fixed<string>;
+    kind: Fixed<EntryKind>;
+    checkout_id: Fixed<string | null>;
+    instalment: Fixed<number | null>;
+    refund_id: Fixed<string | null>;
+    dispute_id: Fixed<string | null>;
+    gross: Fixed<number>;
+    fee: Fixed<number>;
+    vat: Fixed<number>;
+    net: Fixed<number>;
+    currency: Fixed<string>;
+    at: Fixed<Timestamp>;
+    release_on: Fixed<string | null>;
+    reserve_id: Fixed<string | null>;
+    paid_payout_id: Fixed<string | null>;
+    payout_id: string | null;
+    line: number | null;
+  };
+  payout_days: {
+    merchant_id: Fixed<string>;
+    due_at: Timestamp;
+    tries: Generated<number>;
+    lease: string | null;
+    leased_until: Timestamp | null;
   };
   audit: {
     only_row: ColumnType<boolean, never, never>;

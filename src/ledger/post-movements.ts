@@ -3,6 +3,7 @@ import type { Timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 import { insertPostings } from './posting.sql.ts';
 import { type MovementKind, movements } from './posting.ts';
+import { settleMovements } from './settle-movements.ts';
 
 export type Movement = {
   kind: MovementKind;
@@ -14,7 +15,10 @@ export type Movement = {
   refund_id?: string;
 };
 
-/** Writes movements into the books, in the transaction of the change that caused them. */
+/**
+ * Writes movements of one merchant into the books, in the transaction of the change that caused
+ * them, and what follows from them into the merchant's own books.
+ */
 export async function postMovements(
   deps: { random: Random },
   db: Handle,
@@ -33,4 +37,5 @@ export async function postMovements(
       at,
     })),
   );
+  await settleMovements(deps, db, at, list);
 }

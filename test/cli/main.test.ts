@@ -23,7 +23,7 @@ after(async () => {
 
 const rules = '[{"from_amount":100,"to_amount":200,"terms":[1]}]';
 const groups: Record<string, string[]> = {
-  merchants: ['create', 'list', 'show', 'rules'],
+  merchants: ['create', 'list', 'show', 'rules', 'fee'],
   integrations: [
     'create',
     'list',
@@ -37,6 +37,8 @@ const groups: Record<string, string[]> = {
   checkouts: ['show'],
   refunds: ['list', 'show', 'approve', 'decline', 'retry', 'preview'],
   instalments: ['list', 'retry'],
+  payouts: ['list', 'show', 'approve', 'export', 'paid', 'returned', 'statement'],
+  money: ['day'],
   shoppers: ['export', 'erase'],
   ledger: ['check'],
   callbacks: ['list', 'show', 'retry'],

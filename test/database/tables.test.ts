@@ -15,12 +15,14 @@ import {
 } from '../../src/instalments/instalment.ts';
 import { refundModes } from '../../src/integrations/integration.ts';
 import { accounts, movementKinds } from '../../src/ledger/posting.ts';
+import { entryKinds, fundings, refundFees } from '../../src/ledger/settlement.ts';
 import {
   messageKinds,
   attemptOutcomes as messageOutcomes,
   messageStatuses,
 } from '../../src/messages/message.ts';
 import { attemptStatuses } from '../../src/payments/payment-attempt.ts';
+import { payoutStatuses } from '../../src/payouts/payout.ts';
 import { refundPartKinds, refundPartStatuses, refundStatuses } from '../../src/refunds/refund.ts';
 import { createTestDatabase, log } from '../support/service.ts';
 
@@ -153,7 +155,11 @@ describe('a status in the code is a status in the database', () => {
     ['checkout_moves', 'to_status', checkoutStatuses.filter((status) => status !== 'received')],
     ['integrations', 'refund_mode', refundModes],
     ['installation', 'environment', ['sandbox', 'production']],
-    ['list_totals', 'list', ['checkouts', 'refund_requests']],
+    ['list_totals', 'list', ['checkouts', 'refund_requests', 'payouts']],
+    ['settlement_entries', 'kind', entryKinds],
+    ['settlement_terms', 'funding', fundings],
+    ['settlement_terms', 'refund_fee', refundFees],
+    ['payouts', 'status', payoutStatuses],
   ] as const) {
     test(`${table}.${column}`, async () => {
       assert.deepEqual(await checkedValues(table, column), [...values]);

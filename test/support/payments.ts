@@ -9,6 +9,7 @@ import { sendDueMessages } from '../../src/messages/sending/send-messages.ts';
 import type { PayPage } from '../../src/payments/pay-page.ts';
 import type { PaymentAttempt } from '../../src/payments/payment-attempt.ts';
 import { recoverAttempts } from '../../src/payments/recover-attempts.ts';
+import { makeDuePayouts } from '../../src/payouts/make-payouts.ts';
 import { processDueRefunds } from '../../src/refunds/process-refunds.ts';
 import { timestamp } from '../../src/shared/clock.ts';
 import type { Logger } from '../../src/shared/logger.ts';
@@ -107,7 +108,8 @@ function payingOn(
       const collected = await collectDueInstalments(service.deps);
       const refunded = await processDueRefunds(service.deps);
       const sent = await sendDueMessages(service.deps);
-      if (settled + delivered + collected + refunded + sent === 0) break;
+      const paidOut = await makeDuePayouts(service.deps);
+      if (settled + delivered + collected + refunded + sent + paidOut === 0) break;
     }
   }
   return {
@@ -130,7 +132,8 @@ function payingOn(
              select due_at from payment_attempts union all select due_at from callbacks
              union all select due_at from instalments where not paused
              union all select due_at from refund_requests
-             union all select due_at from messages) due
+             union all select due_at from messages
+             union all select due_at from payout_days) due
            where due_at > $1 and due_at <= $2`,
           [timestamp(clock.now()), timestamp(target)],
         );

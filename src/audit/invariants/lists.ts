@@ -9,6 +9,8 @@ export const listInvariants: Invariant[] = [
         select 'checkouts' as list, merchant_id, number, created_at from checkouts
         union all
         select 'refund_requests', merchant_id, number, created_at from refund_requests
+        union all
+        select 'payouts', merchant_id, number, created_at from payouts
       ), ordered as (
         select list, merchant_id, number,
           created_at < lag(created_at) over (partition by list, merchant_id order by number)

@@ -1,0 +1,98 @@
+import type { Invariant } from './invariant.ts';
+
+export const payoutInvariants: Invariant[] = [
+  {
+    name: 'P1',
+    says: 'what a merchant is owed for a checkout is what the books say of it: the whole order, or each payment that was collected, less refunds',
+    sql: (within) => `
+      with settled as (
+        select merchant_id, checkout_id, instalment, sum(gross) as gross,
+          count(*) filter (where kind = 'sale') as sales
+        from settlement_entries
+        where ${within('checkout_id')} and kind in ('sale', 'refund', 'refund_reversed')
+        group by merchant_id, checkout_id, instalment
+      ), moved as (
+        select merchant_id, checkout_id, instalment,
+          sum(case when debit in ('outstanding', 'collected') then amount else 0 end
+            - case when credit in ('outstanding', 'collected') then amount else 0 end) as remaining,
+          sum(case when kind in ('captured', 'collected', 'returned') then amount
+            when kind = 'refunded' then -amount else 0 end) as collected
+        from postings
+        -- Most ranges of a service that settles elsewhere have nothing to compare.
+        where ${within('checkout_id')} and (select count(*) from settled) > 0
+        group by merchant_id, checkout_id, instalment
+      ), booked as (
+        select merchant_id, checkout_id, null::integer as instalment, sum(remaining) as gross
+        from moved group by merchant_id, checkout_id
+        union all
+        select merchant_id, checkout_id, instalment, collected from moved
+        where instalment is not null
+      ), counted as (
+        select *, count(*) over (partition by merchant_id, checkout_id) as parts from settled
+      )
+      select s.checkout_id, s.instalment, s.gross, b.gross as booked, s.sales
+      from counted s left join booked b on b.checkout_id = s.checkout_id
+        and b.merchant_id = s.merchant_id and b.instalment is not distinct from s.instalment
+      where s.gross is distinct from b.gross or s.sales <> 1
+        or s.instalment is null and s.parts > 1`,
+  },
+  {
+    name: 'P2',
+    says: 'the lines of a payout are numbered from 1, sum to its amount and are before its day',
+    sql: `
+      select p.id, p.status, p.amount, p.lines, count(e.id) as found, sum(e.net) as sum
+      from payouts p
+      left join settlement_entries e on e.payout_id = p.id and e.merchant_id = p.merchant_id
+      group by p.id, p.merchant_id
+      having p.amount is distinct from sum(e.net) or p.lines <> count(e.id)
+        or min(e.line) <> 1 or max(e.line) <> p.lines
+        or bool_or(e.kind not in ('reserve', 'reserve_released') and e.at >= p.created_at)`,
+  },
+  {
+    name: 'P3',
+    says: 'a payout left what the merchant is owed exactly when the bank had it, and what came back is owed again',
+    sql: `
+      select p.id, p.status, p.amount
+      from payouts p
+      left join settlement_entries e on e.paid_payout_id = p.id and e.merchant_id = p.merchant_id
+      group by p.id, p.merchant_id
+      having coalesce(sum(e.net) filter (where e.kind = 'paid_out'), 0)
+          <> case when p.status in ('paid', 'returned') then -p.amount else 0 end
+        or coalesce(sum(e.net) filter (where e.kind = 'payout_returned'), 0)
+          <> case when p.status = 'returned' then p.amount else 0 end`,
+  },
+  {
+    name: 'P4',
+    says: 'sold less fees, VAT, refunds and disputes is payable, reserve and paid out',
+    sql: `
+      with earned as (
+        select merchant_id,
+          sum(case when kind in ('reserve', 'reserve_released', 'paid_out', 'payout_returned')
+            then 0 else gross - fee - vat end) as earned,
+          sum(case when kind in ('reserve', 'reserve_released') then -net else 0 end) as reserve,
+          sum(case when payout_id is null and kind <> 'paid_out' then net else 0 end) as unpaid
+        from settlement_entries group by merchant_id
+      ), issued as (
+        select merchant_id,
+          sum(case when status in ('draft', 'approved', 'exported') then amount else 0 end) as open,
+          sum(case when status = 'paid' then amount else 0 end) as paid
+        from payouts group by merchant_id
+      )
+      select e.merchant_id, e.earned, e.reserve, e.unpaid, i.open, i.paid
+      from earned e left join issued i on i.merchant_id = e.merchant_id
+      where e.earned <> e.unpaid + e.reserve + coalesce(i.open, 0) + coalesce(i.paid, 0)
+        or e.reserve < 0`,
+  },
+  {
+    name: 'A2',
+    says: 'an approved payout has the actions of two operators',
+    sql: `
+      select p.id, p.status, p.first_approver, p.approver
+      from payouts p
+      left join (
+        select subject_id, count(distinct operator) as operators from operator_actions
+        where action = 'payouts approve' group by subject_id
+      ) o on o.subject_id = p.id
+      where p.status <> 'draft' and coalesce(o.operators, 0) < 2`,
+  },
+];

@@ -1,0 +1,306 @@
+import type { Handle } from '../database/database.ts';
+import { reading } from '../database/transaction.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
+import type { Merchant } from '../merchants/merchant.ts';
+import { findPayoutOfAny, listLines, pagePayouts } from '../payouts/payout.sql.ts';
+import { type Payout, type PayoutLine, payoutStatuses } from '../payouts/payout.ts';
+import {
+  approvePayout,
+  exportPayouts,
+  mustFindPayout,
+  payPayout,
+  readExport,
+  returnPayout,
+} from '../payouts/review-payout.ts';
+import {
+  lineNames,
+  totalsOf,
+  writeBankCsv,
+  writeStatementCsv,
+  writeStatementHtml,
+} from '../payouts/statement.ts';
+import { showMoney } from '../shared/money.ts';
+import { isUuid } from '../shared/uuid.ts';
+import {
+  type CommandGroup,
+  type Context,
+  command,
+  mustBeId,
+  oneOf,
+  required,
+  UsageError,
+} from './command.ts';
+import { type Connection, withMigrated } from './connect.ts';
+import { nextPage, pagingHelp, pagingOptions, pagingUsage, readPage } from './paging.ts';
+import { fields, fill, showDate, showTime, type Terminal, table } from './terminal.ts';
+
+const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
+
+type Shown = { payout: Payout; lines: PayoutLine[]; merchant: Merchant };
+
+async function read(db: Handle, payout: Payout): Promise<Shown> {
+  const merchant = (await findMerchant(db, payout.merchant_id)) as Merchant;
+  return { payout, lines: await listLines(db, payout), merchant };
+}
+
+function present({ payout, lines }: Shown) {
+  const { number: _, lines: __, ...rest } = payout;
+  return {
+    ...rest,
+    lines: lines.map(({ kind, checkout_id, client_reference_id, gross, fee, vat, net, at }) => ({
+      kind,
+      checkout_id,
+      client_reference_id,
+      gross,
+      fee,
+      vat,
+      net,
+      at,
+    })),
+  };
+}
+
+const list = command({
+  name: 'payouts list',
+  summary: 'payouts to merchants',
+  usage: [`[--status ${payoutStatuses.join('|')}] ${pagingUsage}`],
+  help: `Lists payouts, the newest first. --json has their lines too.
+
+${pagingHelp}
+
+  tranche payouts list --status draft`,
+  options: { status: { type: 'string' }, ...pagingOptions },
+  async run(context) {
+    const { status, merchant, after } = context.values;
+    const { limit } = readPage(context.values);
+    const wanted = {
+      merchant_id: merchant === undefined ? null : mustBeId(merchant, 'merchant'),
+      status: status === undefined ? null : oneOf(status, payoutStatuses, 'status'),
+    };
+    const rows = await withMigrated(context, (connection) =>
+      reading(connection, async (db) => {
+        const last = after !== undefined && isUuid(after) ? await findPayoutOfAny(db, after) : null;
+        if (after !== undefined && last === null) {
+          throw new UsageError(
+            '--after is not a cursor of this list. Copy it from the page before.',
+          );
+        }
+        const payouts = await pagePayouts(db, wanted, { after: last, limit });
+        const shown: Shown[] = [];
+        for (const payout of payouts) shown.push(await read(db, payout));
+        return shown;
+      }),
+    );
+    const next = rows.length === limit ? (rows.at(-1)?.payout.id ?? null) : null;
+    context.print({ data: rows.map(present), next }, () =>
+      rows.length === 0
+        ? 'There are none.'
+        : `${table(
+            context.terminal,
+            ['ID', 'Reference', 'Status', 'Amount'],
+            rows.map(({ payout, merchant }) => ({
+              cells: [
+                payout.id,
+                payout.reference,
+                payout.status,
+                showMoney(payout.amount, merchant.territory),
+              ],
+              below: [merchant.name, `${payout.lines} lines`],
+            })),
+          )}${nextPage(context, 'payouts list', next)}`,
+    );
+  },
+});
+
+const linesShownMax = 50;
+
+function describe(terminal: Terminal, { payout, lines, merchant }: Shown): string {
+  const money = (cents: number) => showMoney(cents, merchant.territory);
+  const approvers = [payout.first_approver, payout.approver].filter((name) => name !== null);
+  const totals = totalsOf(lines);
+  const shown = lines.slice(0, linesShownMax);
+  return [
+    fields(terminal, [
+      ['ID', payout.id],
+      ['Merchant', `${merchant.name} (${merchant.id})`],
+      ['Reference', payout.reference],
+      ['Business day', showDate(payout.business_on)],
+      ['Status', payout.status],
+      ['Amount', money(payout.amount)],
+      ['Fees and VAT', `${money(totals.fee)} and ${money(totals.vat)}`],
+      ['Approved by', approvers.length === 0 ? 'no one yet' : approvers.join(' and ')],
+      ...(payout.export_id ? [['Export', payout.export_id] as [string, string]] : []),
+      ...(payout.paid_at
+        ? [['Paid', `${showTime(payout.paid_at)}, ${payout.bank_reference}`] as [string, string]]
+        : []),
+      ...(payout.returned_at
+        ? [
+            ['Returned', `${showTime(payout.returned_at)}: ${payout.return_reason}`] as [
+              string,
+              string,
+            ],
+          ]
+        : []),
+    ]),
+    table(
+      terminal,
+      ['Line', 'Kind', 'Order', 'Net'],
+      shown.map((line) => [
+        String(line.line),
+        lineNames[line.kind],
+        line.client_reference_id ?? '',
+        money(line.net),
+      ]),
+      'Order',
+    ),
+    ...(lines.length > shown.length
+      ? [
+          fill(
+            `And ${lines.length - shown.length} more lines: \`tranche payouts statement ${payout.id}\`.`,
+          ),
+        ]
+      : []),
+  ].join('\n\n');
+}
+
+const show = command({
+  name: 'payouts show',
+  summary: 'one payout with its lines',
+  usage: ['ID'],
+  help: `Shows a payout, who approved it, and the lines that sum to its amount.
+
+  tranche payouts show ${example}`,
+  positionals: ['ID'],
+  options: {},
+  run: (context) => act(context, ({ database }, id) => mustFindPayout(database.db, id)),
+});
+
+const approve = command({
+  name: 'payouts approve',
+  summary: 'approve a payout; two operators must',
+  usage: ['ID'],
+  help: `Approves a draft. The first approval is noted. The second one, by another operator, makes
+the payout approved. The operator's name is TRANCHE_OPERATOR, or the system user.
+
+  TRANCHE_OPERATOR=sipho \\
+    tranche payouts approve ${example}`,
+  positionals: ['ID'],
+  options: {},
+  run: (context) => act(context, (deps, id) => approvePayout(deps, deps.operator, id)),
+});
+
+const paid = command({
+  name: 'payouts paid',
+  summary: 'note that the bank has paid a payout',
+  usage: ['ID --bank-reference TEXT'],
+  help: `Notes that the bank has paid an exported payout, with the bank's reference.
+
+  tranche payouts paid ${example} \\
+    --bank-reference FT26320X1`,
+  positionals: ['ID'],
+  options: { 'bank-reference': { type: 'string' } },
+  run: (context) => {
+    const reference = required(context.values['bank-reference'], 'bank-reference');
+    return act(context, (deps, id) => payPayout(deps, deps.operator, id, reference));
+  },
+});
+
+const returned = command({
+  name: 'payouts returned',
+  summary: 'note that the bank returned a payout',
+  usage: ['ID --reason TEXT'],
+  help: `Notes that the bank returned a payout, before or after it had paid it. The amount is owed to
+the merchant again and is a line of its next payout.
+
+  tranche payouts returned ${example} \\
+    --reason 'account closed'`,
+  positionals: ['ID'],
+  options: { reason: { type: 'string' } },
+  run: (context) => {
+    const reason = required(context.values.reason, 'reason');
+    return act(context, (deps, id) => returnPayout(deps, deps.operator, id, reason));
+  },
+});
+
+const exportCommand = command({
+  name: 'payouts export',
+  summary: 'all approved payouts, as a CSV file for the bank',
+  usage: ['', '--export ID'],
+  help: `Prints one CSV row for each approved payout and marks them exported: each is in one export.
+Amounts are in cents. If the output was lost, --export ID prints that export again and changes
+nothing; \`payouts show\` shows the ID. --json prints the payouts.
+
+  tranche payouts export > bank-run.csv`,
+  options: { export: { type: 'string' } },
+  async run(context) {
+    const earlier = context.values.export;
+    const { export_id, rows } = await withMigrated(context, async (connection) => {
+      const { export_id, payouts } =
+        earlier === undefined
+          ? await exportPayouts(connection, connection.operator)
+          : { export_id: earlier, payouts: await readExport(connection, earlier) };
+      const rows: Shown[] = [];
+      for (const payout of payouts) rows.push(await read(connection.database.db, payout));
+      return { export_id, rows };
+    });
+    if (context.json) {
+      context.print({ export_id, data: rows.map(present) }, () => '');
+      return;
+    }
+    const csv = rows.map(({ payout, merchant }) => ({ payout, merchant_name: merchant.name }));
+    context.terminal.stdout.write(writeBankCsv(csv));
+    context.terminal.warn(
+      rows.length === 0 ? 'No payout is approved.' : `${rows.length} in export ${export_id}.`,
+    );
+  },
+});
+
+const formats = ['csv', 'json', 'html'] as const;
+
+const statement = command({
+  name: 'payouts statement',
+  summary: 'its statement as CSV, JSON or a page to print',
+  usage: ['ID [--format csv|json|html]'],
+  help: `Prints the statement of a payout for the merchant: every line with gross, fee, VAT and net in
+cents. Column names do not change. html is a page to print, with the tax invoice lines.
+
+  tranche payouts statement ${example} \\
+    --format html > statement.html`,
+  positionals: ['ID'],
+  options: { format: { type: 'string' } },
+  async run(context) {
+    const [id = ''] = context.positionals;
+    const format = context.json ? 'json' : oneOf(context.values.format ?? 'csv', formats, 'format');
+    const found = await withMigrated(context, async ({ database: { db } }) =>
+      read(db, await mustFindPayout(db, id)),
+    );
+    const { payout, lines, merchant } = found;
+    if (format === 'json') {
+      const answer = { ...present(found), totals: totalsOf(lines) };
+      context.print(answer, () => JSON.stringify(answer, null, 2));
+      return;
+    }
+    context.terminal.stdout.write(
+      format === 'csv'
+        ? writeStatementCsv(payout, lines)
+        : writeStatementHtml(payout, lines, merchant),
+    );
+  },
+});
+
+async function act(
+  context: Pick<Context, 'positionals' | 'env' | 'clock' | 'random' | 'terminal' | 'print'>,
+  work: (connection: Connection, id: string) => Promise<Payout>,
+): Promise<undefined> {
+  const [id = ''] = context.positionals;
+  const found = await withMigrated(context, async (connection) =>
+    read(connection.database.db, await work(connection, id)),
+  );
+  context.print(present(found), () => describe(context.terminal, found));
+}
+
+export const payouts: CommandGroup = {
+  name: 'payouts',
+  summary: 'what merchants are paid: approve, export, statements',
+  commands: [list, show, approve, exportCommand, paid, returned, statement],
+};

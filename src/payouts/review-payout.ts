@@ -1,0 +1,162 @@
+import type { Handle } from '../database/database.ts';
+import { postEntries, withoutFee } from '../ledger/post-entries.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
+import { merchantNow } from '../merchants/merchant.ts';
+import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
+import { type Timestamp, timestamp } from '../shared/clock.ts';
+import { isUuid } from '../shared/uuid.ts';
+import { findPayoutOfAny, listExport, lockPayout, movePayout } from './payout.sql.ts';
+import type { Payout, PayoutStatus } from './payout.ts';
+
+/**
+ * An operator approves a payout. The first approval is noted; the second, by another operator, makes
+ * it `approved`. The row's lock decides between operators who act at once.
+ */
+export async function approvePayout(
+  deps: OperatorDeps,
+  operator: string,
+  id: string,
+): Promise<Payout> {
+  return await changed(deps, operator, 'payouts approve', id, async (db, payout, at) => {
+    if (payout.status !== 'draft') throw notIn(payout, 'draft', 'approved');
+    if (payout.first_approver === null) {
+      return await movePayout(db, payout, ['draft'], { first_approver: operator });
+    }
+    if (payout.first_approver === operator) {
+      throw new OperatorError(
+        `${operator} has approved payout ${payout.id} already. Another operator must approve it too.`,
+      );
+    }
+    const to = { status: 'approved', approver: operator, approved_at: at } as const;
+    return await movePayout(db, payout, ['draft'], to);
+  });
+}
+
+/** The bank has paid a payout. The money leaves what the merchant is owed. */
+export async function payPayout(
+  deps: OperatorDeps,
+  operator: string,
+  id: string,
+  bank_reference: string,
+): Promise<Payout> {
+  refuseBadText(bank_reference, '--bank-reference');
+  return await changed(deps, operator, 'payouts paid', id, async (db, payout, at) => {
+    if (payout.status !== 'exported') throw notIn(payout, 'exported', 'paid');
+    await post(deps, db, payout, at, ['paid_out']);
+    const to = { status: 'paid', paid_at: at, bank_reference } as const;
+    return await movePayout(db, payout, ['exported'], to);
+  });
+}
+
+/** The bank returned a payout, at once or after it had paid it. Its amount is owed again. */
+export async function returnPayout(
+  deps: OperatorDeps,
+  operator: string,
+  id: string,
+  return_reason: string,
+): Promise<Payout> {
+  refuseBadText(return_reason, '--reason');
+  return await changed(deps, operator, 'payouts returned', id, async (db, payout, at) => {
+    const from: PayoutStatus[] = ['exported', 'paid'];
+    if (!from.includes(payout.status)) throw notIn(payout, 'exported or paid', 'returned');
+    // Both stand in the books: the money left, and it came back.
+    const isFirst = payout.status === 'exported';
+    await post(deps, db, payout, at, [
+      ...(isFirst ? ['paid_out' as const] : []),
+      'payout_returned',
+    ]);
+    return await movePayout(db, payout, from, {
+      status: 'returned',
+      returned_at: at,
+      return_reason,
+    });
+  });
+}
+
+/**
+ * Moves every approved payout to `exported`, under one id for the file. An earlier export can be
+ * read again by that id and moves nothing.
+ */
+export async function exportPayouts(
+  deps: OperatorDeps,
+  operator: string,
+): Promise<{ export_id: string | null; payouts: Payout[] }> {
+  const export_id = deps.random.uuid();
+  const payouts = await operate(deps, operator, 'payouts export', async (db, at) => {
+    const exported: Payout[] = [];
+    for (const payout of await listExport(db, 'approved')) {
+      const to = { status: 'exported', export_id, exported_at: at } as const;
+      // Another export may have taken it meanwhile.
+      const moved = await movePayout(db, payout, ['approved'], to);
+      if (moved) exported.push(moved);
+    }
+    const details = { payouts: exported.length };
+    return { subject_id: exported.length > 0 ? export_id : null, details, result: exported };
+  });
+  return { export_id: payouts.length > 0 ? export_id : null, payouts };
+}
+
+export async function readExport(deps: OperatorDeps, export_id: string): Promise<Payout[]> {
+  const payouts = isUuid(export_id)
+    ? await listExport(deps.database.db, { export_id: export_id.toLowerCase() })
+    : [];
+  if (payouts.length === 0) throw new OperatorError(`There is no export ${export_id}.`);
+  return payouts;
+}
+
+async function changed(
+  deps: OperatorDeps,
+  operator: string,
+  action: string,
+  wanted: string,
+  change: (db: Handle, payout: Payout, at: Timestamp) => Promise<Payout | null>,
+): Promise<Payout> {
+  const found = await mustFindPayout(deps.database.db, wanted);
+  const { merchant_id, id } = found;
+  return await operate(deps, operator, action, async (db) => {
+    const payout = await lockPayout(db, merchant_id, id);
+    const merchant = await findMerchant(db, merchant_id);
+    if (!payout || !merchant) throw noPayout(wanted);
+    const at = timestamp(merchantNow(deps.clock, merchant));
+    const result = (await change(db, payout, at)) as Payout;
+    const { reference, amount, status } = result;
+    return { subject_id: id, details: { reference, amount, status }, result };
+  });
+}
+
+export async function mustFindPayout(db: Handle, id: string): Promise<Payout> {
+  const payout = isUuid(id) ? await findPayoutOfAny(db, id) : null;
+  if (!payout) throw noPayout(id);
+  return payout;
+}
+
+const noPayout = (id: string) =>
+  new OperatorError(`There is no payout ${id}. \`tranche payouts list\` lists them.`);
+
+const notIn = ({ id, status }: Payout, wanted: string, becomes: string) =>
+  new OperatorError(`Payout ${id} is ${status}: only one that is ${wanted} becomes ${becomes}.`);
+
+async function post(
+  deps: OperatorDeps,
+  db: Handle,
+  { merchant_id, id, amount, currency }: Payout,
+  at: Timestamp,
+  kinds: ('paid_out' | 'payout_returned')[],
+): Promise<void> {
+  const entries = kinds.map((kind) => ({
+    ...withoutFee(kind === 'paid_out' ? -amount : amount),
+    kind,
+    paid_payout_id: id,
+  }));
+  await postEntries(deps, db, { merchant_id, currency, at }, entries);
+}
+
+const textCharactersMax = 200;
+
+function refuseBadText(text: string, option: string): void {
+  if (text.trim() === '' || text.length > textCharactersMax || /\p{C}/u.test(text)) {
+    throw new OperatorError(
+      `${option} must have 1 to ${textCharactersMax} characters that can be printed.`,
+    );
+  }
+}

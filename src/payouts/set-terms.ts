@@ -1,0 +1,53 @@
+import { writeTerms } from '../ledger/post-entries.ts';
+import { explainBadTerms, type Terms } from '../ledger/settlement.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
+import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
+import { timestamp } from '../shared/clock.ts';
+import { isUuid } from '../shared/uuid.ts';
+import { readCalendar } from './make-payouts.ts';
+import { insertPayoutDay } from './payout.sql.ts';
+import { nextPayoutAt } from './payout.ts';
+
+export type WantedTerms = Omit<Terms, 'merchant_id' | 'from_on' | 'created_at'> & {
+  /** A local date; null: today. */
+  from_on: string | null;
+};
+
+/**
+ * An operator sets what a merchant pays, from a date on. With its first terms a merchant begins to be
+ * settled. What was posted before keeps its fees.
+ */
+export async function setTerms(
+  deps: OperatorDeps,
+  operator: string,
+  merchant_id: string,
+  wanted: WantedTerms,
+): Promise<Terms> {
+  const problem = explainBadTerms(wanted);
+  if (problem !== null) throw new OperatorError(problem);
+  const id = merchant_id.toLowerCase();
+  return await operate(deps, operator, 'merchants fee', async (db) => {
+    const merchant = isUuid(id) ? await findMerchant(db, id) : null;
+    if (!merchant) throw unknownMerchant(merchant_id);
+    const now = merchantNow(deps.clock, merchant);
+    const from_on = wanted.from_on ?? localDate(merchant, now).toString();
+    const terms: Terms = { ...wanted, merchant_id: id, from_on, created_at: timestamp(now) };
+    await writeTerms(db, terms);
+    const next = await firstPayoutAt(db, merchant, now);
+    await insertPayoutDay(db, id, timestamp(next));
+    const { merchant_id: _, created_at: __, ...details } = terms;
+    return { subject_id: id, details, result: terms };
+  });
+}
+
+async function firstPayoutAt(
+  db: Parameters<typeof readCalendar>[0],
+  merchant: Merchant,
+  now: Temporal.Instant,
+): Promise<Temporal.Instant> {
+  return nextPayoutAt(await readCalendar(db, merchant, now), localDate(merchant, now));
+}
+
+const unknownMerchant = (id: string) =>
+  new OperatorError(`There is no merchant ${id}. \`tranche merchants list\` lists them.`);

@@ -1,0 +1,21 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { writeCsv } from './csv.ts';
+
+test('text that a spreadsheet would run as a formula is written as text', () => {
+  for (const text of ['=1+1', '+1', '-1', '@SUM(A1)', ' =1', '\t=1']) {
+    const [, line = ''] = writeCsv(['text'], [[text]]).split('\r\n');
+    assert.match(line, /^"'/, text);
+  }
+});
+
+test('quotes, commas and line breaks stay inside of one cell', () => {
+  assert.equal(
+    writeCsv(['one', 'two'], [['a "b", c\r\nd', null]]),
+    'one,two\r\n"a ""b"", c  d",\r\n',
+  );
+});
+
+test('a negative number keeps its sign', () => {
+  assert.equal(writeCsv(['net'], [[-5]]), 'net\r\n-5\r\n');
+});

@@ -1,0 +1,398 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import { findViolations } from '../../src/audit/invariants.ts';
+import { approvePayout } from '../../src/payouts/review-payout.ts';
+import { timestamp } from '../../src/shared/clock.ts';
+import { commandLine, type Tranche } from '../support/cli.ts';
+import { cards, refundNow } from '../support/money.ts';
+import {
+  assertSound,
+  gatewayEnv,
+  type Paying,
+  type Shopper,
+  startPaying,
+} from '../support/payments.ts';
+import { type Account, createAccount } from '../support/service.ts';
+
+// What merchants are owed and paid, on their clocks, against the real test gateway. Each test has a
+// merchant of its own and continues at the time of the one before.
+
+let paying: Paying;
+let nomsa: Tranche;
+let sipho: Tranche;
+before(async () => {
+  // A Monday.
+  paying = await startPaying({ start: '2026-01-05T08:00:00Z', gatewayTimeoutMs: 5_000 });
+  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
+  const { clock } = paying;
+  nomsa = commandLine({ ...env, TRANCHE_OPERATOR: 'nomsa' }, { clock });
+  sipho = commandLine({ ...env, TRANCHE_OPERATOR: 'sipho' }, { clock });
+});
+after(async () => {
+  try {
+    await paying.work();
+    await assertSound(paying);
+  } finally {
+    await paying.close();
+  }
+});
+
+async function merchantWith(...options: string[]): Promise<Account> {
+  const account = await createAccount(paying.service);
+  const fee = ['--basis-points', '500', '--fixed', '200', '--vat-basis-points', '1500'];
+  await nomsa.json('merchants', 'fee', account.merchant.id, ...fee, ...options);
+  return account;
+}
+
+async function bought(
+  account: Account,
+  term: number,
+  options: { amount?: number; card?: string } = {},
+) {
+  const shopper = await paying.shopper({ amount: options.amount ?? 100_000 }, account);
+  await shopper.pay(term, options.card === undefined ? {} : { card: options.card });
+  return shopper;
+}
+
+type Line = {
+  kind: string;
+  gross: number;
+  fee: number;
+  vat: number;
+  net: number;
+  checkout_id: string;
+};
+type Shown = { id: string; status: string; amount: number; reference: string; lines: Line[] };
+
+async function payoutsOf({ merchant }: Account): Promise<Shown[]> {
+  const { data } = await nomsa.json('payouts', 'list', '--merchant', merchant.id);
+  return data.toReversed();
+}
+
+const linesOf = ({ lines }: Shown) =>
+  lines.map(({ kind, gross, fee, vat, net }) => [kind, gross, fee, vat, net]);
+
+async function entriesOf(shopper: Shopper): Promise<string[]> {
+  const rows = await shopper.rows('settlement_entries');
+  return rows
+    .sort((one, other) => (one.at < other.at ? -1 : 1))
+    .map(({ kind, instalment, gross }) => `${kind} ${instalment ?? 'whole'} ${gross}`);
+}
+
+async function assertBooks(): Promise<void> {
+  const now = timestamp(paying.clock.now());
+  const names = ['M8', 'P1', 'P2', 'P3', 'P4'];
+  assert.deepEqual(await findViolations(paying.service.deps.database, now, names), []);
+}
+
+/** A payout through to the bank. */
+async function settle(id: string): Promise<void> {
+  await nomsa.json('payouts', 'approve', id);
+  await sipho.json('payouts', 'approve', id);
+  await nomsa.json('payouts', 'export');
+  await nomsa.json('payouts', 'paid', id, '--bank-reference', 'FT1');
+}
+
+test('a merchant without terms has no entries and no payouts', async () => {
+  const account = await createAccount(paying.service);
+  const shopper = await bought(account, 1);
+  await paying.pass({ days: 3 });
+  assert.deepEqual(await shopper.rows('settlement_entries'), []);
+  assert.deepEqual(await payoutsOf(account), []);
+});
+
+describe('funding whole', () => {
+  test('owes the whole order once its first payment is collected, and pays it on the next business day', async () => {
+    await paying.pass('2026-01-08T08:00:00Z');
+    const account = await merchantWith();
+    const shopper = await bought(account, 3);
+    await paying.pass('2026-01-08T23:59:00Z');
+    assert.deepEqual(await entriesOf(shopper), []);
+    // Captured at 02:00 on Friday, so the day closes on Monday.
+    await paying.pass('2026-01-11T12:00:00Z');
+    assert.deepEqual(await entriesOf(shopper), ['sale whole 100000']);
+    assert.deepEqual(await payoutsOf(account), []);
+    await paying.pass('2026-01-12T03:00:00Z');
+    const [payout, ...others] = await payoutsOf(account);
+    assert.ok(payout && others.length === 0);
+    assert.equal(payout.status, 'draft');
+    assert.equal(payout.reference, 'TR20260112-1');
+    // 5 % and R 2,00, and 15 % of that.
+    assert.deepEqual(linesOf(payout), [['sale', 100_000, 5_200, 780, 94_020]]);
+    assert.equal(payout.amount, 94_020);
+    assert.equal(payout.lines[0]?.checkout_id, shopper.id);
+    // The later payments are ours: nothing more is owed for them.
+    await paying.pass('2026-03-20T12:00:00Z');
+    assert.deepEqual(await entriesOf(shopper), ['sale whole 100000']);
+    assert.equal((await payoutsOf(account)).length, 1);
+    await assertBooks();
+  });
+
+  test('owes what a refund before the capture left, and nothing for an order that was refunded whole', async () => {
+    const account = await merchantWith();
+    const part = await bought(account, 3);
+    const whole = await bought(account, 3);
+    await refundNow({ ...paying, account }, part, 40_000);
+    await refundNow({ ...paying, account }, whole, 100_000);
+    await paying.pass({ days: 5 });
+    assert.deepEqual(await entriesOf(part), ['sale whole 60000']);
+    assert.deepEqual(await entriesOf(whole), []);
+    await assertBooks();
+  });
+
+  test('a refund takes back what is not collected and what is, and keeps the fee', async () => {
+    const account = await merchantWith();
+    const shopper = await bought(account, 3);
+    await paying.pass({ days: 2 });
+    await refundNow({ ...paying, account }, shopper, 70_000);
+    const rows = await shopper.rows('settlement_entries');
+    const refunds = rows.filter(({ kind }) => kind === 'refund');
+    assert.equal(
+      refunds.reduce((sum, { gross }) => sum + gross, 0),
+      -70_000,
+    );
+    assert.equal(
+      refunds.reduce((sum, { fee }) => sum + fee, 0),
+      0,
+    );
+    await assertBooks();
+  });
+
+  test('a refund that the card network returns gives back what had gone to the card, with its fee', async () => {
+    const account = await merchantWith('--refund-fee', 'returned');
+    const shopper = await bought(account, 3, { card: cards.refundFails });
+    await paying.pass({ days: 2 });
+    await refundNow({ ...paying, account }, shopper, 100_000);
+    await paying.pass({ days: 10 });
+    const rows = await shopper.rows('settlement_entries');
+    const sum = (name: string) => rows.reduce((total, row) => total + row[name], 0);
+    // The payments that it cancelled stay cancelled.
+    assert.deepEqual([sum('gross'), sum('fee'), sum('vat')], [33_334, 1_733, 260]);
+    await assertBooks();
+  });
+});
+
+describe('funding as_collected', () => {
+  test('owes each payment when it is collected, with the fixed part on the first', async () => {
+    await paying.pass('2026-05-04T08:00:00Z');
+    const account = await merchantWith('--funding', 'as_collected');
+    const shopper = await bought(account, 3, { amount: 90_000 });
+    await paying.pass('2026-06-10T12:00:00Z');
+    assert.deepEqual(await entriesOf(shopper), ['sale 1 30000', 'sale 2 30000']);
+    const payouts = await payoutsOf(account);
+    assert.deepEqual(payouts.map(linesOf), [
+      [['sale', 30_000, 1_700, 255, 28_045]],
+      [['sale', 30_000, 1_500, 225, 28_275]],
+    ]);
+    // What a refund cancels was never owed. What it returns to the card was.
+    await refundNow({ ...paying, account }, shopper, 50_000);
+    assert.deepEqual((await entriesOf(shopper)).slice(2), ['refund 2 -20000']);
+    await assertBooks();
+  });
+
+  test('a plan keeps the funding with which it began', async () => {
+    const account = await merchantWith('--funding', 'as_collected');
+    const shopper = await bought(account, 3, { amount: 90_000 });
+    await paying.pass({ days: 3 });
+    const zero = ['--basis-points', '0', '--fixed', '0', '--vat-basis-points', '0'];
+    await nomsa.json('merchants', 'fee', account.merchant.id, ...zero);
+    await paying.pass({ days: 32 });
+    assert.deepEqual(await entriesOf(shopper), ['sale 1 30000', 'sale 2 30000']);
+    const [, second] = await payoutsOf(account);
+    assert.deepEqual(second && linesOf(second), [['sale', 30_000, 0, 0, 30_000]]);
+    await assertBooks();
+  });
+});
+
+test('a negative balance is carried forward until sales make up for it', async () => {
+  await paying.pass('2026-08-03T08:00:00Z');
+  const account = await merchantWith();
+  const first = await bought(account, 1);
+  await paying.pass({ days: 2 });
+  const [paid] = await payoutsOf(account);
+  assert.ok(paid);
+  await settle(paid.id);
+  await refundNow({ ...paying, account }, first, 100_000);
+  await bought(account, 1, { amount: 20_000 });
+  await paying.pass({ days: 4 });
+  assert.equal((await payoutsOf(account)).length, 1);
+  await bought(account, 1, { amount: 200_000 });
+  await paying.pass({ days: 4 });
+  const [, next] = await payoutsOf(account);
+  assert.deepEqual(
+    next?.lines.map(({ kind, gross }) => [kind, gross]),
+    [
+      ['refund', -100_000],
+      ['sale', 20_000],
+      ['sale', 200_000],
+    ],
+  );
+  assert.equal(
+    next?.amount,
+    next?.lines.reduce((sum, { net }) => sum + net, 0),
+  );
+  await assertBooks();
+});
+
+test('a reserve is held back from each day and released after its days', async () => {
+  const account = await merchantWith('--reserve-basis-points', '1000', '--reserve-days', '30');
+  await bought(account, 1);
+  await paying.pass({ days: 5 });
+  const [first] = await payoutsOf(account);
+  assert.deepEqual(
+    first?.lines.map(({ kind, net }) => [kind, net]),
+    [
+      ['sale', 94_020],
+      ['reserve', -9_402],
+    ],
+  );
+  await paying.pass({ days: 35 });
+  const [, second] = await payoutsOf(account);
+  assert.deepEqual(
+    second?.lines.map(({ kind, net }) => [kind, net]),
+    [['reserve_released', 9_402]],
+  );
+  await assertBooks();
+});
+
+describe('a payout', () => {
+  async function draft(): Promise<{ account: Account; payout: Shown }> {
+    const account = await merchantWith();
+    await bought(account, 1);
+    await paying.pass({ days: 5 });
+    const [payout] = await payoutsOf(account);
+    assert.ok(payout);
+    return { account, payout };
+  }
+
+  test('needs two operators, is exported once, and is paid with the bank’s reference', async () => {
+    const { payout } = await draft();
+    const { id } = payout;
+    await nomsa.refused(
+      1,
+      /only one that is exported becomes paid/,
+      'payouts',
+      'paid',
+      id,
+      '--bank-reference',
+      'x',
+    );
+    assert.equal((await nomsa.json('payouts', 'approve', id)).status, 'draft');
+    await nomsa.refused(1, /nomsa has approved .* Another operator/, 'payouts', 'approve', id);
+    assert.equal((await sipho.json('payouts', 'approve', id)).status, 'approved');
+    await sipho.refused(1, /is approved: only one that is draft/, 'payouts', 'approve', id);
+    const exported = await nomsa.json('payouts', 'export');
+    assert.deepEqual(
+      exported.data.map((one: Shown) => one.id),
+      [id],
+    );
+    assert.deepEqual((await nomsa.json('payouts', 'export')).data, []);
+    const again = await nomsa.run('payouts', 'export', '--export', exported.export_id);
+    const [heading, row] = again.stdout.split('\r\n');
+    assert.equal(heading, 'reference,merchant_id,merchant_name,amount,currency,payout_id');
+    assert.match(row ?? '', new RegExp(`^${payout.reference},.*,94020,ZAR,${id}$`));
+    const paid = await nomsa.json('payouts', 'paid', id, '--bank-reference', 'FT26');
+    assert.deepEqual([paid.status, paid.bank_reference], ['paid', 'FT26']);
+    await assertBooks();
+  });
+
+  test('that the bank returns is owed again and is a line of the next payout', async () => {
+    const { account, payout } = await draft();
+    await nomsa.json('payouts', 'approve', payout.id);
+    await sipho.json('payouts', 'approve', payout.id);
+    await nomsa.json('payouts', 'export');
+    await nomsa.json('payouts', 'returned', payout.id, '--reason', 'account closed');
+    await paying.pass({ days: 5 });
+    const [, next] = await payoutsOf(account);
+    assert.deepEqual(
+      next?.lines.map(({ kind, net }) => [kind, net]),
+      [['payout_returned', 94_020]],
+    );
+    assert.ok(next);
+    await settle(next.id);
+    // The bank may also return what it had paid.
+    await nomsa.json('payouts', 'returned', next.id, '--reason', 'account closed');
+    await assertBooks();
+  });
+
+  test('approved by two operators at once in many ways never has one operator twice', async () => {
+    const { payout } = await draft();
+    const { deps } = paying.service;
+    const answers = await Promise.allSettled(
+      Array.from({ length: 12 }, (_, index) =>
+        approvePayout(deps, index % 2 === 0 ? 'nomsa' : 'sipho', payout.id),
+      ),
+    );
+    assert.equal(answers.filter(({ status }) => status === 'fulfilled').length, 2);
+    const shown = await nomsa.json('payouts', 'show', payout.id);
+    assert.deepEqual([shown.first_approver, shown.approver].sort(), ['nomsa', 'sipho']);
+    assert.equal(shown.status, 'approved');
+  });
+
+  test('and its lines cannot be changed in the database', async () => {
+    const { payout } = await draft();
+    const { pool } = paying.service.deps.database;
+    for (const statement of [
+      'update payouts set amount = amount + 1 where id = $1',
+      'delete from payouts where id = $1',
+      'update settlement_entries set payout_id = null, line = null where payout_id = $1',
+      'update settlement_entries set net = net + 1, gross = gross + 1 where payout_id = $1',
+      'delete from settlement_entries where payout_id = $1',
+    ]) {
+      await assert.rejects(pool.query(statement, [payout.id]), /append-only/, statement);
+    }
+  });
+
+  test('has a statement as CSV, as JSON and as a page, and no order name is run as a formula', async () => {
+    const account = await merchantWith();
+    const shopper = await paying.shopper(
+      { amount: 100_000, client_reference_id: '=HYPERLINK("x")<b>' },
+      account,
+    );
+    await shopper.pay(1);
+    await paying.pass({ days: 5 });
+    const [payout] = await payoutsOf(account);
+    assert.ok(payout);
+    const csv = (await nomsa.run('payouts', 'statement', payout.id)).stdout;
+    assert.equal(
+      csv.split('\r\n')[0],
+      'payout_reference,payout_id,business_date,line,at,kind,checkout_id,client_reference_id,gross,fee,vat,net,currency',
+    );
+    assert.match(csv, /,"'=HYPERLINK\(""x""\)<b>",100000,5200,780,94020,ZAR\r\n$/);
+    const json = await nomsa.json('payouts', 'statement', payout.id);
+    assert.deepEqual(json.totals, { gross: 100_000, fee: 5_200, vat: 780, net: 94_020 });
+    const page = (await nomsa.run('payouts', 'statement', payout.id, '--format', 'html')).stdout;
+    assert.match(page, /Tax invoice/);
+    assert.match(page, /=HYPERLINK\(&quot;x&quot;\)&lt;b&gt;/);
+  });
+});
+
+test('money day says what moved on a local date', async () => {
+  await paying.pass('2027-02-01T08:00:00Z');
+  const account = await merchantWith();
+  const shopper = await bought(account, 1);
+  await paying.pass('2027-02-02T08:00:00Z');
+  await refundNow({ ...paying, account }, shopper, 30_000);
+  await paying.pass('2027-02-03T08:00:00Z');
+  const [payout] = await payoutsOf(account);
+  assert.ok(payout);
+  await settle(payout.id);
+  const day = async (date: string) => {
+    const { data } = await nomsa.json('money', 'day', '--date', date);
+    const own = data.find(
+      (row: { merchant_id: string }) => row.merchant_id === account.merchant.id,
+    );
+    const { sold, collected, refunded, disputed, fees, vat, paid_out } = own;
+    return { sold, collected, refunded, disputed, fees, vat, paid_out };
+  };
+  const none = { sold: 0, collected: 0, refunded: 0, disputed: 0, fees: 0, vat: 0, paid_out: 0 };
+  assert.deepEqual(await day('2027-02-01'), { ...none, sold: 100_000 });
+  assert.deepEqual(await day('2027-02-02'), {
+    ...none,
+    collected: 100_000,
+    refunded: 30_000,
+    fees: 5_200,
+    vat: 780,
+  });
+  assert.deepEqual(await day('2027-02-03'), { ...none, paid_out: payout.amount });
+});
