@@ -28,6 +28,8 @@ export type PayPage = {
   language: Language;
   /** How the merchant's territory writes amounts. */
   locale: string;
+  /** The merchant's, for the local date of a moment. */
+  time_zone: string;
   client_reference_id: string;
   line_items: LineItem[];
   /** One per term that the checkout offers, with the dates of a purchase today. */

@@ -47,6 +47,7 @@ export function presentPage(
     currency: checkout.currency,
     language,
     locale: merchant.territory.locale,
+    time_zone: merchant.territory.time_zone,
     client_reference_id: checkout.client_reference_id,
     line_items: checkout.line_items,
     plans: checkout.terms.map((number_of_payments) => ({

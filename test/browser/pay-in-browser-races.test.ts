@@ -225,7 +225,7 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurren
 
       // The back button does not lead to a page that asks for the payment again.
       await page.goBack();
-      await heading(page, 'This order is already paid').waitFor();
+      await heading(page, 'R 500,00 of R 1 500,00 paid').waitFor();
     },
   );
 
@@ -267,7 +267,7 @@ describe('one outcome, whatever happens meanwhile', { skip: noBrowser, concurren
       const { page, shopper, link, success_url } = visit;
       await shopper.pay(3);
       await page.goto(link);
-      await heading(page, 'This order is already paid').waitFor();
+      await heading(page, 'R 500,00 of R 1 500,00 paid').waitFor();
       assert.equal(await payButton(page).count(), 0);
       assert.equal(await cancelButton(page).count(), 0);
       await page.getByRole('link', { name: 'Return to Bean There' }).click();

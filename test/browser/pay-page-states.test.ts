@@ -95,11 +95,23 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
         0,
       );
     }
-    await page.goto(`${gallery.url}/pay/already-paid`);
-    assert.equal(await page.getByText('JavaScript').count(), 0);
-    assert.ok(
-      await page.getByRole('link', { name: 'Return to Karoo Coffee Roasters' }).isVisible(),
-    );
+  });
+
+  test('without a script the plan is readable, and its receipts and dates are links', async (t) => {
+    const { context } = await openContext(t, { javaScriptEnabled: false });
+    const page = await context.newPage();
+    await page.goto(`${gallery.url}/pay/plan-long`);
+    assert.ok(await page.getByRole('heading', { name: 'R 4 500,00 of R 12 000,00' }).isVisible());
+    assert.equal(await page.locator('.plan li').filter({ visible: true }).count(), 24);
+    assert.equal(await page.getByRole('link', { name: /^Receipt for payment/ }).count(), 9);
+    assert.ok(await page.getByRole('link', { name: 'Add the dates to your calendar' }).isVisible());
+    assert.ok(await page.getByRole('link', { name: /^Return to Karoo/ }).isVisible());
+    assert.match(String(await page.locator('.notice').textContent()), /switch JavaScript on/);
+    assert.equal(await page.getByRole('button').count(), 0, 'nothing that would do nothing');
+    // A one-time link shows the plan, too.
+    await page.goto(`${gallery.url}/pay/plan-late/manage#token`);
+    assert.ok(await page.getByText('R 500,00 is late.').isVisible());
+    assert.ok(await page.getByText('It costs you nothing extra.').isVisible());
   });
 
   test('an amount and the parts of a price stay on one line, also at twice the zoom', async (t) => {
@@ -224,8 +236,8 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
   test('a paid order opened again does not redirect, and links back', async (t) => {
     const scene = await openContext(t);
     const page = await scene.context.newPage();
-    await reach(page, 'already-paid');
-    await page.getByRole('heading', { name: 'This order is already paid' }).waitFor();
+    await reach(page, 'plan');
+    await page.getByRole('heading', { name: 'R 500,00 of R 1 500,00 paid' }).waitFor();
     const link = page.getByRole('link', { name: 'Return to Karoo Coffee Roasters' });
     assert.equal(await link.getAttribute('href'), `${gallery.url}/shop?paid`);
   });
@@ -283,8 +295,17 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     if (!toTheEnd) {
       await page.route(`${gallery.url}/shop?**`, (route) => route.fulfill({ status: 204 }));
     }
-    await page.goto(`${gallery.url}/pay/${name}`);
+    await page.goto(`${gallery.url}/pay/${name}${state.link ? '/manage#token' : ''}`);
     if (state.page?.status === 'open' && name !== 'card-form-missing') await ready(page);
+    for (const click of state.clicks ?? []) {
+      const button = page.getByRole('button', { name: click });
+      await button.or(page.getByRole('radio', { name: click })).click();
+    }
+    if (state.typesCard) await typeCard(page);
+    if (state.fills) {
+      await page.getByLabel(state.fills.label).fill(state.fills.text);
+      await page.getByRole('button', { name: state.fills.press, exact: true }).click();
+    }
     switch (state.act) {
       case 'pay':
         await typeCard(page);

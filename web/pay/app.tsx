@@ -4,10 +4,13 @@ import type { Language } from '../../src/shared/language.ts';
 import type { PageWords } from '../../src/shared/words/words.ts';
 import { Footer } from './footer.tsx';
 import { buttonWords, PayForm } from './form.tsx';
+import { NoScript } from './no-script.tsx';
 import { isPayable, Order } from './order.tsx';
 import { Challenge, Outcome, UnknownLink, Waiting } from './outcome.tsx';
 import { firstView, isBusy, type Payment, startPayment, type View } from './payment.ts';
+import { PlanPage, type Proof } from './plan-page.tsx';
 import { Speaking } from './say.tsx';
+import { openSession } from './session.ts';
 import { TestRibbon } from './test-cards.tsx';
 import { type Say, sayIn } from './words.ts';
 
@@ -18,22 +21,36 @@ type AppProps = {
   words: PageWords;
   /** The term that the shopper picked before this script had loaded. */
   pickedTerm?: number | undefined;
+  /** The token of the one-time link that opened the page. */
+  linkToken?: string | undefined;
 };
 
-export function App({ page: first, path, words: firstWords, pickedTerm }: AppProps) {
+export function App({ page: first, path, words: firstWords, pickedTerm, linkToken }: AppProps) {
   const [view, setView] = useState<View>(() => firstView(first));
   const [payment, setPayment] = useState<Payment | null>(null);
   const [term, setTerm] = useState(first?.number_of_payments ?? 1);
   // Once shown, the form stays with its input while its payment is in flight.
   const [hasForm, setHasForm] = useState(first?.status === 'open');
   const [words, setWords] = useState(firstWords);
+  const [proof, setProof] = useState<Proof>(null);
   const { page } = view;
   const say = sayIn(words, page);
 
   useEffect(() => {
-    if (first !== null) setPayment(startPayment(first, path, setView));
+    if (first === null) return;
+    const started = startPayment(first, path, setView);
+    setPayment(started);
     if (pickedTerm !== undefined) setTerm(pickedTerm);
+    if (linkToken !== undefined && first.plan !== null) void prove(linkToken, started);
   }, []);
+
+  async function prove(token: string, started: Payment) {
+    setProof('opening');
+    const answer = await openSession(path, token);
+    // A used link in a browser that still has its session harms nothing: the page shows the acts.
+    await started.reload();
+    setProof(answer);
+  }
 
   const scene = sceneOf(view, hasForm);
   const main = useRef<HTMLElement>(null);
@@ -70,10 +87,19 @@ export function App({ page: first, path, words: firstWords, pickedTerm }: AppPro
             <PayForm view={view} page={page} payment={payment} term={term} choose={setTerm} />
           ) : scene === 'waiting' ? (
             <Waiting view={view} page={page} payment={payment} />
+          ) : scene === 'plan' && page.plan !== null ? (
+            <PlanPage
+              view={view}
+              page={page}
+              plan={page.plan}
+              path={path}
+              payment={payment}
+              proof={proof}
+            />
           ) : scene === 'challenge' ? (
             <Challenge view={view} page={page} payment={payment} />
           ) : (
-            <Outcome view={view} page={page} />
+            <Outcome view={view} page={page} path={path} />
           )}
           <p class="unseen" role="status">
             {buttonWords(view, say)}
@@ -86,19 +112,14 @@ export function App({ page: first, path, words: firstWords, pickedTerm }: AppPro
   );
 }
 
-/** Only in the document from the server: a browser with scripts ignores it. */
-function NoScript({ text }: { text: string }) {
-  const html = `<p class="notice warning">${text}</p>`;
-  return <noscript dangerouslySetInnerHTML={{ __html: html }} />;
-}
+type Scene = 'form' | 'plan' | 'waiting' | 'challenge' | 'unknown' | PayPage['status'];
 
-type Scene = 'form' | 'waiting' | 'challenge' | 'unknown' | PayPage['status'];
-
-function sceneOf({ page, anotherCard }: View, hasForm: boolean): Scene {
+function sceneOf({ page, anotherCard, returning }: View, hasForm: boolean): Scene {
   if (page === null) return 'unknown';
   if (page.status === 'open') return 'form';
   if (page.status === 'challenge') return anotherCard ? 'form' : 'challenge';
   if (page.status === 'paying') return hasForm ? 'form' : 'waiting';
+  if (page.status === 'successful' && page.plan !== null && !returning) return 'plan';
   return page.status;
 }
 
@@ -109,7 +130,7 @@ export function title({ page, returning }: View, say: Say): string {
     paying: 'title_paying',
     challenge: 'title_challenge',
     expired: 'title_expired',
-    successful: returning ? 'title_approved' : 'title_paid',
+    successful: returning ? 'title_approved' : 'plan',
     cancelled: 'title_cancelled',
     invalid_payload: 'title_invalid',
   } as const;

@@ -32,8 +32,8 @@ declare global {
 }
 
 export type CardForm = {
-  /** Tells the frame the new amount when the shopper chooses another term. */
-  update(charge: Charge): void;
+  /** Tells the frame the new amount, or that the card is to be stored. */
+  update(use: CardUse): void;
   /** Names the frame for screen readers. */
   name(title: string): void;
   createToken(): Promise<CardToken>;
@@ -46,25 +46,31 @@ export type CardToken = { token: string } | { problem: CardProblem | null };
 /** The gateway's own words, or a text of ours. */
 export type CardProblem = { text: string } | { key: PageKey };
 
-export type Charge = { amount: number; storeCard: boolean };
+/**
+ * What the card is typed for. `hold`: the first payment, captured later. `charge`: a payment of a
+ * plan, taken at once. `store`: only for later charges; then there is no amount.
+ */
+export type CardUse =
+  | { purpose: 'hold' | 'charge'; amount: number; storeCard: boolean }
+  | { purpose: 'store' };
 
 /** Stripe speaks neither Afrikaans nor isiZulu. */
 const gatewayLocale = 'en';
 const readyTimeoutMilliseconds = 20_000;
 
 /** Resolves once the frame accepts input; rejects if it does not load. */
-export async function mountCard(page: PayPage, place: HTMLElement, charge: Charge) {
+export async function mountCard(page: PayPage, place: HTMLElement, use: CardUse) {
   await loadScript(page.card_entry.scriptUrl);
   if (window.Stripe === undefined) throw new Error('the card script did not start');
   const stripe = window.Stripe(page.card_entry.publicKey);
   const elements = stripe.elements({
-    mode: 'payment',
+    mode: use.purpose === 'store' ? 'setup' : 'payment',
     currency: page.currency.toLowerCase(),
-    captureMethod: 'manual',
+    ...(use.purpose === 'hold' && { captureMethod: 'manual' }),
     paymentMethodTypes: ['card'],
     locale: gatewayLocale,
     appearance: appearance(),
-    ...chargeOptions(charge),
+    ...useOptions(use),
   });
   // The page shows its own consent, with dates and amounts.
   const element = elements.create('payment', { terms: { card: 'never' } });
@@ -92,7 +98,7 @@ export async function mountCard(page: PayPage, place: HTMLElement, charge: Charg
   darkness.addEventListener('change', recolour);
 
   const form: CardForm = {
-    update: (next) => elements.update?.(chargeOptions(next)),
+    update: (next) => elements.update?.(useOptions(next)),
     name: (title) => place.querySelector('iframe')?.setAttribute('title', title),
     async createToken() {
       const checked = await elements.submit();
@@ -110,8 +116,9 @@ export async function mountCard(page: PayPage, place: HTMLElement, charge: Charg
   return form;
 }
 
-function chargeOptions({ amount, storeCard }: Charge): object {
-  return { amount, setupFutureUsage: storeCard ? 'off_session' : null };
+function useOptions(use: CardUse): object {
+  if (use.purpose === 'store') return { setupFutureUsage: 'off_session' };
+  return { amount: use.amount, setupFutureUsage: use.storeCard ? 'off_session' : null };
 }
 
 function problemOf({ error }: Failure): CardProblem | null {

@@ -1,27 +1,29 @@
+import { brandName } from '../../src/shared/card-names.ts';
 import type { CardBrand } from '../../src/shared/hosted-page.ts';
 import { useSay } from './say.tsx';
-
-const names: Record<CardBrand, string> = {
-  visa: 'Visa',
-  mastercard: 'Mastercard',
-  amex: 'American Express',
-};
 
 /** Small marks of the cards that can be used, drawn here: nothing is loaded for them. */
 export function CardMarks({ brands }: { brands: CardBrand[] }) {
   const say = useSay();
   if (brands.length === 0) return null;
-  const label = say.text('card_marks', { brands: brands.map((brand) => names[brand]).join(', ') });
+  const label = say.text('card_marks', { brands: brands.map(brandName).join(', ') });
   return (
     // The width is known before the marks are parsed, so that nothing moves.
     <span class={`card-marks of-${brands.length}`} role="img" aria-label={label}>
       {brands.map((brand) => (
-        <svg key={brand} viewBox="0 0 36 24" aria-hidden="true" focusable="false">
-          <rect class="card-mark" x=".5" y=".5" width="35" height="23" rx="3.5" />
-          {marks[brand]}
-        </svg>
+        <CardMark key={brand} brand={brand} />
       ))}
     </span>
+  );
+}
+
+/** The mark of one card; an empty card for a brand without one. */
+export function CardMark({ brand }: { brand: string | null }) {
+  return (
+    <svg class="card-face" viewBox="0 0 36 24" aria-hidden="true" focusable="false">
+      <rect class="card-mark" x=".5" y=".5" width="35" height="23" rx="3.5" />
+      {marks[brand as CardBrand] ?? <path class="card-stripe" d="M1 7h34v4H1z" />}
+    </svg>
   );
 }
 

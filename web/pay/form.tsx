@@ -1,8 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PayPage, Plan } from '../../src/payments/pay-page.ts';
-import { type CardForm, mountCard } from './card-entry.ts';
-import { CardMarks } from './card-marks.tsx';
-import { isBusy, type Payment, type View } from './payment.ts';
+import { CardFields, useCard } from './card-fields.tsx';
+import { isBusy, isInFlight, type Payment, type View } from './payment.ts';
 import { Text, useSay } from './say.tsx';
 import {
   consentSentence,
@@ -26,8 +25,11 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
   const say = useSay();
   const plan = findPlan(page, term);
   const first = firstPayment(plan, page);
-  const charge = { amount: first, storeCard: plan.number_of_payments > 1 };
-  const card = useCard(page, charge, say.text('card_details'));
+  const card = useCard(page, {
+    purpose: 'hold',
+    amount: first,
+    storeCard: plan.number_of_payments > 1,
+  });
   const consent = consentSentence(plan, say);
   const merchant = <bdi>{page.merchant_name}</bdi>;
   const busy = isBusy(view);
@@ -66,7 +68,7 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
         {page.no_fees && <p class="promise">{say.text('no_fees')}</p>}
       </fieldset>
 
-      <Trouble view={view} page={page} />
+      <Trouble view={view} decline={page.decline} />
 
       <section
         class="card-details"
@@ -74,39 +76,7 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
         // While it checks the card, the frame may move the focus to a field.
         inert={busy && view.activity !== 'checking'}
       >
-        <div class="card-title">
-          <h2 id="card-heading">{say.text('card_details')}</h2>
-          <CardMarks brands={page.card_brands} />
-        </div>
-        <div class="card-frame" aria-busy={card.state === 'loading'}>
-          {card.state === 'loading' && (
-            <div class="card-loading">
-              <span />
-              <span />
-              <span />
-              <p class="unseen">{say.text('card_loading')}</p>
-            </div>
-          )}
-          <div ref={card.place} hidden={card.state === 'failed'} />
-          {card.state === 'failed' && (
-            <div class="notice danger" role="alert">
-              <p>
-                <strong>{say.text('card_failed')}</strong> {say.text('card_failed_next')}
-              </p>
-              <button type="button" class="link" onClick={card.retry}>
-                {say.text('card_reload')}
-              </button>
-            </div>
-          )}
-        </div>
-        <p class="small">
-          <svg class="lock" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
-            <path d="M4.5 7V5a3.5 3.5 0 0 1 7 0v2M3 7.5h10v6.5H3z" />
-          </svg>
-          <span>
-            <Text say="card_privacy" merchant={merchant} />
-          </span>
-        </p>
+        <CardFields page={page} card={card} />
       </section>
 
       {consent !== null && (
@@ -136,7 +106,7 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
 
 export function buttonWords({ page, activity }: View, say: Say): string | null {
   if (activity !== 'idle') return say.text(busyWords[activity]);
-  return page?.status === 'paying' ? say.text('busy_paying') : null;
+  return isInFlight(page) ? say.text('busy_paying') : null;
 }
 
 const busyWords = {
@@ -224,14 +194,14 @@ function Timeline({ plan, amount, opens }: { plan: Plan; amount: number; opens: 
 }
 
 /** Says what went wrong, whether anything was charged, and what to do. */
-function Trouble({ view, page }: { view: View; page: PayPage }) {
+export function Trouble({ view, decline }: { view: View; decline: PayPage['decline'] }) {
   const say = useSay();
   const place = useRef<HTMLDivElement>(null);
   // While the next attempt is in flight the notice is out of date. It keeps its place, so that the
   // button that the shopper just pressed does not move.
   const hidden = isBusy(view) && view.activity !== 'lost';
   const last = useRef<ReturnType<typeof troubleWords>>(null);
-  if (!hidden) last.current = troubleWords(view, page, say);
+  if (!hidden) last.current = troubleWords(view, decline, say);
   const words = last.current;
   const happened = hidden ? null : (words?.happened ?? null);
   // Move the focus to the notice for screen readers and for shoppers who have scrolled away. Not on
@@ -259,7 +229,7 @@ function Trouble({ view, page }: { view: View; page: PayPage }) {
   );
 }
 
-function troubleWords(view: View, page: PayPage, say: Say) {
+function troubleWords(view: View, decline: PayPage['decline'], say: Say) {
   if (view.activity === 'lost') {
     return { tone: 'warning', happened: say.text('lost'), next: say.text('lost_next') };
   }
@@ -270,7 +240,7 @@ function troubleWords(view: View, page: PayPage, say: Say) {
   if (view.unfinished) {
     return { tone: 'danger', happened: say.text('unfinished'), next: say.text('unfinished_next') };
   }
-  return page.decline === null ? null : { tone: 'danger', ...declineWords(page.decline, say) };
+  return decline === null ? null : { tone: 'danger', ...declineWords(decline, say) };
 }
 
 export function CancelButton({
@@ -297,48 +267,4 @@ export function CancelButton({
       </span>
     </button>
   );
-}
-
-type CardState = 'loading' | 'ready' | 'failed';
-
-function useCard(page: PayPage, charge: { amount: number; storeCard: boolean }, title: string) {
-  const place = useRef<HTMLDivElement>(null);
-  const [state, setState] = useState<CardState>('loading');
-  const [form, setForm] = useState<CardForm | null>(null);
-  const [retries, setRetries] = useState(0);
-
-  useEffect(() => {
-    let gone = false;
-    let mounted: CardForm | null = null;
-    if (place.current === null) return;
-    mountCard(page, place.current, charge).then(
-      (made) => {
-        mounted = made;
-        if (gone) return made.destroy();
-        setForm(made);
-        setState('ready');
-      },
-      () => {
-        if (!gone) setState('failed');
-      },
-    );
-    return () => {
-      gone = true;
-      mounted?.destroy();
-    };
-    // Mount the frame once, because it holds the input. The effect below tells it a new charge.
-  }, [retries]);
-
-  useEffect(() => form?.update(charge), [form, charge.amount, charge.storeCard]);
-  useEffect(() => form?.name(title), [form, title]);
-
-  return {
-    place,
-    state,
-    form,
-    retry() {
-      setState('loading');
-      setRetries(retries + 1);
-    },
-  };
 }

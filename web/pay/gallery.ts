@@ -11,6 +11,8 @@ import { loadPayHtml } from '../../src/payments/pay-html.ts';
 import type { PayPage } from '../../src/payments/pay-page.ts';
 import type { Language } from '../../src/shared/language.ts';
 import { words } from '../../src/shared/words/words.ts';
+import type { Plan, PlanPayment } from '../../src/shoppers/plan.ts';
+import type { PlanAct } from '../../src/shoppers/plan-act.ts';
 import { startTestGateway } from '../../test-gateway/gateway.ts';
 
 /** A page, no answer at all, or a broken connection. */
@@ -20,6 +22,14 @@ export type GalleryState = {
   page: PayPage | null;
   /** What a visitor must do on the page to see the state. */
   act?: 'pay' | 'cancel' | 'open-test-cards' | 'show-order';
+  /** Buttons and radios to click, by their names, before the act. */
+  clicks?: string[];
+  /** A field to fill, by its label, and the button to press then. */
+  fills?: { label: string; text: string; press: string };
+  /** The card is typed after the clicks. */
+  typesCard?: boolean;
+  /** The page is opened by a one-time link, which the server answers so. */
+  link?: 'opens' | 'ended';
   /** Text that appears once the state is reached, if that takes a moment. */
   sees?: string;
   pay?: Answer;
@@ -56,6 +66,7 @@ export function galleryStates(
     currency: 'ZAR',
     language: 'en',
     locale: 'en-ZA',
+    time_zone: 'Africa/Johannesburg',
     client_reference_id: 'KC-20418',
     line_items: [
       { name: 'Hand grinder, steel', amount: 89_900, quantity: 1 },
@@ -87,7 +98,12 @@ export function galleryStates(
     ...live,
     decline: { reason: 'insufficient_funds', may_retry: true },
   };
-  const paid: PayPage = { ...live, status: 'successful', return_url: `${shopUrl}?paid` };
+  const paid: PayPage = {
+    ...live,
+    status: 'successful',
+    return_url: `${shopUrl}?paid`,
+    plan: planOf(['paid', 'next', 'planned']),
+  };
   const challenge: PayPage = { ...live, status: 'challenge', challenge_url: `${shopUrl}?bank` };
   const cancelled: PayPage = { ...live, status: 'cancelled', return_url: `${shopUrl}?cancelled` };
   return {
@@ -154,18 +170,221 @@ export function galleryStates(
       sees: 'You are being taken to your bank',
     },
     approved: { page: live, act: 'pay', pay: paid, sees: 'Payment approved' },
-    'already-paid': { page: paid },
     cancelled: { page: live, act: 'cancel', cancel: cancelled, sees: 'Payment cancelled' },
     'already-cancelled': { page: cancelled },
     expired: { page: { ...live, status: 'expired', return_url: shopUrl } },
     'expired-test-mode': { page: { ...open, status: 'expired', return_url: shopUrl } },
     'cannot-be-paid': { page: { ...live, status: 'invalid_payload', return_url: shopUrl } },
     'unknown-link': { page: null },
+    ...planStates(paid, shopUrl),
     'card-form-missing': {
       page: { ...live, card_entry: noCards },
       sees: 'The card form did not load.',
     },
   };
+}
+
+/** A plan of monthly payments of R 500,00 from 15 November 2026 on, with what is special about it. */
+function planOf(
+  states: PlanPayment['status'][],
+  changes: Record<number, Partial<PlanPayment>> = {},
+  more: Partial<Plan> = {},
+): Plan {
+  const first = Temporal.PlainDate.from('2026-11-15');
+  const payments = states.map((status, index): PlanPayment => {
+    const due_on = first.add({ months: index }).toString();
+    return {
+      number: index + 1,
+      due_on,
+      amount: status === 'cancelled' ? 0 : 50_000,
+      status,
+      reduced: status === 'cancelled' ? 50_000 : 0,
+      refunded: 0,
+      paid_at: status === 'paid' && index > 0 ? `${due_on}T06:00:00.000Z` : null,
+      late:
+        status === 'late'
+          ? { reason: 'insufficient_funds', retries_at: `${due_on.slice(0, 8)}18T06:00:00.000Z` }
+          : null,
+      ...changes[index + 1],
+    };
+  });
+  const sum = (wanted: (status: PlanPayment['status']) => boolean) =>
+    payments
+      .filter(({ status }) => wanted(status))
+      .reduce((total, { amount }) => total + amount, 0);
+  return {
+    payments,
+    card: { brand: 'visa', last4: '4242' },
+    paid: sum((status) => status === 'paid'),
+    outstanding: sum((status) => status !== 'paid' && status !== 'cancelled'),
+    refunds: [],
+    is_paused: false,
+    ...more,
+  };
+}
+
+/** The plan page: every standing of a plan, and every act on it. */
+function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState> {
+  const session = { expires_at: '2026-12-16T08:30:00.000Z' };
+  const many = (count: number, status: PlanPayment['status']) => Array(count).fill(status);
+  const late = planOf(['paid', 'late', 'planned']);
+  const latePage = { ...paid, plan: { ...late, payments: next(late.payments) } };
+  const signedIn = { ...paid, session };
+  const lateSignedIn = { ...latePage, session };
+  const stopped = planOf(['paid', 'late', 'late', 'next'], {
+    2: { late: { reason: 'expired_card', retries_at: null } },
+    3: { late: { reason: 'expired_card', retries_at: null } },
+  });
+  const act = (changes: Partial<PlanAct>): PlanAct => ({
+    purpose: 'pay',
+    status: 'done',
+    payments: [2],
+    amount: 50_000,
+    challenge_url: null,
+    decline: null,
+    refusal: null,
+    ...changes,
+  });
+  const refunds: Plan['refunds'] = [
+    { amount: 85_000, status: 'complete', created_at: '2026-11-20T08:00:00.000Z' },
+    { amount: 5_000, status: 'pending', created_at: '2026-12-02T08:00:00.000Z' },
+  ];
+  const declined = {
+    ...lateSignedIn,
+    act: act({ status: 'declined', decline: { reason: 'insufficient_funds', may_retry: true } }),
+  };
+  const payStored = ['Pay R 500,00 now'];
+  return {
+    plan: { page: paid },
+    'plan-late': { page: latePage },
+    'plan-late-afrikaans': { page: { ...latePage, language: 'af' } },
+    'plan-late-isizulu': { page: { ...latePage, language: 'zu' } },
+    'plan-late-several': { page: { ...paid, plan: stopped } },
+    'plan-refunds': {
+      page: {
+        ...paid,
+        plan: planOf(
+          ['paid', 'next', 'cancelled'],
+          { 1: { refunded: 5_000 }, 2: { amount: 20_000, reduced: 30_000 } },
+          { refunds, is_paused: true },
+        ),
+      },
+    },
+    'plan-finished': { page: { ...paid, plan: planOf(['paid', 'paid', 'paid']) } },
+    'plan-refunded': {
+      page: {
+        ...paid,
+        plan: planOf(
+          ['paid', 'cancelled', 'cancelled'],
+          { 1: { refunded: 50_000 } },
+          {
+            refunds: [
+              { amount: 150_000, status: 'complete', created_at: '2026-11-20T08:00:00.000Z' },
+            ],
+          },
+        ),
+      },
+    },
+    'plan-once': {
+      page: { ...paid, plan: planOf(['paid'], { 1: { amount: 150_000 } }) },
+    },
+    'plan-long': {
+      page: { ...paid, plan: planOf([...many(9, 'paid'), 'next', ...many(14, 'planned')]) },
+    },
+    'plan-signed-in': { page: signedIn },
+    'plan-late-signed-in': { page: lateSignedIn },
+    'plan-link-opens': { page: paid, state: signedIn, link: 'opens', sees: 'You are signed in' },
+    'plan-link-ended': { page: paid, link: 'ended', sees: 'This link was used already' },
+    'plan-prove-sent': {
+      page: { ...latePage, test_mode: true },
+      clicks: payStored,
+      fills: { label: 'E-mail address', text: 'thandi@example.com', press: 'Send me a link' },
+      sees: 'Look at your mail.',
+    },
+    'plan-prove-wrong': {
+      page: paid,
+      clicks: ['Manage your payments'],
+      fills: { label: 'E-mail address', text: 'thandi', press: 'Send me a link' },
+      sees: 'Enter an e-mail address',
+    },
+    'plan-pay': { page: lateSignedIn, clicks: payStored, sees: 'Which card?' },
+    'plan-pay-other': {
+      page: lateSignedIn,
+      clicks: [...payStored, 'Another card'],
+      typesCard: true,
+    },
+    'plan-pay-dead-card': {
+      page: { ...paid, plan: stopped, session },
+      clicks: ['Pay R 1 000,00 now'],
+      typesCard: true,
+    },
+    'plan-pay-working': {
+      page: lateSignedIn,
+      clicks: [...payStored, 'Pay R 500,00 now'],
+      pay: { ...lateSignedIn, act: act({ status: 'working' }) },
+      sees: 'Asking your bank…',
+    },
+    'plan-pay-lost': {
+      page: lateSignedIn,
+      clicks: [...payStored, 'Pay R 500,00 now'],
+      pay: 'broken',
+      state: 'broken',
+      sees: 'The connection was lost.',
+    },
+    'plan-pay-declined': {
+      page: lateSignedIn,
+      clicks: [...payStored, 'Pay R 500,00 now'],
+      pay: declined,
+      sees: 'not enough funds. Nothing was charged',
+    },
+    'plan-pay-refused': {
+      page: lateSignedIn,
+      clicks: [...payStored, 'Pay R 500,00 now'],
+      pay: { ...lateSignedIn, act: act({ status: 'refused', refusal: 'being_charged' }) },
+      sees: 'being charged at this moment',
+    },
+    'plan-pay-done': {
+      page: lateSignedIn,
+      clicks: [...payStored, 'Pay R 500,00 now'],
+      pay: { ...signedIn, plan: planOf(['paid', 'paid', 'next']), act: act({}) },
+      sees: 'R 500,00 is paid.',
+    },
+    'plan-signed-out': {
+      page: lateSignedIn,
+      clicks: [...payStored, 'Pay R 500,00 now'],
+      pay: 'broken',
+      state: latePage,
+      sees: 'You are signed out.',
+    },
+    'plan-working': { page: { ...paid, act: act({ status: 'working' }) } },
+    'plan-challenge': {
+      page: {
+        ...lateSignedIn,
+        act: act({ status: 'challenge', challenge_url: `${shopUrl}?bank` }),
+      },
+    },
+    'plan-declined': { page: declined },
+    'plan-card': { page: signedIn, clicks: ['Change the card'], typesCard: true },
+    'plan-card-changed': {
+      page: {
+        ...signedIn,
+        plan: planOf(['paid', 'next', 'planned'], {}, { card: { brand: 'amex', last4: '0005' } }),
+        act: act({ purpose: 'replace_card', payments: [], amount: 0 }),
+      },
+    },
+    'plan-report-sent': {
+      page: signedIn,
+      clicks: ['Something is wrong'],
+      fills: { label: 'What is wrong?', text: 'I paid twice.', press: 'Send' },
+      sees: 'We have your message.',
+    },
+  };
+}
+
+/** Marks the first planned payment as the next one. */
+function next(payments: PlanPayment[]): PlanPayment[] {
+  const first = payments.findIndex(({ status }) => status === 'planned');
+  return payments.map((one, index) => (index === first ? { ...one, status: 'next' } : one));
 }
 
 export async function startGallery(card_entry: CardEntry, port = 0) {
@@ -183,14 +402,15 @@ export async function startGallery(card_entry: CardEntry, port = 0) {
       const icon = new URL('../../src/docs/favicon.ico', import.meta.url);
       return response.writeHead(200, { 'content-type': 'image/x-icon' }).end(readFileSync(icon));
     }
-    const [, place, name = '', step] = pathname.split('/');
+    const [, place, name = '', ...steps] = pathname.split('/');
+    const step = steps.at(-1);
     const state = states[name];
     if (place === 'shop') return page(response, '<title>The shop</title><h1>The shop</h1>');
     if (place !== 'pay') {
       const links = Object.keys(states).map((each) => `<li><a href="/pay/${each}">${each}</a>`);
       return page(response, `<title>Gallery</title><h1>Gallery</h1><ul>${links.join('')}</ul>`);
     }
-    if (step === undefined) {
+    if (step === undefined || step === 'manage') {
       const nonce = crypto.randomUUID();
       acted.delete(name);
       const { html: text, csp } = html.render(state?.page ?? null, {
@@ -211,9 +431,14 @@ export async function startGallery(card_entry: CardEntry, port = 0) {
         .end(JSON.stringify({ page, words: words[language].page }));
       return;
     }
+    if (step === 'session' && state?.link === 'ended') return response.writeHead(422).end();
     if (step !== 'state') acted.add(name);
+    if (step === 'link' || step === 'report' || step === 'session') {
+      return response.writeHead(202).end();
+    }
     const after = acted.has(name) ? (state?.state ?? state?.pay ?? state?.cancel) : state?.page;
-    const answer = step === 'pay' ? state?.pay : step === 'cancel' ? state?.cancel : after;
+    const answer =
+      step === 'pay' || step === 'card' ? state?.pay : step === 'cancel' ? state?.cancel : after;
     if (answer === 'never') return;
     if (answer === 'broken') return response.destroy();
     if (!answer) return response.writeHead(404).end();

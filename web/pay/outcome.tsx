@@ -2,6 +2,7 @@ import type { ComponentChildren } from 'preact';
 import type { PayPage } from '../../src/payments/pay-page.ts';
 import { buttonWords, CancelButton } from './form.tsx';
 import type { Payment, View } from './payment.ts';
+import { Payments } from './plan.tsx';
 import { Text, useSay } from './say.tsx';
 import { findPlan, firstPayment, takenSentence } from './words.ts';
 
@@ -95,25 +96,30 @@ export function Challenge({ view, page, payment }: SceneProps) {
 type SceneProps = { view: View; page: PayPage; payment: Payment | null };
 
 /** The final states. Each says first what happened to the money. */
-export function Outcome({ view, page }: { view: View; page: PayPage }) {
+export function Outcome({ view, page, path }: { view: View; page: PayPage; path: string }) {
   const say = useSay();
   const merchant = <bdi>{page.merchant_name}</bdi>;
   const taken = takenSentence(findPlan(page, page.number_of_payments), say);
   switch (page.status) {
     case 'successful':
       return (
-        <Card sign="done" title={say.text(view.returning ? 'approved' : 'paid')}>
-          {view.returning && taken !== null && <p class="taken">{taken}</p>}
-          <p>
-            {view.returning ? (
-              <Text say="approved_next" merchant={merchant} />
-            ) : (
-              say.text('paid_next')
+        <>
+          <Card sign="done" title={say.text('approved')}>
+            {taken !== null && <p class="taken">{taken}</p>}
+            {view.returning && (
+              <>
+                <p>
+                  <Text say="approved_next" merchant={merchant} />
+                </p>
+                <div class="progress" />
+              </>
             )}
-          </p>
-          {view.returning && <div class="progress" />}
-          <ReturnLink page={page} />
-        </Card>
+            <ReturnLink page={page} />
+          </Card>
+          {page.plan !== null && (
+            <Payments page={page} plan={page.plan} path={path} hasCalendar={false} />
+          )}
+        </>
       );
     case 'cancelled':
       return (
@@ -150,7 +156,7 @@ export function Outcome({ view, page }: { view: View; page: PayPage }) {
   }
 }
 
-function ReturnLink({ page }: { page: PayPage }) {
+export function ReturnLink({ page }: { page: PayPage }) {
   if (page.return_url === null || !/^https?:\/\//i.test(page.return_url)) return null;
   return (
     <a class="button plain" href={page.return_url}>

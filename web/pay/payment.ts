@@ -6,6 +6,7 @@ import type {
 } from '../../src/payments/pay-page.ts';
 import type { Language } from '../../src/shared/language.ts';
 import type { PageWords } from '../../src/shared/words/words.ts';
+import type { PayPlanRequest, PlanAct, ReplaceCardRequest } from '../../src/shoppers/plan-act.ts';
 import type { CardProblem, CardToken } from './card-entry.ts';
 
 // What this tab does about the payment. The server decides everything. The one rule here: the page
@@ -54,7 +55,24 @@ export function firstView(page: PayPage | null): View {
 }
 
 export function isBusy({ page, activity }: View): boolean {
-  return activity !== 'idle' || page?.status === 'paying';
+  return activity !== 'idle' || isInFlight(page);
+}
+
+/** An attempt of the shopper waits for its outcome: the first payment, or an act on the plan. */
+export function isInFlight(page: PayPage | null): boolean {
+  return page?.status === 'paying' || page?.act?.status === 'working';
+}
+
+/** An act on the plan, without the card's token. */
+export type ActRequest =
+  | ({ step: 'plan/pay' } & Omit<PayPlanRequest, 'card_token'>)
+  | ({ step: 'plan/card' } & Omit<ReplaceCardRequest, 'card_token'>);
+
+/** Whether the newest act in the document is the one that this tab asked for. */
+function isAnswer(act: PlanAct | null, request: ActRequest): boolean {
+  if (act === null) return false;
+  if (request.step === 'plan/card') return act.purpose === 'replace_card';
+  return act.purpose === 'pay' && act.payments.join() === request.payments.join();
 }
 
 export type Payment = ReturnType<typeof startPayment>;
@@ -69,7 +87,7 @@ const pauses = [800, 1_000, 1_500, 2_000, 3_000, 5_000, 8_000, 10_000];
 export function startPayment(first: PayPage, path: string, show: (view: View) => void) {
   let view = firstView(first);
   /** What this tab has asked for without having seen the outcome. */
-  let asked: 'pay' | 'cancel' | null = null;
+  let asked: 'pay' | 'cancel' | ActRequest | null = null;
   /** Numbers the requests: only the answer to the newest one counts. */
   let newest = 0;
   let pause = 0;
@@ -90,7 +108,10 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
   }
 
   /** Null: no usable answer. Undefined: a newer request has made this one obsolete. */
-  async function ask(step: 'state' | 'pay' | 'cancel', body?: PayRequest | CancelRequest) {
+  async function ask(
+    step: 'state' | 'pay' | 'cancel' | ActRequest['step'],
+    body?: PayRequest | CancelRequest | PayPlanRequest | ReplaceCardRequest,
+  ) {
     newest += 1;
     const mine = newest;
     clearTimeout(pollTimer);
@@ -122,6 +143,10 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
   }
 
   function accept(page: PayPage): void {
+    if (page.act !== null || (asked !== null && typeof asked === 'object')) {
+      acceptAct(page);
+      return;
+    }
     const awaited = asked !== null || view.page?.status === 'paying' || remembers(path);
     switch (page.status) {
       case 'paying':
@@ -155,6 +180,25 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
     }
   }
 
+  /** The plan is shown in every case; `act` says what became of the shopper's request. */
+  function acceptAct(page: PayPage): void {
+    const { act } = page;
+    const request = asked !== null && typeof asked === 'object' ? asked : null;
+    if (act?.status === 'working') {
+      set({ page, activity: 'idle' });
+      pollLater();
+      return;
+    }
+    asked = null;
+    if (request && isAnswer(act, request) && act?.status === 'challenge' && act.challenge_url) {
+      set({ page, activity: 'leaving' });
+      leave(act.challenge_url);
+      return;
+    }
+    const unfinished = request !== null && !isAnswer(act, request) && act?.status !== 'refused';
+    set({ page, activity: 'idle', unfinished });
+  }
+
   async function poll(): Promise<void> {
     const page = await ask('state');
     if (page) {
@@ -167,7 +211,7 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
   }
 
   function isWaiting(): boolean {
-    return view.activity === 'lost' || view.page?.status === 'paying';
+    return view.activity === 'lost' || isInFlight(view.page);
   }
 
   function pollLater(): void {
@@ -181,7 +225,17 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
     pause = 0;
     // After a reload, or on return from the bank, this tab still knows that it was paying.
     remember(path);
-    const page = await ask(step, body);
+    answered(await ask(step, body));
+  }
+
+  async function submitAct(request: ActRequest, card_token: string | null): Promise<void> {
+    asked = request;
+    pause = 0;
+    const { step, ...body } = request;
+    answered(await ask(step, { ...body, card_token } as PayPlanRequest));
+  }
+
+  function answered(page: PayPage | null | undefined): void {
     if (page) {
       accept(page);
     } else if (page === null) {
@@ -197,7 +251,7 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
     else if (view.activity === 'idle' && performance.now() - lastAskedAt > 2_000) void poll();
   }
 
-  if (first.status === 'paying') pollLater();
+  if (isInFlight(first)) pollLater();
   else if (first.status === 'open') forget();
   else if (first.status !== 'challenge' && remembers(path)) accept(first);
 
@@ -219,26 +273,53 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
   const untilExpiry = Date.parse(first.expires_at) - Date.now();
   if (untilExpiry > 0 && untilExpiry < 86_400_000) setTimeout(refresh, untilExpiry + 1_000);
 
+  /** The gateway's token for the typed card; null if there is none, and the page says why. */
+  async function takeCard(createToken: () => Promise<CardToken>): Promise<string | null> {
+    if (isBusy(view)) return null;
+    // An answer to an earlier request does not know about this payment.
+    newest += 1;
+    set({ activity: 'checking', problem: null, unfinished: false });
+    const timeout = new Promise<never>((_, reject) => setTimeout(reject, cardMilliseconds));
+    const made = await Promise.race([createToken(), timeout]).catch(() => ({
+      problem: { key: 'card_silent' } as const,
+    }));
+    if ('problem' in made) {
+      set({ activity: 'idle', problem: made.problem });
+      return null;
+    }
+    set({ activity: 'paying' });
+    return made.token;
+  }
+
   return {
     async pay(
       request: Omit<PayRequest, 'card_token'>,
       createToken: () => Promise<CardToken>,
     ): Promise<void> {
+      const card_token = await takeCard(createToken);
+      if (card_token !== null) await submit('pay', { ...request, card_token });
+    },
+    /** Acts on the plan, with another card or, without `createToken`, with the stored one. */
+    async act(request: ActRequest, createToken: (() => Promise<CardToken>) | null): Promise<void> {
       if (isBusy(view)) return;
-      // An answer to an earlier request does not know about this payment.
-      newest += 1;
-      set({ activity: 'checking', problem: null, unfinished: false });
-      const timeout = new Promise<never>((_, reject) => setTimeout(reject, cardMilliseconds));
-      const made = await Promise.race([createToken(), timeout]).catch(() => ({
-        problem: { key: 'card_silent' } as const,
-      }));
-      if ('problem' in made) {
-        set({ activity: 'idle', problem: made.problem });
+      if (createToken === null) {
+        newest += 1;
+        set({ activity: 'paying', problem: null, unfinished: false });
+        await submitAct(request, null);
         return;
       }
-      set({ activity: 'paying' });
-      await submit('pay', { ...request, card_token: made.token });
+      const card_token = await takeCard(createToken);
+      if (card_token !== null) await submitAct(request, card_token);
     },
+    continueActAtBank(): void {
+      leave(view.page?.act?.challenge_url ?? null);
+    },
+    /** Forgets what went wrong, when the shopper turns to something else. */
+    dismiss(): void {
+      if (!isBusy(view)) set({ problem: null, unfinished: false });
+    },
+    /** Asks for the document again, after this tab has changed something. */
+    reload: poll,
     async cancel(request: CancelRequest): Promise<void> {
       if (view.activity !== 'idle') return;
       set({ activity: 'cancelling', problem: null, unfinished: false });

@@ -4,6 +4,7 @@ import type { RenderPayPage } from '../../src/payments/pay-html.ts';
 import { App, title } from './app.tsx';
 import css from './pay.css?inline';
 import { firstView } from './payment.ts';
+import planCss from './plan.css?inline';
 import { sayIn } from './words.ts';
 
 /** The whole document. It contains its styles and the first view, so it paints without a script. */
@@ -24,8 +25,8 @@ export const renderPayPage: RenderPayPage = (page, { path, nonce, script, langua
 <link rel="icon" href="${mark}" type="image/svg+xml">
 ${page === null ? '' : `<script type="module" src="${script.path}" integrity="${script.integrity}" nonce="${nonce}"></script>`}
 ${takesCard ? `<link rel="preload" as="script" href="${asText(page.card_entry.scriptUrl)}" nonce="${nonce}">` : ''}
-<style nonce="${nonce}">${css}</style>
-<noscript><style nonce="${nonce}">.needs-script,.order-toggle,.languages{display:none}.order-detail{display:block}</style></noscript>
+<style nonce="${nonce}">${css}${planCss}</style>
+<noscript><style nonce="${nonce}">.needs-script,.order-toggle,.languages{display:none}.order-detail{display:block}.plan li.folded{display:grid}</style></noscript>
 </head>
 <body>
 <div id="root">${body}</div>

@@ -66,3 +66,12 @@ export function TestRibbon() {
     </aside>
   );
 }
+
+/** Where a sandbox keeps its messages, for developers. */
+export function MailboxHint() {
+  return (
+    <p class="small" lang="en">
+      <strong>Test mode</strong>: no mail is sent. The message is on the sandbox’s mailbox page.
+    </p>
+  );
+}

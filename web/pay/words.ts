@@ -4,6 +4,7 @@ import type { PayPage, Plan } from '../../src/payments/pay-page.ts';
 import { showMoney } from '../../src/shared/money.ts';
 import { fillIn } from '../../src/shared/words/fill-in.ts';
 import type { PageKey, PageWords } from '../../src/shared/words/words.ts';
+import type { PaymentState } from '../../src/shoppers/plan.ts';
 
 // The page's texts that depend on amounts, dates or reasons, in the language that it speaks.
 
@@ -16,6 +17,9 @@ export type Say = {
   money(cents: number): string;
   /** `15 December 2026`. The date is the merchant's local date, so no time zone applies. */
   date(day: string): string;
+  /** The merchant's local date and time of a moment. */
+  dateOf(moment: string): string;
+  timeOf(moment: string): string;
 };
 
 /**
@@ -23,19 +27,40 @@ export type Say = {
  * from the catalogue: browsers lack the data of some languages, and the page must not change when
  * the script takes over from the server.
  */
-export function sayIn(words: PageWords, page: Pick<PayPage, 'currency' | 'locale'> | null): Say {
+export function sayIn(
+  words: PageWords,
+  page: Pick<PayPage, 'currency' | 'locale' | 'time_zone'> | null,
+): Say {
   const text: Say['text'] = (key, values) => fillIn(words[key], values);
+  const date: Say['date'] = (day) => {
+    const [year = '', month = '', number = ''] = day.split('-');
+    const name = words.months.split(',')[Number(month) - 1] ?? '';
+    return text('date', { day: Number(number), month: name, year });
+  };
   return {
     words,
     text,
     count: (one, other, count) => text(count === 1 ? one : other, { count }),
     money: (cents) => showMoney(cents, page ?? { currency: 'ZAR', locale: 'en-ZA' }),
-    date(day) {
-      const [year = '', month = '', date = ''] = day.split('-');
-      const name = words.months.split(',')[Number(month) - 1] ?? '';
-      return text('date', { day: Number(date), month: name, year });
-    },
+    date,
+    dateOf: (moment) => date(localDay(moment, page?.time_zone)),
+    timeOf: (moment) => local(moment, page?.time_zone, { timeStyle: 'short' }),
   };
+}
+
+/** `2026-12-15`: the day that it is in the time zone, which Swedes write in this order. */
+export function localDay(moment: string, timeZone: string | undefined): string {
+  return local(moment, timeZone, { dateStyle: 'short' }, 'sv-SE');
+}
+
+function local(
+  moment: string,
+  timeZone: string | undefined,
+  style: Intl.DateTimeFormatOptions,
+  locale = 'en-GB',
+): string {
+  const format = new Intl.DateTimeFormat(locale, { ...style, ...(timeZone && { timeZone }) });
+  return format.format(Date.parse(moment));
 }
 
 export function findPlan(page: PayPage, term: number): Plan {
@@ -66,28 +91,38 @@ export function planPrice(plan: Plan, page: PayPage, say: Say): string[] {
 
 /** The consent to the later charges, in one sentence; null if there are no later charges. */
 export function consentSentence(plan: Plan, say: Say): string | null {
-  const later = plan.payments.slice(1);
+  const charges = chargesWords(plan.payments.slice(1), say, 'consent_many');
+  return charges === null ? null : say.text('consent', { charges });
+}
+
+/** `R 500,00 on 15 December 2026 and R 500,00 on 15 January 2027`; null if there are no charges. */
+export function chargesWords(
+  later: (PlannedPayment & { status?: PaymentState })[],
+  say: Say,
+  many: 'consent_many' | 'consent_monthly',
+): string | null {
   const [next] = later;
   const last = later.at(-1);
   if (next === undefined || last === undefined) return null;
   const each = later.map((payment) =>
-    say.text('consent_charge', { amount: say.money(payment.amount), date: on(payment, say) }),
+    payment.status === 'late'
+      ? say.text('consent_late', { amount: say.money(payment.amount) })
+      : say.text('consent_charge', { amount: say.money(payment.amount), date: on(payment, say) }),
   );
-  const charges =
-    later.length > 3
-      ? say.text('consent_many', {
-          count: later.length,
-          amount: say.money(next.amount),
-          first: on(next, say),
-          last: on(last, say),
-        })
-      : each.length === 1
-        ? `${each[0]}`
-        : say.text('consent_charges', {
-            first: each.slice(0, -1).join(', '),
-            last: `${each.at(-1)}`,
-          });
-  return say.text('consent', { charges });
+  return later.length > 3 &&
+    later.every(({ status, amount }) => status !== 'late' && amount === next.amount)
+    ? say.text(many, {
+        count: later.length,
+        amount: say.money(next.amount),
+        first: on(next, say),
+        last: on(last, say),
+      })
+    : each.length === 1
+      ? `${each[0]}`
+      : say.text('consent_charges', {
+          first: each.slice(0, -1).join(', '),
+          last: `${each.at(-1)}`,
+        });
 }
 
 /** Today's payment and the date of the next one; null if there is no next one. */
@@ -100,6 +135,11 @@ export function takenSentence(plan: Plan, say: Say): string | null {
 function on(payment: PlannedPayment, say: Say): string {
   // Keep the parts of a date on one line.
   return say.date(payment.due_on).replaceAll(' ', '\u00a0');
+}
+
+/** What the bank said to a payment, without what to do about it. */
+export function happenedWords(reason: DeclineReason, say: Say): string {
+  return say.text(declines[reason][0]);
 }
 
 /** What happened, and what the shopper can do besides using another card. */

@@ -1,4 +1,5 @@
 import type { Instalment } from '../../instalments/instalment.ts';
+import { brandName } from '../../shared/card-names.ts';
 import type { Language } from '../../shared/language.ts';
 import { showMoney } from '../../shared/money.ts';
 import { oneLine } from '../../shared/plain-text.ts';
@@ -98,15 +99,3 @@ function writeMonth(text: string, language: Language): string {
 
 const monthName = (month: number, language: Language) =>
   words[language].page.months.split(',')[month - 1] ?? '';
-
-const brandNames: Record<string, string> = {
-  visa: 'Visa',
-  mastercard: 'Mastercard',
-  amex: 'American Express',
-  diners: 'Diners Club',
-  discover: 'Discover',
-  jcb: 'JCB',
-  unionpay: 'UnionPay',
-};
-
-export const brandName = (brand: string | null) => brandNames[brand ?? ''] ?? (brand || '');

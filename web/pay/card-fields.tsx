@@ -1,0 +1,95 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { PayPage } from '../../src/payments/pay-page.ts';
+import { type CardForm, type CardUse, mountCard } from './card-entry.ts';
+import { CardMarks } from './card-marks.tsx';
+import { Text, useSay } from './say.tsx';
+
+/** The gateway's frame with its title, and where the card details go. */
+export function CardFields({ page, card }: { page: PayPage; card: Card }) {
+  const say = useSay();
+  return (
+    <>
+      <div class="card-title">
+        <h2 id="card-heading">{say.text('card_details')}</h2>
+        <CardMarks brands={page.card_brands} />
+      </div>
+      <div class="card-frame" aria-busy={card.state === 'loading'}>
+        {card.state === 'loading' && (
+          <div class="card-loading">
+            <span />
+            <span />
+            <span />
+            <p class="unseen">{say.text('card_loading')}</p>
+          </div>
+        )}
+        <div ref={card.place} hidden={card.state === 'failed'} />
+        {card.state === 'failed' && (
+          <div class="notice danger" role="alert">
+            <p>
+              <strong>{say.text('card_failed')}</strong> {say.text('card_failed_next')}
+            </p>
+            <button type="button" class="link" onClick={card.retry}>
+              {say.text('card_reload')}
+            </button>
+          </div>
+        )}
+      </div>
+      <p class="small">
+        <svg class="lock" viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+          <path d="M4.5 7V5a3.5 3.5 0 0 1 7 0v2M3 7.5h10v6.5H3z" />
+        </svg>
+        <span>
+          <Text say="card_privacy" merchant={<bdi>{page.merchant_name}</bdi>} />
+        </span>
+      </p>
+    </>
+  );
+}
+
+export type Card = ReturnType<typeof useCard>;
+
+type CardState = 'loading' | 'ready' | 'failed';
+
+/** The gateway's frame in a place on the page, from the first render that has the place. */
+export function useCard(page: PayPage, use: CardUse) {
+  const title = useSay().text('card_details');
+  const place = useRef<HTMLDivElement>(null);
+  const [state, setState] = useState<CardState>('loading');
+  const [form, setForm] = useState<CardForm | null>(null);
+  const [retries, setRetries] = useState(0);
+
+  useEffect(() => {
+    let gone = false;
+    let mounted: CardForm | null = null;
+    if (place.current === null) return;
+    mountCard(page, place.current, use).then(
+      (made) => {
+        mounted = made;
+        if (gone) return made.destroy();
+        setForm(made);
+        setState('ready');
+      },
+      () => {
+        if (!gone) setState('failed');
+      },
+    );
+    return () => {
+      gone = true;
+      mounted?.destroy();
+    };
+    // Mount the frame once, because it holds the input. The effect below tells it a new amount.
+  }, [retries]);
+
+  useEffect(() => form?.update(use), [form, JSON.stringify(use)]);
+  useEffect(() => form?.name(title), [form, title]);
+
+  return {
+    place,
+    state,
+    form,
+    retry() {
+      setState('loading');
+      setRetries(retries + 1);
+    },
+  };
+}

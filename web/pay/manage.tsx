@@ -1,0 +1,556 @@
+import type { ComponentChildren } from 'preact';
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { PayPage } from '../../src/payments/pay-page.ts';
+import type { PageKey } from '../../src/shared/words/words.ts';
+import type { Plan, PlanPayment } from '../../src/shoppers/plan.ts';
+import type { PayablePart } from '../../src/shoppers/plan-act.ts';
+import type { CardForm, CardUse } from './card-entry.ts';
+import { CardFields, useCard } from './card-fields.tsx';
+import { CardMark } from './card-marks.tsx';
+import { buttonWords, Trouble } from './form.tsx';
+import { isBusy, type Payment, type View } from './payment.ts';
+import { cardName, latePayments, sumOf } from './plan.tsx';
+import { useSay } from './say.tsx';
+import { type Answered, closeSession, report, sendLink } from './session.ts';
+import { MailboxHint } from './test-cards.tsx';
+import { chargesWords, type Say } from './words.ts';
+
+// What a shopper does to a plan. Each act has a panel of its own in place of the plan. Without a
+// session, every panel first asks the shopper to prove the e-mail address.
+
+export type Panel = PayablePart | 'card' | 'report' | 'manage';
+
+type PanelProps = {
+  view: View;
+  page: PayPage;
+  plan: Plan;
+  path: string;
+  payment: Payment | null;
+  close: () => void;
+};
+
+export function PanelOf({ panel, ...props }: PanelProps & { panel: Panel }) {
+  if (props.page.session === null) return <Prove {...props} />;
+  if (panel === 'report') return <Report {...props} />;
+  if (panel === 'card') return <ChangeCard {...props} />;
+  return panel === 'manage' ? null : <PayPlan {...props} what={panel} />;
+}
+
+/** The payments that an act covers. */
+function covered(plan: Plan, what: PayablePart): PlanPayment[] {
+  if (what === 'late') return latePayments(plan);
+  return plan.payments.filter(
+    ({ status }) => status === 'next' || (what === 'rest' && isUnpaid(status)),
+  );
+}
+
+const isUnpaid = (status: PlanPayment['status']) => status !== 'paid' && status !== 'cancelled';
+
+/** The acts that the plan allows now, with what each would charge. */
+export function ActList({
+  page,
+  plan,
+  path,
+  open,
+  reload,
+}: {
+  page: PayPage;
+  plan: Plan;
+  path: string;
+  /** Null while an act is in flight. */
+  open: ((panel: Panel) => void) | null;
+  reload: () => void;
+}) {
+  const say = useSay();
+  const unpaid = plan.payments.filter(({ status }) => isUnpaid(status));
+  const late = latePayments(plan);
+  const mayPay = !plan.is_paused && unpaid.length > 0;
+  const act = (panel: Panel, key: PageKey, detail: string | null) => (
+    <li key={panel}>
+      <button type="button" aria-disabled={open === null} onClick={() => open?.(panel)}>
+        <span class="act">
+          <span>{say.text(key)}</span> {detail !== null && <span class="detail">{detail}</span>}
+        </span>
+      </button>
+    </li>
+  );
+  return (
+    <section class="acts needs-script" aria-labelledby="acts">
+      <h2 id="acts">{say.text('manage')}</h2>
+      <ul>
+        {mayPay &&
+          late.length === 0 &&
+          act('next', 'act_next', say.money(sumOf(covered(plan, 'next'))))}
+        {mayPay &&
+          unpaid.length > Math.max(1, late.length) &&
+          act('rest', 'act_rest', say.money(sumOf(unpaid)))}
+        {unpaid.length > 0 &&
+          act('card', 'act_card', plan.card?.last4 ? cardName(plan.card, say) : null)}
+        {act('report', 'report', null)}
+      </ul>
+      {page.session !== null && (
+        <p class="small">
+          {say.text('signed_in', { time: say.timeOf(page.session.expires_at) })}{' '}
+          <button type="button" class="link" onClick={() => closeSession(path).then(reload)}>
+            {say.text('sign_out')}
+          </button>
+        </p>
+      )}
+    </section>
+  );
+}
+
+function Head({
+  title,
+  about,
+  close,
+}: {
+  title: string;
+  about?: string;
+  close: (() => void) | null;
+}) {
+  const say = useSay();
+  return (
+    <div class="panel-head">
+      <button
+        type="button"
+        class="link back"
+        aria-disabled={close === null}
+        onClick={() => close?.()}
+      >
+        {say.text('back')}
+      </button>
+      <h1 id="heading" tabIndex={-1}>
+        {title}
+      </h1>
+      {about !== undefined && <p>{about}</p>}
+    </div>
+  );
+}
+
+/** "Send me a link": the same answer for every address. */
+function Prove({ page, path, close }: PanelProps) {
+  const say = useSay();
+  const [state, setState] = useState<Answered | 'idle' | 'sending' | 'wrong'>('idle');
+  const field = useRef<HTMLInputElement>(null);
+
+  async function send(event: Event) {
+    event.preventDefault();
+    if (state === 'sending') return;
+    const email = field.current?.value.trim() ?? '';
+    if (!/^\S+@\S+$/.test(email)) {
+      setState('wrong');
+      field.current?.focus();
+      return;
+    }
+    setState('sending');
+    setState(await sendLink(path, email));
+  }
+
+  const trouble = state === 'wrong' || state === 'refused' ? 'prove_wrong' : troubles[state];
+  return (
+    <form class="panel" noValidate onSubmit={send}>
+      <Head title={say.text('prove')} about={say.text('prove_why')} close={close} />
+      <Result isGood={state === 'done'}>
+        {state === 'done' ? (
+          <>
+            <strong>{say.text('prove_sent')}</strong> {say.text('prove_sent_next')}
+          </>
+        ) : (
+          trouble && say.text(trouble)
+        )}
+      </Result>
+      <label class="field">
+        <span>{say.text('prove_email')}</span>
+        <input
+          ref={field}
+          type="email"
+          name="email"
+          autocomplete="email"
+          maxLength={254}
+          aria-invalid={state === 'wrong'}
+        />
+      </label>
+      <button
+        type="submit"
+        class={state === 'sending' ? 'button busy' : 'button'}
+        aria-disabled={state === 'sending'}
+      >
+        <span>{say.text(state === 'sending' ? 'prove_sending' : 'prove_send')}</span>
+      </button>
+      {page.test_mode && <MailboxHint />}
+    </form>
+  );
+}
+
+const troubles: Partial<Record<string, PageKey>> = {
+  limited: 'prove_limited',
+  failed: 'no_connection',
+};
+
+/** The place for what became of a request. It is there from the start, so that it is read out. */
+function Result({ isGood, children }: { isGood: boolean; children: ComponentChildren }) {
+  return (
+    <div role="status">
+      {children && <p class={isGood ? 'notice good' : 'notice danger'}>{children}</p>}
+    </div>
+  );
+}
+
+/** "Something is wrong": the text goes to the operators. */
+function Report({ path, payment, close }: PanelProps) {
+  const say = useSay();
+  const [state, setState] = useState<Answered | 'idle' | 'sending' | 'empty'>('idle');
+  const field = useRef<HTMLTextAreaElement>(null);
+
+  async function send(event: Event) {
+    event.preventDefault();
+    if (state === 'sending') return;
+    const text = field.current?.value.trim() ?? '';
+    if (text === '') {
+      setState('empty');
+      field.current?.focus();
+      return;
+    }
+    setState('sending');
+    const answer = await report(path, text);
+    setState(answer);
+    if (answer === 'refused') void payment?.reload();
+  }
+
+  const trouble = state === 'empty' ? 'report_empty' : troubles[state];
+  return (
+    <form class="panel" noValidate onSubmit={send}>
+      <Head title={say.text('report')} close={close} />
+      <Result isGood={state === 'done'}>
+        {state === 'done' ? say.text('report_sent') : trouble && say.text(trouble)}
+      </Result>
+      {state !== 'done' && (
+        <>
+          <label class="field">
+            <span>{say.text('report_label')}</span>
+            <textarea
+              ref={field}
+              rows={5}
+              maxLength={1000}
+              aria-invalid={state === 'empty'}
+              aria-describedby="report-hint"
+            />
+          </label>
+          <p class="small" id="report-hint">
+            {say.text('report_hint')}
+          </p>
+          <button
+            type="submit"
+            class={state === 'sending' ? 'button busy' : 'button'}
+            aria-disabled={state === 'sending'}
+          >
+            <span>{say.text(state === 'sending' ? 'prove_sending' : 'report_send')}</span>
+          </button>
+        </>
+      )}
+    </form>
+  );
+}
+
+/** Pay what is late, the next one or the rest, with the stored card or another one. */
+function PayPlan({ view, page, plan, payment, close, what }: PanelProps & { what: PayablePart }) {
+  const say = useSay();
+  const asked = useAtOpening(view, covered(plan, what));
+  const amount = sumOf(asked);
+  const { card } = plan;
+  const reason = asked[0]?.late?.reason;
+  const isDead = reason !== undefined && reason !== null && deadReasons.includes(reason);
+  const [other, setOther] = useState(!card?.last4 || isDead);
+  const [keep, setKeep] = useState(false);
+  const [form, setForm] = useState<CardForm | null>(null);
+  const busy = isBusy(view);
+  const mayPay = payment !== null && !busy && asked.length > 0 && (!other || form !== null);
+  const rest = plan.payments.filter(
+    ({ number, status }) => isUnpaid(status) && asked.every((one) => one.number !== number),
+  );
+  const charges = chargesWords(rest, say, 'consent_monthly');
+  const keeps = other && keep && charges !== null;
+
+  function pay(event: Event) {
+    event.preventDefault();
+    if (!mayPay) return;
+    void payment.act(
+      {
+        step: 'plan/pay',
+        what,
+        payments: asked.map(({ number }) => number),
+        amount,
+        keep_card: keeps,
+        consent: keeps ? consentTo(rest, page) : null,
+      },
+      other && form !== null ? form.createToken : null,
+    );
+  }
+
+  return (
+    <form class="panel pay-form" autocomplete="off" noValidate onSubmit={pay}>
+      <Head
+        title={say.text('act_pay', { amount: say.money(amount) })}
+        about={datesWords(asked, say)}
+        close={busy ? null : close}
+      />
+      <Trouble view={view} decline={declineOf(view)} />
+      <Refusal view={view} />
+      {card?.last4 && (
+        <fieldset class="terms" inert={busy}>
+          <legend>
+            <h2>{say.text('act_which')}</h2>
+          </legend>
+          <div class="term-rows">
+            <CardChoice name={cardName(card, say)} chosen={!other} choose={() => setOther(false)}>
+              <CardMark brand={card.brand} />
+            </CardChoice>
+            <CardChoice name={say.text('act_other')} chosen={other} choose={() => setOther(true)} />
+          </div>
+        </fieldset>
+      )}
+      {other && (
+        <>
+          <OtherCard
+            view={view}
+            page={page}
+            use={{ purpose: 'charge', amount, storeCard: keeps }}
+            give={setForm}
+          />
+          {charges !== null && (
+            <label class="keep">
+              <input
+                type="checkbox"
+                checked={keep}
+                disabled={busy}
+                onChange={(event) => setKeep(event.currentTarget.checked)}
+              />
+              <span>{say.text('consent_keep', { charges })}</span>
+            </label>
+          )}
+        </>
+      )}
+      <ActButton
+        view={view}
+        mayAct={mayPay}
+        text={say.text('pay_now', { amount: say.money(amount) })}
+      />
+    </form>
+  );
+}
+
+/** Which payments an act is for. */
+function datesWords(payments: PlanPayment[], say: Say): string {
+  const [first] = payments;
+  const last = payments.at(-1);
+  if (first === undefined || last === undefined) return '';
+  if (first === last) return say.text('act_dates_one', { date: say.date(first.due_on) });
+  return say.text('act_dates_other', {
+    count: payments.length,
+    first: say.date(first.due_on),
+    last: say.date(last.due_on),
+  });
+}
+
+/** Of these cards no charge will ever succeed, so the panel proposes another one. */
+const deadReasons = ['expired_card', 'lost_card', 'stolen_card', 'incorrect_number'];
+
+/** Changes the card for the payments to come. The bank confirms it; nothing is charged. */
+function ChangeCard({ view, page, plan, payment, close }: PanelProps) {
+  const say = useSay();
+  const [form, setForm] = useState<CardForm | null>(null);
+  const busy = isBusy(view);
+  const mayAct = payment !== null && !busy && form !== null;
+  const rest = plan.payments.filter(({ status }) => isUnpaid(status));
+  const charges = chargesWords(rest, say, 'consent_monthly');
+
+  function save(event: Event) {
+    event.preventDefault();
+    if (!mayAct) return;
+    void payment.act({ step: 'plan/card', consent: consentTo(rest, page) }, form.createToken);
+  }
+
+  return (
+    <form class="panel pay-form" autocomplete="off" noValidate onSubmit={save}>
+      <Head
+        title={say.text('act_card')}
+        about={say.text('act_card_note')}
+        close={busy ? null : close}
+      />
+      <Trouble view={view} decline={declineOf(view)} />
+      <Refusal view={view} />
+      <OtherCard view={view} page={page} use={{ purpose: 'store' }} give={setForm} />
+      {charges !== null && <p class="consent">{say.text('consent_card', { charges })}</p>}
+      <ActButton view={view} mayAct={mayAct} text={say.text('act_save')} />
+    </form>
+  );
+}
+
+function ActButton({ view, mayAct, text }: { view: View; mayAct: boolean; text: string }) {
+  const say = useSay();
+  const busy = isBusy(view);
+  return (
+    <>
+      <button type="submit" class={busy ? 'button busy' : 'button'} aria-disabled={!mayAct}>
+        <span>{buttonWords(view, say) ?? text}</span>
+      </button>
+      <p class="next">{say.text(busy ? (view.slow ? 'next_slow' : 'next_busy') : 'act_steps')}</p>
+    </>
+  );
+}
+
+function CardChoice({
+  name,
+  chosen,
+  choose,
+  children,
+}: {
+  name: string;
+  chosen: boolean;
+  choose: () => void;
+  children?: ComponentChildren;
+}) {
+  return (
+    <div class={chosen ? 'term chosen' : 'term'}>
+      <label>
+        <input type="radio" name="card" checked={chosen} onChange={choose} />
+        <span class="term-words">
+          <span class="term-count">{name}</span>
+          {children}
+        </span>
+      </label>
+    </div>
+  );
+}
+
+/** The gateway's frame, loaded only now that the shopper wants to type a card. */
+function OtherCard({
+  view,
+  page,
+  use,
+  give,
+}: {
+  view: View;
+  page: PayPage;
+  use: CardUse;
+  give: (form: CardForm | null) => void;
+}) {
+  const card = useCard(page, use);
+  useEffect(() => {
+    give(card.form);
+    return () => give(null);
+  }, [card.form]);
+  return (
+    <section
+      class="card-details"
+      aria-labelledby="card-heading"
+      inert={isBusy(view) && view.activity !== 'checking'}
+    >
+      <CardFields page={page} card={card} />
+    </section>
+  );
+}
+
+/** Says why the server began nothing. */
+export function Refusal({ view }: { view: View }) {
+  const say = useSay();
+  const refusal = view.page?.act?.status === 'refused' ? view.page.act.refusal : null;
+  if (refusal === null || isBusy(view)) return null;
+  const key = {
+    being_charged: 'refused_charging',
+    refund_in_progress: 'refused_refund',
+    plan_changed: 'refused_changed',
+  } as const;
+  return (
+    <p class="notice warning" role="alert">
+      {say.text(key[refusal])}
+    </p>
+  );
+}
+
+export function declineOf({ page }: View): PayPage['decline'] {
+  return page?.act?.status === 'declined' ? page.act.decline : null;
+}
+
+/**
+ * What the panel was opened for. While the payment is in flight the plan may change under it, and
+ * the button must not.
+ */
+function useAtOpening(view: View, now: PlanPayment[]): PlanPayment[] {
+  const kept = useRef(now);
+  if (!isBusy(view)) kept.current = now;
+  return kept.current;
+}
+
+function consentTo(payments: PlanPayment[], page: PayPage) {
+  return {
+    version: page.consent_version,
+    payments: payments.map(({ number, amount, due_on }) => ({ number, amount, due_on })),
+  };
+}
+
+/** What became of the last act, above the plan. */
+export function ActNotice({
+  view,
+  plan,
+  payment,
+}: {
+  view: View;
+  plan: Plan;
+  payment: Payment | null;
+}) {
+  const say = useSay();
+  const act = view.page?.act ?? null;
+  if (view.activity === 'lost') return <Trouble view={view} decline={null} />;
+  if (act === null) return view.unfinished ? <Trouble view={view} decline={null} /> : null;
+  switch (act.status) {
+    case 'working':
+      return (
+        <div class="notice good">
+          <p>
+            <strong>{say.text('busy_paying')}</strong>{' '}
+            {say.text(view.slow ? 'waiting_slow' : 'waiting_keep')}
+          </p>
+          <div class="progress" role="progressbar" aria-label={say.text('waiting_label')} />
+        </div>
+      );
+    case 'challenge':
+      return (
+        <section class="notice good" aria-labelledby="bank">
+          <h2 id="bank">{say.text('bank')}</h2>
+          <p>{bankWords(act.purpose, act.amount, say)}</p>
+          {act.challenge_url !== null && (
+            <button
+              type="button"
+              class="button"
+              aria-disabled={payment === null}
+              onClick={() => payment?.continueActAtBank()}
+            >
+              <span>{say.text('bank_continue')}</span>
+            </button>
+          )}
+        </section>
+      );
+    case 'declined':
+      return <Trouble view={view} decline={act.decline} />;
+    case 'refused':
+      return <Refusal view={view} />;
+    case 'done':
+      return (
+        <p class="notice good" role="status">
+          <strong>
+            {act.purpose === 'pay'
+              ? say.text('act_paid', { amount: say.money(act.amount) })
+              : say.text('act_replaced', { card: plan.card ? cardName(plan.card, say) : '' })}
+          </strong>
+        </p>
+      );
+  }
+}
+
+function bankWords(purpose: 'pay' | 'replace_card', amount: number, say: Say): string {
+  return purpose === 'pay'
+    ? say.text('bank_next', { amount: say.money(amount) })
+    : say.text('act_bank_card');
+}

@@ -1,0 +1,5 @@
+/** Only in the document from the server: a browser with scripts ignores it. */
+export function NoScript({ text }: { text: string }) {
+  const html = `<p class="notice warning">${text}</p>`;
+  return <noscript dangerouslySetInnerHTML={{ __html: html }} />;
+}

@@ -1,0 +1,176 @@
+import { useEffect, useRef, useState } from 'preact/hooks';
+import type { PayPage } from '../../src/payments/pay-page.ts';
+import type { Plan } from '../../src/shoppers/plan.ts';
+import { ActList, ActNotice, type Panel, PanelOf } from './manage.tsx';
+import { NoScript } from './no-script.tsx';
+import { ReturnLink } from './outcome.tsx';
+import { isBusy, type Payment, type View } from './payment.ts';
+import { Late, Payments, PlanCard, Refunds, Standing } from './plan.tsx';
+import { useSay } from './say.tsx';
+import type { Answered } from './session.ts';
+
+/** What became of the one-time link that opened this page; null without one. */
+export type Proof = Answered | 'opening' | null;
+
+type PlanPageProps = {
+  view: View;
+  page: PayPage;
+  plan: Plan;
+  path: string;
+  payment: Payment | null;
+  proof: Proof;
+};
+
+/** The plan, or one act on it. The browser's back button closes an act. */
+export function PlanPage({ view, page, plan, path, payment, proof }: PlanPageProps) {
+  const say = useSay();
+  const [panel, setPanel] = useState<Panel | null>(null);
+  const busy = isBusy(view);
+  const wasSignedIn = useWasSignedIn(page);
+
+  useEffect(() => {
+    const follow = (event: PopStateEvent) => {
+      const { panel } = (event.state ?? {}) as { panel?: Panel };
+      setPanel(panel ?? null);
+    };
+    addEventListener('popstate', follow);
+    return () => removeEventListener('popstate', follow);
+  }, []);
+
+  // Move the focus to the new heading for screen readers, and to the top for everyone.
+  const seen = useRef(panel);
+  useEffect(() => {
+    if (seen.current === panel) return;
+    seen.current = panel;
+    document.getElementById('heading')?.focus();
+    scrollTo(0, 0);
+  }, [panel]);
+
+  // The plan says what became of an act; a decline stays in its panel. Signing in ends the proof.
+  const isOver = page.act?.status === 'done' || page.act?.status === 'challenge';
+  const wasBusy = useRef(busy);
+  useEffect(() => {
+    if (wasBusy.current && !busy && isOver) close();
+    wasBusy.current = busy;
+  }, [busy, isOver]);
+  useEffect(() => {
+    if (panel === 'manage' && page.session !== null) close();
+  }, [page.session === null]);
+
+  function open(next: Panel) {
+    payment?.dismiss();
+    history.pushState({ panel: next }, '');
+    setPanel(next);
+  }
+  function close() {
+    if (panel === null) return;
+    payment?.dismiss();
+    setPanel(null);
+    history.back();
+  }
+
+  if (panel !== null) {
+    return (
+      <>
+        {page.session === null && wasSignedIn && <SignedOut />}
+        <PanelOf
+          panel={panel}
+          view={view}
+          page={page}
+          plan={plan}
+          path={path}
+          payment={payment}
+          close={close}
+        />
+      </>
+    );
+  }
+  // The notice of the act that pays what is late stands in its place.
+  const isPaying =
+    page.act?.purpose === 'pay' && ['working', 'challenge'].includes(page.act.status);
+  const mayAct = payment !== null && !busy && page.act?.status !== 'challenge';
+  return (
+    <div class="plan-page">
+      <ProofNotice proof={proof} isSignedIn={page.session !== null} />
+      <ActNotice view={view} plan={plan} payment={payment} />
+      <Standing plan={plan} />
+      {!isPaying && (
+        <Late plan={plan} pay={mayAct && !plan.is_paused ? () => open('late') : null} />
+      )}
+      <Payments page={page} plan={plan} path={path} hasCalendar={true} />
+      <PlanCard plan={plan} />
+      <Refunds plan={plan} />
+      <NoScript text={say.text('plan_no_script')} />
+      {page.session === null ? (
+        <Manage open={mayAct ? open : null} />
+      ) : (
+        <ActList
+          page={page}
+          plan={plan}
+          path={path}
+          open={mayAct ? open : null}
+          reload={() => void payment?.reload()}
+        />
+      )}
+      <ReturnLink page={page} />
+    </div>
+  );
+}
+
+/** The way to the acts, for a shopper without a session. */
+function Manage({ open }: { open: ((panel: Panel) => void) | null }) {
+  const say = useSay();
+  return (
+    <section class="acts needs-script" aria-label={say.text('manage')}>
+      <ul>
+        <li>
+          <button type="button" aria-disabled={open === null} onClick={() => open?.('manage')}>
+            <span>
+              {say.text('manage')}
+              <span class="hint">{say.text('manage_hint')}</span>
+            </span>
+          </button>
+        </li>
+      </ul>
+    </section>
+  );
+}
+
+function ProofNotice({ proof, isSignedIn }: { proof: Proof; isSignedIn: boolean }) {
+  const say = useSay();
+  if (proof === null || proof === 'done' || isSignedIn) return null;
+  if (proof === 'opening') {
+    return (
+      <div class="notice good">
+        <p>{say.text('prove_opening')}</p>
+        <div class="progress" />
+      </div>
+    );
+  }
+  return (
+    <p class="notice warning" role="alert">
+      {proof === 'refused' ? (
+        <>
+          <strong>{say.text('prove_ended')}</strong> {say.text('prove_ended_next')}
+        </>
+      ) : (
+        say.text(proof === 'limited' ? 'prove_limited' : 'no_connection')
+      )}
+    </p>
+  );
+}
+
+function SignedOut() {
+  const say = useSay();
+  return (
+    <p class="notice warning" role="alert">
+      {say.text('signed_out')}
+    </p>
+  );
+}
+
+function useWasSignedIn(page: PayPage): boolean {
+  const was = useRef(false);
+  if (page.session !== null) was.current = true;
+  return was.current;
+}

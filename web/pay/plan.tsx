@@ -1,0 +1,242 @@
+import { useState } from 'preact/hooks';
+import type { PayPage } from '../../src/payments/pay-page.ts';
+import { brandName } from '../../src/shared/card-names.ts';
+import type { PageKey } from '../../src/shared/words/words.ts';
+import type { Plan, PlanPayment } from '../../src/shoppers/plan.ts';
+import { CardMark } from './card-marks.tsx';
+import { useSay } from './say.tsx';
+import { happenedWords, localDay, type Say } from './words.ts';
+
+// The plan of a paid order: what is paid, what comes next, what is late, and what refunds changed.
+
+type PlanProps = { page: PayPage; plan: Plan; path: string };
+
+/** Where things stand, in one sentence. */
+export function Standing({ plan }: { plan: Plan }) {
+  const say = useSay();
+  const next = plan.payments.find(({ status }) => status === 'next');
+  const total = plan.paid + plan.outstanding;
+  return (
+    <div class="standing">
+      <h1 id="heading" tabIndex={-1}>
+        {plan.outstanding > 0
+          ? say.text('plan_standing', { paid: say.money(plan.paid), total: say.money(total) })
+          : say.text(isRefunded(plan) ? 'plan_refunded' : 'plan_finished')}
+      </h1>
+      <p>
+        {plan.outstanding === 0
+          ? say.text('plan_nothing')
+          : next &&
+            say.text('plan_next', { amount: say.money(next.amount), date: whole(next, say) })}
+      </p>
+      {plan.is_paused && <p>{say.text('plan_paused')}</p>}
+    </div>
+  );
+}
+
+/** Keeps a date on one line. */
+const whole = ({ due_on }: { due_on: string }, say: Say) =>
+  say.date(due_on).replaceAll(' ', '\u00a0');
+
+function isRefunded({ payments, paid }: Plan): boolean {
+  return payments.reduce((sum, { refunded }) => sum + refunded, 0) >= paid;
+}
+
+export function latePayments({ payments }: Plan): PlanPayment[] {
+  return payments.filter(({ status }) => status === 'late');
+}
+
+export const sumOf = (payments: PlanPayment[]) =>
+  payments.reduce((sum, { amount }) => sum + amount, 0);
+
+/** What happened, that it costs nothing, and one button. */
+export function Late({ plan, pay }: { plan: Plan; pay: (() => void) | null }) {
+  const say = useSay();
+  const late = latePayments(plan);
+  const [first] = late;
+  if (first === undefined) return null;
+  const amount = say.money(sumOf(late));
+  const retries = late.map((one) => one.late?.retries_at ?? null).find((at) => at !== null);
+  return (
+    <section class="late" aria-labelledby="late">
+      <h2 id="late">
+        <WarningSign />
+        {late.length === 1
+          ? say.text('plan_late_one', { amount })
+          : say.text('plan_late_other', { count: late.length, amount })}
+      </h2>
+      <p>
+        {happenedWords(first.late?.reason ?? 'generic', say)} {say.text('plan_late_free')}{' '}
+        {retries
+          ? say.text('plan_late_retry', { date: say.dateOf(retries).replaceAll(' ', '\u00a0') })
+          : say.text('plan_late_stopped')}
+      </p>
+      <button
+        type="button"
+        class="button needs-script"
+        aria-disabled={pay === null}
+        onClick={() => pay?.()}
+      >
+        <span>{say.text('pay_now', { amount })}</span>
+      </button>
+    </section>
+  );
+}
+
+function WarningSign() {
+  return (
+    <svg class="warning-sign" viewBox="0 0 20 20" aria-hidden="true" focusable="false">
+      <path d="M10 2.5 18.5 17h-17z" />
+      <path class="stroke" d="M10 8v4M10 14.3v.2" />
+    </svg>
+  );
+}
+
+const shownMax = 12;
+const states: Record<PlanPayment['status'], PageKey> = {
+  paid: 'plan_paid',
+  next: 'plan_is_next',
+  planned: 'plan_planned',
+  late: 'plan_late',
+  cancelled: 'plan_cancelled',
+};
+
+/** One dot per payment. A long plan folds the payments after the next three. */
+export function Payments({ page, plan, path, hasCalendar }: PlanProps & { hasCalendar: boolean }) {
+  const say = useSay();
+  const { payments } = plan;
+  const [all, setAll] = useState(payments.length <= shownMax);
+  const next = payments.findIndex(({ status }) => status === 'next' || status === 'late');
+  const isFolded = (index: number) =>
+    !all && index !== payments.length - 1 && (next < 0 ? index > 2 : Math.abs(index - next) > 3);
+  return (
+    <section class="plan" aria-labelledby="plan">
+      <h2 id="plan">{say.text('plan')}</h2>
+      <ol>
+        {payments.map((payment, index) => (
+          <Row
+            key={payment.number}
+            payment={payment}
+            page={page}
+            path={path}
+            isFolded={isFolded(index)}
+          />
+        ))}
+      </ol>
+      {!all && (
+        <button type="button" class="link needs-script" onClick={() => setAll(true)}>
+          {say.text('payments_all', { count: payments.length })}
+        </button>
+      )}
+      {hasCalendar && <CalendarLink plan={plan} path={path} />}
+    </section>
+  );
+}
+
+function Row({
+  payment,
+  page,
+  path,
+  isFolded,
+}: {
+  payment: PlanPayment;
+  page: PayPage;
+  path: string;
+  isFolded: boolean;
+}) {
+  const say = useSay();
+  const { number, status, due_on, amount, reduced, refunded, paid_at } = payment;
+  const paidOn = status === 'paid' && paid_at ? localDay(paid_at, page.time_zone) : due_on;
+  const isGone = status === 'cancelled';
+  return (
+    <li class={isFolded ? `is-${status} folded` : `is-${status}`}>
+      {status === 'late' ? <WarningSign /> : <span class="dot" />}
+      <time dateTime={due_on}>{say.date(due_on)}</time>
+      <span class="price">{isGone ? <s>{say.money(reduced)}</s> : say.money(amount)}</span>
+      <span class="state">
+        {paidOn === due_on
+          ? say.text(states[status])
+          : say.text('plan_paid_on', { date: say.date(paidOn) })}
+        {status === 'paid' && (
+          <>
+            {' · '}
+            <a
+              href={`${path}/receipts/${number}`}
+              target="_blank"
+              rel="noopener noreferrer"
+              aria-label={say.text('plan_receipt_of', { number })}
+            >
+              {say.text('plan_receipt')}
+            </a>
+          </>
+        )}
+      </span>
+      {reduced > 0 && !isGone && (
+        <span class="state">{say.text('plan_reduced', { amount: say.money(reduced) })}</span>
+      )}
+      {refunded > 0 && (
+        <span class="state">{say.text('plan_returned', { amount: say.money(refunded) })}</span>
+      )}
+    </li>
+  );
+}
+
+export function cardName(card: NonNullable<Plan['card']>, say: Say): string {
+  return say.text('plan_card', { brand: brandName(card.brand), last4: card.last4 ?? '' }).trim();
+}
+
+export function PlanCard({ plan }: { plan: Plan }) {
+  const say = useSay();
+  const { card } = plan;
+  if (!card?.last4) return null;
+  return (
+    <section class="facts" aria-labelledby="card">
+      <h2 id="card">{say.text(plan.outstanding > 0 ? 'plan_card_next' : 'plan_card_paid')}</h2>
+      <p class="card-line">
+        <CardMark brand={card.brand} />
+        {cardName(card, say)}
+      </p>
+    </section>
+  );
+}
+
+const refundStates = {
+  requested: 'refund_requested',
+  pending: 'refund_pending',
+  complete: 'refund_complete',
+  failed: 'refund_failed',
+} as const;
+
+export function Refunds({ plan }: { plan: Plan }) {
+  const say = useSay();
+  if (plan.refunds.length === 0) return null;
+  return (
+    <section class="facts" aria-labelledby="refunds">
+      <h2 id="refunds">{say.text('plan_refunds')}</h2>
+      <ul>
+        {plan.refunds.map(({ amount, status, created_at }, index) => (
+          <li key={index}>
+            <time dateTime={created_at}>{say.dateOf(created_at)}</time>
+            <span class="price">{say.money(amount)}</span>
+            <span class="state">{say.text(refundStates[status])}</span>
+          </li>
+        ))}
+      </ul>
+    </section>
+  );
+}
+
+/** The dates to come as a file for a calendar. It works without a script. */
+function CalendarLink({ plan, path }: Pick<PlanProps, 'plan' | 'path'>) {
+  const say = useSay();
+  const isToCome = plan.payments.some(({ status }) => status === 'next' || status === 'planned');
+  if (!isToCome) return null;
+  return (
+    <a class="calendar" href={`${path}/payments.ics`} download="payments.ics">
+      <svg viewBox="0 0 16 16" aria-hidden="true" focusable="false">
+        <path d="M2 3.5h12V14H2zM2 7h12M5 1.5V5M11 1.5V5" />
+      </svg>
+      {say.text('plan_calendar')}
+    </a>
+  );
+}
