@@ -4,6 +4,7 @@
 //   web/dist/pay/server.js       renders the page on the server and needs no package
 //   web/dist/pay/manifest.json   the script's name and integrity hash
 //   web/dist/docs/*.js           scripts of the documentation pages
+//   web/dist/console/index.html  the operators' console; its files are in web/dist/console/assets
 //   web/dist/stamp               the hash of all sources (stamp.mjs)
 
 import { createHash } from 'node:crypto';
@@ -12,6 +13,21 @@ import path from 'node:path';
 import { build } from 'vite';
 import { distFolder, sourcesStamp } from './stamp.mjs';
 
+/**
+ * The tokens follow the system's colour scheme. In the console a person may choose another one, which
+ * is an attribute of the root element, so each set of tokens gets a selector of its own as well.
+ */
+const chosenColours = {
+  name: 'chosen-colours',
+  enforce: 'pre',
+  transform(code, id) {
+    if (!id.endsWith('tokens.css')) return null;
+    const [light, dark] = [...code.matchAll(/:root \{([^}]*)\}/g)].map(([, values]) => values);
+    const chosen = (scheme, values) => `:root[data-mantine-color-scheme="${scheme}"] {${values}}\n`;
+    return `${code}\n${chosen('light', light)}${chosen('dark', dark)}`;
+  },
+};
+
 // Build beside the target and rename, so that a process that starts meanwhile never reads half.
 const building = `${distFolder}.${process.pid}`;
 const stamp = sourcesStamp();
@@ -19,6 +35,7 @@ const stamp = sourcesStamp();
 try {
   await buildPay();
   for (const name of ['docs', 'doctor']) await buildDocs(name);
+  await buildConsole();
   fs.writeFileSync(path.join(building, 'stamp'), stamp);
   fs.rmSync(distFolder, { recursive: true, force: true });
   fs.renameSync(building, distFolder);
@@ -76,6 +93,30 @@ async function buildDocs(name) {
       emptyOutDir: false,
       rolldownOptions: { input: `${name}.ts`, output: { entryFileNames: '[name].js' } },
       modulePreload: { polyfill: false },
+    },
+  });
+}
+
+/** Pages are chunks of their own, so that the first one does not wait for the others. */
+async function buildConsole() {
+  await build({
+    configFile: false,
+    root: path.join(import.meta.dirname, 'console'),
+    logLevel: 'warn',
+    plugins: [chosenColours],
+    oxc: { jsx: { runtime: 'automatic', importSource: 'react' } },
+    build: {
+      outDir: path.join(building, 'console'),
+      emptyOutDir: true,
+      // The content security policy allows no data: URLs.
+      assetsInlineLimit: 0,
+      modulePreload: { polyfill: false },
+      rolldownOptions: {
+        onwarn(warning, warn) {
+          // Mantine marks its files for React's servers. There is none here.
+          if (warning.code !== 'MODULE_LEVEL_DIRECTIVE') warn(warning);
+        },
+      },
     },
   });
 }

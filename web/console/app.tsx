@@ -1,0 +1,148 @@
+import { useQuery } from '@tanstack/react-query';
+import { type ComponentType, lazy, Suspense, useRef } from 'react';
+import { Route, Switch } from 'wouter';
+import type { Session } from '../../src/console/session.schema.ts';
+import { ApiError, get } from './api.ts';
+import { Door, SignIn } from './pages/sign-in.tsx';
+import { Card } from './parts/basics.tsx';
+import { LongActsPanel } from './parts/long-acts.tsx';
+import { ProofDialog } from './parts/proof.tsx';
+import { Bones, Problem, State } from './parts/states.tsx';
+import { SessionProvider, useCan } from './session.tsx';
+import { Shell } from './shell/shell.tsx';
+
+const Register = lazy(() => import('./pages/register.tsx'));
+
+type Page = ComponentType<{ id: string }>;
+const pages: { path: string; permission: string | null; page: Page }[] = [
+  { path: '/', permission: 'overview.read', page: lazy(() => import('./pages/overview.tsx')) },
+  { path: '/search', permission: null, page: lazy(() => import('./pages/search.tsx')) },
+  {
+    path: '/checkouts',
+    permission: 'checkouts.read',
+    page: lazy(() => import('./pages/checkouts.tsx')),
+  },
+  {
+    path: '/checkouts/:id',
+    permission: 'checkouts.read',
+    page: lazy(() => import('./pages/checkout.tsx')),
+  },
+  { path: '/refunds', permission: 'refunds.read', page: lazy(() => import('./pages/refunds.tsx')) },
+  {
+    path: '/overdue',
+    permission: 'instalments.read',
+    page: lazy(() => import('./pages/overdue.tsx')),
+  },
+  {
+    path: '/callbacks',
+    permission: 'callbacks.read',
+    page: lazy(() => import('./pages/callbacks.tsx')),
+  },
+  {
+    path: '/merchants',
+    permission: 'merchants.read',
+    page: lazy(() => import('./pages/merchants.tsx')),
+  },
+  {
+    path: '/merchants/:id',
+    permission: 'merchants.read',
+    page: lazy(() => import('./pages/merchant.tsx')),
+  },
+  {
+    path: '/integrations',
+    permission: 'integrations.read',
+    page: lazy(() => import('./pages/integrations.tsx')),
+  },
+  {
+    path: '/integrations/:id',
+    permission: 'integrations.read',
+    page: lazy(() => import('./pages/integration.tsx')),
+  },
+  { path: '/alerts', permission: 'alerts.read', page: lazy(() => import('./pages/alerts.tsx')) },
+  { path: '/audit', permission: 'audit.read', page: lazy(() => import('./pages/audit.tsx')) },
+  { path: '/people', permission: 'people.read', page: lazy(() => import('./pages/people.tsx')) },
+  { path: '/me', permission: null, page: lazy(() => import('./pages/me.tsx')) },
+];
+
+export function App() {
+  return (
+    <Switch>
+      <Route path="/register/:token">
+        {({ token }) => (
+          <Suspense>
+            <Register token={token ?? ''} />
+          </Suspense>
+        )}
+      </Route>
+      <Route>
+        <Inside />
+      </Route>
+    </Switch>
+  );
+}
+
+function Inside() {
+  const wasIn = useRef(false);
+  const { data, error, refetch } = useQuery({
+    queryKey: ['/api/session'],
+    queryFn: ({ signal }) => get<Session>('/api/session', {}, signal),
+    refetchInterval: 60_000,
+    retry: false,
+  });
+  if (error instanceof ApiError && error.status === 401) {
+    return <SignIn ended={wasIn.current} oidc={false} />;
+  }
+  if (data) {
+    wasIn.current = true;
+    return (
+      <SessionProvider session={data}>
+        <Shell>
+          <LongActsPanel />
+          <Suspense
+            fallback={
+              <Card>
+                <Bones lines={8} />
+              </Card>
+            }
+          >
+            <Pages />
+          </Suspense>
+        </Shell>
+        <ProofDialog />
+      </SessionProvider>
+    );
+  }
+  return (
+    <Door title={error ? 'The console' : 'One moment'}>
+      {error ? <Problem error={error} retry={() => void refetch()} /> : <Bones lines={3} />}
+    </Door>
+  );
+}
+
+function Pages() {
+  const can = useCan();
+  return (
+    <Switch>
+      {pages.map(({ path, permission, page: Content }) => (
+        <Route key={path} path={path}>
+          {(parameters) =>
+            permission !== null && !can(permission) ? (
+              <Card>
+                <Problem error={new ApiError(403, 'forbidden', '')} />
+              </Card>
+            ) : (
+              <Content id={(parameters as { id?: string }).id ?? ''} />
+            )
+          }
+        </Route>
+      ))}
+      <Route>
+        <Card>
+          <State icon="search" title="There is no such page">
+            The address may be mistyped, or the page has moved.
+          </State>
+        </Card>
+      </Route>
+    </Switch>
+  );
+}

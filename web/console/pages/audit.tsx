@@ -1,0 +1,168 @@
+import { Link } from 'wouter';
+import type { Action } from '../../../src/console/audit.schema.ts';
+import { sentence, words } from '../format.ts';
+import { Id, PageHead, Time } from '../parts/basics.tsx';
+import { TextFilter } from '../parts/filters.tsx';
+import { type Column, List } from '../parts/list.tsx';
+import { useFilters } from '../url.ts';
+
+/** The person, or the claim of the command line beside the facts. */
+export function Actor({ of: action }: { of: Action }) {
+  if (action.person_id !== null) {
+    return (
+      <span title={[action.address, action.session_id].filter(Boolean).join('\n')}>
+        {action.operator}
+        {action.roles && <span className="quiet"> · {action.roles.join(', ')}</span>}
+      </span>
+    );
+  }
+  return (
+    <span title="The user and the host are facts. The name was claimed.">
+      {action.os_user ? (
+        <>
+          {action.os_user}@{action.host}
+          <span className="quiet"> · calls itself {action.operator}</span>
+        </>
+      ) : (
+        action.operator
+      )}
+    </span>
+  );
+}
+
+const isPlain = (value: unknown): value is string | number | boolean | null =>
+  value === null || ['string', 'number', 'boolean'].includes(typeof value);
+const said = (value: unknown): string =>
+  value === null ? 'nothing' : isPlain(value) ? String(value) : JSON.stringify(value);
+
+/** Details as before → after where they have both, and as name and value otherwise. */
+export function Details({ of: details }: { of: unknown }) {
+  if (typeof details !== 'object' || details === null) return null;
+  const entries = Object.entries(details as Record<string, unknown>);
+  const { before, after } = details as { before?: unknown; after?: unknown };
+  if (entries.length === 0) return <span className="quiet">–</span>;
+  if (before !== undefined && after !== undefined) {
+    const rest = entries.filter(([name]) => name !== 'before' && name !== 'after');
+    return (
+      <span className="break">
+        <Change before={before} after={after} />
+        {rest.map(([name, value]) => (
+          <span key={name} className="quiet">
+            {' '}
+            · {words(name)}: {said(value)}
+          </span>
+        ))}
+      </span>
+    );
+  }
+  return (
+    <span className="break">
+      {entries.map(([name, value], index) => (
+        <span key={name}>
+          {index > 0 && ' · '}
+          <span className="quiet">{words(name)}:</span> {said(value)}
+        </span>
+      ))}
+    </span>
+  );
+}
+
+function Change({ before, after }: { before: unknown; after: unknown }) {
+  if (
+    typeof before === 'object' &&
+    before !== null &&
+    typeof after === 'object' &&
+    after !== null
+  ) {
+    const one = before as Record<string, unknown>;
+    const other = after as Record<string, unknown>;
+    const names = [...new Set([...Object.keys(one), ...Object.keys(other)])].filter(
+      (name) => JSON.stringify(one[name]) !== JSON.stringify(other[name]),
+    );
+    return names.map((name, index) => (
+      <span key={name}>
+        {index > 0 && ' · '}
+        <span className="quiet">{words(name)}:</span> <s>{said(one[name] ?? null)}</s> →{' '}
+        <strong>{said(other[name] ?? null)}</strong>
+      </span>
+    ));
+  }
+  return (
+    <>
+      <s>{said(before)}</s> → <strong>{said(after)}</strong>
+    </>
+  );
+}
+
+/** One act, on the page of what it was about. */
+export function ActionLine({ of: action }: { of: Action }) {
+  return (
+    <div>
+      <div>
+        <strong>{sentence(words(action.action))}</strong> <span className="quiet">by</span>{' '}
+        <Actor of={action} />
+        <span className="quiet small">
+          {' '}
+          · <Time at={action.at} exact />
+        </span>
+      </div>
+      <div className="small">
+        <Details of={action.details} />
+      </div>
+    </div>
+  );
+}
+
+const columns: Column<Action>[] = [
+  { head: 'When', cell: (row) => <Time at={row.at} exact />, phone: 'title' },
+  { head: 'Who', cell: (row) => <Actor of={row} />, phone: 'sub' },
+  { head: 'Did', cell: (row) => <strong>{sentence(words(row.action))}</strong>, phone: 'full' },
+  {
+    head: 'To',
+    cell: (row) => (row.subject_id ? <Id id={row.subject_id} /> : <span className="quiet">–</span>),
+    phone: 'sub',
+  },
+  {
+    head: 'Details',
+    cell: (row) => <Details of={row.details} />,
+    phone: 'full',
+  },
+  { head: 'From', cell: (row) => row.address ?? row.host ?? '–', phone: 'hide' },
+];
+
+export default function AuditPage() {
+  const [filters] = useFilters();
+  return (
+    <>
+      <PageHead
+        title="Audit"
+        about="Every act of an operator, the newest first. Rows are chained and cannot be changed."
+      />
+      <div className="filters">
+        <TextFilter
+          name="subject"
+          label="Id of what it was about"
+          placeholder="Id of what it was about"
+        />
+        {filters.person && (
+          <Link href="/audit" className="chip plain">
+            Acts of one person: show all
+          </Link>
+        )}
+      </div>
+      <List
+        path="/api/audit"
+        takes={['subject', 'person']}
+        label="Audit"
+        wrap
+        columns={columns}
+        keyOf={(row) => row.id}
+        empty={{
+          icon: 'audit',
+          title: 'No act yet',
+          text: 'What people change here, and at the command line, is written down with their names.',
+        }}
+      />
+    </>
+  );
+}

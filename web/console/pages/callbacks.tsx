@@ -1,0 +1,354 @@
+import { Button, Modal } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { LongAct } from '../../../src/console/act.schema.ts';
+import type {
+  CallbackRow,
+  DestinationRow,
+  RetriedCallback,
+} from '../../../src/console/callback.schema.ts';
+import type { CallbackDetails } from '../../../src/console/checkout.schema.ts';
+import { get } from '../api.ts';
+import { count, duration, percent } from '../format.ts';
+import { ActDialog, useAct, useQuietAct } from '../parts/acts.tsx';
+import { Attempts } from '../parts/attempts.tsx';
+import { Facts, Id, PageHead, Status, Time } from '../parts/basics.tsx';
+import { MerchantFilter, Tabs, TextFilter, useMerchants } from '../parts/filters.tsx';
+import { type Column, List } from '../parts/list.tsx';
+import { followAct } from '../parts/long-acts.tsx';
+import { Bones, Problem } from '../parts/states.tsx';
+import { useCan } from '../session.tsx';
+import { useFilters } from '../url.ts';
+import { merchantColumn, orderColumn } from './checkouts.tsx';
+
+export default function CallbacksPage() {
+  const can = useCan();
+  const [filters, setFilters] = useFilters();
+  const view = filters.view ?? 'exhausted';
+  const isList = view !== 'destinations';
+  const [resendingAll, setResendingAll] = useState(false);
+  return (
+    <>
+      <PageHead
+        title="Callbacks"
+        about="What merchants are sent when a checkout ends, and what their servers answer."
+      >
+        {view === 'exhausted' && can('callbacks.retry') && (
+          <Button variant="default" onClick={() => setResendingAll(true)}>
+            Resend all that match…
+          </Button>
+        )}
+      </PageHead>
+      <div className="filters">
+        <Tabs
+          name="view"
+          label="Which callbacks"
+          fallback="exhausted"
+          options={[
+            { value: 'exhausted', label: 'Given up' },
+            { value: 'pending', label: 'To send' },
+            { value: 'delivered', label: 'Delivered' },
+            { value: 'all', label: 'All' },
+            { value: 'destinations', label: 'Destinations' },
+          ]}
+        />
+        <MerchantFilter />
+        {(view === 'exhausted' || view === 'pending') && (
+          <TextFilter name="host" label="Host" placeholder="Host, such as shop.example" />
+        )}
+      </div>
+      {isList ? <Callbacks view={view} /> : <Destinations />}
+      {filters.callback && (
+        <CallbackDialog
+          id={filters.callback}
+          close={() => setFilters({ after: filters.after ?? '', callback: '' })}
+        />
+      )}
+      {resendingAll && <ResendAll close={() => setResendingAll(false)} />}
+    </>
+  );
+}
+
+function Callbacks({ view }: { view: string }) {
+  const can = useCan();
+  const [filters, setFilters] = useFilters();
+  const { run, busy } = useQuietAct();
+  const columns: Column<CallbackRow>[] = [
+    orderColumn,
+    { head: 'Status', cell: (row) => <Status of={row.status} />, phone: 'end' },
+    { ...merchantColumn, phone: 'sub' },
+    {
+      head: 'Sent to',
+      cell: (row) => (
+        <span className="mono" title={row.notify_url}>
+          {row.host}
+        </span>
+      ),
+      phone: 'sub',
+    },
+    { head: 'Attempts', right: true, cell: (row) => count(row.attempts), phone: 'hide' },
+    {
+      head: 'Last problem',
+      cell: (row) => (
+        <span title={row.reason ?? ''}>
+          {row.reason ?? (row.response_status ? `HTTP ${row.response_status}` : '–')}
+        </span>
+      ),
+      phone: 'sub',
+    },
+    {
+      head: view === 'pending' ? 'Next attempt' : 'Created',
+      right: true,
+      cell: (row) => (
+        <Time at={view === 'pending' ? row.due_at : row.created_at} zone={row.time_zone} />
+      ),
+      phone: 'sub',
+    },
+    {
+      head: 'Acts',
+      right: true,
+      phone: 'full',
+      cell: (row) => (
+        <span className="acts">
+          <Button
+            size="xs"
+            variant="default"
+            aria-label={`Attempts of the callback for ${row.client_reference_id}`}
+            onClick={() => setFilters({ after: filters.after ?? '', callback: row.id })}
+          >
+            Attempts
+          </Button>
+          {can('callbacks.retry') && (
+            <Button
+              size="xs"
+              variant="light"
+              disabled={busy}
+              aria-label={`Resend the callback for ${row.client_reference_id}`}
+              onClick={() => void run(resend(row))}
+            >
+              Resend
+            </Button>
+          )}
+        </span>
+      ),
+    },
+  ];
+  return (
+    <List
+      path="/api/callbacks"
+      query={view === 'all' ? {} : { status: view }}
+      takes={['merchant', 'host']}
+      label="Callbacks"
+      columns={columns}
+      keyOf={(row) => row.id}
+      hrefOf={(row) => `/checkouts/${row.checkout_id}`}
+      empty={
+        view === 'exhausted'
+          ? {
+              icon: 'check',
+              title: 'No callback was given up',
+              text: 'Every merchant has been told how each checkout ended, or is still being told.',
+            }
+          : { icon: 'callbacks', title: 'No callbacks here', text: 'None is in this state.' }
+      }
+    />
+  );
+}
+
+const resend = (row: { id: string; client_reference_id?: string }) => ({
+  path: `/api/callbacks/${row.id}/retry`,
+  what: 'Resend the callback',
+  said: ({ status, reason }: RetriedCallback) =>
+    status === 'delivered'
+      ? `Delivered${row.client_reference_id ? `: ${row.client_reference_id}` : ''}.`
+      : `Not delivered${reason ? `: ${reason}` : ''}.`,
+});
+
+function Destinations() {
+  const columns: Column<DestinationRow>[] = [
+    {
+      head: 'Host',
+      cell: (row) => (
+        <Link
+          href={`/callbacks?host=${encodeURIComponent(row.host)}&merchant=${row.merchant_id}`}
+          className="mono"
+        >
+          {row.host}
+        </Link>
+      ),
+    },
+    { head: 'Merchant', cell: (row) => row.merchant_name, phone: 'sub' },
+    {
+      head: 'Delivered, 7 days',
+      right: true,
+      phone: 'end',
+      cell: (row) => (
+        <span
+          className={
+            row.success_rate === null
+              ? 'quiet'
+              : row.success_rate < 0.9
+                ? 'danger-text'
+                : row.success_rate < 0.99
+                  ? 'warning-text'
+                  : ''
+          }
+        >
+          <strong>{percent(row.success_rate)}</strong>
+        </span>
+      ),
+    },
+    {
+      head: 'Of attempts',
+      right: true,
+      cell: (row) => `${count(row.delivered)} of ${count(row.attempts)}`,
+      phone: 'hide',
+    },
+    {
+      head: 'p95',
+      right: true,
+      cell: (row) => (row.p95_ms === null ? '–' : `≤ ${duration(row.p95_ms)}`),
+      phone: 'sub',
+    },
+    {
+      head: 'Failures in a row',
+      right: true,
+      cell: (row) => (
+        <span className={row.failures_in_a_row > 0 ? 'warning-text' : 'quiet'}>
+          {count(row.failures_in_a_row)}
+        </span>
+      ),
+      phone: 'hide',
+    },
+    {
+      head: 'Last problem',
+      cell: (row) => (
+        <span title={row.last_error ?? ''}>
+          {row.last_error ?? <span className="quiet">none</span>}
+        </span>
+      ),
+      phone: 'sub',
+    },
+    {
+      head: 'Last attempt',
+      right: true,
+      cell: (row) => <Time at={row.last_attempt_at} />,
+      phone: 'sub',
+    },
+  ];
+  return (
+    <List
+      path="/api/destinations"
+      takes={['merchant']}
+      label="Destinations"
+      columns={columns}
+      keyOf={(row) => `${row.merchant_id} ${row.host}`}
+      empty={{
+        icon: 'callbacks',
+        title: 'No callback was sent in 7 days',
+        text: 'Each merchant’s servers appear here with their success rate and speed.',
+      }}
+    />
+  );
+}
+
+function CallbackDialog({ id, close }: { id: string; close: () => void }) {
+  const can = useCan();
+  const { data, error, refetch } = useQuery({
+    queryKey: ['/api/callbacks', id],
+    queryFn: ({ signal }) => get<CallbackDetails>(`/api/callbacks/${id}`, {}, signal),
+  });
+  const { run, busy } = useQuietAct();
+  return (
+    <Modal opened onClose={close} title="Callback" size="xl">
+      {error ? (
+        <Problem error={error} retry={() => void refetch()} />
+      ) : !data ? (
+        <Bones lines={6} />
+      ) : (
+        <div className="stack">
+          <Facts
+            rows={[
+              ['Status', <Status key="status" of={data.status} />],
+              [
+                'To',
+                <span key="to" className="mono">
+                  {data.notify_url}
+                </span>,
+              ],
+              [
+                'Redirected to',
+                data.redirect_url && <span className="mono">{data.redirect_url}</span>,
+              ],
+              [
+                'Checkout',
+                <Link key="c" href={`/checkouts/${data.checkout_id}`}>
+                  {data.checkout_id}
+                </Link>,
+              ],
+              ['Id', <Id key="id" id={data.id} whole />],
+              ['Next attempt', data.due_at && <Time at={data.due_at} />],
+            ]}
+          />
+          <Attempts of={data} />
+          <div className="row-of end">
+            <Button variant="default" onClick={close}>
+              Close
+            </Button>
+            {can('callbacks.retry') && (
+              <Button loading={busy} onClick={() => void run(resend(data))}>
+                Resend the callback
+              </Button>
+            )}
+          </div>
+        </div>
+      )}
+    </Modal>
+  );
+}
+
+function ResendAll({ close }: { close: () => void }) {
+  const [filters] = useFilters();
+  const { data: merchants } = useMerchants();
+  const { run, busy, problem } = useAct();
+  const merchant = merchants?.data.find(({ id }) => id === filters.merchant);
+  const whose = merchant ? ` of ${merchant.name}` : '';
+  const where = filters.host ? ` to ${filters.host}` : '';
+  const what = `Resend all given up${whose}${where}`;
+  return (
+    <ActDialog
+      title="Resend callbacks"
+      opened
+      close={close}
+      what={what}
+      busy={busy}
+      problem={problem}
+      onAct={() =>
+        void run<LongAct>({
+          path: '/api/callbacks/retry-all',
+          body: {
+            ...(filters.merchant && { merchant: filters.merchant }),
+            ...(filters.host && { host: filters.host }),
+          },
+          what,
+        }).then((answer) => {
+          if (!answer) return;
+          followAct(answer.id);
+          close();
+        })
+      }
+    >
+      <p>
+        Every callback{whose}
+        {where} that was given up is sent once more. Receivers see the same bytes as before, so one
+        that has handled a callback already can ignore it.
+      </p>
+      <p className="quiet">
+        {filters.merchant || filters.host
+          ? 'The filters of the page decide which.'
+          : 'Filter the page by merchant or host to resend fewer.'}
+      </p>
+    </ActDialog>
+  );
+}

@@ -1,0 +1,101 @@
+import type { CheckoutRow } from '../../../src/console/checkout.schema.ts';
+import { Money, PageHead, Status, Time } from '../parts/basics.tsx';
+import { DayFilter, MerchantFilter, Tabs } from '../parts/filters.tsx';
+import { type Column, List } from '../parts/list.tsx';
+
+export const orderColumn = {
+  head: 'Order',
+  cell: (row: { client_reference_id: string }) => row.client_reference_id,
+  phone: 'title' as const,
+};
+export const shopperColumn = {
+  head: 'Shopper',
+  cell: (row: { name: string | null; email: string }) => (
+    <span title={row.email}>{row.name ?? row.email}</span>
+  ),
+  phone: 'sub' as const,
+};
+export const merchantColumn = {
+  head: 'Merchant',
+  cell: (row: { merchant_name: string }) => row.merchant_name,
+  phone: 'hide' as const,
+};
+
+const columns: Column<CheckoutRow>[] = [
+  orderColumn,
+  {
+    head: 'Amount',
+    right: true,
+    phone: 'end',
+    cell: (row) => <Money cents={row.amount} currency={row.currency} locale={row.locale} />,
+  },
+  shopperColumn,
+  { head: 'Status', cell: (row) => <Status of={row.status} />, phone: 'end' },
+  merchantColumn,
+  {
+    head: 'Term',
+    cell: (row) =>
+      row.number_of_payments === null ? (
+        <span className="quiet">–</span>
+      ) : (
+        `${row.number_of_payments} ${row.number_of_payments === 1 ? 'payment' : 'payments'}`
+      ),
+    phone: 'hide',
+  },
+  {
+    head: 'Collected',
+    right: true,
+    cell: (row) => <Money cents={row.collected} currency={row.currency} locale={row.locale} />,
+    phone: 'hide',
+  },
+  {
+    head: 'Outstanding',
+    right: true,
+    cell: (row) => <Money cents={row.outstanding} currency={row.currency} locale={row.locale} />,
+    phone: 'hide',
+  },
+  {
+    head: 'Created',
+    right: true,
+    cell: (row) => <Time at={row.created_at} zone={row.time_zone} />,
+    phone: 'sub',
+  },
+];
+
+export default function CheckoutsPage() {
+  return (
+    <>
+      <PageHead title="Checkouts" about="Every order that a merchant sent, the newest first." />
+      <div className="filters">
+        <Tabs
+          name="status"
+          label="Status"
+          fallback=""
+          options={[
+            { value: '', label: 'All' },
+            { value: 'successful', label: 'Paid' },
+            { value: 'received', label: 'Not paid yet' },
+            { value: 'cancelled', label: 'Cancelled' },
+            { value: 'invalid_payload', label: 'Invalid' },
+          ]}
+        />
+        <MerchantFilter />
+        <DayFilter name="from" label="From" />
+        <DayFilter name="to" label="To" />
+      </div>
+      <List
+        path="/api/checkouts"
+        takes={['status', 'merchant', 'from', 'to']}
+        label="Checkouts"
+        columns={columns}
+        keyOf={(row) => row.id}
+        hrefOf={(row) => `/checkouts/${row.id}`}
+        empty={{
+          icon: 'checkouts',
+          title: 'No checkouts yet',
+          text: 'A checkout appears here as soon as a merchant creates one.',
+        }}
+      />
+    </>
+  );
+}

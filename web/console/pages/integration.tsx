@@ -1,0 +1,435 @@
+import { Button, MultiSelect, Select, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { IntegrationRow, RotatedCredential } from '../../../src/console/merchant.schema.ts';
+import { get } from '../api.ts';
+import { count, duration, exactTime, plural } from '../format.ts';
+import { ActDialog, useAct } from '../parts/acts.tsx';
+import { Card, Facts, Id, Notice, PageHead, Time } from '../parts/basics.tsx';
+import { useMerchants } from '../parts/filters.tsx';
+import { Secrets } from '../parts/secrets.tsx';
+import { Bones, Problem } from '../parts/states.tsx';
+import { useCan } from '../session.tsx';
+import { IntegrationStatus, ownerOf } from './integrations.tsx';
+
+type Credential = 'client_secret' | 'signing_key';
+const names: Record<Credential, string> = {
+  client_secret: 'client secret',
+  signing_key: 'signing key',
+};
+
+export default function IntegrationPage({ id }: { id: string }) {
+  const can = useCan();
+  const [rotating, setRotating] = useState<Credential | null>(null);
+  const [revoking, setRevoking] = useState(false);
+  const [limiting, setLimiting] = useState<Limit | null>(null);
+  const [managing, setManaging] = useState(false);
+  const { data, error, refetch } = useQuery({
+    queryKey: ['/api/integrations', id],
+    queryFn: ({ signal }) => get<IntegrationRow>(`/api/integrations/${id}`, {}, signal),
+    refetchInterval: 30_000,
+  });
+  const back = { href: '/integrations', label: 'Integrations' };
+  if (!data) {
+    return (
+      <>
+        <PageHead title="Integration" back={back} />
+        <Card>
+          {error ? <Problem error={error} retry={() => void refetch()} /> : <Bones lines={8} />}
+        </Card>
+      </>
+    );
+  }
+  const isLive = data.revoked_at === null;
+  const mayRotate = isLive && can('credentials.rotate');
+  return (
+    <>
+      <PageHead
+        title={ownerOf(data)}
+        back={back}
+        about={
+          <span className="row-of">
+            <IntegrationStatus of={data} />
+            <Id id={data.id} />
+          </span>
+        }
+      >
+        {isLive && can('integrations.change') && (
+          <Button variant="default" color="danger" onClick={() => setRevoking(true)}>
+            Revoke…
+          </Button>
+        )}
+      </PageHead>
+      {!isLive && (
+        <Notice kind="bad">
+          Revoked <Time at={data.revoked_at} exact />. Every request with its credentials is
+          refused.
+        </Notice>
+      )}
+      <div className="columns">
+        <div className="stack">
+          <Card
+            title="Client secrets"
+            aside={
+              mayRotate && (
+                <Button size="xs" variant="light" onClick={() => setRotating('client_secret')}>
+                  Rotate the client secret…
+                </Button>
+              )
+            }
+            bare
+          >
+            <Lives rows={data.client_secrets.map((one) => ({ ...one, id: one.created_at }))} />
+          </Card>
+          <Card
+            title="Signing keys"
+            aside={
+              mayRotate && (
+                <Button size="xs" variant="light" onClick={() => setRotating('signing_key')}>
+                  Rotate the signing key…
+                </Button>
+              )
+            }
+            bare
+          >
+            <Lives rows={data.signing_keys} withUse />
+          </Card>
+          <Card title="Limits" bare>
+            {data.limits.length === 0 ? (
+              <p className="quiet card-body">The limits of the contract.</p>
+            ) : (
+              <div className="table-wrap">
+                <table className="table">
+                  <thead>
+                    <tr>
+                      <th scope="col">Requests</th>
+                      <th scope="col" className="right">
+                        At most
+                      </th>
+                      <th scope="col" className="right">
+                        In
+                      </th>
+                      {isLive && can('integrations.change') && (
+                        <th scope="col" className="right">
+                          Change
+                        </th>
+                      )}
+                    </tr>
+                  </thead>
+                  <tbody>
+                    {data.limits.map((limit) => (
+                      <tr key={limit.endpoint}>
+                        <td className="mono">{limit.endpoint}</td>
+                        <td className="right">{count(limit.max_requests)}</td>
+                        <td className="right">{duration(limit.window_seconds * 1000)}</td>
+                        {isLive && can('integrations.change') && (
+                          <td className="right">
+                            <Button
+                              size="compact-xs"
+                              variant="default"
+                              aria-label={`Change the limit of ${limit.endpoint}`}
+                              onClick={() => setLimiting(limit)}
+                            >
+                              Change
+                            </Button>
+                          </td>
+                        )}
+                      </tr>
+                    ))}
+                  </tbody>
+                </table>
+              </div>
+            )}
+          </Card>
+        </div>
+        <div className="stack">
+          <Card title="Settings">
+            <Facts
+              rows={[
+                ['Client id', <Id key="id" id={data.id} whole />],
+                [
+                  'Merchant',
+                  data.merchant_id && (
+                    <Link href={`/merchants/${data.merchant_id}`}>{data.merchant_name}</Link>
+                  ),
+                ],
+                [
+                  'Refunds',
+                  data.refund_mode === 'auto' ? 'Automatic' : 'A person reviews each one',
+                ],
+                [
+                  'Signing',
+                  data.signing_required_at ? (
+                    <>
+                      Required since <Time at={data.signing_required_at} exact />
+                    </>
+                  ) : (
+                    'Optional'
+                  ),
+                ],
+                ['Since', <Time key="since" at={data.created_at} exact />],
+              ]}
+            />
+          </Card>
+          {data.intermediary && (
+            <Card
+              title="Acts for"
+              aside={
+                isLive &&
+                can('integrations.change') && (
+                  <Button size="xs" variant="default" onClick={() => setManaging(true)}>
+                    Change…
+                  </Button>
+                )
+              }
+            >
+              <ul className="plain">
+                {data.managed_merchants.map((merchant) => (
+                  <li key={merchant.id}>
+                    <Link href={`/merchants/${merchant.id}`}>{merchant.name}</Link>
+                  </li>
+                ))}
+              </ul>
+            </Card>
+          )}
+          {data.v1 && (
+            <Card title="v1">
+              <Facts
+                rows={[
+                  ['Client id', <Id key="v1" id={data.v1.client_id} />],
+                  ['Checkouts, 30 days', count(data.v1.checkouts)],
+                  ['Log-ins, 30 days', count(data.v1.logins)],
+                  ['Disabled', data.v1.disabled_at && <Time at={data.v1.disabled_at} exact />],
+                ]}
+              />
+            </Card>
+          )}
+        </div>
+      </div>
+      {rotating && <Rotate of={data} credential={rotating} close={() => setRotating(null)} />}
+      {revoking && <Revoke of={data} close={() => setRevoking(false)} />}
+      {limiting && <ChangeLimit id={data.id} limit={limiting} close={() => setLimiting(null)} />}
+      {managing && <Manage of={data} close={() => setManaging(false)} />}
+    </>
+  );
+}
+
+type Life = {
+  id: string;
+  created_at: string;
+  expires_at: string | null;
+  first_used_at?: string | null;
+};
+
+function Lives({ rows, withUse }: { rows: Life[]; withUse?: boolean }) {
+  if (rows.length === 0) return <p className="quiet card-body">There is none in force.</p>;
+  return (
+    <div className="lines">
+      {rows.map((row, index) => (
+        <div key={row.id} className="line">
+          <span>
+            {index === 0 ? 'Newest' : 'Older'}
+            <span className="quiet">
+              {' '}
+              · since <Time at={row.created_at} exact />
+              {withUse &&
+                (row.first_used_at ? (
+                  <>
+                    , used since <Time at={row.first_used_at} exact />
+                  </>
+                ) : (
+                  ', not used yet'
+                ))}
+            </span>
+          </span>
+          {row.expires_at === null ? (
+            <span className="quiet">No end</span>
+          ) : (
+            <span className="warning-text">
+              Ends <Time at={row.expires_at} />
+            </span>
+          )}
+        </div>
+      ))}
+    </div>
+  );
+}
+
+const overlaps = [
+  { value: '0', label: 'Not at all: it ends now' },
+  { value: '3600', label: 'For an hour' },
+  { value: '86400', label: 'For a day' },
+  { value: '604800', label: 'For 7 days' },
+];
+
+function Rotate(props: { of: IntegrationRow; credential: Credential; close: () => void }) {
+  const { credential } = props;
+  const [overlap, setOverlap] = useState('86400');
+  const [rotated, setRotated] = useState<RotatedCredential | null>(null);
+  const { run, busy, problem } = useAct();
+  const what = `Rotate the ${names[credential]} of ${ownerOf(props.of)}`;
+  return (
+    <ActDialog
+      title={rotated ? `The new ${names[credential]}` : `Rotate the ${names[credential]}`}
+      opened
+      close={props.close}
+      what={what}
+      hideAct={rotated !== null}
+      danger={overlap === '0'}
+      busy={busy}
+      problem={problem}
+      onAct={() =>
+        void run<RotatedCredential>({
+          path: `/api/integrations/${props.of.id}/rotate`,
+          body: { credential, overlap_seconds: Number(overlap) },
+          what,
+        }).then(setRotated)
+      }
+    >
+      {rotated ? (
+        <>
+          <Secrets
+            values={[
+              [credential === 'client_secret' ? 'Client secret' : 'Signing key', rotated.value],
+            ]}
+          />
+          <p className="quiet">The old one is valid until {exactTime(rotated.old_valid_until)}.</p>
+        </>
+      ) : (
+        <>
+          <Select
+            label="How long the old one stays valid"
+            data={overlaps}
+            value={overlap}
+            onChange={(value) => setOverlap(value ?? '86400')}
+          />
+          {overlap === '0' ? (
+            <Notice kind="warn">
+              Requests with the old {names[credential]} are refused from now on, until the shop uses
+              the new one.
+            </Notice>
+          ) : (
+            <p className="quiet">
+              The shop can use both until then, and has that long to change over.
+            </p>
+          )}
+        </>
+      )}
+    </ActDialog>
+  );
+}
+
+function Revoke({ of: row, close }: { of: IntegrationRow; close: () => void }) {
+  const { run, busy, problem } = useAct();
+  const what = `Revoke the integration of ${ownerOf(row)}`;
+  return (
+    <ActDialog
+      title="Revoke the integration"
+      opened
+      close={close}
+      what={what}
+      danger
+      busy={busy}
+      problem={problem}
+      onAct={() =>
+        void run({
+          path: `/api/integrations/${row.id}/revoke`,
+          what,
+          said: () => 'The integration is revoked.',
+        }).then((answer) => answer && close())
+      }
+    >
+      <p>
+        Every request with its credentials is refused at once, and it cannot be brought back.
+        Checkouts that it created go on: payments are collected and callbacks are sent.
+      </p>
+    </ActDialog>
+  );
+}
+
+type Limit = IntegrationRow['limits'][number];
+
+function ChangeLimit(props: { id: string; limit: Limit; close: () => void }) {
+  const [most, setMost] = useState(String(props.limit.max_requests));
+  const [window, setWindow] = useState(String(props.limit.window_seconds));
+  const { run, busy, problem } = useAct();
+  const isGood = /^\d{1,9}$/.test(most) && /^\d{1,5}$/.test(window) && Number(window) > 0;
+  const what = `Allow ${plural(Number(most) || 0, 'request')} in ${plural(Number(window) || 0, 'second')}`;
+  return (
+    <ActDialog
+      title={`Limit of ${props.limit.endpoint}`}
+      opened
+      close={props.close}
+      what={what}
+      disabled={!isGood}
+      busy={busy}
+      problem={problem}
+      onAct={() =>
+        void run({
+          path: `/api/integrations/${props.id}/limit`,
+          body: {
+            endpoint: props.limit.endpoint,
+            max_requests: Number(most),
+            window_seconds: Number(window),
+          },
+          what,
+          said: () => 'The limit is changed.',
+        }).then((answer) => answer !== null && props.close())
+      }
+    >
+      <TextInput
+        label="Requests at most"
+        inputMode="numeric"
+        value={most}
+        onChange={(event) => setMost(event.currentTarget.value)}
+      />
+      <TextInput
+        label="In how many seconds"
+        inputMode="numeric"
+        value={window}
+        onChange={(event) => setWindow(event.currentTarget.value)}
+      />
+    </ActDialog>
+  );
+}
+
+function Manage({ of: row, close }: { of: IntegrationRow; close: () => void }) {
+  const { data: merchants } = useMerchants();
+  const before = row.managed_merchants.map(({ id }) => id);
+  const [chosen, setChosen] = useState(before);
+  const { run, busy, problem } = useAct();
+  const add = chosen.filter((id) => !before.includes(id));
+  const remove = before.filter((id) => !chosen.includes(id));
+  const options = new Map(
+    [...row.managed_merchants, ...(merchants?.data ?? [])].map(({ id, name }) => [id, name]),
+  );
+  const what = `Add ${add.length}, remove ${remove.length}`;
+  return (
+    <ActDialog
+      title="Merchants of the intermediary"
+      opened
+      close={close}
+      what={what}
+      danger={remove.length > 0}
+      disabled={add.length + remove.length === 0}
+      busy={busy}
+      problem={problem}
+      onAct={() =>
+        void run({
+          path: `/api/integrations/${row.id}/managed-merchants`,
+          body: { add, remove },
+          what,
+        }).then((answer) => answer !== null && close())
+      }
+    >
+      <MultiSelect
+        label="Acts for"
+        data={[...options].map(([value, label]) => ({ value, label }))}
+        searchable
+        value={chosen}
+        onChange={setChosen}
+      />
+    </ActDialog>
+  );
+}

@@ -1,0 +1,213 @@
+import { Button, MultiSelect, Select } from '@mantine/core';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { IntegrationRow, IssuedCredentials } from '../../../src/console/merchant.schema.ts';
+import { plural, shortId } from '../format.ts';
+import { ActDialog, useAct } from '../parts/acts.tsx';
+import { Notice, PageHead, Status, Time } from '../parts/basics.tsx';
+import { MerchantFilter, useMerchants } from '../parts/filters.tsx';
+import { type Column, List } from '../parts/list.tsx';
+import { Secrets } from '../parts/secrets.tsx';
+import { useCan } from '../session.tsx';
+
+export const ownerOf = (row: IntegrationRow) =>
+  row.merchant_name ??
+  (row.intermediary ? `Intermediary of ${plural(row.managed_merchants.length, 'merchant')}` : '–');
+
+export function IntegrationStatus({ of: row }: { of: IntegrationRow }) {
+  if (row.revoked_at !== null) return <Status of="revoked" />;
+  return <Status of="active" />;
+}
+
+/** The end of a credential that is being rotated out. */
+export const oldestEnd = (row: IntegrationRow): string | null =>
+  [...row.client_secrets, ...row.signing_keys]
+    .flatMap(({ expires_at }) => (expires_at === null ? [] : [expires_at]))
+    .sort()[0] ?? null;
+
+const columns: Column<IntegrationRow>[] = [
+  { head: 'Whose', cell: ownerOf },
+  { head: 'Status', cell: (row) => <IntegrationStatus of={row} />, phone: 'end' },
+  { head: 'Id', cell: (row) => <span className="mono">{shortId(row.id)}</span>, phone: 'sub' },
+  {
+    head: 'Refunds',
+    cell: (row) => (row.refund_mode === 'auto' ? 'Automatic' : 'Reviewed'),
+    phone: 'sub',
+  },
+  {
+    head: 'Signing',
+    cell: (row) => (row.signing_required_at === null ? 'Optional' : 'Required'),
+    phone: 'hide',
+  },
+  {
+    head: 'Rotation',
+    cell: (row) => {
+      const end = oldestEnd(row);
+      return end === null ? (
+        <span className="quiet">–</span>
+      ) : (
+        <span className="warning-text">
+          Old key ends <Time at={end} />
+        </span>
+      );
+    },
+    phone: 'sub',
+  },
+  {
+    head: 'v1, 30 days',
+    right: true,
+    cell: (row) =>
+      row.v1 === null ? <span className="quiet">–</span> : plural(row.v1.checkouts, 'checkout'),
+    phone: 'hide',
+  },
+  { head: 'Since', right: true, cell: (row) => <Time at={row.created_at} />, phone: 'sub' },
+];
+
+export default function IntegrationsPage() {
+  const can = useCan();
+  const [adding, setAdding] = useState(false);
+  return (
+    <>
+      <PageHead title="Integrations" about="The credentials that merchants call the API with.">
+        {can('integrations.change') && (
+          <Button onClick={() => setAdding(true)}>Add an integration</Button>
+        )}
+      </PageHead>
+      <div className="filters">
+        <MerchantFilter />
+      </div>
+      <List
+        path="/api/integrations"
+        takes={['merchant']}
+        label="Integrations"
+        columns={columns}
+        keyOf={(row) => row.id}
+        hrefOf={(row) => `/integrations/${row.id}`}
+        empty={{
+          icon: 'integrations',
+          title: 'No integrations yet',
+          text: 'An integration is what a shop’s server signs in with.',
+        }}
+      />
+      {adding && <AddIntegration close={() => setAdding(false)} />}
+    </>
+  );
+}
+
+/** One integration in a merchant's page. */
+export function IntegrationLine({ of: row }: { of: IntegrationRow }) {
+  const end = oldestEnd(row);
+  return (
+    <Link href={`/integrations/${row.id}`} className="line">
+      <span>
+        <span className="mono">{shortId(row.id)}</span>
+        <span className="quiet">
+          {' '}
+          · {row.intermediary ? 'intermediary' : 'own'} · refunds{' '}
+          {row.refund_mode === 'auto' ? 'automatic' : 'reviewed'}
+        </span>
+      </span>
+      <span className="row-of">
+        {end !== null && (
+          <span className="warning-text small">
+            Old key ends <Time at={end} />
+          </span>
+        )}
+        <IntegrationStatus of={row} />
+      </span>
+    </Link>
+  );
+}
+
+export function AddIntegration(props: {
+  merchant?: { id: string; name: string };
+  close: () => void;
+}) {
+  const { data: merchants } = useMerchants();
+  const [kind, setKind] = useState('own');
+  const [merchantId, setMerchantId] = useState<string | null>(props.merchant?.id ?? null);
+  const [managed, setManaged] = useState<string[]>([]);
+  const [mode, setMode] = useState('manual');
+  const [issued, setIssued] = useState<IssuedCredentials | null>(null);
+  const { run, busy, problem } = useAct();
+  const options = (merchants?.data ?? []).map(({ id, name }) => ({ value: id, label: name }));
+  const name = props.merchant?.name ?? options.find(({ value }) => value === merchantId)?.label;
+  const isIntermediary = kind === 'intermediary';
+  const what = isIntermediary
+    ? `Add an intermediary of ${plural(managed.length, 'merchant')}`
+    : `Add an integration${name ? ` of ${name}` : ''}`;
+  return (
+    <ActDialog
+      title={issued ? 'The integration was added' : 'Add an integration'}
+      opened
+      close={props.close}
+      what={what}
+      hideAct={issued !== null}
+      disabled={isIntermediary ? managed.length === 0 : merchantId === null}
+      busy={busy}
+      problem={problem}
+      onAct={() =>
+        void run<IssuedCredentials>({
+          path: '/api/integrations',
+          body: {
+            ...(isIntermediary ? { managed_merchant_ids: managed } : { merchant_id: merchantId }),
+            refund_mode: mode,
+          },
+          what,
+        }).then(setIssued)
+      }
+    >
+      {issued ? (
+        <Secrets
+          values={[
+            ['Client id', issued.id],
+            ['Client secret', issued.client_secret],
+            ['Signing key', issued.signing_key],
+          ]}
+        />
+      ) : (
+        <>
+          {!props.merchant && (
+            <Select
+              label="Kind"
+              data={[
+                { value: 'own', label: 'Of one merchant' },
+                { value: 'intermediary', label: 'Of an intermediary that acts for several' },
+              ]}
+              value={kind}
+              onChange={(value) => setKind(value ?? 'own')}
+            />
+          )}
+          {!props.merchant && !isIntermediary && (
+            <Select
+              label="Merchant"
+              data={options}
+              searchable
+              value={merchantId}
+              onChange={setMerchantId}
+            />
+          )}
+          {isIntermediary && (
+            <MultiSelect
+              label="Merchants"
+              data={options}
+              searchable
+              value={managed}
+              onChange={setManaged}
+            />
+          )}
+          <Select
+            label="Refunds"
+            data={[
+              { value: 'manual', label: 'A person reviews each one' },
+              { value: 'auto', label: 'Automatic' },
+            ]}
+            value={mode}
+            onChange={(value) => setMode(value ?? 'manual')}
+          />
+          <Notice>The credentials are shown once, on the next page of this dialog.</Notice>
+        </>
+      )}
+    </ActDialog>
+  );
+}

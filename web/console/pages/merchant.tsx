@@ -1,0 +1,248 @@
+import { Button, Select, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { MerchantDetails, MovedClock } from '../../../src/console/merchant.schema.ts';
+import { get } from '../api.ts';
+import { duration, exactTime, money, percent } from '../format.ts';
+import { ActDialog, useAct } from '../parts/acts.tsx';
+import { parseAmount, typedAmount } from '../parts/amount.ts';
+import { BandsForm, BandsTable, readBands, typedBands } from '../parts/bands.tsx';
+import { Card, Facts, Id, Notice, PageHead, Time } from '../parts/basics.tsx';
+import { Bones, Problem } from '../parts/states.tsx';
+import { useCan, useSession } from '../session.tsx';
+import { AddIntegration, IntegrationLine } from './integrations.tsx';
+
+export default function MerchantPage({ id }: { id: string }) {
+  const can = useCan();
+  const { sandbox } = useSession();
+  const [editing, setEditing] = useState(false);
+  const [adding, setAdding] = useState(false);
+  const { data, error, refetch } = useQuery({
+    queryKey: ['/api/merchants', id],
+    queryFn: ({ signal }) => get<MerchantDetails>(`/api/merchants/${id}`, {}, signal),
+    refetchInterval: 30_000,
+  });
+  const back = { href: '/merchants', label: 'Merchants' };
+  if (!data) {
+    return (
+      <>
+        <PageHead title="Merchant" back={back} />
+        <Card>
+          {error ? <Problem error={error} retry={() => void refetch()} /> : <Bones lines={8} />}
+        </Card>
+      </>
+    );
+  }
+  const show = (cents: number) => money(cents, data.currency, data.locale);
+  return (
+    <>
+      <PageHead title={data.name} back={back} about={<Id id={data.id} />}>
+        <Button variant="default" component={Link} href={`/checkouts?merchant=${data.id}`}>
+          Its checkouts
+        </Button>
+        {can('merchants.change') && (
+          <Button onClick={() => setEditing(true)}>Change the rules</Button>
+        )}
+      </PageHead>
+      <div className="figures">
+        <Figure label="Sold, 30 days" value={show(data.sold)} />
+        <Figure label="Collected" value={show(data.collected)} />
+        <Figure label="Refunded" value={show(data.refunded)} />
+        <Figure label="Refund rate" value={percent(data.refund_rate)} />
+      </div>
+      <div className="columns">
+        <div className="stack">
+          <Card title="Bands">
+            <BandsTable bands={data.rules} currency={data.currency} locale={data.locale} />
+          </Card>
+          {can('integrations.read') && (
+            <Card
+              title="Integrations"
+              bare
+              aside={
+                can('integrations.change') && (
+                  <Button size="xs" variant="default" onClick={() => setAdding(true)}>
+                    Add an integration
+                  </Button>
+                )
+              }
+            >
+              {data.integrations.length === 0 ? (
+                <p className="quiet card-body">It has no integration yet.</p>
+              ) : (
+                <div className="lines">
+                  {data.integrations.map((one) => (
+                    <IntegrationLine key={one.id} of={one} />
+                  ))}
+                </div>
+              )}
+            </Card>
+          )}
+        </div>
+        <div className="stack">
+          <Card title="Settings">
+            <Facts
+              rows={[
+                ['Territory', `${data.territory}, ${data.currency}`],
+                ['Time zone', data.time_zone],
+                [
+                  'Chosen at first',
+                  data.preselected_term === null ? 'No term' : `${data.preselected_term} payments`,
+                ],
+                [
+                  'Two people',
+                  data.four_eyes_above === null
+                    ? 'Not needed for any refund'
+                    : `For refunds above ${show(data.four_eyes_above)}`,
+                ],
+                ['Since', <Time key="since" at={data.created_at} zone={data.time_zone} exact />],
+              ]}
+            />
+          </Card>
+          {sandbox && <ClockCard of={data} />}
+        </div>
+      </div>
+      {editing && <ChangeRules of={data} close={() => setEditing(false)} />}
+      {adding && <AddIntegration merchant={data} close={() => setAdding(false)} />}
+    </>
+  );
+}
+
+function Figure({ label, value }: { label: string; value: string }) {
+  return (
+    <div className="card figure">
+      <span className="label">{label}</span>
+      <span className="value" style={{ fontSize: 20 }}>
+        {value}
+      </span>
+    </div>
+  );
+}
+
+function ClockCard({ of: merchant }: { of: MerchantDetails }) {
+  const can = useCan();
+  const { run, busy, problem } = useAct();
+  const move = (what: string, by_seconds?: number) =>
+    void run<MovedClock>({
+      path: `/api/merchants/${merchant.id}/clock`,
+      body: by_seconds === undefined ? {} : { by_seconds },
+      what,
+      said: ({ now }) => `The merchant’s time is now ${exactTime(now, merchant.time_zone)}.`,
+    });
+  return (
+    <Card title="Sandbox clock">
+      <div className="stack tight">
+        <Facts
+          rows={[
+            ['Its time', exactTime(merchant.now, merchant.time_zone)],
+            [
+              'Ahead',
+              merchant.clock_ahead_ms === 0
+                ? 'Not at all'
+                : `By ${duration(merchant.clock_ahead_ms)}`,
+            ],
+            [
+              'Next event',
+              merchant.next_event_at
+                ? exactTime(merchant.next_event_at, merchant.time_zone)
+                : 'Nothing is due',
+            ],
+          ]}
+        />
+        {problem !== null && <Notice kind="bad">{problem}</Notice>}
+        {can('clock.move') && (
+          <div className="row-of">
+            <Button
+              size="xs"
+              variant="light"
+              loading={busy}
+              disabled={merchant.next_event_at === null}
+              onClick={() => move('Move to the next event')}
+            >
+              To the next event
+            </Button>
+            <Button
+              size="xs"
+              variant="default"
+              disabled={busy}
+              onClick={() => move('Move by one day', 86_400)}
+            >
+              One day on
+            </Button>
+            <Button
+              size="xs"
+              variant="default"
+              disabled={busy}
+              onClick={() => move('Move by 31 days', 31 * 86_400)}
+            >
+              31 days on
+            </Button>
+          </div>
+        )}
+      </div>
+    </Card>
+  );
+}
+
+function ChangeRules({ of: merchant, close }: { of: MerchantDetails; close: () => void }) {
+  const [bands, setBands] = useState(() => typedBands(merchant.rules));
+  const [preselected, setPreselected] = useState(
+    merchant.preselected_term === null ? '' : String(merchant.preselected_term),
+  );
+  const [threshold, setThreshold] = useState(
+    merchant.four_eyes_above === null ? '' : typedAmount(merchant.four_eyes_above),
+  );
+  const { run, busy, problem } = useAct();
+  const { bands: rules } = readBands(bands);
+  const terms = [...new Set((rules ?? []).flatMap((band) => band.terms))].sort((a, b) => a - b);
+  const above = threshold.trim() === '' ? null : parseAmount(threshold);
+  const isBad = threshold.trim() !== '' && above === null;
+  const what = `Change ${merchant.name}`;
+  return (
+    <ActDialog
+      title={`Rules of ${merchant.name}`}
+      size="lg"
+      opened
+      close={close}
+      what={what}
+      disabled={rules === null || isBad}
+      busy={busy}
+      problem={problem}
+      onAct={() =>
+        void run({
+          method: 'PATCH',
+          path: `/api/merchants/${merchant.id}`,
+          body: {
+            rules,
+            preselected_term: preselected === '' ? null : Number(preselected),
+            four_eyes_above: above,
+          },
+          what,
+          said: () => 'New checkouts follow the new rules. Existing ones keep theirs.',
+        }).then((answer) => answer && close())
+      }
+    >
+      <BandsForm bands={bands} onChange={setBands} />
+      <Select
+        label="Chosen at first"
+        description="The term that the payment page shows as chosen."
+        data={[
+          { value: '', label: 'No term' },
+          ...terms.map((term) => ({ value: String(term), label: `${term} payments` })),
+        ]}
+        value={preselected}
+        onChange={(value) => setPreselected(value ?? '')}
+      />
+      <TextInput
+        label="Two people approve refunds above"
+        description="Empty: one person is enough for every amount."
+        leftSection="R"
+        inputMode="decimal"
+        value={threshold}
+        error={isBad ? 'Write it like 5000,00.' : null}
+        onChange={(event) => setThreshold(event.currentTarget.value)}
+      />
+    </ActDialog>
+  );
+}

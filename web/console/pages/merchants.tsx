@@ -1,0 +1,131 @@
+import { Button, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { useLocation } from 'wouter';
+import type { MerchantRow } from '../../../src/console/merchant.schema.ts';
+import { money, percent, plural } from '../format.ts';
+import { ActDialog, useAct } from '../parts/acts.tsx';
+import { parseAmount } from '../parts/amount.ts';
+import { BandsForm, readBands, typedBands } from '../parts/bands.tsx';
+import { Money, PageHead, Time } from '../parts/basics.tsx';
+import { type Column, List } from '../parts/list.tsx';
+import { useCan } from '../session.tsx';
+
+const columns: Column<MerchantRow>[] = [
+  { head: 'Name', cell: (row) => row.name },
+  {
+    head: 'Sold, 30 days',
+    right: true,
+    phone: 'end',
+    cell: (row) => <Money cents={row.sold} currency={row.currency} locale={row.locale} />,
+  },
+  {
+    head: 'Collected',
+    right: true,
+    phone: 'hide',
+    cell: (row) => <Money cents={row.collected} currency={row.currency} locale={row.locale} />,
+  },
+  {
+    head: 'Refunded',
+    right: true,
+    phone: 'hide',
+    cell: (row) => <Money cents={row.refunded} currency={row.currency} locale={row.locale} />,
+  },
+  { head: 'Refund rate', right: true, cell: (row) => percent(row.refund_rate), phone: 'hide' },
+  {
+    head: 'Amounts',
+    phone: 'sub',
+    cell: (row) => {
+      const from = Math.min(...row.rules.map(({ from_amount }) => from_amount));
+      const to = Math.max(...row.rules.map(({ to_amount }) => to_amount));
+      return (
+        <span className="num">
+          {money(from, row.currency, row.locale)} to {money(to, row.currency, row.locale)}
+        </span>
+      );
+    },
+  },
+  { head: 'Bands', right: true, cell: (row) => plural(row.rules.length, 'band'), phone: 'hide' },
+  { head: 'Since', right: true, cell: (row) => <Time at={row.created_at} />, phone: 'sub' },
+];
+
+export default function MerchantsPage() {
+  const can = useCan();
+  const [adding, setAdding] = useState(false);
+  return (
+    <>
+      <PageHead title="Merchants" about="Who sells through Tranche, and in which terms.">
+        {can('merchants.create') && <Button onClick={() => setAdding(true)}>Add a merchant</Button>}
+      </PageHead>
+      <List
+        path="/api/merchants"
+        takes={[]}
+        label="Merchants"
+        columns={columns}
+        keyOf={(row) => row.id}
+        hrefOf={(row) => `/merchants/${row.id}`}
+        empty={{
+          icon: 'merchants',
+          title: 'No merchants yet',
+          text: 'Add the first one, then give it an integration.',
+        }}
+      />
+      {adding && <AddMerchant close={() => setAdding(false)} />}
+    </>
+  );
+}
+
+function AddMerchant({ close }: { close: () => void }) {
+  const [name, setName] = useState('');
+  const [threshold, setThreshold] = useState('');
+  const [bands, setBands] = useState(() =>
+    typedBands([
+      { from_amount: 10_000, to_amount: 99_999, terms: [1, 3] },
+      { from_amount: 100_000, to_amount: 2_000_000, terms: [1, 3, 6, 12] },
+    ]),
+  );
+  const [, navigate] = useLocation();
+  const { run, busy, problem } = useAct();
+  const { bands: rules } = readBands(bands);
+  const above = threshold.trim() === '' ? null : parseAmount(threshold);
+  const isBad = threshold.trim() !== '' && above === null;
+  const what = name.trim() === '' ? 'Add the merchant' : `Add ${name.trim()}`;
+  return (
+    <ActDialog
+      title="Add a merchant"
+      size="lg"
+      opened
+      close={close}
+      what={what}
+      disabled={name.trim() === '' || rules === null || isBad}
+      busy={busy}
+      problem={problem}
+      onAct={() =>
+        void run<{ id: string }>({
+          path: '/api/merchants',
+          body: { name: name.trim(), rules, four_eyes_above: above },
+          what,
+          said: () => `${name.trim()} was added.`,
+        }).then((answer) => answer && navigate(`/merchants/${answer.id}`))
+      }
+    >
+      <TextInput
+        label="Name"
+        description="Shoppers read it on the payment page."
+        data-autofocus
+        maxLength={255}
+        value={name}
+        onChange={(event) => setName(event.currentTarget.value)}
+      />
+      <BandsForm bands={bands} onChange={setBands} />
+      <TextInput
+        label="Two people approve refunds above"
+        description="Empty: one person is enough for every amount."
+        leftSection="R"
+        inputMode="decimal"
+        value={threshold}
+        error={isBad ? 'Write it like 5000,00.' : null}
+        onChange={(event) => setThreshold(event.currentTarget.value)}
+      />
+    </ActDialog>
+  );
+}

@@ -1,0 +1,163 @@
+import { Button } from '@mantine/core';
+import { useState } from 'react';
+import type { OverdueRow, RetriedInstalment } from '../../../src/console/callback.schema.ts';
+import { longDate, money, sentence, shortDate, words } from '../format.ts';
+import { ActDialog, useAct } from '../parts/acts.tsx';
+import { Facts, Money, Notice, PageHead } from '../parts/basics.tsx';
+import { MerchantFilter } from '../parts/filters.tsx';
+import { type Column, List } from '../parts/list.tsx';
+import { useCan } from '../session.tsx';
+import { merchantColumn, orderColumn, shopperColumn } from './checkouts.tsx';
+
+export type Retry = {
+  checkout_id: string;
+  number: number;
+  number_of_payments: number;
+  amount: number;
+  currency: string;
+  locale: string;
+  client_reference_id: string;
+  name: string | null;
+  email: string;
+  due_on: string;
+  reason: string | null;
+  advice: string | null;
+  is_retry_sensible: boolean;
+};
+
+/** Charges the card again for one payment. */
+export function RetryDialog({ of: row, close }: { of: Retry | null; close: () => void }) {
+  const { run, busy, problem, clear } = useAct();
+  const amount = row ? money(row.amount, row.currency, row.locale) : '';
+  const what = `Charge ${amount} now`;
+  const leave = () => {
+    clear();
+    close();
+  };
+  return (
+    <ActDialog
+      title={row ? `Payment ${row.number} of ${row.number_of_payments}` : ''}
+      opened={row !== null}
+      close={leave}
+      what={what}
+      busy={busy}
+      problem={problem}
+      onAct={() => {
+        if (!row) return;
+        void run<RetriedInstalment>({
+          path: `/api/instalments/${row.checkout_id}/${row.number}/retry`,
+          what,
+          said: ({ status, reason }) =>
+            status === 'collected'
+              ? `${amount} was collected.`
+              : `The payment is ${status}${reason ? `: ${words(reason)}` : ''}.`,
+        }).then((answer) => answer && leave());
+      }}
+    >
+      {row && (
+        <>
+          <Facts
+            rows={[
+              ['Order', row.client_reference_id],
+              ['Shopper', row.name ?? row.email],
+              ['Due', longDate(row.due_on)],
+              ['Last answer', row.reason && sentence(words(row.reason))],
+            ]}
+          />
+          {row.advice && (
+            <Notice kind={row.is_retry_sensible ? undefined : 'warn'}>{row.advice}</Notice>
+          )}
+          <p className="quiet">
+            The shopper’s stored card is charged at once. If the bank declines it again, nothing is
+            charged.
+          </p>
+        </>
+      )}
+    </ActDialog>
+  );
+}
+
+export default function OverduePage() {
+  const can = useCan();
+  const [retrying, setRetrying] = useState<OverdueRow | null>(null);
+  const columns: Column<OverdueRow>[] = [
+    orderColumn,
+    {
+      head: 'Amount',
+      right: true,
+      phone: 'end',
+      cell: (row) => <Money cents={row.amount} currency={row.currency} locale={row.locale} />,
+    },
+    shopperColumn,
+    merchantColumn,
+    {
+      head: 'Payment',
+      cell: (row) => `${row.number} of ${row.number_of_payments}`,
+      phone: 'sub',
+    },
+    {
+      head: 'Late',
+      right: true,
+      phone: 'end',
+      cell: (row) => (
+        <span
+          className={row.days_late > 14 ? 'danger-text' : 'warning-text'}
+          title={`Due on ${shortDate(row.due_on)}`}
+        >
+          {row.days_late} {row.days_late === 1 ? 'day' : 'days'}
+        </span>
+      ),
+    },
+    {
+      head: 'Last answer of the bank',
+      cell: (row) => (row.reason ? sentence(words(row.reason)) : '–'),
+      phone: 'sub',
+    },
+    {
+      head: 'Retry',
+      phone: 'full',
+      cell: (row) => (
+        <span className="row-of" style={{ flexWrap: 'nowrap' }} title={row.advice}>
+          {can('instalments.retry') && (
+            <Button
+              size="xs"
+              variant={row.is_retry_sensible ? 'light' : 'default'}
+              aria-label={`Retry payment ${row.number} of ${row.client_reference_id}`}
+              onClick={() => setRetrying(row)}
+            >
+              Retry
+            </Button>
+          )}
+          <span className={`small ${row.is_retry_sensible ? 'quiet' : 'warning-text'}`}>
+            {row.is_retry_sensible ? 'May work' : 'Unlikely to work'}
+          </span>
+        </span>
+      ),
+    },
+  ];
+  return (
+    <>
+      <PageHead
+        title="Overdue"
+        about="Payments that were not collected after every planned retry, the longest late first."
+      />
+      <div className="filters">
+        <MerchantFilter />
+      </div>
+      <List
+        path="/api/overdue"
+        takes={['merchant']}
+        label="Overdue payments"
+        columns={columns}
+        keyOf={(row) => `${row.checkout_id}:${row.number}`}
+        hrefOf={(row) => `/checkouts/${row.checkout_id}`}
+        empty={{
+          icon: 'check',
+          title: 'No payment is overdue',
+          text: 'Every payment that was due has been collected or is still being retried.',
+        }}
+      />
+      <RetryDialog of={retrying} close={() => setRetrying(null)} />
+    </>
+  );
+}

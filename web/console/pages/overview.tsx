@@ -1,0 +1,278 @@
+import { useQuery } from '@tanstack/react-query';
+import { Link } from 'wouter';
+import type { Overview } from '../../../src/console/overview.schema.ts';
+import { get } from '../api.ts';
+import { count, money, percent, relativeTime, roundMoney, sentence, words } from '../format.ts';
+import { Icon, type IconName } from '../icons.tsx';
+import { Card, PageHead, Time } from '../parts/basics.tsx';
+import { DayChart } from '../parts/chart.tsx';
+import { MerchantFilter } from '../parts/filters.tsx';
+import { bounded } from '../parts/list.tsx';
+import { Bones, Problem } from '../parts/states.tsx';
+import { useCan } from '../session.tsx';
+import { useFilters } from '../url.ts';
+
+export default function OverviewPage() {
+  const [filters] = useFilters();
+  const { data, error, refetch } = useQuery({
+    queryKey: ['/api/overview', filters.merchant ?? ''],
+    queryFn: ({ signal }) => get<Overview>('/api/overview', { merchant: filters.merchant }, signal),
+    refetchInterval: 30_000,
+  });
+  return (
+    <>
+      <PageHead
+        title="Overview"
+        about={
+          data?.as_of ? (
+            <>
+              Charts up to <Time at={data.as_of} />
+            </>
+          ) : (
+            ' '
+          )
+        }
+      >
+        <MerchantFilter />
+      </PageHead>
+      {error && !data ? (
+        <Card>
+          <Problem error={error} retry={() => void refetch()} />
+        </Card>
+      ) : !data ? (
+        <>
+          <div className="figures">
+            {['a', 'b', 'c', 'd', 'e'].map((key) => (
+              <div key={key} className="card figure">
+                <Bones lines={2} />
+              </div>
+            ))}
+          </div>
+          <Card>
+            <Bones lines={7} />
+          </Card>
+        </>
+      ) : (
+        <>
+          <Waiting of={data} />
+          <Charts of={data} />
+        </>
+      )}
+    </>
+  );
+}
+
+function Waiting({ of: overview }: { of: Overview }) {
+  const can = useCan();
+  const { counts, books } = overview;
+  const show = (cents: number) => money(cents, overview.currency, overview.locale);
+  return (
+    <section className="figures" aria-label="What waits">
+      <Figure
+        href={can('refunds.read') ? '/refunds' : null}
+        icon="refunds"
+        label="Refunds to review"
+        value={bounded(counts.refunds_to_review)}
+        state={counts.refunds_to_review.count > 0 ? 'needs' : ''}
+        note={
+          overview.oldest_refund_at
+            ? `The oldest came ${relativeTime(overview.oldest_refund_at)}`
+            : 'Nothing waits'
+        }
+      />
+      <Figure
+        href={can('instalments.read') ? '/overdue' : null}
+        icon="overdue"
+        label="Overdue payments"
+        value={bounded(counts.overdue)}
+        state={counts.overdue.count > 0 ? 'needs' : ''}
+        note={counts.overdue.count > 0 ? show(overview.overdue_amount) : 'All were collected'}
+      />
+      <Figure
+        href={can('callbacks.read') ? '/callbacks' : null}
+        icon="callbacks"
+        label="Callbacks given up"
+        value={bounded(counts.callbacks_exhausted)}
+        state={counts.callbacks_exhausted.count > 0 ? 'needs' : ''}
+        note={
+          counts.callbacks_exhausted.count > 0
+            ? 'Merchants do not know yet'
+            : 'Every merchant knows'
+        }
+      />
+      <Figure
+        href={can('alerts.read') ? '/alerts' : null}
+        icon="alerts"
+        label="Alerts"
+        value={bounded(counts.alerts)}
+        state={counts.alerts.count > 0 ? 'bad' : ''}
+        note={counts.alerts.count > 0 ? 'Open or taken' : 'None is open'}
+      />
+      <Figure
+        href={null}
+        icon={books.agree ? 'check' : 'warning'}
+        label="Books"
+        value={books.proved_at === null ? 'Not proved yet' : books.agree ? 'Agree' : 'Disagree'}
+        state={books.agree ? '' : 'bad'}
+        note={
+          books.proved_at ? `Proved ${relativeTime(books.proved_at)}` : 'The first proof runs soon'
+        }
+      />
+    </section>
+  );
+}
+
+function Figure(props: {
+  href: string | null;
+  icon: IconName;
+  label: string;
+  value: string;
+  note: string;
+  state: string;
+}) {
+  const content = (
+    <>
+      <span className="label">
+        <Icon name={props.icon} />
+        {props.label}
+      </span>
+      <span className="value">{props.value}</span>
+      <span className="note">{props.note}</span>
+    </>
+  );
+  const className = `card figure ${props.state}`;
+  return props.href === null ? (
+    <div className={className}>{content}</div>
+  ) : (
+    <Link href={props.href} className={className}>
+      {content}
+    </Link>
+  );
+}
+
+function Charts({ of: overview }: { of: Overview }) {
+  const { days, currency, locale } = overview;
+  const show = (cents: number) => money(cents, currency, locale);
+  const axis = (cents: number) => roundMoney(cents, currency, locale);
+  const sum = (name: 'sold' | 'collected' | 'refunded') =>
+    days.reduce((all, day) => all + day[name], 0);
+  const dayNames = days.map(({ day }) => day);
+  const due = overview.due.reduce((all, { amount }) => all + amount, 0);
+  return (
+    <div className="charts">
+      <DayChart
+        title="Sold, collected and refunded"
+        className="wide"
+        days={dayNames}
+        series={[
+          { name: 'Sold', colour: '--accent', values: days.map(({ sold }) => sold) },
+          { name: 'Collected', colour: '--quiet', values: days.map(({ collected }) => collected) },
+          { name: 'Refunded', colour: '--danger', values: days.map(({ refunded }) => refunded) },
+        ]}
+        show={show}
+        axis={axis}
+        summary={
+          <div className="sums">
+            <Sum label="Sold, 30 days" value={show(sum('sold'))} />
+            <Sum label="Collected" value={show(sum('collected'))} />
+            <Sum label="Refunded" value={show(sum('refunded'))} />
+          </div>
+        }
+      />
+      <DayChart
+        title="Approval rate"
+        days={dayNames}
+        series={[
+          {
+            name: 'Approved',
+            colour: '--accent',
+            values: days.map(({ approved, declined }) =>
+              approved + declined === 0 ? null : approved / (approved + declined),
+            ),
+          },
+        ]}
+        show={(share) => percent(share)}
+        axis={(share) => percent(share)}
+        max={1}
+        summary={
+          <div className="sums">
+            <Sum label="Of tries, 30 days" value={percent(overview.approval_rate)} />
+          </div>
+        }
+      />
+      <DayChart
+        title="Due in the next 90 days"
+        days={overview.due.map(({ day }) => day)}
+        series={[
+          {
+            name: 'Due',
+            colour: '--accent',
+            values: overview.due.map(({ amount }) => amount),
+            bars: true,
+          },
+        ]}
+        show={show}
+        axis={axis}
+        summary={
+          <div className="sums">
+            <Sum label="Still to be collected" value={show(due)} />
+          </div>
+        }
+      />
+      <Card title="From created to paid, 30 days">
+        <Bars
+          rows={[
+            ['Created', overview.funnel.created],
+            ['Opened', overview.funnel.opened],
+            ['Tried to pay', overview.funnel.tried],
+            ['Paid', overview.funnel.paid],
+          ]}
+          of={overview.funnel.created}
+        />
+      </Card>
+      <Card title="Why payments were declined, 30 days">
+        {overview.decline_reasons.length === 0 ? (
+          <p className="quiet">No payment was declined.</p>
+        ) : (
+          <Bars
+            rows={overview.decline_reasons
+              .slice(0, 6)
+              .map(({ reason, count: times }) => [sentence(words(reason)), times])}
+            of={overview.decline_reasons.reduce((all, one) => all + one.count, 0)}
+          />
+        )}
+      </Card>
+    </div>
+  );
+}
+
+function Sum({ label, value }: { label: string; value: string }) {
+  return (
+    <div>
+      <div className="quiet small">{label}</div>
+      <div className="sum">{value}</div>
+    </div>
+  );
+}
+
+/** Counts as bars, each with its share of a whole. The numbers are beside the bars. */
+function Bars({ rows, of: whole }: { rows: [string, number][]; of: number }) {
+  return (
+    <ul className="bars">
+      {rows.map(([name, value]) => (
+        <li key={name}>
+          <div className="spread">
+            <span>{name}</span>
+            <span className="num">
+              {count(value)}{' '}
+              <span className="quiet">{whole > 0 ? percent(value / whole) : '–'}</span>
+            </span>
+          </div>
+          <div className="bar" aria-hidden="true">
+            <span style={{ width: `${whole > 0 ? Math.min(100, (value / whole) * 100) : 0}%` }} />
+          </div>
+        </li>
+      ))}
+    </ul>
+  );
+}

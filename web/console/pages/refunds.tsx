@@ -1,0 +1,372 @@
+import { Button, Textarea } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { LongAct } from '../../../src/console/act.schema.ts';
+import type { RefundDetails, RefundRow } from '../../../src/console/refund.schema.ts';
+import { get } from '../api.ts';
+import { money, percent, plural } from '../format.ts';
+import { ActDialog, useAct } from '../parts/acts.tsx';
+import { Facts, Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
+import { MerchantFilter, Tabs } from '../parts/filters.tsx';
+import { type Column, List } from '../parts/list.tsx';
+import { followAct } from '../parts/long-acts.tsx';
+import { RefundParts } from '../parts/refund-parts.tsx';
+import { Bones, Problem } from '../parts/states.tsx';
+import { useCan } from '../session.tsx';
+import { useFilters } from '../url.ts';
+import { merchantColumn, orderColumn, shopperColumn } from './checkouts.tsx';
+
+const views = [
+  { value: 'review', label: 'To review' },
+  { value: 'approved', label: 'Approved' },
+  { value: 'pending', label: 'In progress' },
+  { value: 'complete', label: 'Complete' },
+  { value: 'failed', label: 'Failed or declined' },
+];
+
+const shown = (row: { amount: number; currency: string; locale: string }) =>
+  money(row.amount, row.currency, row.locale);
+
+export function RefundStatus({ of: row }: { of: RefundRow }) {
+  if (row.view === 'review' && row.first_approved_by !== null) {
+    return <Status of="requested" name="Second person" />;
+  }
+  if (row.view === 'approved') return <Status of="pending" name="Approved" />;
+  return <Status of={row.status} {...(row.status === 'pending' && { name: 'In progress' })} />;
+}
+
+export default function RefundsPage() {
+  const can = useCan();
+  const [filters, setFilters] = useFilters();
+  const view = filters.view ?? 'review';
+  const [picked, setPicked] = useState(new Set<string>());
+  const [rows, setRows] = useState<RefundRow[]>([]);
+  const [version, setVersion] = useState(0);
+  const bulk = useAct();
+  const columns: Column<RefundRow>[] = [
+    orderColumn,
+    {
+      head: 'Amount',
+      right: true,
+      phone: 'end',
+      cell: (row) => (
+        <span title={`of ${money(row.checkout_amount, row.currency, row.locale)}`}>
+          <strong className="num">{shown(row)}</strong>{' '}
+          <span className="quiet">
+            of <Money cents={row.checkout_amount} currency={row.currency} locale={row.locale} />
+          </span>
+        </span>
+      ),
+    },
+    shopperColumn,
+    merchantColumn,
+    { head: 'Status', cell: (row) => <RefundStatus of={row} />, phone: 'end' },
+    {
+      head: 'Bought',
+      right: true,
+      cell: (row) =>
+        row.days_since_purchase === null ? (
+          <span className="quiet">–</span>
+        ) : (
+          `${plural(row.days_since_purchase, 'day')} before`
+        ),
+      phone: 'hide',
+    },
+    { head: 'Taken from', cell: (row) => <TakenFrom of={row} />, phone: 'hide' },
+    {
+      head: 'Refund rate',
+      right: true,
+      cell: (row) => (
+        <span title="Refunded of sold, of the merchant's last 30 days">
+          {percent(row.refund_rate)}
+        </span>
+      ),
+      phone: 'hide',
+    },
+    {
+      head: 'Age',
+      right: true,
+      cell: (row) => <Time at={row.created_at} zone={row.time_zone} />,
+      phone: 'sub',
+    },
+    {
+      head: view === 'review' ? 'Review' : 'Details',
+      right: true,
+      phone: 'full',
+      cell: (row) => (
+        <span className="acts">
+          <Button
+            size="xs"
+            variant={row.view === 'review' && can('refunds.review') ? 'light' : 'default'}
+            aria-label={`${row.view === 'review' ? 'Review' : 'Look at'} the refund of ${shown(row)} for ${row.client_reference_id}`}
+            onClick={() => setFilters({ ...keep(filters), refund: row.id })}
+          >
+            {row.view === 'review' && can('refunds.review') ? 'Review' : 'Look'}
+          </Button>
+        </span>
+      ),
+    },
+  ];
+  const chosen = rows.filter((row) => picked.has(row.id));
+  const total = chosen.reduce((sum, { amount }) => sum + amount, 0);
+  const [first] = chosen;
+  const what = first
+    ? `Approve ${plural(chosen.length, 'refund')} of ${money(total, first.currency, first.locale)}`
+    : '';
+  return (
+    <>
+      <PageHead
+        title="Refunds"
+        about={
+          view === 'review'
+            ? 'What merchants asked to give back, the oldest first. An approved refund starts at once.'
+            : 'The newest first.'
+        }
+      />
+      <div className="filters">
+        <Tabs name="view" label="Which refunds" fallback="review" options={views} />
+        <MerchantFilter />
+      </div>
+      <List
+        path="/api/refunds"
+        query={{ view }}
+        takes={['view', 'merchant']}
+        label="Refunds"
+        columns={columns}
+        keyOf={(row) => row.id}
+        hrefOf={(row) => `/checkouts/${row.checkout_id}`}
+        onRows={setRows}
+        version={version}
+        {...(view === 'review' &&
+          can('refunds.review') && {
+            picking: { picked, set: setPicked, can: (row: RefundRow) => row.may_approve },
+          })}
+        empty={
+          view === 'review'
+            ? {
+                icon: 'check',
+                title: 'Nothing to review',
+                text: 'Refunds that merchants ask for wait here until a person approves them.',
+              }
+            : { icon: 'refunds', title: 'No refunds here', text: 'None is in this state.' }
+        }
+      />
+      {chosen.length > 0 && (
+        <section className="picked" aria-label="Selected refunds">
+          <span>
+            <strong>{plural(chosen.length, 'refund')}</strong> selected
+            {bulk.problem !== null && <span className="danger-text"> · {bulk.problem}</span>}
+          </span>
+          <span className="row-of">
+            <Button variant="default" onClick={() => setPicked(new Set())}>
+              Clear
+            </Button>
+            <Button
+              loading={bulk.busy}
+              onClick={() =>
+                void bulk
+                  .run<LongAct>({
+                    path: '/api/refunds/approve',
+                    body: { ids: chosen.map(({ id }) => id) },
+                    what,
+                  })
+                  .then((answer) => {
+                    if (!answer) return;
+                    setPicked(new Set());
+                    followAct(answer.id);
+                  })
+              }
+            >
+              {what}
+            </Button>
+          </span>
+        </section>
+      )}
+      {filters.refund && (
+        <ReviewDialog
+          id={filters.refund}
+          close={() => setFilters({ ...keep(filters), refund: '' })}
+          done={() => setVersion((value) => value + 1)}
+        />
+      )}
+    </>
+  );
+}
+
+/** Opening a dialog does not leave the page of the list. */
+const keep = (filters: Record<string, string>): Record<string, string> =>
+  filters.after ? { after: filters.after } : {};
+
+function TakenFrom({ of: row }: { of: RefundRow }) {
+  if (row.planned === null) return <span className="quiet">–</span>;
+  const sum = (kind: string) =>
+    (row.planned ?? []).reduce((all, part) => (part.kind === kind ? all + part.amount : all), 0);
+  const show = (cents: number) => money(cents, row.currency, row.locale);
+  const texts = [
+    sum('cancel') > 0 && `${show(sum('cancel'))} not collected`,
+    sum('hold') > 0 && `${show(sum('hold'))} held`,
+    sum('card') > 0 && `${show(sum('card'))} to the card`,
+  ].filter(Boolean);
+  return <span title={texts.join(', ')}>{texts.join(', ')}</span>;
+}
+
+/** One refund with what it would be taken from, and the decision. */
+function ReviewDialog(props: { id: string; close: () => void; done: () => void }) {
+  const can = useCan();
+  const { data, error, refetch } = useQuery({
+    queryKey: ['/api/refunds', props.id],
+    queryFn: ({ signal }) => get<RefundDetails>(`/api/refunds/${props.id}`, {}, signal),
+  });
+  const { run, busy, problem } = useAct();
+  const [declining, setDeclining] = useState(false);
+  const [reason, setReason] = useState('');
+  const amount = data ? shown(data) : '';
+  const isReview = data?.view === 'review';
+  const mayAct = data !== undefined && can('refunds.review') && isReview;
+  const canRetry = data?.status === 'failed' && data.approved_at !== null && can('refunds.retry');
+  const isSecond = data?.needs_second_person === true && data.first_approved_by !== null;
+  const approve = isSecond ? `Approve ${amount} as second person` : `Approve ${amount}`;
+  const decline = `Decline ${amount}`;
+  const retry = `Retry the refund of ${amount}`;
+  const perform = (path: string, what: string, said: string, body?: object) =>
+    void run<RefundDetails>({
+      path: `/api/refunds/${props.id}/${path}`,
+      ...(body && { body }),
+      what,
+      said: (answer) =>
+        answer.view === 'review' && path === 'approve'
+          ? `Your approval of ${amount} is recorded. It now needs a second person.`
+          : said,
+    }).then((answer) => {
+      if (!answer) return;
+      props.done();
+      props.close();
+    });
+  return (
+    <ActDialog
+      title="Refund"
+      size="lg"
+      opened
+      close={props.close}
+      what={declining ? decline : canRetry ? retry : approve}
+      danger={declining}
+      disabled={declining ? reason.trim() === '' : canRetry ? false : !(mayAct && data.may_approve)}
+      hideAct={!mayAct && !canRetry}
+      busy={busy}
+      problem={problem}
+      before={
+        mayAct && (
+          <Button
+            variant="subtle"
+            color={declining ? 'accent' : 'danger'}
+            onClick={() => setDeclining(!declining)}
+          >
+            {declining ? 'Back to approving' : 'Decline…'}
+          </Button>
+        )
+      }
+      onAct={() => {
+        if (declining)
+          perform('decline', decline, `${amount} was declined.`, { reason: reason.trim() });
+        else if (canRetry) perform('retry', retry, `The refund of ${amount} begins again.`);
+        else perform('approve', approve, `${amount} is approved. The refund starts now.`);
+      }}
+    >
+      {error ? (
+        <Problem error={error} retry={() => void refetch()} />
+      ) : !data ? (
+        <Bones lines={6} />
+      ) : (
+        <>
+          <div>
+            <div className="hero-amount">{amount}</div>
+            <div className="quiet">
+              of {money(data.checkout_amount, data.currency, data.locale)} ·{' '}
+              <RefundStatus of={data} />
+            </div>
+          </div>
+          <Facts
+            rows={[
+              [
+                'Order',
+                <Link key="order" href={`/checkouts/${data.checkout_id}`}>
+                  {data.client_reference_id}
+                </Link>,
+              ],
+              ['Shopper', data.name ? `${data.name}, ${data.email}` : data.email],
+              ['Merchant', data.merchant_name],
+              [
+                'Bought',
+                data.purchased_at && (
+                  <>
+                    <Time at={data.purchased_at} zone={data.time_zone} exact />
+                    {data.days_since_purchase !== null &&
+                      `, ${plural(data.days_since_purchase, 'day')} before the request`}
+                  </>
+                ),
+              ],
+              [
+                'Requested',
+                <>
+                  <Time key="time" at={data.created_at} zone={data.time_zone} exact /> by{' '}
+                  {data.requested_by?.name ?? 'the merchant'}
+                </>,
+              ],
+              ['Because', data.request_reason],
+              [
+                'Merchant’s refund rate',
+                `${percent(data.refund_rate)} of what was sold in 30 days`,
+              ],
+              ['Outcome', data.reason],
+            ]}
+          />
+          {data.planned && (
+            <section>
+              <h3>What it will be taken from</h3>
+              <RefundParts parts={data.planned} currency={data.currency} locale={data.locale} />
+            </section>
+          )}
+          {!data.planned && data.parts.length > 0 && (
+            <section>
+              <h3>What it was taken from</h3>
+              <RefundParts parts={data.parts} currency={data.currency} locale={data.locale} />
+            </section>
+          )}
+          {data.waits_for !== null && (
+            <Notice>
+              Payment {data.waits_for} is being collected. The refund is split once its outcome is
+              known.
+            </Notice>
+          )}
+          {isReview && data.needs_second_person && (
+            <Notice kind={data.may_approve ? undefined : 'warn'}>
+              {data.first_approved_by
+                ? data.may_approve
+                  ? `${data.first_approved_by.name} approved it first. Your approval starts the refund.`
+                  : `${data.first_approved_by.name} approved it. Another person has to approve it too.`
+                : 'The amount is above the merchant’s threshold, so two people have to approve it.'}
+            </Notice>
+          )}
+          {isReview && !data.may_approve && !data.first_approved_by && (
+            <Notice kind="warn">
+              You asked for this refund, so another person has to approve it.
+            </Notice>
+          )}
+          {declining && (
+            <Textarea
+              label="Why it is declined"
+              description="The merchant reads this sentence in the API."
+              data-autofocus
+              autosize={false}
+              rows={3}
+              maxLength={500}
+              value={reason}
+              onChange={(event) => setReason(event.currentTarget.value)}
+            />
+          )}
+        </>
+      )}
+    </ActDialog>
+  );
+}

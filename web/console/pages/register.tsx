@@ -1,0 +1,90 @@
+import { Button, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { ApiError, act } from '../api.ts';
+import { longDate, sentence, words } from '../format.ts';
+import { Facts, Notice } from '../parts/basics.tsx';
+import { Bones } from '../parts/states.tsx';
+import { register } from '../passkeys.ts';
+import { Door } from './sign-in.tsx';
+
+type Invitation = { email: string; name: string; roles: string[]; expires_at: string };
+
+/** Where an invitation leads: the person names themselves and registers a passkey. */
+export default function Register({ token }: { token: string }) {
+  const { data, error } = useQuery({
+    queryKey: ['invitation', token],
+    queryFn: () => act<Invitation>('POST', '/api/invitation', { token }),
+    retry: false,
+    refetchOnWindowFocus: false,
+  });
+  const [typed, setTyped] = useState<string | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string | null>(null);
+  const name = typed ?? data?.name ?? '';
+  const go = async () => {
+    setBusy(true);
+    setProblem(null);
+    try {
+      await register(token, name.trim());
+      window.location.assign('/');
+    } catch (failure) {
+      setProblem(failure instanceof Error ? failure.message : 'The passkey did not work.');
+      setBusy(false);
+    }
+  };
+  if (error) {
+    const isGone = error instanceof ApiError && error.status >= 400 && error.status < 500;
+    return (
+      <Door title={isGone ? 'This invitation has ended' : 'The invitation could not be read'}>
+        <p className="quiet">
+          {isGone
+            ? 'It was used already, or its time is over. Ask an administrator for a new one.'
+            : error.message}
+        </p>
+      </Door>
+    );
+  }
+  if (!data) {
+    return (
+      <Door title="One moment">
+        <Bones lines={3} />
+      </Door>
+    );
+  }
+  return (
+    <Door title="Welcome to the console">
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          void go();
+        }}
+      >
+        <p className="quiet">
+          Create a passkey on this device, with your fingerprint, face, PIN or security key. You
+          sign in with it from now on.
+        </p>
+        <Facts
+          rows={[
+            ['E-mail', data.email],
+            ['Roles', data.roles.map((role) => sentence(words(role))).join(', ')],
+            ['Valid until', longDate(data.expires_at.slice(0, 10))],
+          ]}
+        />
+        <TextInput
+          label="Your name"
+          description="Colleagues see it beside what you do."
+          value={name}
+          maxLength={100}
+          autoComplete="name"
+          onChange={(event) => setTyped(event.currentTarget.value)}
+        />
+        {problem !== null && <Notice kind="bad">{problem}</Notice>}
+        <Button type="submit" size="md" fullWidth loading={busy} disabled={name.trim() === ''}>
+          Create the passkey
+        </Button>
+      </form>
+    </Door>
+  );
+}

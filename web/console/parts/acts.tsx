@@ -1,0 +1,128 @@
+import { Button, Modal } from '@mantine/core';
+import { notifications } from '@mantine/notifications';
+import { useQueryClient } from '@tanstack/react-query';
+import { type ReactNode, useState } from 'react';
+import { ApiError, act, ProofRefused } from '../api.ts';
+import { Notice } from './basics.tsx';
+
+export type Act<T> = {
+  method?: 'POST' | 'PATCH' | 'DELETE';
+  path: string;
+  body?: unknown;
+  /** The text of the button: the dialog that asks for the passkey repeats it. */
+  what: string;
+  /** Said when it is done. */
+  said?: (answer: T) => string;
+};
+
+/** What to say of an act that did not happen. */
+export function problemOf(error: unknown): string {
+  if (error instanceof ApiError && error.status === 0) {
+    return 'The service did not answer. Look whether it was done before you try again.';
+  }
+  return error instanceof Error
+    ? error.message
+    : 'It did not work, and the service did not say why.';
+}
+
+/** Sends a change, says what came of it, and reads again everything that is on the page. */
+export function useAct() {
+  const client = useQueryClient();
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string | null>(null);
+  async function run<T>({ method = 'POST', path, body, what, said }: Act<T>): Promise<T | null> {
+    setBusy(true);
+    setProblem(null);
+    try {
+      const answer = await act<T>(method, path, body, what);
+      if (said) notifications.show({ message: said(answer), color: 'accent' });
+      return answer;
+    } catch (error) {
+      if (!(error instanceof ProofRefused)) setProblem(problemOf(error));
+      return null;
+    } finally {
+      await client.invalidateQueries();
+      setBusy(false);
+    }
+  }
+  return { run, busy, problem, clear: () => setProblem(null) };
+}
+
+/** For a button in a table, where there is no room for the problem: a message shows it. */
+export function useQuietAct() {
+  const client = useQueryClient();
+  const [busy, setBusy] = useState(false);
+  async function run<T>({ method = 'POST', path, body, what, said }: Act<T>): Promise<T | null> {
+    setBusy(true);
+    try {
+      const answer = await act<T>(method, path, body, what);
+      if (said) notifications.show({ message: said(answer), color: 'accent' });
+      return answer;
+    } catch (error) {
+      if (!(error instanceof ProofRefused)) {
+        notifications.show({ title: what, message: problemOf(error), color: 'danger' });
+      }
+      return null;
+    } finally {
+      await client.invalidateQueries();
+      setBusy(false);
+    }
+  }
+  return { run, busy };
+}
+
+/** A dialog for one act. Its button says what will happen, with the object and the amount. */
+export function ActDialog(props: {
+  title: string;
+  opened: boolean;
+  close: () => void;
+  /** What the button says. */
+  what: string;
+  danger?: boolean;
+  disabled?: boolean;
+  busy: boolean;
+  problem: string | null;
+  onAct: () => void;
+  size?: string;
+  /** Before the buttons on the right. */
+  before?: ReactNode;
+  /** There is only something to look at. */
+  hideAct?: boolean;
+  children?: ReactNode;
+}) {
+  return (
+    <Modal
+      opened={props.opened}
+      onClose={props.close}
+      title={props.title}
+      size={props.size ?? 'md'}
+    >
+      <form
+        className="stack"
+        onSubmit={(event) => {
+          event.preventDefault();
+          props.onAct();
+        }}
+      >
+        {props.children}
+        {props.problem !== null && <Notice kind="bad">{props.problem}</Notice>}
+        <div className="row-of end">
+          {props.before && <span style={{ marginRight: 'auto' }}>{props.before}</span>}
+          <Button variant="default" onClick={props.close}>
+            Close
+          </Button>
+          {!props.hideAct && (
+            <Button
+              type="submit"
+              color={props.danger ? 'danger' : 'accent'}
+              loading={props.busy}
+              disabled={props.disabled ?? false}
+            >
+              {props.what}
+            </Button>
+          )}
+        </div>
+      </form>
+    </Modal>
+  );
+}

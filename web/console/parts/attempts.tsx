@@ -1,0 +1,90 @@
+import { useState } from 'react';
+import type { CallbackAttempt, CallbackDetails } from '../../../src/console/checkout.schema.ts';
+import { count, duration } from '../format.ts';
+import { Status, Time } from './basics.tsx';
+
+/** Every attempt to deliver a callback, each with what was sent and what came back. */
+export function Attempts({ of: callback, zone }: { of: CallbackDetails; zone?: string }) {
+  if (callback.history.length === 0) return <p className="quiet">It was not attempted yet.</p>;
+  return (
+    <div className="stack tight">
+      {callback.history.toReversed().map((attempt) => (
+        <Attempt
+          key={attempt.number}
+          of={attempt}
+          payload={callback.payload}
+          {...(zone && { zone })}
+        />
+      ))}
+      {callback.attempts_expired > 0 && (
+        <p className="quiet small">
+          {count(callback.attempts_expired)} earlier attempts were deleted after their retention
+          time.
+        </p>
+      )}
+    </div>
+  );
+}
+
+function Attempt(props: { of: CallbackAttempt; payload: string; zone?: string }) {
+  const { of: attempt } = props;
+  const [shown, setShown] = useState(false);
+  return (
+    <details className="card" onToggle={(event) => setShown(event.currentTarget.open)}>
+      <summary className="attempt">
+        <span>
+          <strong>Attempt {attempt.number}</strong>{' '}
+          <Status
+            of={attempt.outcome}
+            {...(attempt.outcome === 'unknown' && { name: 'No outcome' })}
+          />
+        </span>
+        <span className="quiet break">
+          {attempt.reason ?? (attempt.response_status ? `HTTP ${attempt.response_status}` : '')}
+        </span>
+        <span className="quiet small">
+          {attempt.milliseconds !== null && `${duration(attempt.milliseconds)} · `}
+          <Time at={attempt.started_at} {...(props.zone && { zone: props.zone })} exact />
+        </span>
+      </summary>
+      {shown && (
+        <div className="card-body stack tight">
+          <h3>Sent{attempt.operator && <span className="quiet"> by {attempt.operator}</span>}</h3>
+          <pre className="raw">
+            {headerLines(attempt.request_headers)}
+            {'\n\n'}
+            {props.payload}
+          </pre>
+          <h3>
+            Answered{' '}
+            <span className="quiet small">
+              {[attempt.address, attempt.tls_version].filter(Boolean).join(', ')}
+            </span>
+          </h3>
+          {attempt.response_status === null ? (
+            <p className="quiet">{attempt.reason ?? 'There was no answer.'}</p>
+          ) : (
+            <pre className="raw">
+              HTTP {attempt.response_status}
+              {'\n'}
+              {headerLines(attempt.response_headers ?? {})}
+              {'\n\n'}
+              {attempt.response_body ?? ''}
+            </pre>
+          )}
+          {attempt.response_body_bytes !== null && (
+            <p className="quiet small">
+              The whole body had {count(attempt.response_body_bytes)} bytes.
+            </p>
+          )}
+        </div>
+      )}
+    </details>
+  );
+}
+
+function headerLines(headers: Record<string, string | string[]>): string {
+  return Object.entries(headers)
+    .flatMap(([name, value]) => [value].flat().map((one) => `${name}: ${one}`))
+    .join('\n');
+}

@@ -1,0 +1,190 @@
+import { type ReactNode, useEffect, useState } from 'react';
+import { Link } from 'wouter';
+import { exactTime, money, relativeTime, sentence, shortId, shortTime, words } from '../format.ts';
+import { Icon, type IconName } from '../icons.tsx';
+
+export function Money(props: { cents: number; currency?: string; locale?: string }) {
+  return <span className="num">{money(props.cents, props.currency, props.locale)}</span>;
+}
+
+let ticks = 0;
+const listeners = new Set<() => void>();
+setInterval(() => {
+  ticks += 1;
+  for (const listener of listeners) listener();
+}, 15_000);
+
+/** Makes relative times move on while a page stays open. */
+function useTicks(): void {
+  const [, set] = useState(ticks);
+  useEffect(() => {
+    const listener = () => set(ticks);
+    listeners.add(listener);
+    return () => void listeners.delete(listener);
+  }, []);
+}
+
+/** A time relative to now, or exact; in the merchant's zone, with the exact one and UTC on hover. */
+export function Time(props: { at: string | null; zone?: string; exact?: boolean }) {
+  useTicks();
+  if (props.at === null) return <span className="quiet">–</span>;
+  const zone = props.zone;
+  const utc = new Date(props.at).toISOString().replace('T', ' ').slice(0, 19);
+  return (
+    <time dateTime={props.at} title={`${exactTime(props.at, zone)}\n${utc} UTC`} className="num">
+      {props.exact ? shortTime(props.at, zone) : relativeTime(props.at)}
+    </time>
+  );
+}
+
+type Tone = 'good' | 'warn' | 'bad' | 'plain';
+
+const tones: Record<string, Tone> = {
+  successful: 'good',
+  complete: 'good',
+  collected: 'good',
+  delivered: 'good',
+  approved: 'good',
+  active: 'good',
+  done: 'good',
+  authorised: 'good',
+  received: 'plain',
+  scheduled: 'plain',
+  pending: 'plain',
+  closed: 'plain',
+  cancelled: 'plain',
+  expired: 'plain',
+  taken: 'warn',
+  requested: 'warn',
+  overdue: 'warn',
+  open: 'warn',
+  invited: 'warn',
+  running: 'warn',
+  exhausted: 'bad',
+  failed: 'bad',
+  declined: 'bad',
+  revoked: 'bad',
+  invalid_payload: 'bad',
+};
+
+/** Words for statuses whose name in the database says too little. */
+const names: Record<string, string> = {
+  requested: 'To review',
+  exhausted: 'Given up',
+  invalid_payload: 'Invalid',
+  received: 'Not paid yet',
+  successful: 'Paid',
+  authorised: 'Held',
+};
+
+export function Status({ of: status, name, tone }: { of: string; name?: string; tone?: Tone }) {
+  return (
+    <span className={`status ${tone ?? tones[status] ?? 'plain'}`}>
+      {name ?? names[status] ?? sentence(words(status))}
+    </span>
+  );
+}
+
+export function Card(props: {
+  title?: ReactNode;
+  aside?: ReactNode;
+  children: ReactNode;
+  bare?: boolean;
+  className?: string;
+  label?: string;
+}) {
+  return (
+    <section className={`card ${props.className ?? ''}`} aria-label={props.label}>
+      {props.title !== undefined && (
+        <div className="card-head">
+          <h2>{props.title}</h2>
+          {props.aside}
+        </div>
+      )}
+      {props.bare ? props.children : <div className="card-body">{props.children}</div>}
+    </section>
+  );
+}
+
+export function PageHead(props: {
+  title: ReactNode;
+  about?: ReactNode;
+  back?: { href: string; label: string };
+  children?: ReactNode;
+}) {
+  return (
+    <div className="page-head">
+      <div>
+        {props.back && (
+          <Link href={props.back.href} className="crumb">
+            <Icon name="back" />
+            {props.back.label}
+          </Link>
+        )}
+        <h1>{props.title}</h1>
+        {props.about !== undefined && <div className="about">{props.about}</div>}
+      </div>
+      {props.children && <div className="row-of">{props.children}</div>}
+    </div>
+  );
+}
+
+export function Notice(props: {
+  kind?: 'warn' | 'bad' | undefined;
+  icon?: IconName;
+  children: ReactNode;
+}) {
+  const icon = props.icon ?? (props.kind ? 'warning' : 'info');
+  return (
+    <div className={`notice ${props.kind ?? ''}`} role={props.kind === 'bad' ? 'alert' : undefined}>
+      <Icon name={icon} />
+      <div className="break">{props.children}</div>
+    </div>
+  );
+}
+
+/** A name beside a value, several of them. Rows without a value are left out. */
+export function Facts({ rows }: { rows: [string, ReactNode][] }) {
+  return (
+    <dl className="facts">
+      {rows
+        .filter(([, value]) => value !== null && value !== undefined && value !== '')
+        .map(([name, value]) => (
+          <div key={name} style={{ display: 'contents' }}>
+            <dt>{name}</dt>
+            <dd>{value}</dd>
+          </div>
+        ))}
+    </dl>
+  );
+}
+
+/** An id that can be copied. */
+export function Id({ id, whole }: { id: string; whole?: boolean }) {
+  const [copied, setCopied] = useState(false);
+  const copy = () => {
+    void navigator.clipboard?.writeText(id).then(() => {
+      setCopied(true);
+      setTimeout(() => setCopied(false), 1500);
+    });
+  };
+  return (
+    <button type="button" className="link mono" title={`${id}\nCopy`} onClick={copy}>
+      {copied ? 'Copied' : whole ? id : shortId(id)}
+    </button>
+  );
+}
+
+export function Person({ name }: { name: string }) {
+  const initials = name
+    .split(/[\s@.]+/)
+    .filter(Boolean)
+    .slice(0, 2)
+    .map((word) => word.charAt(0).toUpperCase())
+    .join('');
+  return (
+    <span className="avatar" aria-hidden="true">
+      {initials || '?'}
+    </span>
+  );
+}

@@ -1,0 +1,350 @@
+import { Button, Checkbox } from '@mantine/core';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import { get, withQuery } from '../api.ts';
+import { count, plural } from '../format.ts';
+import { Icon, type IconName } from '../icons.tsx';
+import { useFilters } from '../url.ts';
+import { Problem, State } from './states.tsx';
+
+export type Column<Row> = {
+  head: string;
+  cell: (row: Row) => ReactNode;
+  /** Numbers and money. */
+  right?: boolean;
+  /**
+   * Where the cell goes on a phone, where a row is a small card: its first line, the right of it, a
+   * quiet line below, a line of its own for buttons, or nowhere.
+   */
+  phone?: 'title' | 'end' | 'sub' | 'full' | 'hide';
+};
+
+export type ListPage<Row> = { data: Row[]; next: string | null };
+
+const refreshMs = 20_000;
+const pageSize = 50;
+
+/** One page of a list, refreshed while it is looked at. */
+export function useListPage<Row>(path: string, query: Record<string, string>) {
+  const all = { limit: pageSize, ...query };
+  return useQuery({
+    queryKey: [path, all],
+    queryFn: ({ signal }) => get<ListPage<Row>>(path, all, signal),
+    refetchInterval: refreshMs,
+    placeholderData: keepPreviousData,
+  });
+}
+
+/**
+ * Keeps the rows where they are when a refresh brings other ones: a row that left is shown faded and
+ * a new one is only announced, so no row moves under the pointer. `accept` shows the new list.
+ */
+function useSteadyRows<Row>(
+  fresh: Row[] | undefined,
+  keyOf: (row: Row) => string,
+  view: string,
+): { rows: Row[]; gone: Set<string>; changes: number; accept: () => void } {
+  const shown = useRef<{ view: string; rows: Row[] } | null>(null);
+  const [, redraw] = useState(0);
+  const rows = fresh ?? [];
+  if (fresh && (shown.current === null || shown.current.view !== view)) {
+    shown.current = { view, rows };
+  }
+  if (!fresh || !shown.current) return { rows, gone: new Set(), changes: 0, accept: () => {} };
+  const byKey = new Map(rows.map((row) => [keyOf(row), row]));
+  const before = new Set(shown.current.rows.map(keyOf));
+  const gone = new Set([...before].filter((key) => !byKey.has(key)));
+  const added = rows.filter((row) => !before.has(keyOf(row))).length;
+  const steady = shown.current.rows.map((row) => byKey.get(keyOf(row)) ?? row);
+  return {
+    rows: steady,
+    gone,
+    changes: Math.max(added, gone.size),
+    accept: () => {
+      shown.current = { view, rows };
+      redraw((value) => value + 1);
+    },
+  };
+}
+
+export type Picking<Row> = {
+  picked: Set<string>;
+  set: (picked: Set<string>) => void;
+  can: (row: Row) => boolean;
+};
+
+export function List<Row>(props: {
+  path: string;
+  /** The parameters that do not come from the page's address. */
+  query?: Record<string, string>;
+  /** Which parameters of the address the list takes. */
+  takes: string[];
+  label: string;
+  columns: Column<Row>[];
+  keyOf: (row: Row) => string;
+  hrefOf?: (row: Row) => string | null;
+  empty: { icon?: IconName; title: string; text: string; filtered?: string };
+  picking?: Picking<Row>;
+  csv?: boolean;
+  /** Cells have sentences: they wrap. */
+  wrap?: boolean;
+  /** Called with the rows of each answer. */
+  onRows?: (rows: Row[]) => void;
+  /** A higher number shows the newest rows at once: the person has just changed something. */
+  version?: number;
+}) {
+  const [filters, setFilters] = useFilters();
+  const [, navigate] = useLocation();
+  const taken = Object.fromEntries(
+    [...props.takes, 'after'].flatMap((name) => (filters[name] ? [[name, filters[name]]] : [])),
+  );
+  const query = { ...props.query, ...taken };
+  const { data, error, isPending, isPlaceholderData, refetch } = useListPage<Row>(
+    props.path,
+    query,
+  );
+  const view = `${JSON.stringify(query)} ${props.version ?? 0}`;
+  const { rows, gone, changes, accept } = useSteadyRows(
+    isPlaceholderData ? undefined : data?.data,
+    props.keyOf,
+    view,
+  );
+  const shownRows = isPlaceholderData ? (data?.data ?? []) : rows;
+  const { onRows } = props;
+  useEffect(() => {
+    if (data) onRows?.(data.data);
+  }, [data, onRows]);
+  const [here, setHere] = useState(-1);
+  const body = useRef<HTMLTableSectionElement>(null);
+
+  useEffect(() => {
+    const onKey = (event: KeyboardEvent) => {
+      if (isTyping(event) || document.querySelector('[role="dialog"]')) return;
+      if (event.key === 'j' || event.key === 'k') {
+        event.preventDefault();
+        setHere((now) =>
+          Math.max(0, Math.min(shownRows.length - 1, now + (event.key === 'j' ? 1 : -1))),
+        );
+      }
+      const row = shownRows[here];
+      if (!row) return;
+      if (event.key === 'Enter' && document.activeElement === document.body) {
+        const href = props.hrefOf?.(row);
+        if (href) navigate(href);
+      }
+      if (event.key === 'x' && props.picking?.can(row)) toggle(props.picking, props.keyOf(row));
+    };
+    document.addEventListener('keydown', onKey);
+    return () => document.removeEventListener('keydown', onKey);
+  });
+  useEffect(() => {
+    body.current?.children[here]?.scrollIntoView({ block: 'nearest' });
+  }, [here]);
+
+  const isFiltered = props.takes.some((name) => filters[name]);
+  const { picking } = props;
+  const pickable = picking ? shownRows.filter(picking.can).map(props.keyOf) : [];
+  const csvQuery = { ...props.query, ...taken };
+  delete (csvQuery as Record<string, string>).after;
+
+  if (isPending) return <Skeleton columns={props.columns.length} />;
+  if (error && !data) {
+    return (
+      <div className="card">
+        <Problem error={error} retry={() => void refetch()} />
+      </div>
+    );
+  }
+  if (shownRows.length === 0) {
+    return (
+      <div className="card">
+        <State
+          icon={props.empty.icon ?? 'empty'}
+          title={isFiltered ? (props.empty.filtered ?? 'Nothing matches') : props.empty.title}
+          acts={
+            isFiltered && (
+              <Button
+                variant="default"
+                onClick={() =>
+                  setFilters(Object.fromEntries(props.takes.map((name) => [name, ''])))
+                }
+              >
+                Clear the filters
+              </Button>
+            )
+          }
+        >
+          {isFiltered ? 'No row has all that you filter by.' : props.empty.text}
+        </State>
+      </div>
+    );
+  }
+  return (
+    <section className="card" aria-label={props.label} aria-busy={isPlaceholderData}>
+      {changes > 0 && (
+        <div className="fresh">
+          <button type="button" onClick={accept}>
+            The list has changed. Show the newest
+          </button>
+        </div>
+      )}
+      {error && (
+        <div className="fresh">
+          <span className="warning-text">
+            This list could not be refreshed. It may be out of date.
+          </span>
+        </div>
+      )}
+      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: wide tables scroll, also by keys. */}
+      <section className="table-wrap" tabIndex={0} aria-label={`${props.label}, table`}>
+        <table className={`table rows ${props.wrap ? 'wrap' : ''}`}>
+          <thead>
+            <tr>
+              {picking && (
+                <th className="pick" scope="col">
+                  <Checkbox
+                    size="sm"
+                    aria-label="Select all on this page"
+                    disabled={pickable.length === 0}
+                    checked={pickable.length > 0 && pickable.every((id) => picking.picked.has(id))}
+                    onChange={(event) =>
+                      picking.set(new Set(event.currentTarget.checked ? pickable : []))
+                    }
+                  />
+                </th>
+              )}
+              {props.columns.map((column) => (
+                <th key={column.head} scope="col" className={column.right ? 'right' : ''}>
+                  {column.head}
+                </th>
+              ))}
+            </tr>
+          </thead>
+          <tbody ref={body}>
+            {shownRows.map((row, index) => {
+              const key = props.keyOf(row);
+              const href = props.hrefOf?.(row) ?? null;
+              const className = [
+                index === here ? 'here' : '',
+                gone.has(key) ? 'gone' : '',
+                picking ? 'picks' : '',
+              ].join(' ');
+              return (
+                <tr key={key} className={className}>
+                  {picking && (
+                    <td className="pick">
+                      <Checkbox
+                        size="sm"
+                        aria-label="Select this row"
+                        disabled={!picking.can(row)}
+                        checked={picking.picked.has(key)}
+                        onChange={() => toggle(picking, key)}
+                      />
+                    </td>
+                  )}
+                  {props.columns.map((column, place) => {
+                    const phone = column.phone ?? (place === 0 ? 'title' : 'sub');
+                    const content = column.cell(row);
+                    return (
+                      <td
+                        key={column.head}
+                        className={`${column.right ? 'right' : ''} ${phone === 'title' ? '' : phone}`}
+                      >
+                        {place === 0 && href ? (
+                          <Link href={href} className="open">
+                            {content}
+                          </Link>
+                        ) : (
+                          content
+                        )}
+                      </td>
+                    );
+                  })}
+                </tr>
+              );
+            })}
+          </tbody>
+        </table>
+      </section>
+      <div className="table-foot">
+        <span>
+          {plural(shownRows.length, 'row')}
+          {filters.after || data?.next ? ' on this page' : ''}
+        </span>
+        <span className="row-of">
+          {props.csv !== false && (
+            <a className="link row-of" href={withQuery(`${props.path}.csv`, csvQuery)} download>
+              <Icon name="download" /> CSV
+            </a>
+          )}
+          {filters.after && (
+            <Button size="xs" variant="default" onClick={() => setFilters({ after: '' })}>
+              First page
+            </Button>
+          )}
+          {(filters.after || data?.next) && (
+            <Button
+              size="xs"
+              variant="default"
+              disabled={!data?.next}
+              onClick={() => {
+                setFilters({ after: data?.next ?? '' });
+                setHere(-1);
+                window.scrollTo(0, 0);
+              }}
+            >
+              Next page
+            </Button>
+          )}
+        </span>
+      </div>
+    </section>
+  );
+}
+
+function toggle<Row>({ picked, set }: Picking<Row>, key: string): void {
+  const next = new Set(picked);
+  if (!next.delete(key)) next.add(key);
+  set(next);
+}
+
+/** Whether a key belongs to a text field. */
+export function isTyping(event: KeyboardEvent): boolean {
+  const target = event.target as HTMLElement | null;
+  return (
+    event.metaKey ||
+    event.ctrlKey ||
+    event.altKey ||
+    (target?.matches('input:not([type="checkbox"]), textarea, select, [contenteditable]') ?? false)
+  );
+}
+
+function Skeleton({ columns }: { columns: number }) {
+  return (
+    <div className="card" role="status" aria-label="Loading">
+      <div className="table-wrap">
+        <table className="table" aria-hidden="true">
+          <tbody>
+            {Array.from({ length: 8 }, (_, row) => (
+              <tr key={row}>
+                {Array.from({ length: Math.min(columns, 6) }, (_, column) => (
+                  <td key={column}>
+                    <span
+                      className="bone"
+                      style={{ width: `${80 - ((row * 17 + column * 29) % 45)}%`, minWidth: 40 }}
+                    />
+                  </td>
+                ))}
+              </tr>
+            ))}
+          </tbody>
+        </table>
+      </div>
+    </div>
+  );
+}
+
+/** A count that stops at a thousand. */
+export const bounded = ({ count: value, more }: { count: number; more: boolean }) =>
+  more ? `${count(value)}+` : count(value);

@@ -1,0 +1,121 @@
+import { CloseButton } from '@mantine/core';
+import { useQuery, useQueryClient } from '@tanstack/react-query';
+import { useEffect, useRef, useSyncExternalStore } from 'react';
+import type { LongAct, LongActs } from '../../../src/console/act.schema.ts';
+import { get } from '../api.ts';
+import { count } from '../format.ts';
+
+// An act on many rows goes on in the service when the browser is closed. What the person closed here
+// is remembered in this tab only; the acts themselves are rows.
+
+const hiddenKey = 'tranche-acts-hidden';
+const hidden = new Set<string>(JSON.parse(sessionStorage.getItem(hiddenKey) ?? '[]') as string[]);
+let version = 0;
+const listeners = new Set<() => void>();
+const changed = () => {
+  version += 1;
+  for (const listener of listeners) listener();
+};
+
+function hide(id: string): void {
+  hidden.add(id);
+  sessionStorage.setItem(hiddenKey, JSON.stringify([...hidden].slice(-50)));
+  changed();
+}
+
+/** Shows the progress of an act that has just begun. */
+export function followAct(id: string): void {
+  hidden.delete(id);
+  changed();
+}
+
+const subscribe = (listener: () => void) => {
+  listeners.add(listener);
+  return () => void listeners.delete(listener);
+};
+
+const names = { 'callbacks retry': 'Resending callbacks', 'refunds approve': 'Approving refunds' };
+const ends = { 'callbacks retry': 'Callbacks resent', 'refunds approve': 'Refunds approved' };
+
+const shownAfterMs = 10 * 60_000;
+
+/** The person's acts that go on or ended a short time ago. They are found again after a reload. */
+export function LongActsPanel() {
+  useSyncExternalStore(subscribe, () => version);
+  const client = useQueryClient();
+  const { data, refetch } = useQuery({
+    queryKey: ['/api/acts'],
+    queryFn: ({ signal }) => get<LongActs>('/api/acts', {}, signal),
+    retry: false,
+    refetchInterval: (query) =>
+      query.state.data?.data.some(({ finished_at }) => finished_at === null) ? 1_000 : 60_000,
+  });
+  const current = version;
+  useEffect(() => {
+    if (current > 0) void refetch();
+  }, [current, refetch]);
+  const running = (data?.data ?? []).filter(({ finished_at }) => finished_at === null).length;
+  const before = useRef(0);
+  useEffect(() => {
+    if (running < before.current) void client.invalidateQueries();
+    before.current = running;
+  }, [running, client]);
+  const shown = (data?.data ?? []).filter(
+    ({ id, finished_at }) =>
+      !hidden.has(id) &&
+      (finished_at === null || Date.now() - new Date(finished_at).getTime() < shownAfterMs),
+  );
+  if (shown.length === 0) return null;
+  return (
+    <section className="stack tight" aria-label="Acts in progress">
+      {shown.slice(0, 3).map((one) => (
+        <Progress key={one.id} of={one} />
+      ))}
+    </section>
+  );
+}
+
+function Progress({ of: one }: { of: LongAct }) {
+  const over = one.done + one.failed;
+  const share = one.total === null ? 0 : one.total === 0 ? 1 : over / one.total;
+  const title = one.finished_at === null ? names[one.kind] : ends[one.kind];
+  return (
+    <div className="card pad" style={{ padding: '12px 16px' }}>
+      <div className="spread">
+        <span role="status">
+          <strong>{title}</strong>{' '}
+          <span className="quiet num">
+            {one.total === null
+              ? 'counting'
+              : `${count(one.done)} of ${count(one.total)} done${one.failed > 0 ? `, ${count(one.failed)} not done` : ''}`}
+          </span>
+        </span>
+        <CloseButton size="sm" aria-label={`Hide: ${title}`} onClick={() => hide(one.id)} />
+      </div>
+      {one.finished_at === null && (
+        <>
+          <div
+            className="progress"
+            role="progressbar"
+            aria-label={title}
+            aria-valuemin={0}
+            aria-valuemax={one.total ?? 0}
+            aria-valuenow={over}
+          >
+            <span style={{ width: `${Math.round(share * 100)}%` }} />
+          </div>
+          <p className="quiet small">You can leave this page. It goes on without you.</p>
+        </>
+      )}
+      {one.problems.length > 0 && (
+        <ul className="small danger-text" style={{ margin: '4px 0 0', paddingLeft: 18 }}>
+          {one.problems.slice(0, 3).map(({ id, problem }) => (
+            <li key={id} className="break">
+              {problem}
+            </li>
+          ))}
+        </ul>
+      )}
+    </div>
+  );
+}

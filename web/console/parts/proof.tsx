@@ -1,0 +1,68 @@
+import { Button, Modal } from '@mantine/core';
+import { useEffect, useRef, useState } from 'react';
+import { offerProof } from '../api.ts';
+import { provePresence } from '../passkeys.ts';
+import { Notice } from './basics.tsx';
+
+type Asked = { what: string; answer: (isProved: boolean) => void };
+
+/** Asks for the passkey before an act that moves money, shows credentials or changes people. */
+export function ProofDialog() {
+  const [asked, setAsked] = useState<Asked | null>(null);
+  const [busy, setBusy] = useState(false);
+  const [problem, setProblem] = useState<string | null>(null);
+  const current = useRef<Asked | null>(null);
+  current.current = asked;
+
+  useEffect(() => {
+    offerProof(
+      (what) =>
+        new Promise((answer) => {
+          setProblem(null);
+          setAsked({ what, answer });
+        }),
+    );
+    return () => offerProof(null);
+  }, []);
+
+  const end = (isProved: boolean) => {
+    current.current?.answer(isProved);
+    setAsked(null);
+  };
+  const prove = async () => {
+    setBusy(true);
+    setProblem(null);
+    try {
+      await provePresence();
+      end(true);
+    } catch (error) {
+      setProblem(error instanceof Error ? error.message : 'The passkey did not answer.');
+    } finally {
+      setBusy(false);
+    }
+  };
+  return (
+    <Modal
+      opened={asked !== null}
+      onClose={() => end(false)}
+      title="Prove that it is you"
+      size="sm"
+      zIndex={400}
+    >
+      <div className="stack">
+        <p>
+          <strong>{asked?.what}</strong> needs your passkey. The proof lasts five minutes.
+        </p>
+        {problem !== null && <Notice kind="bad">{problem}</Notice>}
+        <div className="row-of end">
+          <Button variant="default" onClick={() => end(false)}>
+            Close
+          </Button>
+          <Button data-autofocus loading={busy} onClick={() => void prove()}>
+            Use the passkey
+          </Button>
+        </div>
+      </div>
+    </Modal>
+  );
+}

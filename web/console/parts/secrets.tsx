@@ -1,0 +1,42 @@
+import { Button } from '@mantine/core';
+import { useState } from 'react';
+import { Notice } from './basics.tsx';
+
+/** Values that are shown once. */
+export function Secrets({ values }: { values: [string, string][] }) {
+  return (
+    <div className="stack">
+      <Notice kind="warn" icon="key">
+        Copy this now. It is not shown again.
+      </Notice>
+      {values.map(([name, value]) => (
+        <div key={name}>
+          <div className="quiet small">{name}</div>
+          <div className="secret">
+            <span data-secret={name}>{value}</span>
+            <Copy value={value} name={name} />
+          </div>
+        </div>
+      ))}
+    </div>
+  );
+}
+
+function Copy({ value, name }: { value: string; name: string }) {
+  const [copied, setCopied] = useState(false);
+  return (
+    <Button
+      size="compact-sm"
+      variant="default"
+      aria-label={`Copy: ${name}`}
+      onClick={() =>
+        void navigator.clipboard?.writeText(value).then(() => {
+          setCopied(true);
+          setTimeout(() => setCopied(false), 2000);
+        })
+      }
+    >
+      {copied ? 'Copied' : 'Copy'}
+    </Button>
+  );
+}

@@ -1,0 +1,74 @@
+import { Button } from '@mantine/core';
+import type { ReactNode } from 'react';
+import { ApiError } from '../api.ts';
+import { Icon, type IconName } from '../icons.tsx';
+
+export function State(props: {
+  icon: IconName;
+  title: string;
+  children?: ReactNode;
+  acts?: ReactNode;
+}) {
+  return (
+    <div className="state">
+      <Icon name={props.icon} />
+      <h2>{props.title}</h2>
+      {props.children && <p>{props.children}</p>}
+      {props.acts && <div className="row-of">{props.acts}</div>}
+    </div>
+  );
+}
+
+/** What went wrong when a page or list was read, in words, with the way on. */
+export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
+  const again = retry && (
+    <Button variant="default" onClick={retry}>
+      Try again
+    </Button>
+  );
+  if (error instanceof ApiError && error.status === 403) {
+    return (
+      <State icon="lock" title="Your roles do not include this page">
+        Ask an administrator for the role that you need. Your own roles are in the menu with your
+        name.
+      </State>
+    );
+  }
+  if (error instanceof ApiError && error.status === 404) {
+    return (
+      <State icon="search" title="There is nothing here">
+        It does not exist, or it belongs to a merchant that you may not see.
+      </State>
+    );
+  }
+  if (error instanceof ApiError && error.status === 429) {
+    return (
+      <State icon="overdue" title="Too many requests" acts={again}>
+        Wait a moment. The page tries again by itself.
+      </State>
+    );
+  }
+  if (error instanceof ApiError && error.status === 0) {
+    return (
+      <State icon="warning" title="The service cannot be reached" acts={again}>
+        Nothing was changed. The page tries again by itself.
+      </State>
+    );
+  }
+  return (
+    <State icon="warning" title="This could not be read" acts={again}>
+      {error instanceof Error ? error.message : 'The service did not say why.'}
+    </State>
+  );
+}
+
+/** Grey lines where a card's text will be. */
+export function Bones({ lines = 4 }: { lines?: number }) {
+  return (
+    <div className="stack" role="status" aria-label="Loading">
+      {Array.from({ length: lines }, (_, index) => (
+        <span key={index} className="bone" style={{ width: `${90 - ((index * 23) % 50)}%` }} />
+      ))}
+    </div>
+  );
+}

@@ -1,0 +1,144 @@
+import { Modal, TextInput } from '@mantine/core';
+import { useDebouncedValue } from '@mantine/hooks';
+import { keepPreviousData, useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link, useLocation } from 'wouter';
+import type { Hit, SearchAnswer } from '../../../src/console/overview.schema.ts';
+import { get } from '../api.ts';
+import { home, sentence, shortId } from '../format.ts';
+import { Icon } from '../icons.tsx';
+import { Money, Status, Time } from '../parts/basics.tsx';
+
+export function useHits(text: string) {
+  const wanted = text.trim();
+  return useQuery({
+    queryKey: ['/api/search', wanted],
+    queryFn: ({ signal }) => get<SearchAnswer>('/api/search', { q: wanted }, signal),
+    enabled: wanted !== '',
+    placeholderData: keepPreviousData,
+  });
+}
+
+export function hrefOf(hit: Hit): string {
+  if (hit.checkout_id !== null) return `/checkouts/${hit.checkout_id}`;
+  if (hit.kind === 'merchant') return `/merchants/${hit.id}`;
+  if (hit.kind === 'integration') return `/integrations/${hit.id}`;
+  return `/alerts?state=all&alert=${hit.id}`;
+}
+
+/** What the text was found in, in words. */
+export const matches: Record<Hit['matched'], string> = {
+  id: 'by its id',
+  order_reference: 'by order reference',
+  email: 'by e-mail address',
+  name: 'by name',
+  last_four: 'by last four digits',
+  gateway_reference: 'by gateway reference',
+};
+
+export function HitLine({ hit }: { hit: Hit }) {
+  const who = hit.name ?? hit.email;
+  return (
+    <>
+      <span className="quiet">{sentence(hit.kind)}</span>
+      <span className="break">
+        <strong>{hit.client_reference_id ?? hit.merchant_name ?? shortId(hit.id)}</strong>
+        {who !== null && <span className="quiet"> · {who}</span>}
+        {hit.merchant_name !== null && hit.client_reference_id !== null && (
+          <span className="quiet"> · {hit.merchant_name}</span>
+        )}
+      </span>
+      <span className="row-of end">
+        {hit.status !== null && <Status of={hit.status} />}
+        {hit.amount !== null && (
+          <Money cents={hit.amount} currency={hit.currency ?? home.currency} />
+        )}
+        <span className="quiet small">
+          <Time at={hit.created_at} />
+        </span>
+      </span>
+    </>
+  );
+}
+
+export function SearchDialog({ opened, close }: { opened: boolean; close: () => void }) {
+  return (
+    <Modal opened={opened} onClose={close} size="xl" centered={false} title="Search" padding="md">
+      <Search close={close} />
+    </Modal>
+  );
+}
+
+function Search({ close }: { close: () => void }) {
+  const [text, setText] = useState('');
+  const [wanted] = useDebouncedValue(text, 150);
+  const [here, setHere] = useState(0);
+  const [, navigate] = useLocation();
+  const { data, isFetching, error } = useHits(wanted);
+  const hits = wanted.trim() === '' ? [] : (data?.data ?? []);
+  const go = (href: string) => {
+    close();
+    navigate(href);
+  };
+  const said =
+    wanted.trim() === ''
+      ? 'Whole values: an order reference, e-mail address, name, the last four digits of a card, any id, or a reference of the gateway.'
+      : error
+        ? 'The search did not work. Try again.'
+        : isFetching && hits.length === 0
+          ? 'Searching…'
+          : hits.length === 0
+            ? `Nothing is called “${wanted.trim()}”. Search finds whole values, not parts of them.`
+            : '';
+  return (
+    <div className="stack tight">
+      <TextInput
+        data-autofocus
+        size="md"
+        aria-label="Search for an order, a shopper or an id"
+        placeholder="Order, e-mail, name, last four, any id"
+        leftSection={<Icon name="search" />}
+        value={text}
+        role="combobox"
+        aria-expanded={hits.length > 0}
+        aria-controls="search-hits"
+        aria-activedescendant={hits[here] ? `hit-${here}` : undefined}
+        autoComplete="off"
+        spellCheck={false}
+        onChange={(event) => {
+          setText(event.currentTarget.value);
+          setHere(0);
+        }}
+        onKeyDown={(event) => {
+          if (event.key === 'ArrowDown' || event.key === 'ArrowUp') {
+            event.preventDefault();
+            const step = event.key === 'ArrowDown' ? 1 : -1;
+            setHere((now) => Math.max(0, Math.min(hits.length - 1, now + step)));
+          }
+          if (event.key === 'Enter' && text.trim() !== '') {
+            const hit = text === wanted && !isFetching ? hits[here] : undefined;
+            go(hit ? hrefOf(hit) : `/search?q=${encodeURIComponent(text.trim())}`);
+          }
+        }}
+      />
+      <p className="quiet small" role="status">
+        {said}
+      </p>
+      <div className="hits" id="search-hits" role="listbox" aria-label="Found">
+        {hits.map((hit, index) => (
+          <Link
+            key={`${hit.kind} ${hit.id}`}
+            id={`hit-${index}`}
+            href={hrefOf(hit)}
+            role="option"
+            aria-selected={index === here}
+            className={index === here ? 'here' : ''}
+            onClick={close}
+          >
+            <HitLine hit={hit} />
+          </Link>
+        ))}
+      </div>
+    </div>
+  );
+}

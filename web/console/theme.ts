@@ -1,0 +1,60 @@
+import {
+  createTheme,
+  defaultVariantColorsResolver,
+  type MantineColorsTuple,
+  type VariantColorsResolver,
+} from '@mantine/core';
+
+// The colours are in console.css, where light and dark differ. A tuple has to exist for Mantine to
+// accept the name.
+const tuple = (name: string): MantineColorsTuple => {
+  const value = `var(--${name})`;
+  return [value, value, value, value, value, value, value, value, value, value];
+};
+
+const resolveColors: VariantColorsResolver = (input) => {
+  const tone = input.color === 'danger' ? 'danger' : 'accent';
+  const border = '1px solid transparent';
+  if (input.variant === 'filled') {
+    const color = 'var(--on-accent)';
+    return { background: `var(--${tone})`, hover: `var(--${tone}-strong)`, color, border };
+  }
+  if (input.variant === 'light') {
+    const background = `var(--${tone}-ground)`;
+    return { background, hover: background, color: `var(--${tone})`, border };
+  }
+  if (input.variant === 'subtle') {
+    const hover = `var(--${tone}-ground)`;
+    return { background: 'transparent', hover, color: `var(--${tone})`, border };
+  }
+  if (input.variant === 'default') {
+    const edge = '1px solid var(--control-line)';
+    const color = input.color === 'danger' ? 'var(--danger)' : 'var(--ink)';
+    return { background: 'var(--surface)', hover: 'var(--hover)', color, border: edge };
+  }
+  return defaultVariantColorsResolver(input);
+};
+
+export const theme = createTheme({
+  primaryColor: 'accent',
+  colors: { accent: tuple('accent'), danger: tuple('danger') },
+  variantColorResolver: resolveColors,
+  respectReducedMotion: true,
+  cursorType: 'pointer',
+  components: {
+    // The library locks scrolling with a <style> element, which our policy refuses. The style sheet
+    // does it instead.
+    Modal: {
+      defaultProps: {
+        lockScroll: false,
+        centered: true,
+        transitionProps: { duration: 150, transition: 'fade' },
+        closeButtonProps: { 'aria-label': 'Close' },
+      },
+    },
+    Drawer: { defaultProps: { lockScroll: false } },
+    Select: { defaultProps: { checkIconPosition: 'right', allowDeselect: false } },
+    Tooltip: { defaultProps: { openDelay: 250, withArrow: false } },
+    Menu: { defaultProps: { shadow: 'md', transitionProps: { duration: 100 } } },
+  },
+});
