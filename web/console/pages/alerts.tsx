@@ -54,6 +54,7 @@ export default function AlertsPage() {
       head: 'Acts',
       right: true,
       phone: 'full',
+      acts: true,
       cell: (row) =>
         can('alerts.handle') && row.state !== 'closed' ? (
           <span className="acts">

@@ -109,6 +109,7 @@ function Callbacks({ view }: { view: string }) {
       head: 'Acts',
       right: true,
       phone: 'full',
+      acts: true,
       cell: (row) => (
         <span className="acts">
           <Button

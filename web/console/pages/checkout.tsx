@@ -441,13 +441,13 @@ function Attempted({
   const tries = [
     ...checkout.attempts.map((one) => ({
       ...one,
-      what: `On the page, ${plural(one.number_of_payments, 'payment')}`,
-      card: one.card_last4 ? `${sentence(one.card_brand ?? '')} ${one.card_last4}` : '–',
+      what: 'On the page',
+      card: one.card_last4 ? `${sentence(one.card_brand ?? '')} ${one.card_last4}` : null,
     })),
     ...checkout.collections.map((one) => ({
       ...one,
       what: `${one.kind === 'capture' ? 'Capture' : 'Charge'} of payment ${one.instalment}`,
-      card: '–',
+      card: null,
     })),
   ].sort((one, other) => (one.created_at < other.created_at ? -1 : 1));
   if (tries.length === 0) return null;
@@ -463,8 +463,6 @@ function Attempted({
                 Amount
               </th>
               <th scope="col">Outcome</th>
-              <th scope="col">Reason</th>
-              <th scope="col">Card</th>
               <th scope="col">Reference</th>
             </tr>
           </thead>
@@ -474,16 +472,18 @@ function Attempted({
                 <td>
                   <Time at={one.created_at} zone={checkout.time_zone} exact />
                 </td>
-                <td>{one.what}</td>
+                <td>
+                  {one.what}
+                  {one.card !== null && <span className="quiet"> · {one.card}</span>}
+                </td>
                 <td className="right">{show(one.amount)}</td>
                 <td>
-                  <Status of={one.status} />
+                  <Status of={one.status} />{' '}
+                  <span className="quiet">
+                    {one.decline_reason && sentence(words(one.decline_reason))}
+                    {one.may_retry === false && ', no retry'}
+                  </span>
                 </td>
-                <td>
-                  {one.decline_reason ? sentence(words(one.decline_reason)) : '–'}
-                  {one.may_retry === false && <span className="quiet"> · no retry</span>}
-                </td>
-                <td>{one.card}</td>
                 <td className="mono">{one.payment_ref ?? '–'}</td>
               </tr>
             ))}

@@ -116,6 +116,7 @@ export default function OverduePage() {
     {
       head: 'Retry',
       phone: 'full',
+      acts: true,
       cell: (row) => (
         <span className="row-of" style={{ flexWrap: 'nowrap' }} title={row.advice}>
           {can('instalments.retry') && (

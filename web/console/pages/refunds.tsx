@@ -61,15 +61,23 @@ export default function RefundsPage() {
     },
     shopperColumn,
     merchantColumn,
-    { head: 'Status', cell: (row) => <RefundStatus of={row} />, phone: 'end' },
+    ...(view === 'review'
+      ? []
+      : [
+          {
+            head: 'Status',
+            cell: (row: RefundRow) => <RefundStatus of={row} />,
+            phone: 'end' as const,
+          },
+        ]),
     {
-      head: 'Bought',
+      head: 'After purchase',
       right: true,
       cell: (row) =>
         row.days_since_purchase === null ? (
           <span className="quiet">–</span>
         ) : (
-          `${plural(row.days_since_purchase, 'day')} before`
+          plural(row.days_since_purchase, 'day')
         ),
       phone: 'hide',
     },
@@ -94,8 +102,12 @@ export default function RefundsPage() {
       head: view === 'review' ? 'Review' : 'Details',
       right: true,
       phone: 'full',
+      acts: true,
       cell: (row) => (
         <span className="acts">
+          {row.view === 'review' && row.needs_second_person && (
+            <Status of="requested" name={row.first_approved_by ? 'Second person' : 'Two people'} />
+          )}
           <Button
             size="xs"
             variant={row.view === 'review' && can('refunds.review') ? 'light' : 'default'}

@@ -13,6 +13,8 @@ export type Column<Row> = {
   cell: (row: Row) => ReactNode;
   /** Numbers and money. */
   right?: boolean;
+  /** Buttons, which stay in sight when the table is wider than the page. */
+  acts?: boolean;
   /**
    * Where the cell goes on a phone, where a row is a small card: its first line, the right of it, a
    * quiet line below, a line of its own for buttons, or nowhere.
@@ -215,7 +217,11 @@ export function List<Row>(props: {
                 </th>
               )}
               {props.columns.map((column) => (
-                <th key={column.head} scope="col" className={column.right ? 'right' : ''}>
+                <th
+                  key={column.head}
+                  scope="col"
+                  className={`${column.right ? 'right' : ''} ${column.acts ? 'stick' : ''}`}
+                >
                   {column.head}
                 </th>
               ))}
@@ -249,7 +255,11 @@ export function List<Row>(props: {
                     return (
                       <td
                         key={column.head}
-                        className={`${column.right ? 'right' : ''} ${phone === 'title' ? '' : phone}`}
+                        className={[
+                          column.right ? 'right number' : '',
+                          column.acts ? 'stick' : '',
+                          phone === 'title' ? '' : phone,
+                        ].join(' ')}
                       >
                         {place === 0 && href ? (
                           <Link href={href} className="open">

@@ -51,6 +51,8 @@ export default function Plot(props: {
             grid: { show: false },
             ticks: { show: false },
             space: 70,
+            size: 26,
+            gap: 6,
             values: (_plot, splits) =>
               splits.map((split) =>
                 Number.isInteger(split) && days[split] ? dayAndMonth(days[split]) : '',
