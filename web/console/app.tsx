@@ -1,9 +1,9 @@
 import { useQuery } from '@tanstack/react-query';
 import { type ComponentType, lazy, Suspense, useRef } from 'react';
-import { Route, Switch } from 'wouter';
+import { Redirect, Route, Switch } from 'wouter';
 import type { Session } from '../../src/console/session.schema.ts';
 import { ApiError, get } from './api.ts';
-import { Door, SignIn } from './pages/sign-in.tsx';
+import { Door, LinkSignIn, SignIn } from './pages/sign-in.tsx';
 import { Card } from './parts/basics.tsx';
 import { LongActsPanel } from './parts/long-acts.tsx';
 import { ProofDialog } from './parts/proof.tsx';
@@ -12,6 +12,13 @@ import { SessionProvider, useCan } from './session.tsx';
 import { Shell } from './shell/shell.tsx';
 
 const Register = lazy(() => import('./pages/register.tsx'));
+
+// The token of a one-time link is behind the #, which browsers do not send. It is taken out of the
+// address at once, so that the history does not keep it.
+const linkToken = window.location.hash.slice(1);
+if (linkToken !== '' && ['/register', '/sign-in'].includes(window.location.pathname)) {
+  window.history.replaceState(null, '', window.location.pathname);
+}
 
 type Page = ComponentType<{ id: string }>;
 const pages: { path: string; permission: string | null; page: Page }[] = [
@@ -67,12 +74,13 @@ const pages: { path: string; permission: string | null; page: Page }[] = [
 export function App() {
   return (
     <Switch>
-      <Route path="/register/:token">
-        {({ token }) => (
-          <Suspense>
-            <Register token={token ?? ''} />
-          </Suspense>
-        )}
+      <Route path="/register">
+        <Suspense>
+          <Register token={linkToken} />
+        </Suspense>
+      </Route>
+      <Route path="/sign-in">
+        {linkToken === '' ? <Redirect to="/" /> : <LinkSignIn token={linkToken} />}
       </Route>
       <Route>
         <Inside />
@@ -90,7 +98,7 @@ function Inside() {
     retry: false,
   });
   if (error instanceof ApiError && error.status === 401) {
-    return <SignIn ended={wasIn.current} oidc={false} />;
+    return <SignIn ended={wasIn.current} />;
   }
   if (data) {
     wasIn.current = true;

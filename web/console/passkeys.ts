@@ -7,6 +7,9 @@ import {
 } from '@simplewebauthn/browser';
 import { act } from './api.ts';
 
+type Registration = { options: PublicKeyCredentialCreationOptionsJSON };
+type Authentication = { options: PublicKeyCredentialRequestOptionsJSON };
+
 /** What the browser says of a passkey, in words for people. */
 function explain(error: unknown): Error {
   const name = error instanceof Error ? error.name : '';
@@ -29,28 +32,28 @@ const use = (optionsJSON: PublicKeyCredentialRequestOptionsJSON) =>
   });
 
 export async function signIn(): Promise<void> {
-  const options = await act<PublicKeyCredentialRequestOptionsJSON>('POST', '/api/sign-in/options');
+  const { options } = await act<Authentication>('POST', '/api/sign-in/options');
   await act('POST', '/api/sign-in', { response: await use(options) });
 }
 
 export async function register(token: string, name: string): Promise<void> {
-  const options = await act<PublicKeyCredentialCreationOptionsJSON>(
-    'POST',
-    '/api/invitation/options',
-    { token },
-  );
+  const { options } = await act<Registration>('POST', '/api/invitation/options', { token });
   await act('POST', '/api/invitation/register', { token, name, response: await create(options) });
 }
 
 export async function provePresence(): Promise<void> {
-  const options = await act<PublicKeyCredentialRequestOptionsJSON>('POST', '/api/proof/options');
+  const { options } = await act<Authentication>('POST', '/api/proof/options');
   await act('POST', '/api/proof', { response: await use(options) });
 }
 
 export async function addPasskey(name: string): Promise<void> {
-  const options = await act<PublicKeyCredentialCreationOptionsJSON>(
-    'POST',
-    '/api/passkeys/options',
-  );
+  const what = 'Add a passkey';
+  const { options } = await act<Registration>('POST', '/api/passkeys/options', {}, what);
   await act('POST', '/api/passkeys', { name, response: await create(options) });
 }
+
+/** A one-time link of a sandbox's command line. */
+export const signInByLink = (token: string) => act('POST', '/api/sign-in/link', { token });
+
+/** In a sandbox's session without a passkey a click is the proof. */
+export const proveInSandbox = () => act('POST', '/api/proof/sandbox');

@@ -22,6 +22,7 @@ export default function AlertsPage() {
     { head: 'State', cell: (row) => <Status of={row.state} />, phone: 'end' },
     {
       head: 'What happened',
+      grow: true,
       cell: (row) => <span className="break">{row.detail}</span>,
       phone: 'full',
     },

@@ -124,6 +124,7 @@ const columns: Column<Action>[] = [
   },
   {
     head: 'Details',
+    grow: true,
     cell: (row) => <Details of={row.details} />,
     phone: 'full',
   },

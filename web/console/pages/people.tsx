@@ -1,3 +1,296 @@
-export default function PeoplePage() {
-  return null;
+import { Button, MultiSelect, Select, TextInput } from '@mantine/core';
+import { useQuery } from '@tanstack/react-query';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { Invitation, PeoplePage, Person } from '../../../src/console/people.schema.ts';
+import type { Sessions } from '../../../src/console/session.schema.ts';
+import { get } from '../api.ts';
+import { exactTime, plural, sentence, words } from '../format.ts';
+import { ActDialog, useAct } from '../parts/acts.tsx';
+import { Person as Avatar, Facts, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
+import { useMerchants } from '../parts/filters.tsx';
+import { type Column, List } from '../parts/list.tsx';
+import { Secrets } from '../parts/secrets.tsx';
+import { SessionLines } from '../parts/sessions.tsx';
+import { Bones, Problem } from '../parts/states.tsx';
+import { useCan, useSession } from '../session.tsx';
+import { useFilters } from '../url.ts';
+
+const rolesOf = (roles: string[]) => roles.map((role) => sentence(words(role))).join(', ');
+
+export default function People() {
+  const can = useCan();
+  const [filters, setFilters] = useFilters();
+  const [inviting, setInviting] = useState(false);
+  const columns: Column<Person>[] = [
+    {
+      head: 'Name',
+      cell: (row) => (
+        <button
+          type="button"
+          className="person"
+          onClick={() => setFilters({ after: filters.after ?? '', person: row.id })}
+        >
+          <Avatar name={row.name} />
+          {row.name}
+        </button>
+      ),
+    },
+    {
+      head: 'Status',
+      cell: (row) => <Status of={row.revoked_at === null ? 'active' : 'revoked'} />,
+      phone: 'end',
+    },
+    { head: 'E-mail', cell: (row) => row.email, phone: 'sub' },
+    { head: 'Roles', cell: (row) => rolesOf(row.roles), phone: 'sub' },
+    {
+      head: 'Sees',
+      cell: (row) =>
+        row.merchant_ids === null ? 'All merchants' : plural(row.merchant_ids.length, 'merchant'),
+      phone: 'sub',
+    },
+    { head: 'Since', right: true, cell: (row) => <Time at={row.created_at} />, phone: 'hide' },
+  ];
+  return (
+    <>
+      <PageHead title="People" about="Who may use the console, in which roles and for whom.">
+        {can('people.manage') && <Button onClick={() => setInviting(true)}>Invite a person</Button>}
+      </PageHead>
+      <List
+        path="/api/people"
+        takes={[]}
+        label="People"
+        columns={columns}
+        keyOf={(row) => row.id}
+        csv={false}
+        empty={{
+          icon: 'people',
+          title: 'No people yet',
+          text: 'Invite the first person. They register a passkey with the link.',
+        }}
+      />
+      {inviting && <Access close={() => setInviting(false)} />}
+      {filters.person && (
+        <PersonDialog
+          id={filters.person}
+          close={() => setFilters({ after: filters.after ?? '', person: '' })}
+        />
+      )}
+    </>
+  );
+}
+
+function usePeople() {
+  return useQuery({
+    queryKey: ['/api/people', 'all'],
+    queryFn: ({ signal }) => get<PeoplePage>('/api/people', { limit: 100 }, signal),
+  });
+}
+
+/** Invites a person, also one who lost their passkey, or changes what a person may do. */
+function Access({ of: person, close }: { of?: Person; close: () => void }) {
+  const { data: people } = usePeople();
+  const { data: merchants } = useMerchants();
+  const [email, setEmail] = useState(person?.email ?? '');
+  const [name, setName] = useState(person?.name ?? '');
+  const [roles, setRoles] = useState<string[]>(person?.roles ?? []);
+  const [scope, setScope] = useState(person?.merchant_ids ? 'some' : 'all');
+  const [merchantIds, setMerchantIds] = useState<string[]>(person?.merchant_ids ?? []);
+  const [invitation, setInvitation] = useState<Invitation | null>(null);
+  const { run, busy, problem } = useAct();
+  const isGood =
+    roles.length > 0 &&
+    (scope === 'all' || merchantIds.length > 0) &&
+    (person !== undefined || /^\S+@\S+$/.test(email.trim()));
+  const what = person ? `Change ${person.name}` : `Invite ${email.trim() || 'the person'}`;
+  const merchant_ids = scope === 'all' ? null : merchantIds;
+  const send = () =>
+    person
+      ? run({
+          method: 'PATCH',
+          path: `/api/people/${person.id}`,
+          body: { name: name.trim(), roles, merchant_ids },
+          what,
+          said: () => `${name.trim()} is changed.`,
+        }).then((answer) => answer && close())
+      : run<Invitation>({
+          path: '/api/people',
+          body: {
+            email: email.trim(),
+            ...(name.trim() && { name: name.trim() }),
+            roles,
+            merchant_ids,
+          },
+          what,
+        }).then(setInvitation);
+  const permissions = new Set(
+    (people?.roles ?? [])
+      .filter(({ role }) => roles.includes(role))
+      .flatMap((one) => one.permissions),
+  );
+  return (
+    <ActDialog
+      title={invitation ? 'The invitation' : person ? person.name : 'Invite a person'}
+      opened
+      close={close}
+      what={what}
+      hideAct={invitation !== null}
+      disabled={!isGood}
+      busy={busy}
+      problem={problem}
+      onAct={() => void send()}
+    >
+      {invitation ? (
+        <>
+          <Secrets values={[['Link', invitation.url]]} />
+          <p className="quiet">
+            Send it to {invitation.person.email} on a way that you trust. It works once, until{' '}
+            {exactTime(invitation.expires_at)}.
+          </p>
+        </>
+      ) : (
+        <>
+          {!person && (
+            <TextInput
+              label="E-mail"
+              type="email"
+              data-autofocus
+              value={email}
+              onChange={(event) => setEmail(event.currentTarget.value)}
+            />
+          )}
+          <TextInput
+            label="Name"
+            {...(!person && { description: 'The person can change it when they register.' })}
+            maxLength={100}
+            value={name}
+            onChange={(event) => setName(event.currentTarget.value)}
+          />
+          <MultiSelect
+            label="Roles"
+            data={(people?.roles ?? []).map(({ role }) => ({
+              value: role,
+              label: sentence(words(role)),
+            }))}
+            value={roles}
+            onChange={setRoles}
+            {...(permissions.size > 0 && {
+              description: `${permissions.size} permissions: ${[...permissions].map(words).join(', ')}`,
+            })}
+            inputWrapperOrder={['label', 'input', 'description', 'error']}
+          />
+          <Select
+            label="Sees"
+            data={[
+              { value: 'all', label: 'All merchants' },
+              { value: 'some', label: 'Some merchants' },
+            ]}
+            value={scope}
+            onChange={(value) => setScope(value ?? 'all')}
+          />
+          {scope === 'some' && (
+            <MultiSelect
+              label="Merchants"
+              data={(merchants?.data ?? []).map(({ id, name: label }) => ({ value: id, label }))}
+              searchable
+              value={merchantIds}
+              onChange={setMerchantIds}
+            />
+          )}
+        </>
+      )}
+    </ActDialog>
+  );
+}
+
+function PersonDialog({ id, close }: { id: string; close: () => void }) {
+  const can = useCan();
+  const { person: own } = useSession();
+  const { data: people, error } = usePeople();
+  const { data: merchants } = useMerchants();
+  const sessions = useQuery({
+    queryKey: ['/api/people', id, 'sessions'],
+    queryFn: ({ signal }) => get<Sessions>(`/api/people/${id}/sessions`, {}, signal),
+  });
+  const [changing, setChanging] = useState(false);
+  const { run, busy, problem } = useAct();
+  const person = people?.data.find((one) => one.id === id);
+  const mayManage = can('people.manage') && person?.revoked_at === null;
+  if (changing && person) return <Access of={person} close={() => setChanging(false)} />;
+  const what = `Revoke ${person?.name ?? ''}`;
+  return (
+    <ActDialog
+      title={person?.name ?? 'Person'}
+      size="lg"
+      opened
+      close={close}
+      what={what}
+      danger
+      hideAct={!mayManage || id === own.id}
+      busy={busy}
+      problem={problem}
+      before={
+        mayManage && (
+          <Button variant="subtle" onClick={() => setChanging(true)}>
+            Change roles…
+          </Button>
+        )
+      }
+      onAct={() =>
+        void run({
+          path: `/api/people/${id}/revoke`,
+          what,
+          said: () => `${person?.name} can no longer sign in. Their sessions have ended.`,
+        }).then((answer) => answer && close())
+      }
+    >
+      {error ? (
+        <Problem error={error} />
+      ) : !person ? (
+        <Bones />
+      ) : (
+        <>
+          {person.revoked_at !== null && (
+            <Notice kind="bad">
+              Revoked <Time at={person.revoked_at} exact />.
+            </Notice>
+          )}
+          <Facts
+            rows={[
+              ['E-mail', person.email],
+              ['Roles', rolesOf(person.roles)],
+              [
+                'Sees',
+                person.merchant_ids === null
+                  ? 'All merchants'
+                  : person.merchant_ids
+                      .map((one) => merchants?.data.find(({ id: of }) => of === one)?.name ?? one)
+                      .join(', '),
+              ],
+              ['Since', <Time key="since" at={person.created_at} exact />],
+              [
+                'Acts',
+                can('audit.read') && (
+                  <Link href={`/audit?person=${person.id}`}>What {person.name} did</Link>
+                ),
+              ],
+            ]}
+          />
+          <section>
+            <h3>Sessions</h3>
+            {sessions.data ? (
+              <SessionLines
+                sessions={sessions.data}
+                pathOf={(session) => `/api/people/${id}/sessions/${session}`}
+                whose={person.name}
+                mayRevoke={can('people.manage')}
+              />
+            ) : (
+              <Bones lines={2} />
+            )}
+          </section>
+        </>
+      )}
+    </ActDialog>
+  );
 }

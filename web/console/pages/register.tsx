@@ -1,6 +1,7 @@
 import { Button, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
+import type { Invited } from '../../../src/console/session.schema.ts';
 import { ApiError, act } from '../api.ts';
 import { longDate, sentence, words } from '../format.ts';
 import { Facts, Notice } from '../parts/basics.tsx';
@@ -8,13 +9,11 @@ import { Bones } from '../parts/states.tsx';
 import { register } from '../passkeys.ts';
 import { Door } from './sign-in.tsx';
 
-type Invitation = { email: string; name: string; roles: string[]; expires_at: string };
-
 /** Where an invitation leads: the person names themselves and registers a passkey. */
 export default function Register({ token }: { token: string }) {
   const { data, error } = useQuery({
     queryKey: ['invitation', token],
-    queryFn: () => act<Invitation>('POST', '/api/invitation', { token }),
+    queryFn: () => act<Invited>('POST', '/api/invitation', { token }),
     retry: false,
     refetchOnWindowFocus: false,
   });

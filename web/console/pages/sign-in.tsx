@@ -1,8 +1,11 @@
 import { Button } from '@mantine/core';
-import { type ReactNode, useState } from 'react';
+import { useQuery } from '@tanstack/react-query';
+import { type ReactNode, useEffect, useRef, useState } from 'react';
+import type { SignInWays } from '../../../src/console/session.schema.ts';
+import { get } from '../api.ts';
 import { Mark } from '../icons.tsx';
 import { Notice } from '../parts/basics.tsx';
-import { signIn } from '../passkeys.ts';
+import { signIn, signInByLink } from '../passkeys.ts';
 
 /** A page before the session. */
 export function Door({ title, children }: { title: string; children: ReactNode }) {
@@ -19,7 +22,11 @@ export function Door({ title, children }: { title: string; children: ReactNode }
   );
 }
 
-export function SignIn({ ended, oidc }: { ended: boolean; oidc: boolean }) {
+export function SignIn({ ended }: { ended: boolean }) {
+  const { data: ways } = useQuery({
+    queryKey: ['/api/sign-in'],
+    queryFn: ({ signal }) => get<SignInWays>('/api/sign-in', {}, signal),
+  });
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
   const go = async () => {
@@ -46,15 +53,44 @@ export function SignIn({ ended, oidc }: { ended: boolean; oidc: boolean }) {
         <Button size="md" fullWidth loading={busy} onClick={() => void go()}>
           Sign in with a passkey
         </Button>
-        {oidc && (
+        {ways?.oidc && (
           <Button size="md" fullWidth variant="default" component="a" href="/api/oidc/start">
             Sign in with your organisation
           </Button>
         )}
         <p className="quiet small">
-          No passkey yet, or a lost device? Ask an administrator for an invitation.
+          {ways?.sandbox
+            ? 'This is a sandbox: `tranche console sign-in` prints a link that signs you in.'
+            : 'No passkey yet, or a lost device? Ask an administrator for an invitation.'}
         </p>
       </div>
+    </Door>
+  );
+}
+
+/** Where the link of a sandbox's command line leads. */
+export function LinkSignIn({ token }: { token: string }) {
+  const [problem, setProblem] = useState<string | null>(null);
+  const isSent = useRef(false);
+  useEffect(() => {
+    // The link works once, and React runs an effect twice in development.
+    if (isSent.current) return;
+    isSent.current = true;
+    signInByLink(token).then(
+      () => window.location.replace('/'),
+      (error: Error) => setProblem(error.message),
+    );
+  }, [token]);
+  return (
+    <Door title={problem === null ? 'Signing you in' : 'This link has ended'}>
+      {problem === null ? (
+        <p className="quiet">One moment.</p>
+      ) : (
+        <p className="quiet">
+          A link works once and for a short time. Run <code>tranche console sign-in</code> for a new
+          one.
+        </p>
+      )}
     </Door>
   );
 }

@@ -1,5 +1,5 @@
 import { lazy, type ReactNode, Suspense, useState } from 'react';
-import { dayAndMonth, shortDate } from '../format.ts';
+import { shortDate } from '../format.ts';
 import { Card } from './basics.tsx';
 
 const Plot = lazy(() => import('./plot.tsx'));
@@ -90,5 +90,3 @@ export function DayChart(props: {
     </Card>
   );
 }
-
-export const axisDay = dayAndMonth;

@@ -13,6 +13,8 @@ export type Column<Row> = {
   cell: (row: Row) => ReactNode;
   /** Numbers and money. */
   right?: boolean;
+  /** A sentence, which gets what room there is. */
+  grow?: boolean;
   /** Buttons, which stay in sight when the table is wider than the page. */
   acts?: boolean;
   /**
@@ -258,6 +260,7 @@ export function List<Row>(props: {
                         className={[
                           column.right ? 'right number' : '',
                           column.acts ? 'stick' : '',
+                          column.grow ? 'grow' : '',
                           phone === 'title' ? '' : phone,
                         ].join(' ')}
                       >

@@ -1,13 +1,16 @@
 import { Button, Modal } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
 import { offerProof } from '../api.ts';
-import { provePresence } from '../passkeys.ts';
+import { proveInSandbox, provePresence } from '../passkeys.ts';
+import { useSession } from '../session.tsx';
 import { Notice } from './basics.tsx';
 
 type Asked = { what: string; answer: (isProved: boolean) => void };
 
 /** Asks for the passkey before an act that moves money, shows credentials or changes people. */
 export function ProofDialog() {
+  const { session } = useSession();
+  const isSandbox = session.method === 'sandbox_link';
   const [asked, setAsked] = useState<Asked | null>(null);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
@@ -33,7 +36,7 @@ export function ProofDialog() {
     setBusy(true);
     setProblem(null);
     try {
-      await provePresence();
+      await (isSandbox ? proveInSandbox() : provePresence());
       end(true);
     } catch (error) {
       setProblem(error instanceof Error ? error.message : 'The passkey did not answer.');
@@ -51,7 +54,10 @@ export function ProofDialog() {
     >
       <div className="stack">
         <p>
-          <strong>{asked?.what}</strong> needs your passkey. The proof lasts five minutes.
+          <strong>{asked?.what}</strong> needs{' '}
+          {isSandbox
+            ? 'a passkey outside of a sandbox. Here a click is enough.'
+            : 'your passkey. The proof lasts five minutes.'}
         </p>
         {problem !== null && <Notice kind="bad">{problem}</Notice>}
         <div className="row-of end">
@@ -59,7 +65,7 @@ export function ProofDialog() {
             Close
           </Button>
           <Button data-autofocus loading={busy} onClick={() => void prove()}>
-            Use the passkey
+            {isSandbox ? 'It is me' : 'Use the passkey'}
           </Button>
         </div>
       </div>
