@@ -13,6 +13,7 @@ import {
   findWrongOwners,
 } from './check-documents.ts';
 import { findLockGaps } from './check-lock.ts';
+import { findUnsafeMigrations } from './check-migrations.ts';
 import { findForeignWrites, findRoomCycles } from './check-rooms.ts';
 import { tableOwners } from './table-owners.ts';
 
@@ -29,6 +30,7 @@ export function findProblems(root: string): string[] {
     ...findWrongOwners(root, tableOwners),
     ...findWrongInvariants(root),
     ...findLockGaps(root),
+    ...findUnsafeMigrations(root),
   ];
 }
 

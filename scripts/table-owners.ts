@@ -45,6 +45,7 @@ export const tableOwners = {
   payout_days: ['payouts/'],
   idempotency_keys: ['http/', erasure],
   rate_limits: ['http/'],
+  nodes: ['database/nodes.ts'],
   operator_actions: ['operators/'],
   operator_chain: ['operators/'],
   people: ['operators/'],

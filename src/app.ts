@@ -9,6 +9,7 @@ import Fastify, {
 } from 'fastify';
 import { type CheckoutDeps, checkoutRoutes } from './checkouts/checkout.routes.ts';
 import type { Config } from './config.ts';
+import { startDeadline } from './database/deadline.ts';
 import { docsRoutes } from './docs/docs.routes.ts';
 import {
   answerNotFound,
@@ -33,7 +34,10 @@ export type AppDeps = CheckoutDeps &
   PaymentRouteDeps &
   ShopperDeps & {
     trustProxy: Config['trustProxy'];
+    requestDeadlineSeconds: Config['requestDeadlineSeconds'];
     metrics: Metrics;
+    /** The process is about to stop. It still serves, and asks clients to connect anew. */
+    draining: boolean;
     /** Why the time cannot be trusted, or null. */
     clockProblem(): string | null;
   };
@@ -81,7 +85,9 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   handleErrors(app);
 
   app.addHook('onRequest', async (request, reply) => {
+    startDeadline(deps.clock, deps.requestDeadlineSeconds * 1_000);
     addCommonHeaders(deps, request, reply);
+    if (deps.draining) reply.header('connection', 'close');
     // Refuse an unknown path before its body is read.
     if (request.is404) throw nothingHere();
   });

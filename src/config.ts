@@ -43,6 +43,10 @@ export type Config = {
   /** What the operator adds to the pages that shoppers see. */
   page: HostedPageSettings;
   logLevel: string;
+  /** How long a request waits for a database that is away, from its arrival. */
+  requestDeadlineSeconds: number;
+  /** How long a process that stops still serves, so that load balancers notice. */
+  drainSeconds: number;
   alertWebhookUrl: string | null;
   /** Null: a sandbox keeps messages in its mailbox, and production sends none. */
   mail: MailSettings | null;
@@ -102,6 +106,16 @@ export function readConfig(
       return byDefault;
     }
     return Number(value);
+  };
+
+  const count = (name: string, byDefault: number, { min, max }: { min: number; max: number }) => {
+    const value = text(name);
+    if (value === undefined) return byDefault;
+    if (/^\d{1,5}$/.test(value) && Number(value) >= min && Number(value) <= max) {
+      return Number(value);
+    }
+    problem(`${name} is "${value}" and must be a number from ${min} to ${max}.`);
+    return byDefault;
   };
 
   const environment = choice('TRANCHE_ENV', ['sandbox', 'production'] as const, 'sandbox');
@@ -287,9 +301,11 @@ export function readConfig(
     redisUrl,
     trustProxy,
     callbackAllow,
-    callbackRetentionDays: readDays(text('CALLBACK_RETENTION_DAYS'), 400, problem),
+    callbackRetentionDays: count('CALLBACK_RETENTION_DAYS', 400, { min: 1, max: 36_500 }),
     page: readPage(text, problem),
     logLevel: choice('LOG_LEVEL', logLevels, 'info'),
+    requestDeadlineSeconds: count('REQUEST_DEADLINE_SECONDS', 30, { min: 1, max: 55 }),
+    drainSeconds: count('DRAIN_SECONDS', isProduction ? 10 : 0, { min: 0, max: 300 }),
     alertWebhookUrl,
     mail: mailUrl === null ? null : { url: mailUrl, from: mailFrom },
     mailFrom,
@@ -443,18 +459,6 @@ export function testGatewayAt(
 }
 
 /** A whole number of days, up to a century. */
-function readDays(
-  value: string | undefined,
-  byDefault: number,
-  problem: (text: string) => void,
-): number {
-  if (value === undefined) return byDefault;
-  const days = Number(value);
-  if (/^\d{1,5}$/.test(value) && days >= 1 && days <= 36_500) return days;
-  problem(`CALLBACK_RETENTION_DAYS is "${value}" and must be a number of days from 1 to 36500.`);
-  return byDefault;
-}
-
 /** `true`, a number of proxies, or a list of addresses and ranges. */
 function readTrustProxy(
   value: string | undefined,

@@ -10,6 +10,8 @@ import type { ConsoleDeps } from './console/route.ts';
 import { buildConsole } from './console/server.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { followDatabaseClock } from './database/database-clock.ts';
+import { programVersion } from './database/migrate.ts';
+import { announceNode } from './database/nodes.ts';
 import { listTableBytes } from './database/table-bytes.sql.ts';
 import { limitGateway } from './gateway/limit-gateway.ts';
 import { limitsFor, type StripeSettings } from './gateway/settings.ts';
@@ -83,6 +85,8 @@ export async function createDeps(
     page: config.page,
     console: config.console,
     trustProxy: config.trustProxy,
+    requestDeadlineSeconds: config.requestDeadlineSeconds,
+    draining: false,
     clockProblem: () => databaseClock?.problem() ?? null,
     callbackAllow: config.callbackAllow,
     callbackRetentionDays: config.callbackRetentionDays,
@@ -141,9 +145,14 @@ export async function startProcess(
     throw error;
   }
   const worker = role === 'web' ? null : startWorker(deps);
+  const node = announceNode(deps, await programVersion());
   return {
     deps,
     async stop() {
+      // Load balancers must stop sending before we stop serving. Due work needs no such time.
+      deps.draining = true;
+      const idle = worker?.stop();
+      if (app) await deps.clock.sleep(config.drainSeconds * 1_000);
       // Requests in flight may finish. Connections that stay open after that are cut.
       const grace = new AbortController();
       const cutOff = deps.clock.sleep(2_000, grace.signal).then(() => {
@@ -155,7 +164,7 @@ export async function startProcess(
       await within(
         deps.clock,
         2_500,
-        Promise.all([app?.close(), console?.close(), worker?.stop()]),
+        Promise.all([app?.close(), console?.close(), idle, node.stop()]),
       );
       grace.abort();
       await cutOff;

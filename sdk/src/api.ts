@@ -10,7 +10,8 @@ export type ErrorObject = {
     | 'unauthorized'
     | 'not_found'
     | 'unprocessable_entity'
-    | 'internal_server_error';
+    | 'internal_server_error'
+    | 'service_unavailable';
   /** What kind of error it is, for people. */
   title: string;
   /** What exactly is wrong. */

@@ -98,6 +98,7 @@ const commitBatchSize = 200;
 /** Checkouts that arrive while a commit is in flight share the next commit. */
 export function checkoutCommits(deps: { database: Database; clock: Clock }): CommitCheckout {
   return groupCommit(
+    deps,
     (group: Waiting[], lockMilliseconds) => commitCheckouts(deps, group, lockMilliseconds),
     commitBatchSize,
     ({ checkout }) => checkout.merchant_id,

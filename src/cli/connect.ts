@@ -6,7 +6,7 @@ import { type Config, readConfig } from '../config.ts';
 import { type Database, openDatabase } from '../database/database.ts';
 import { type DatabaseClock, followDatabaseClock } from '../database/database-clock.ts';
 import { claimInstallation } from '../database/installation.ts';
-import { isMigrated } from '../database/migrate.ts';
+import { compareVersions } from '../database/migrate.ts';
 import { isTransient } from '../database/transaction.ts';
 import { findEmbeddedAddress } from '../embedded-postgres/server.ts';
 import type { IntegrationDeps } from '../integrations/create-integration.ts';
@@ -62,9 +62,15 @@ export async function withMigrated<T>(
 ): Promise<T> {
   return await withDatabase(context, async (connection) => {
     const { database, config, clock } = connection;
-    if (!(await isMigrated(database))) {
+    const version = await compareVersions(database);
+    if (version === 'older') {
       throw new OperatorError(
-        'The database is not at the version of this program. Run `tranche database migrate`, or start the service, which migrates it.',
+        'The database lacks migrations of this program. Run `tranche database migrate`, or start the service, which migrates it.',
+      );
+    }
+    if (version === 'newer') {
+      throw new OperatorError(
+        'A newer version of Tranche has changed the database in a way that this one cannot use. Run the command of the newer version.',
       );
     }
     await claimInstallation(database.db, config.environment, timestamp(clock.now()));

@@ -13,8 +13,9 @@ const migrateCommand = command({
   name: 'database migrate',
   summary: 'bring the database up to this version',
   usage: [''],
-  help: `Applies the missing migrations, all or none. The service does the same when it starts. A
-database belongs for ever to the environment (TRANCHE_ENV) that first used it.
+  help: `Applies the missing migrations, each as a whole. The service does the same when it starts. A
+migration that finds its table in use steps aside every two seconds and tries again. A database
+belongs for ever to the environment (TRANCHE_ENV) that first used it.
 
   DATABASE_URL=postgres://… TRANCHE_ENV=production tranche database migrate`,
   options: {},

@@ -136,10 +136,18 @@ function isFault(code: string): boolean {
   return code === '25006' || /^(08|57P0)/.test(code);
 }
 
+/** Closes a connection at once. What is in flight on it fails as if the network had failed. */
+export function cut(client: pg.ClientBase): void {
+  connectionOf(client).stream.destroy();
+}
+
+/** Whether the driver gave up on a statement. The connection may be dead. */
+export const isQueryTimeout = (error: unknown) =>
+  error instanceof Error && error.message === 'Query read timeout';
+
 /** Returns a connection to the pool, or closes it if the next statement on it would fail. */
 export function releaseClient(client: pg.PoolClient, error?: unknown): void {
-  const isTimeout = error instanceof Error && error.message === 'Query read timeout';
-  client.release(isTimeout || faults.has(client) || unreplicated.has(client));
+  client.release(isQueryTimeout(error) || faults.has(client) || unreplicated.has(client));
 }
 
 /** The same pool for Kysely, which releases a connection without saying what happened on it. */

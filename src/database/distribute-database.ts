@@ -13,7 +13,7 @@ export const schemaLock = 7_266_243_001;
  * column. All rows of a merchant are on one node, so a transaction of one merchant stays on that
  * node. A test compares this list with the schema, so a new table needs an entry here.
  *
- * Rate limit counts stay on the coordinator, where counting a request does not wait for a disk.
+ * Rate limit counts and the list of nodes stay on the coordinator, where counting a request does not wait for a disk.
  * Spread, each count would be a two-phase commit with a flush on every node involved.
  */
 export const distribution = [
@@ -63,6 +63,7 @@ export const distribution = [
   { table: 'legacy_tokens', by: 'token_hash', beside: null },
   { table: 'legacy_usage', by: 'integration_id', beside: null },
   { table: 'rate_limits', by: null, stays: true },
+  { table: 'nodes', by: null, stays: true },
 ] as const satisfies Placement[];
 
 type Placement =

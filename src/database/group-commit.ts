@@ -1,3 +1,5 @@
+import type { Clock } from '../shared/clock.ts';
+import { currentDeadline, type Deadline, withDeadline } from './deadline.ts';
 import { FateUnknown, isLockTimeout, isTransient } from './transaction.ts';
 
 export type GroupCommit<Item, Result> = {
@@ -18,8 +20,18 @@ const sharedLockMilliseconds = 300;
 /** So many lanes write at once, and as many more wait for locks. The pool has more connections. */
 const lanesMax = 3;
 
+/** After this time a batch no longer keeps the next one waiting: its connection may be dead. */
+const lateMilliseconds = 1_000;
+
+/** So many shared batches may be in flight at once, and only while the others are late. */
+const flightsMax = 3;
+
+/** An item with less time than this is not worth another attempt. */
+const leastMilliseconds = 500;
+
 type Queued<Item, Result> = {
   item: Item;
+  deadline: Deadline;
   resolve(result: Result): void;
   reject(error: unknown): void;
 };
@@ -33,8 +45,12 @@ type Queued<Item, Result> = {
  * waits too long for a lock is rolled back, and each of its tenants gets a lane of its own. A lane
  * tries once with the same short wait, and only then waits as long as a transaction may. New items
  * of a tenant join its lane while it has one; all others go on sharing commits.
+ *
+ * An item keeps the deadline of the request that brought it. A batch that the database did not take
+ * ends with its earliest deadline, and the items that have time left join the next batch.
  */
 export function groupCommit<Item, Result>(
+  { clock }: { clock: Clock },
   write: Write<Item, Result>,
   batchSize: number,
   tenantOf?: (item: Item) => string,
@@ -44,16 +60,32 @@ export function groupCommit<Item, Result>(
   const running = new Set<Promise<void>>();
   const quick = permits(lanesMax);
   const patient = permits(lanesMax);
-  let flight: Promise<void> | null = null;
+  const flights = new Set<Promise<void>>();
   let queued = 0;
+
+  function startFlight(): void {
+    // Everything that arrives in this turn of the event loop leaves together.
+    const flight = new Promise<void>((begin) => setImmediate(begin))
+      .then(fly)
+      .finally(() => flights.delete(flight));
+    flights.add(flight);
+  }
 
   async function fly(): Promise<void> {
     while (queue.length > 0) {
       const batch = queue.splice(0, batchSize);
-      if (!tenantOf) await writeBatch(batch);
-      else if (!(await writeShared(batch))) separate(batch, tenantOf);
+      const written = new AbortController();
+      void clock.sleep(lateMilliseconds, written.signal).then(() => {
+        const isLate = !written.signal.aborted && queue.length > 0;
+        if (isLate && flights.size < flightsMax) startFlight();
+      });
+      try {
+        if (!tenantOf) await writeBatch(batch);
+        else if (!(await writeShared(batch))) separate(batch, tenantOf);
+      } finally {
+        written.abort();
+      }
     }
-    flight = null;
   }
 
   /** False: rolled back, because it waited too long for a lock. */
@@ -73,11 +105,22 @@ export function groupCommit<Item, Result>(
   ): Promise<void> {
     try {
       const items = batch.map(({ item }) => item);
-      const results = await write(items, lockMilliseconds);
+      const results = await withDeadline(earliest(batch), () => write(items, lockMilliseconds));
       settle(batch, ({ resolve }, index) => resolve(results[index] as Result));
     } catch (error) {
       if (lockMilliseconds !== undefined && isLockTimeout(error)) throw error;
-      if (batch.length === 1 || error instanceof FateUnknown || isTransient(error)) {
+      if (error instanceof FateUnknown) {
+        settle(batch, ({ reject }) => reject(error));
+      } else if (isTransient(error)) {
+        // Nothing was written, and the earliest deadline has passed.
+        const now = clock.monotonic();
+        const { ended = [], open = [] } = Object.groupBy(batch, ({ deadline }) =>
+          deadline.endsAt - leastMilliseconds < now ? 'ended' : 'open',
+        );
+        settle(ended, ({ reject }) => reject(error));
+        queue.unshift(...open);
+        if (open.length > 0 && flights.size === 0) startFlight();
+      } else if (batch.length === 1) {
         settle(batch, ({ reject }) => reject(error));
       } else {
         // The batch was rolled back. An item that cannot be written must not fail the others.
@@ -126,18 +169,26 @@ export function groupCommit<Item, Result>(
         return;
       }
       queued += 1;
+      const deadline = currentDeadline(clock);
       const lane = lanes.size > 0 && tenantOf ? lanes.get(tenantOf(item)) : undefined;
-      (lane ?? queue).push({ item, resolve, reject });
-      // Everything that arrives in this turn of the event loop leaves together.
-      if (!lane) flight ??= new Promise<void>((begin) => setImmediate(begin)).then(fly);
+      (lane ?? queue).push({ item, deadline, resolve, reject });
+      if (!lane && flights.size === 0) startFlight();
     });
   }
 
   async function settled(): Promise<void> {
-    while (flight !== null || running.size > 0) await Promise.all([flight, ...running]);
+    while (flights.size > 0 || running.size > 0) await Promise.all([...flights, ...running]);
   }
 
   return Object.assign(commit, { settled });
+}
+
+/** The batch may be retried until its first item has no time left, and looked up until the last. */
+function earliest(batch: { deadline: Deadline }[]): Deadline {
+  return {
+    endsAt: Math.min(...batch.map(({ deadline }) => deadline.endsAt)),
+    lookUpEndsAt: Math.max(...batch.map(({ deadline }) => deadline.lookUpEndsAt)),
+  };
 }
 
 /** Lets at most `max` pieces of work run at once. The others wait in their order. */

@@ -256,6 +256,14 @@ export type Tables = {
     answer: JSONColumnType<object>;
     created_at: Timestamp;
   };
+  nodes: {
+    id: Fixed<string>;
+    host: Fixed<string>;
+    process_id: Fixed<number>;
+    program_version: Fixed<number>;
+    started_at: Fixed<Timestamp>;
+    seen_at: Timestamp;
+  };
   rate_limits: {
     key: Fixed<string>;
     count: number;

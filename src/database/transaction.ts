@@ -3,12 +3,15 @@ import pg from 'pg';
 import type { Clock } from '../shared/clock.ts';
 import {
   causeOf,
+  cut,
   type Database,
   type Handle,
   isFaulty,
+  isQueryTimeout,
   isUnreplicated,
   releaseClient,
 } from './database.ts';
+import { currentDeadline } from './deadline.ts';
 import type { Tables } from './tables.ts';
 
 /**
@@ -55,11 +58,11 @@ function isRefusal(error: unknown): boolean {
   return !isEnd && !/^(08|57P)/.test(error.code ?? '');
 }
 
-/** How long a request waits for a database that restarts. */
-const graceMilliseconds = 8_000;
-
-/** How long it waits for rows that other transactions hold: the database works, there is a queue. */
+/** How long work waits for rows that others hold at least: the database works, there is a queue. */
 const lockGraceMilliseconds = 30_000;
+
+/** A transaction that waits for no lock is done long before, unless its connection is dead. */
+const stallMilliseconds = 5_000;
 
 const lockTimeout = '55P03';
 
@@ -69,7 +72,7 @@ export function isLockTimeout(error: unknown): boolean {
 }
 
 /**
- * Retries `attempt` while the database is away or asks for a retry. `maybeCommitted` says that an
+ * Retries `attempt` until the deadline while the database is away or asks for a retry. `maybeCommitted` says that an
  * earlier run may have committed, so `attempt` has to look for its own rows first. `mayRetry` can
  * leave errors to the caller that would be retried otherwise, until a COMMIT is in doubt.
  */
@@ -79,6 +82,7 @@ export async function persist<T>(
   mayRetry: (error: unknown) => boolean = () => true,
 ): Promise<T> {
   const start = clock.monotonic();
+  const deadline = currentDeadline(clock);
   let maybeCommitted = false;
   for (let pause = 10; ; pause = Math.min(pause * 2, 500)) {
     try {
@@ -90,10 +94,9 @@ export async function persist<T>(
         const isBlind = maybeCommitted && error instanceof pg.DatabaseError;
         throw isBlind ? fateUnknown(error) : error;
       }
-      const grace = isLockTimeout(error) ? lockGraceMilliseconds : graceMilliseconds;
-      if (clock.monotonic() - start + pause > grace) {
-        throw maybeCommitted ? fateUnknown(error) : error;
-      }
+      let endsAt = maybeCommitted ? deadline.lookUpEndsAt : deadline.endsAt;
+      if (isLockTimeout(error)) endsAt = Math.max(endsAt, start + lockGraceMilliseconds);
+      if (clock.monotonic() + pause > endsAt) throw maybeCommitted ? fateUnknown(error) : error;
     }
     await clock.sleep(pause);
   }
@@ -129,7 +132,8 @@ export type Transaction = {
  * lock before it looks, so that it waits for a commit that is still in flight.
  *
  * With `lockMilliseconds` a statement that waits longer for a lock fails, and the error (see
- * `isLockTimeout`) goes to the caller at once.
+ * `isLockTimeout`) goes to the caller at once. A connection on which such a transaction takes too
+ * long is cut, and the transaction is retried on another one.
  */
 export function transaction<T>(
   deps: { database: Database; clock: Clock },
@@ -139,6 +143,13 @@ export function transaction<T>(
   const attempt = async (maybeCommitted: boolean) => {
     const client = await deps.database.pool.connect();
     let committing: Promise<void> | undefined;
+    const isLimited = options.lockMilliseconds !== undefined && !maybeCommitted;
+    const ended = new AbortController();
+    if (isLimited) {
+      void deps.clock.sleep(stallMilliseconds, ended.signal).then(() => {
+        if (!ended.signal.aborted) cut(client);
+      });
+    }
     const commit = () => {
       committing ??= client.query('commit').then(({ command }) => {
         if (command !== 'COMMIT') throw new RolledBack('the transaction was rolled back');
@@ -149,7 +160,6 @@ export function transaction<T>(
     try {
       // BEGIN leaves together with the body's first statement, and if it fails so does that one.
       // With its setting it is one message: each message is an answer that wakes us.
-      const isLimited = options.lockMilliseconds !== undefined && !maybeCommitted;
       const setting = isLimited ? `; set local lock_timeout = ${options.lockMilliseconds}` : '';
       client.query(`begin${setting}`).catch(() => {});
       // A COMMIT that wrote nothing does not wait for a standby. This lock is a write, so that what
@@ -167,6 +177,8 @@ export function transaction<T>(
       await release(client, error);
       if (isOpen) throw new CommitInterrupted('COMMIT got no answer', { cause: error });
       throw causeOf(client, error);
+    } finally {
+      ended.abort();
     }
   };
   if (options.lockMilliseconds === undefined) return persist(deps.clock, attempt);
@@ -177,7 +189,8 @@ const isRefused = (committing: Promise<void>) => committing.then(() => false, is
 
 /** Returns a connection to the pool with no transaction open, or closes it. */
 async function release(client: pg.PoolClient, error: unknown): Promise<void> {
-  if (isFaulty(client)) return releaseClient(client);
+  // After a time-out the connection may be dead, and a ROLLBACK on it would wait once more.
+  if (isFaulty(client) || isQueryTimeout(error)) return releaseClient(client, error);
   try {
     await client.query('rollback');
     releaseClient(client, error);

@@ -152,7 +152,8 @@ Errors are \`{"errors": [{"status", "code", "title", "detail"}]}\`, one object p
 | 404 | \`not_found\` | It does not exist, or it is not yours. |
 | 422 | \`unprocessable_entity\` | Well-formed, but a field is not valid or a rule forbids it; \`detail\` says which. |
 | 429 | none | Rate limited; see Limits. |
-| 500 | \`internal_server_error\` | A fault on our side. Nothing was changed: retry with backoff. |`;
+| 500 | \`internal_server_error\` | A fault on our side. Nothing was changed: retry with backoff. |
+| 503 | \`service_unavailable\` | The database did not answer in time. Nothing was changed: retry after \`Retry-After\` seconds. |`;
 }
 
 export const tags = [

@@ -4,7 +4,14 @@ const ErrorObject = Type.Object(
   {
     status: Type.String({ pattern: '^[45]\\d\\d$', description: 'The HTTP status, as a string.' }),
     code: Type.Enum(
-      ['bad_request', 'unauthorized', 'not_found', 'unprocessable_entity', 'internal_server_error'],
+      [
+        'bad_request',
+        'unauthorized',
+        'not_found',
+        'unprocessable_entity',
+        'internal_server_error',
+        'service_unavailable',
+      ],
       { type: 'string', description: 'What kind of error it is, for programs.' },
     ),
     title: Type.String({ description: 'What kind of error it is, for people.' }),

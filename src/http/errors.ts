@@ -1,5 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import { FateUnknown } from '../database/transaction.ts';
+import { FateUnknown, isTransient } from '../database/transaction.ts';
 import { type Quota, showQuota } from './quota.ts';
 
 const titles = {
@@ -9,6 +9,7 @@ const titles = {
   not_found: 'Not found',
   unprocessable_entity: 'Unprocessable entity',
   internal_server_error: 'Internal server error',
+  service_unavailable: 'Service unavailable',
 } as const;
 
 /** A refusal with an answer for the caller: one error object per detail. */
@@ -88,6 +89,14 @@ export function answerNotFound(reply: FastifyReply): void {
   reply.code(404).send(presentErrors(nothingHere()));
 }
 
+/** When a client may come back after the database was away. */
+const retryAfterSeconds = 5;
+
+export const unavailable = () =>
+  new ApiError(503, 'service_unavailable', [
+    `The service cannot reach its database and nothing was changed. Try again in ${retryAfterSeconds} seconds.`,
+  ]);
+
 function answerError(error: Error, request: FastifyRequest, reply: FastifyReply): void {
   if (error instanceof RateLimited) {
     showQuota(reply, error.quota);
@@ -100,6 +109,11 @@ function answerError(error: Error, request: FastifyRequest, reply: FastifyReply)
     request.log.error({ err: error }, 'the fate of a commit is unknown: closing without an answer');
     reply.hijack();
     request.raw.socket.destroy();
+    return;
+  }
+  if (isTransient(error)) {
+    request.log.error({ err: error }, 'the database did not answer in time');
+    reply.header('retry-after', retryAfterSeconds).code(503).send(presentErrors(unavailable()));
     return;
   }
   const known = error instanceof ApiError ? error : fromFastify(error);

@@ -10,6 +10,7 @@ import {
   presentErrors,
   rateLimitedText,
   unauthorized,
+  unavailable,
   unprocessable,
 } from './errors.ts';
 import { type Endpoint, endpointLimits } from './rate-limits.ts';
@@ -28,7 +29,7 @@ export type Operation = {
   /** Who can call it; both when absent. */
   audience?: Audience;
   answer: { description: string; example: object };
-  /** Refusals besides 400, 401, 429 and 500, which `buildDocument` adds. */
+  /** Refusals besides 400, 401, 429, 500 and 503, which `buildDocument` adds. */
   refusals?: { 404?: Refusal; 422?: Refusal };
   /** What differs for an intermediary (decision 0010). */
   intermediary?: {
@@ -223,6 +224,7 @@ export function buildDocument(
       }),
     };
     responses[500] = { $ref: '#/components/responses/InternalServerError' };
+    responses[503] = { $ref: '#/components/responses/ServiceUnavailable' };
 
     const described: JsonObject = {
       operationId: operation.operationId,
@@ -492,6 +494,12 @@ export function sharedComponents(errors: Json) {
             ],
           },
         }),
+      },
+      ServiceUnavailable: {
+        description:
+          'The database did not answer in time. Nothing was changed: safe to retry after `Retry-After` seconds.',
+        headers: { ...requestId, 'Retry-After': { $ref: '#/components/headers/RetryAfter' } },
+        content: content(errors, { example: presentErrors(unavailable()) as Json }),
       },
     },
   };

@@ -1,3 +1,4 @@
+import type pg from 'pg';
 import type { Database, Handle } from '../database/database.ts';
 import { groupCommit } from '../database/group-commit.ts';
 import { rowGroup } from '../database/row-group.ts';
@@ -13,7 +14,7 @@ const statementHitsMax = 500;
  * share the next one. The table is unlogged, so counting never waits for the disk.
  */
 export function postgresRateLimitStore(deps: { database: Database; clock: Clock }): RateLimitStore {
-  const hit = groupCommit((hits: Hit[]) => count(deps, hits), statementHitsMax);
+  const hit = groupCommit(deps, (hits: Hit[]) => count(deps, hits), statementHitsMax);
   return {
     hit: (key, windowSeconds, weight = 1) => hit({ key, windowSeconds, weight }),
     close: hit.settled,
@@ -40,6 +41,8 @@ async function count(deps: { database: Database; clock: Clock }, hits: Hit[]): P
   const { rows } = await persist(deps.clock, () =>
     deps.database.pool.query<{ key: string; count: number; resets_at: Timestamp }>({
       name: 'rate-limits-hit',
+      // Every request waits for its count. A dead connection must not hold all of them for long.
+      query_timeout: 5_000,
       text: `
         insert into rate_limits as r (key, count, resets_at)
         select i.* from ${counted.from}
@@ -57,7 +60,7 @@ async function count(deps: { database: Database; clock: Clock }, hits: Hit[]): P
         ),
         timestamp(now),
       ],
-    }),
+    } as pg.QueryConfig),
   );
   const results = new Map(rows.map((row) => [row.key, row]));
   const placed = new Map<string, number>();

@@ -65,6 +65,7 @@ export async function collectInstalments(
 ): Promise<void> {
   const opened = await openCollections(deps, merchant, claimed);
   const record = groupCommit(
+    deps,
     (answers: Answered[]) => recordCollections(deps, merchant, answers),
     work.batchSize,
   );

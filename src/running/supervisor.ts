@@ -6,6 +6,7 @@ import { openDatabase, verifyConnection } from '../database/database.ts';
 import { type DatabaseClock, followDatabaseClock } from '../database/database-clock.ts';
 import { claimInstallation, refuseOtherEnvironment } from '../database/installation.ts';
 import { migrate } from '../database/migrate.ts';
+import { isTransient } from '../database/transaction.ts';
 import { startEmbeddedPostgres } from '../embedded-postgres/server.ts';
 import type { StripeSettings } from '../gateway/settings.ts';
 import { type ReadyConfig, startProcess } from '../main.ts';
@@ -80,7 +81,7 @@ export async function startService(
       gateway: config.gateway ?? (await startGateway()),
       rateLimitStore: chooseRateLimitStore(config, processes),
     };
-    await prepareDatabase(ready, log);
+    await waitForDatabase(() => prepareDatabase(ready, log), log);
 
     if (processes === 1) {
       const process = await startProcess(ready, role, log);
@@ -109,6 +110,23 @@ function chooseRateLimitStore(config: Config, processes: number): ReadyConfig['r
   if (config.rateLimitStore) return config.rateLimitStore;
   if (config.redisUrl !== null) return 'redis';
   return config.databaseUrl === null && processes === 1 ? 'memory' : 'postgres';
+}
+
+/** A node that starts during a failover waits for the new primary. */
+const startGraceMilliseconds = 60_000;
+
+async function waitForDatabase(prepare: () => Promise<void>, log: Logger): Promise<void> {
+  const start = systemClock.monotonic();
+  for (;;) {
+    try {
+      return await prepare();
+    } catch (error) {
+      const hasTime = systemClock.monotonic() - start < startGraceMilliseconds;
+      if (!isTransient(error) || !hasTime) throw error;
+      log.warn({ err: error }, 'the database does not answer yet: waiting');
+      await systemClock.sleep(1_000);
+    }
+  }
 }
 
 async function prepareDatabase(config: ReadyConfig, log: Logger): Promise<void> {
@@ -204,7 +222,7 @@ async function startProcesses(
         }),
     );
     const grace = new AbortController();
-    const cutOff = clock.sleep(4_000, grace.signal).then(() => {
+    const cutOff = clock.sleep(config.drainSeconds * 1_000 + 4_000, grace.signal).then(() => {
       if (grace.signal.aborted) return;
       for (const worker of live) worker.process.kill('SIGKILL');
     });

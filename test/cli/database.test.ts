@@ -29,7 +29,7 @@ async function withEmptyDatabase(work: (url: string) => Promise<void>): Promise<
 /** A migrated database that is not distributed, even on a Citus server. */
 async function withPlainDatabase(work: (url: string) => Promise<void>): Promise<void> {
   await withEmptyDatabase(async (url) => {
-    const database = openDatabase(url, { log, maxConnections: 1 });
+    const database = openDatabase(url, { log, maxConnections: 2 });
     await migrate(database, { clock: systemClock, log });
     await database.close();
     await work(url);
@@ -222,7 +222,7 @@ const firstDistributable = 4;
 test('a cluster that was distributed at an earlier version accepts later migrations', async (t) => {
   if (!hasCitus) return t.skip('needs Citus');
   const { url, drop } = await createEmptyCluster();
-  const database = openDatabase(url, { log, maxConnections: 1 });
+  const database = openDatabase(url, { log, maxConnections: 2 });
   try {
     const migrations = await listMigrations();
     const earlier = migrations.filter(({ version }) => version <= firstDistributable);

@@ -75,9 +75,10 @@ describe('separate roles', { skip: hasCitus && 'roles are made on one server' },
     await connected(roles.serve, async (pool, database) => {
       const versions = (await listMigrations()).length;
       assert.equal(await migrate(database, { clock: systemClock, log }), versions);
-      const next = [...(await listMigrations()), { version: 9999, name: '0001_foundation.sql' }];
+      const known = await listMigrations();
+      const next = known.slice(0, 1).map((first) => ({ ...first, version: 9999 }));
       await assert.rejects(
-        migrate(database, { clock: systemClock, log }, next),
+        migrate(database, { clock: systemClock, log }, [...known, ...next]),
         /this role may not apply them/,
       );
       for (const statement of [

@@ -33,7 +33,7 @@ let database: ReturnType<typeof openDatabase>;
 before(async () => {
   const created = await createTestDatabase();
   drop = created.drop;
-  database = openDatabase(created.url, { log, maxConnections: 1 });
+  database = openDatabase(created.url, { log, maxConnections: 2 });
 });
 after(async () => {
   await database.close();

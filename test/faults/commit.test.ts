@@ -217,15 +217,15 @@ for (const kind of kinds) {
       await assertWhole();
     });
 
-    test('a database that is away before anything was sent gives a 500, and nothing is created', async () => {
+    test('a database that is away before anything was sent gives a 503, and nothing is created', async () => {
       const body = await kind.body();
       const before = await ids(kind);
       line.cut();
       const sent = post(`${baseUrl}${kind.path}`, account, body);
       // Let every wait for the database end at once.
       const hurry = setInterval(() => clock.advance({ seconds: 10 }), 5);
-      const { status } = await sent.finally(() => clearInterval(hurry));
-      assert.equal(status, 500);
+      const { status, headers } = await sent.finally(() => clearInterval(hurry));
+      assert.deepEqual([status, headers['retry-after']], [503, '5']);
       assert.deepEqual(await ids(kind), before);
     });
   });

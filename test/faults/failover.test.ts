@@ -40,7 +40,7 @@ before(async () => {
     settings,
   });
   const { openDatabase } = await import('../../src/database/database.ts');
-  const database = openDatabase(server.url, { log, maxConnections: 1 });
+  const database = openDatabase(server.url, { log, maxConnections: 2 });
   await migrate(database, { clock: systemClock, log });
   await database.pool.query(
     `insert into installation (environment, created_at) values ('sandbox', '2026-11-15')`,

@@ -206,23 +206,38 @@ describe('nodes on one database', () => {
     for (const node of nodes) assert.equal((await stop(node)).code, 0);
   });
 
-  test('refuse a newer database, and a running node reports that it is not ready', async () => {
+  test('serve on a newer database, until a migration breaks this program', async () => {
     const url = await emptyDatabase();
     const node = await serve(url);
     const newest = (await listMigrations()).at(-1)?.version ?? 0;
-    await onDatabase(url, (client) =>
-      client.query("insert into schema_migrations values ($1, $2, 'x', now())", [
-        newest + 1,
-        'next',
-      ]),
+    const addMigration = (version: number, oldestProgram: number | null) =>
+      onDatabase(url, (client) =>
+        client.query("insert into schema_migrations values ($1, 'next', 'x', now(), $2)", [
+          version,
+          oldestProgram,
+        ]),
+      );
+    await addMigration(newest + 1, null);
+    assert.equal((await request(`${node.baseUrl}/readyz`)).status, 200);
+    const other = await serve(url);
+    const created = await post(
+      `${other.baseUrl}/api/checkouts`,
+      await account(url),
+      checkoutBody(),
     );
-    assert.equal((await request(`${node.baseUrl}/readyz`)).status, 503);
+    assert.equal(created.status, 200);
+    await addMigration(newest + 2, newest + 1);
+    for (const { baseUrl } of [node, other]) {
+      assert.equal((await request(`${baseUrl}/readyz`)).status, 503);
+    }
     const late = launch(['serve'], { DATABASE_URL: url, MASTER_KEY: masterKey, PORT: '0' });
     programs.push(late);
     assert.equal((await late.exited).code, 1);
     assert.match(
       late.stderr(),
-      new RegExp(`at migration ${newest + 1}, newer than this program \\(${newest}\\)`),
+      new RegExp(
+        `needs a program of migration ${newest + 1} or newer. This one is of migration ${newest}`,
+      ),
     );
   });
 

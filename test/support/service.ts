@@ -53,7 +53,7 @@ async function createTemplate(name: string): Promise<void> {
   const { urls, hasCitus } = await findNodes();
   await onEveryNode(`create database ${name}_new`);
   if (hasCitus) await joinCluster(`${name}_new`);
-  const database = openDatabase(urlOf(`${name}_new`), { log, maxConnections: 1 });
+  const database = openDatabase(urlOf(`${name}_new`), { log, maxConnections: 2 });
   await migrate(database, { clock: systemClock, log });
   if (hasCitus) await distributeDatabase(database);
   await database.close();

@@ -63,8 +63,8 @@ type CommitDeps = {
 
 export function attemptCommits(deps: CommitDeps): AttemptCommits {
   return {
-    openAttempt: groupCommit((group) => openAttempts(deps, group), commitBatchSize),
-    recordAttempt: groupCommit((group) => recordAttempts(deps, group), commitBatchSize),
+    openAttempt: groupCommit(deps, (group) => openAttempts(deps, group), commitBatchSize),
+    recordAttempt: groupCommit(deps, (group) => recordAttempts(deps, group), commitBatchSize),
   };
 }
 

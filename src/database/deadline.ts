@@ -1,0 +1,35 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Clock } from '../shared/clock.ts';
+
+// How long work may wait for a database that is away. A request has one deadline, from its arrival,
+// whatever it passes on its way. It travels with the request by itself: a parameter would have to go
+// through every use case. The create bench did not see the difference.
+
+/** Work that no request asked for is due again later, so it gives up sooner. */
+const graceMilliseconds = 8_000;
+
+/** Points on the monotonic clock. */
+export type Deadline = {
+  /** Until then a transaction that certainly did nothing is retried. */
+  endsAt: number;
+  /** Until then a COMMIT in doubt is looked up. Later than `endsAt` only for a shared commit. */
+  lookUpEndsAt: number;
+};
+
+const deadlines = new AsyncLocalStorage<Deadline>();
+
+/** From here on, the current request has this much time. */
+export function startDeadline(clock: Clock, milliseconds: number): void {
+  const endsAt = clock.monotonic() + milliseconds;
+  deadlines.enterWith({ endsAt, lookUpEndsAt: endsAt });
+}
+
+export function withDeadline<T>(deadline: Deadline, work: () => T): T {
+  return deadlines.run(deadline, work);
+}
+
+/** The deadline of the current request, or that of work which starts now. */
+export function currentDeadline(clock: Clock): Deadline {
+  const endsAt = clock.monotonic() + graceMilliseconds;
+  return deadlines.getStore() ?? { endsAt, lookUpEndsAt: endsAt };
+}

@@ -1,0 +1,123 @@
+import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { after, before, test } from 'node:test';
+import { pathToFileURL } from 'node:url';
+import { type Database, openDatabase } from '../../src/database/database.ts';
+import { listMigrations, type Migration, migrate } from '../../src/database/migrate.ts';
+import { announceNode } from '../../src/database/nodes.ts';
+import { systemClock } from '../../src/shared/clock.ts';
+import { systemRandom } from '../../src/shared/random.ts';
+import { until } from '../support/sandbox-process.ts';
+import { createEmptyDatabase, log } from '../support/service.ts';
+
+let database: Database;
+let drop: () => Promise<void>;
+let folder: string;
+let known: Migration[];
+before(async () => {
+  const created = await createEmptyDatabase();
+  drop = created.drop;
+  database = openDatabase(created.url, { log, maxConnections: 6 });
+  folder = await mkdtemp(join(tmpdir(), 'tranche-migrations-'));
+  known = await listMigrations();
+  await migrate(database, deps);
+});
+after(async () => {
+  await database.close();
+  await drop();
+  await rm(folder, { recursive: true });
+});
+
+const deps = { clock: systemClock, log, random: systemRandom };
+
+/** Adds a migration after those that were added before. */
+async function add(text: string): Promise<Migration> {
+  const version = (known.at(-1)?.version ?? 0) + 1;
+  const name = `${String(version).padStart(4, '0')}_test.sql`;
+  const file = join(folder, name);
+  await writeFile(file, text);
+  const migration = { version, name, file: pathToFileURL(file) };
+  known.push(migration);
+  return migration;
+}
+
+async function isApplied({ version }: Migration): Promise<boolean> {
+  const { rowCount } = await database.pool.query(
+    'select from schema_migrations where version = $1',
+    [version],
+  );
+  return rowCount === 1;
+}
+
+test('a migration behind a backup lets requests pass, and is applied when the backup ends', async () => {
+  const migration = await add('alter table checkouts add column test_note text;');
+  const backup = await database.pool.connect();
+  await backup.query('begin');
+  await backup.query('lock table checkouts in access share mode');
+  const migrated = migrate(database, deps, known);
+  const isWaiting = async () => {
+    const { rowCount } = await database.pool.query(
+      `select from pg_locks where relation = 'checkouts'::regclass and not granted`,
+    );
+    return rowCount !== 0;
+  };
+  await until('the migration waits for the table', isWaiting);
+  // The statement waits behind the migration until that gives up, and not until the backup ends.
+  await database.pool.query('select from checkouts');
+  assert.equal(await isApplied(migration), false);
+  await backup.query('commit');
+  backup.release();
+  await migrated;
+  assert.equal(await isApplied(migration), true);
+});
+
+test('a migration that fails changes nothing, and those before it stay', async () => {
+  const first = await add('create table test_first (id integer);');
+  const broken = await add('create table test_second (id integer);\nselect 1 / 0;');
+  await assert.rejects(migrate(database, deps, known), /division by zero/);
+  assert.deepEqual([await isApplied(first), await isApplied(broken)], [true, false]);
+  const { rows } = await database.pool.query(`select to_regclass('test_second') as found`);
+  assert.equal(rows[0].found, null);
+  known.pop();
+});
+
+test('an index is built while others write, also after a build that was interrupted', async () => {
+  const migration = await add(
+    '-- concurrently\ncreate index concurrently if not exists test_index on test_first (id);',
+  );
+  await database.pool.query('insert into test_first values (1), (1)');
+  // A unique index over equal values cannot be finished, and stays behind as an interrupted one does.
+  await assert.rejects(
+    database.pool.query('create unique index concurrently test_index on test_first (id)'),
+  );
+  await migrate(database, deps, known);
+  assert.equal(await isApplied(migration), true);
+  const { rows } = await database.pool.query(
+    `select indisvalid, indisunique from pg_index where indexrelid = 'test_index'::regclass`,
+  );
+  assert.deepEqual(rows, [{ indisvalid: true, indisunique: false }]);
+});
+
+test('a migration that breaks older programs waits until none of them runs', async () => {
+  const newest = known.at(-1)?.version ?? 0;
+  const older = announceNode({ ...deps, database }, newest - 1);
+  const current = announceNode({ ...deps, database }, newest);
+  await until('both are announced', async () => {
+    const { rows } = await database.pool.query('select from nodes');
+    return rows.length === 2;
+  });
+  const contract = await add(
+    `-- contract ${String(newest).padStart(4, '0')}\ndrop table test_first;`,
+  );
+  await assert.rejects(
+    migrate(database, deps, known),
+    new RegExp(`some still run: process ${process.pid} on .* \\(migration ${newest - 1}\\)`),
+  );
+  assert.equal(await isApplied(contract), false);
+  await older.stop();
+  await migrate(database, deps, known);
+  assert.equal(await isApplied(contract), true);
+  await current.stop();
+});

@@ -1,0 +1,45 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { test } from 'node:test';
+import { findUnsafe, findUnsafeMigrations } from '../../scripts/check-migrations.ts';
+
+const root = path.join(import.meta.dirname, '../..');
+
+const unsafe: [string, RegExp][] = [
+  ['create index a on checkouts (id);', /blocks writes/],
+  ['create unique index a on checkouts (id);', /blocks writes/],
+  ['alter table checkouts alter column id type text;', /whole table/],
+  ['alter table checkouts alter id set not null;', /whole table/],
+  ['alter table checkouts add column a text not null;', /whole table/],
+  ['alter table checkouts add column a uuid default gen_random_uuid();', /whole table/],
+  ['alter table checkouts add constraint a check (amount > 0);', /whole table/],
+  ['update checkouts set amount = 1;', /every row/],
+  ['alter table checkouts drop column amount;', /older programs/],
+  ['alter table checkouts rename column amount to sum;', /older programs/],
+  ['drop table checkouts;', /older programs/],
+  ['create index concurrently if not exists a on checkouts (id);', /does not begin with/],
+  ['-- concurrently\ncreate table a (id integer);', /mixes/],
+];
+
+const safe = [
+  'create table a (id integer not null);\ncreate index a_id on a (id);',
+  'alter table checkouts add column a text;',
+  "alter table checkouts add column a text not null default '';",
+  'alter table checkouts add constraint a check (amount > 0) not valid;',
+  '-- concurrently\ncreate index concurrently if not exists a on checkouts (id);',
+  '-- contract 0041\nalter table checkouts drop column amount;',
+  '-- drop table checkouts;\nupdate checkouts set amount = 1 where amount is null;',
+];
+
+test('a migration that would stop the running service is refused', () => {
+  for (const [text, problem] of unsafe) assert.match(findUnsafe(text).join(), problem, text);
+});
+
+test('a migration that adds is accepted', () => {
+  for (const text of safe) assert.deepEqual(findUnsafe(text), [], text);
+});
+
+test('earlier migrations are left alone, and all of them can be read', () => {
+  assert.deepEqual(findUnsafeMigrations(root), []);
+  assert.ok(findUnsafeMigrations(root, 1).length > 0);
+});
