@@ -19,6 +19,7 @@ import { legacy } from './legacy.ts';
 import { merchants } from './merchants.ts';
 import { money } from './money-day.ts';
 import { nearest } from './nearest.ts';
+import { consoleCommands, operators } from './operators.ts';
 import { payouts } from './payouts.ts';
 import { refunds } from './refunds.ts';
 import { sandbox } from './sandbox.ts';
@@ -48,6 +49,8 @@ const entries: (Command | CommandGroup)[] = [
   shoppers,
   callbacks,
   alerts,
+  operators,
+  consoleCommands,
   audit,
   keys,
   database,

@@ -15,6 +15,7 @@ import type { Terminal } from './terminal.ts';
 /** The part of DATA_DIR/sandbox.json that commands read. */
 export type SandboxFile = {
   base_url: string;
+  console_url?: string;
   gateway_url: string | null;
   gateway_secret_key: string;
   database_url: string;

@@ -3,6 +3,7 @@ import { join, relative } from 'node:path';
 import { readConfig } from '../config.ts';
 import { openDatabase } from '../database/database.ts';
 import type { ReadyConfig } from '../main.ts';
+import { createSignInLink } from '../operators/sandbox-link.ts';
 import { openLog } from '../running/log.ts';
 import { type Demo, ensureDemo } from '../sandbox/demo-merchant.ts';
 import { startDemoShop } from '../sandbox/demo-shop.ts';
@@ -71,6 +72,8 @@ facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays.
         base_url: config.baseUrl,
         shop_url: shop?.url ?? null,
         mailbox_url: mailbox?.url ?? null,
+        console_url: config.console.url,
+        console_sign_in_url: await provideSignIn(running.config, log),
         gateway_url: running.config.gateway.apiUrl ?? null,
         gateway_secret_key: running.config.gateway.secretKey,
         database_url: running.config.databaseUrl,
@@ -82,7 +85,12 @@ facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays.
         welcome(
           terminal,
           running.config,
-          { metrics: running.metricsUrl, shop: shop?.url, mailbox: mailbox?.url },
+          {
+            metrics: running.metricsUrl,
+            shop: shop?.url,
+            mailbox: mailbox?.url,
+            console: facts.console_sign_in_url ?? facts.console_url,
+          },
           demo,
         ),
       );
@@ -105,6 +113,18 @@ async function provideDemo(config: ReadyConfig, log: Logger): Promise<Demo> {
     const sealing = createSealing(config.masterKeys, systemRandom);
     const deps = { database, clock: systemClock, random: systemRandom, sealing };
     return await ensureDemo({ ...deps, environment: config.environment }, config.dataDir);
+  } finally {
+    await database.close();
+  }
+}
+
+/** A one-time link into the console; null where the console is not on this machine. */
+async function provideSignIn(config: ReadyConfig, log: Logger): Promise<string | null> {
+  if (!config.console.allowsSignInLinks) return null;
+  const database = openDatabase(config.databaseUrl, { log, maxConnections: 1 });
+  try {
+    const deps = { database, clock: systemClock, random: systemRandom, console: config.console };
+    return await createSignInLink(deps, 'sandbox');
   } finally {
     await database.close();
   }
@@ -156,7 +176,12 @@ async function untilReady({ host, port }: ReadyConfig): Promise<void> {
 function welcome(
   terminal: Terminal,
   config: ReadyConfig,
-  urls: { metrics: string; shop: string | undefined; mailbox: string | undefined },
+  urls: {
+    metrics: string;
+    shop: string | undefined;
+    mailbox: string | undefined;
+    console: string;
+  },
   { merchant, integration }: Demo,
 ): string {
   const near = relative('.', config.dataDir) || '.';
@@ -177,6 +202,7 @@ ${terminal.accent('▮▯▯')} Tranche sandbox
 
 ${fields(terminal, [
   ...(urls.shop === undefined ? [] : [['Demo shop', urls.shop] as [string, string]]),
+  ['Console', urls.console],
   ['API', config.baseUrl],
   ['Mailbox', urls.mailbox ?? 'off: MAIL_URL is set, so messages are sent'],
   ['Guides', `${config.baseUrl}/docs/guides`],

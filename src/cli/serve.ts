@@ -37,7 +37,12 @@ Migrations are applied first; nodes that start together wait for each other.
       throw explainStart(error);
     });
     log.info(
-      { base_url: config.baseUrl, metrics_url: running.metricsUrl, role },
+      {
+        base_url: config.baseUrl,
+        console_url: config.console.url,
+        metrics_url: running.metricsUrl,
+        role,
+      },
       'the service is ready',
     );
     await stopped;

@@ -6,7 +6,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
  * port. There the name has the port, so that two sandboxes do not end each other's sessions
  * (decision 0071).
  */
-function cookieName(url: string): string {
+export function cookieName(url: string): string {
   const { protocol, port } = new URL(url);
   return protocol === 'https:' ? '__Host-tranche-console' : `tranche-console-${port || '80'}`;
 }

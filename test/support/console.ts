@@ -1,5 +1,6 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
+import { cookieName } from '../../src/console/cookie.ts';
 import { buildConsole } from '../../src/console/server.ts';
 import { transaction } from '../../src/database/transaction.ts';
 import type { SessionMethod } from '../../src/operators/console-session.sql.ts';
@@ -54,8 +55,7 @@ export async function addPerson(
       proved: options.proved ?? true,
     });
   });
-  const { port } = new URL(deps.console.url);
-  return { id, email, session_id, cookie: `tranche-console-${port}=${token}` };
+  return { id, email, session_id, cookie: `${cookieName(deps.console.url)}=${token}` };
 }
 
 /** Asks the console like its page. */

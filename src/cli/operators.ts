@@ -1,0 +1,159 @@
+import { reading } from '../database/transaction.ts';
+import { invitePerson, revokePerson } from '../operators/manage-people.ts';
+import { operatorRoles } from '../operators/permission.ts';
+import { listPeople, type Person } from '../operators/person.sql.ts';
+import { createSignInLink } from '../operators/sandbox-link.ts';
+import { isLoopback } from '../shared/loopback.ts';
+import { type CommandGroup, command, idsOf, mustBeId, UsageError } from './command.ts';
+import { type Connection, withMigrated } from './connect.ts';
+import { nextPage, pagingHelp, pagingOptions, readPage } from './paging.ts';
+import { readSandboxFile } from './sandbox-gateway.ts';
+import { fields, showTime, table } from './terminal.ts';
+
+const { limit, after } = pagingOptions;
+
+const invite = command({
+  name: 'operators invite',
+  summary: 'invite a person to the console',
+  usage: ['EMAIL --role ROLE [--role ROLE …] [--merchant ID …] [--name NAME]'],
+  help: `Prints a one-time link, which works for 72 hours. With it the person registers a passkey and is
+signed in. The roles are ${operatorRoles.join(', ')}.
+
+With --merchant the person sees those merchants and nothing else, so a merchant's own staff can be
+invited. Without it they see all merchants.
+
+A person who is invited again gets the new roles at once. The passkey that they register replaces
+those that they had: this is the way back from a lost device.
+
+  tranche operators invite nomsa@example.com --role support --role refunds`,
+  positionals: ['EMAIL'],
+  options: {
+    role: { type: 'string', multiple: true },
+    merchant: { type: 'string', multiple: true },
+    name: { type: 'string' },
+  },
+  async run(context) {
+    const [email = ''] = context.positionals;
+    const { role, merchant, name } = context.values;
+    const roles = idsOf(role);
+    if (roles.length === 0) throw new UsageError('--role is missing.');
+    const ids = idsOf(merchant).map((id) => mustBeId(id, 'merchant'));
+    const merchant_ids = ids.length === 0 ? null : ids;
+    const invitation = await withMigrated(context, async (connection) =>
+      invitePerson({ ...connection, console: await findConsole(connection) }, connection.operator, {
+        email,
+        name,
+        roles,
+        merchant_ids,
+      }),
+    );
+    const { url, expires_at, person } = invitation;
+    context.print({ url, expires_at }, () =>
+      fields(context.terminal, [
+        ['Person', person.email],
+        ['Roles', person.roles.join(', ')],
+        ['Merchants', merchantsOf(person)],
+        ['Link', url],
+        ['Ends', showTime(expires_at)],
+      ]),
+    );
+  },
+});
+
+const list = command({
+  name: 'operators list',
+  summary: 'the people who may use the console',
+  usage: ['[--limit N] [--after CURSOR]'],
+  help: `Lists people with their roles and merchants, by address. Revoked people stay in the list, because
+the audit names them.
+
+${pagingHelp}
+
+  tranche operators list`,
+  options: { limit, after },
+  async run(context) {
+    const page = readPage(context.values);
+    const rows = await withMigrated(context, (connection) =>
+      reading(connection, (db) => listPeople(db, page.after, page.limit)),
+    );
+    const next = rows.length < page.limit ? null : (rows.at(-1)?.email ?? null);
+    const data = rows.map(({ oidc_subject: _, ...person }) => person);
+    context.print({ data, next }, () =>
+      rows.length === 0
+        ? 'There are none.'
+        : `${table(
+            context.terminal,
+            ['Address', 'Name', 'Roles'],
+            rows.map((row) => ({
+              cells: [row.email, row.name, row.roles.join(', ')],
+              below: [row.revoked_at === null ? merchantsOf(row) : `revoked ${row.revoked_at}`],
+            })),
+          )}${nextPage(context, 'operators list', next)}`,
+    );
+  },
+});
+
+const revoke = command({
+  name: 'operators revoke',
+  summary: 'take the console away from a person',
+  usage: ['EMAIL'],
+  help: `Ends the person's sessions, deletes their passkeys and their unused links. It takes effect with
+their next request. To let them in again, invite them again.
+
+  tranche operators revoke nomsa@example.com`,
+  positionals: ['EMAIL'],
+  options: {},
+  async run(context) {
+    const [email = ''] = context.positionals;
+    const { oidc_subject: _, ...person } = await withMigrated(context, (connection) =>
+      revokePerson(connection, connection.operator, { email }),
+    );
+    context.print(person, () => `${person.email} can no longer use the console.`);
+  },
+});
+
+const signIn = command({
+  name: 'console sign-in',
+  summary: 'a one-time link into the console of a sandbox',
+  usage: [''],
+  help: `Prints a link that signs in once, within 24 hours, as the sandbox's demo administrator. Only a
+sandbox on this machine has such links; production refuses them.
+
+  tranche console sign-in --json`,
+  options: {},
+  async run(context) {
+    const url = await withMigrated(context, async (connection) =>
+      createSignInLink(
+        { ...connection, console: await findConsole(connection) },
+        connection.operator,
+      ),
+    );
+    context.print({ url }, () => url);
+  },
+});
+
+/** The console of the running sandbox, which may have chosen a free port, or of the settings. */
+async function findConsole({
+  config,
+}: Connection): Promise<{ url: string; allowsSignInLinks: boolean }> {
+  if (config.databaseUrl !== null) return config.console;
+  const { console_url: url = config.console.url } = await readSandboxFile(config).catch(
+    () => ({}) as { console_url?: string },
+  );
+  const isSandbox = config.environment === 'sandbox';
+  return { url, allowsSignInLinks: isSandbox && isLoopback(new URL(url).hostname) };
+}
+
+const merchantsOf = ({ merchant_ids }: Person) => merchant_ids?.join(', ') ?? 'all merchants';
+
+export const operators: CommandGroup = {
+  name: 'operators',
+  summary: 'the people who may use the console',
+  commands: [invite, list, revoke],
+};
+
+export const consoleCommands: CommandGroup = {
+  name: 'console',
+  summary: "the operators' console",
+  commands: [signIn],
+};

@@ -1,0 +1,173 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { BadSettings, readConfig } from '../../src/config.ts';
+import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
+import { addPerson, ask, openConsole } from '../support/console.ts';
+import { productionSettings } from '../support/sandbox-process.ts';
+import { createAccount, type Service, startService } from '../support/service.ts';
+
+let service: Service;
+let app: FastifyInstance;
+let tranche: Tranche;
+before(async () => {
+  service = await startService();
+  app = await openConsole(service);
+  tranche = commandLine({ DATABASE_URL: service.databaseUrl });
+});
+after(async () => {
+  await app.close();
+  await service.close();
+});
+
+const post = (url: string, body: object) =>
+  ask({ app, deps: service.deps }, null, 'POST', url, { body });
+const tokenOf = (url: string) => new URL(url).hash.slice(1);
+
+describe('tranche operators', () => {
+  test('invites a person with roles and merchants, and the link works at the console', async () => {
+    const { merchant } = await createAccount(service);
+    const invitation = await tranche.json(
+      ...['operators', 'invite', 'Nomsa@Example.com', '--role', 'support', '--role', 'refunds'],
+      ...['--merchant', merchant.id, '--name', 'Nomsa Dube'],
+    );
+    assert.deepEqual(Object.keys(invitation), ['url', 'expires_at']);
+    assert.match(invitation.url, /^http:\/\/localhost:3003\/register#[\w-]{43}$/);
+    const shown = await post('/api/invitation', { token: tokenOf(invitation.url) });
+    assert.equal(shown.body.email, 'nomsa@example.com');
+    assert.deepEqual(shown.body.roles, ['support', 'refunds']);
+    const { data } = await tranche.json('operators', 'list');
+    const [person] = data;
+    assert.equal(person.name, 'Nomsa Dube');
+    assert.deepEqual(person.merchant_ids, [merchant.id]);
+    assert.equal(person.oidc_subject, undefined);
+    const page = (await tranche.run('operators', 'list')).stdout;
+    assert.ok(page.includes('nomsa@example.com') && page.includes('support, refunds'), page);
+
+    const revoked = await tranche.json('operators', 'revoke', 'nomsa@example.com');
+    assert.ok(revoked.revoked_at);
+    assert.equal((await post('/api/invitation', { token: tokenOf(invitation.url) })).status, 404);
+    await tranche.refused(1, /was revoked/, 'operators', 'revoke', 'nomsa@example.com');
+    const audit = (await tranche.json('audit', 'list')).data;
+    const actions = audit.map(({ action }: { action: string }) => action);
+    assert.ok(actions.includes('operators invite') && actions.includes('operators revoke'));
+    assert.ok(!JSON.stringify(audit).includes(tokenOf(invitation.url)), 'no token in the audit');
+  });
+
+  test('refuses unknown roles, merchants and addresses', async () => {
+    const invite = ['operators', 'invite'];
+    await tranche.refused(2, /--role is missing/, ...invite, 'a@example.com');
+    await tranche.refused(1, /no role "boss"/, ...invite, 'a@example.com', '--role', 'boss');
+    await tranche.refused(1, /not an e-mail address/, ...invite, 'nomsa', '--role', 'viewer');
+    const scoped = [...invite, 'a@example.com', '--role', 'viewer', '--merchant'];
+    await tranche.refused(1, /There is no merchant/, ...scoped, unknownId);
+    await tranche.refused(2, /must be an ID/, ...scoped, 'beans');
+    await tranche.refused(1, /There is no person/, 'operators', 'revoke', 'b@example.com');
+  });
+});
+
+describe('tranche console sign-in', () => {
+  test('prints a link that signs in once as the demo administrator, with a proof by a click', async () => {
+    const { url } = await tranche.json('console', 'sign-in');
+    assert.match(url, /^http:\/\/localhost:3003\/sign-in#[\w-]{43}$/);
+    const token = tokenOf(url);
+    const answer = await post('/api/sign-in/link', { token });
+    assert.equal(answer.status, 200);
+    assert.equal((await post('/api/sign-in/link', { token })).status, 404);
+    const cookie = String(answer.headers['set-cookie']).split(';')[0] ?? '';
+    const console = { app, deps: service.deps };
+    const { body } = await ask(console, { cookie }, 'GET', '/api/session');
+    assert.equal(body.person.email, 'admin@sandbox.example');
+    assert.deepEqual([body.scope, body.session.method], ['all', 'sandbox_link']);
+    assert.equal((await ask(console, { cookie }, 'POST', '/api/proof/sandbox')).status, 200);
+  });
+
+  test('does not take an invitation for a sign-in link, nor the other way round', async () => {
+    const { url } = await tranche.json('console', 'sign-in');
+    const args = ['operators', 'invite', 'c@example.com', '--role', 'viewer'];
+    const invitation = await tranche.json(...args);
+    const crossed = [
+      await post('/api/sign-in/link', { token: tokenOf(invitation.url) }),
+      await post('/api/invitation', { token: tokenOf(url) }),
+    ];
+    assert.deepEqual(
+      crossed.map(({ status }) => status),
+      [404, 404],
+    );
+  });
+
+  test('is refused where the console is on another machine, by the command and by the console', async () => {
+    const { url } = await tranche.json('console', 'sign-in');
+    const env = { DATABASE_URL: service.databaseUrl, CONSOLE_URL: 'https://console.example' };
+    await commandLine(env).refused(1, /Only a sandbox on this machine/, 'console', 'sign-in');
+    const remote = await startService({ databaseUrl: service.databaseUrl, env });
+    const remoteApp = await openConsole(remote);
+    try {
+      const console = { app: remoteApp, deps: remote.deps };
+      const body = { token: tokenOf(url) };
+      const answer = await ask(console, null, 'POST', '/api/sign-in/link', { body });
+      assert.equal(answer.status, 404);
+    } finally {
+      await remoteApp.close();
+      await remote.close();
+    }
+  });
+});
+
+describe('settings of the console', () => {
+  const problemsOf = (env: NodeJS.ProcessEnv): string => {
+    try {
+      readConfig(env);
+      return '';
+    } catch (error) {
+      assert.ok(error instanceof BadSettings);
+      return error.problems.join('\n');
+    }
+  };
+
+  test('production has no sign-in links, even on loopback', () => {
+    const { console } = readConfig(productionSettings);
+    assert.deepEqual([console.allowsSignInLinks, console.url], [false, 'http://localhost:3003']);
+  });
+
+  test('unsafe addresses are refused', () => {
+    const console = (CONSOLE_URL: string) => problemsOf({ ...productionSettings, CONSOLE_URL });
+    assert.equal(console('https://console.example'), '');
+    assert.match(console('http://console.example'), /must be https/);
+    assert.match(console('https://10.0.0.1'), /must have a name/);
+    assert.match(console('https://pay.example'), /must differ from BASE_URL/);
+    assert.match(console('https://console.example/ops'), /must not have a path/);
+    assert.match(
+      problemsOf({ ...productionSettings, CONSOLE_HOST: '0.0.0.0' }),
+      /add console-everywhere to ACCEPT_INSECURE/,
+    );
+    assert.match(problemsOf({ CONSOLE_OIDC_ISSUER: 'https://id.example' }), /belong together/);
+    const oidc = { CONSOLE_OIDC_CLIENT_ID: 'a', CONSOLE_OIDC_CLIENT_SECRET: 'b' };
+    assert.match(
+      problemsOf({ ...oidc, CONSOLE_OIDC_ISSUER: 'http://id.example' }),
+      /must be an https address/,
+    );
+  });
+
+  test('over https the cookie is a __Host- cookie, and only that one counts', async () => {
+    const secure = await startService({
+      databaseUrl: service.databaseUrl,
+      env: { CONSOLE_URL: 'https://console.example' },
+    });
+    const secureApp = await openConsole(secure);
+    try {
+      const { cookie } = await addPerson(secure, { roles: ['viewer'] });
+      assert.match(cookie, /^__Host-tranche-console=/);
+      const console = { app: secureApp, deps: secure.deps };
+      const get = (named: string) => ask(console, { cookie: named }, 'GET', '/api/session');
+      const answer = await get(cookie);
+      assert.equal(answer.status, 200);
+      assert.equal(answer.headers['strict-transport-security'], 'max-age=31536000');
+      const plain = cookie.replace('__Host-tranche-console', 'tranche-console-443');
+      assert.equal((await get(plain)).status, 401);
+    } finally {
+      await secureApp.close();
+      await secure.close();
+    }
+  });
+});
