@@ -11,24 +11,28 @@ import { isUuid } from '../shared/uuid.ts';
 import { type CommandGroup, command, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { fee } from './merchant-fee.ts';
+import { readInteger } from './duration.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
 
 const rulesHelp = `Rules are a JSON list of amount bands in cents. Bands include both ends, ascend and do not
 overlap. Each has its terms in months, ascending; 1 means once-off.`;
 const preselectHelp = `--preselect TERM is the number of payments that the payment page selects at first. If an amount
 does not offer it, the page selects the next shorter term. Without it, the shortest one.`;
+const fourEyesHelp = `--four-eyes-above CENTS makes refunds above that amount need two people: one of them asks or approves\nfirst, and another one approves. Without it one person is enough.`;
 const rulesExample = `'[{"from_amount":10000,"to_amount":2000000,"terms":[1,3,6]}]'`;
 
 const create = command({
   name: 'merchants create',
   summary: 'add a shop',
-  usage: ['--name NAME --rules JSON [--territory ZA] [--preselect TERM]'],
+  usage: ['--name NAME --rules JSON [--territory ZA] [--preselect TERM] [--four-eyes-above CENTS]'],
   help: `Adds a merchant. Shoppers see the name. The territory gives the currency and the local time.
 To let the merchant call the API, create an integration next.
 
 ${rulesHelp}
 
 ${preselectHelp}
+
+${fourEyesHelp}
 
   tranche merchants create --name 'Bean There' \\
     --rules ${rulesExample}`,
@@ -37,6 +41,7 @@ ${preselectHelp}
     rules: { type: 'string' },
     territory: { type: 'string', default: 'ZA' },
     preselect: { type: 'string' },
+    'four-eyes-above': { type: 'string' },
   },
   async run({ values, terminal, print, ...context }) {
     const name = required(values.name, 'name');
@@ -45,6 +50,7 @@ ${preselectHelp}
       territory: values.territory,
       rules: readRules(values.rules),
       preselected_term: readTerm(values.preselect) ?? null,
+      four_eyes_above: readThreshold(values['four-eyes-above']) ?? null,
     };
     const merchant = await withMigrated(context, (connection) =>
       createMerchant(connection, connection.operator, wanted),
@@ -117,25 +123,32 @@ ${integrations.length} ${integrations.length === 1 ? 'integration acts' : 'integ
 const rules = command({
   name: 'merchants rules',
   summary: "change a shop's amount bands and terms",
-  usage: ['ID [--rules JSON] [--preselect TERM]'],
+  usage: ['ID [--rules JSON] [--preselect TERM] [--four-eyes-above CENTS]'],
   help: `Replaces a merchant's rules. Existing checkouts keep the terms that they were created with.
 
 ${rulesHelp}
 
 ${preselectHelp} \`--preselect none\` takes the choice back.
 
+${fourEyesHelp} \`--four-eyes-above none\` removes the threshold.
+
   tranche merchants rules 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c \\
     --rules ${rulesExample}`,
   positionals: ['ID'],
-  options: { rules: { type: 'string' }, preselect: { type: 'string' } },
+  options: {
+    rules: { type: 'string' },
+    preselect: { type: 'string' },
+    'four-eyes-above': { type: 'string' },
+  },
   async run({ positionals: [id = ''], values, terminal, print, ...context }) {
     const preselected_term = readTerm(values.preselect);
+    const four_eyes_above = readThreshold(values['four-eyes-above']);
+    const isOnlyRules = preselected_term === undefined && four_eyes_above === undefined;
     const wanted = {
       id,
-      ...((values.rules !== undefined || preselected_term === undefined) && {
-        rules: readRules(values.rules),
-      }),
+      ...((values.rules !== undefined || isOnlyRules) && { rules: readRules(values.rules) }),
       ...(preselected_term !== undefined && { preselected_term }),
+      ...(four_eyes_above !== undefined && { four_eyes_above }),
     };
     const merchant = await withMigrated(context, (connection) =>
       changeRules(connection, connection.operator, wanted),
@@ -209,8 +222,14 @@ function readTerm(text: string | undefined): number | null | undefined {
   return Number(text);
 }
 
+/** Null for `none`, undefined if the option is not given. */
+function readThreshold(text: string | undefined): number | null | undefined {
+  if (text === undefined) return undefined;
+  return text === 'none' ? null : readInteger(text, 'four-eyes-above');
+}
+
 function present(merchant: Merchant) {
-  const { id, name, territory, rules, created_at, preselected_term } = merchant;
+  const { id, name, territory, rules, created_at, preselected_term, four_eyes_above } = merchant;
   return {
     id,
     name,
@@ -221,6 +240,7 @@ function present(merchant: Merchant) {
     rules: rules.map(({ from_amount, to_amount, terms }) => ({ from_amount, to_amount, terms })),
     preselected_term,
     no_fees: merchant.no_fees,
+    four_eyes_above,
     created_at,
   };
 }
@@ -240,6 +260,14 @@ function describe(terminal: Terminal, merchant: Merchant): string {
       ? []
       : [['On statements', merchant.short_name] as [string, string]]),
     ...(merchant.no_fees ? [['Page says', 'No interest. No fees.'] as [string, string]] : []),
+    ...(merchant.four_eyes_above === null
+      ? []
+      : [
+          ['Two people', `for refunds above ${showMoney(merchant.four_eyes_above, territory)}`] as [
+            string,
+            string,
+          ],
+        ]),
   ]);
 }
 

@@ -205,6 +205,9 @@ function explain({ refund, waits_for }: FoundRefund): string {
     case 'pending':
       return 'The gateway has not settled all of it yet. The service continues.';
     case 'requested':
+      if (refund.approved_at === null) {
+        return 'It is above the threshold of the merchant. Another person has to approve it too.';
+      }
       return waits_for === null
         ? 'It has not begun yet. The service will start it.'
         : `It has to wait: payment ${waits_for} of this checkout is being collected. The service starts it when the outcome is known.`;

@@ -1,4 +1,5 @@
 import type { ColumnType, Generated, JSONColumnType } from 'kysely';
+import type { LongActActor, LongActKind, LongActProblem, LongActWanted } from '../acts/long-act.ts';
 import type {
   AttemptOutcome as AttemptOutcomeName,
   CallbackStatus,
@@ -61,6 +62,7 @@ export type Tables = {
     preselected_term: number | null;
     short_name: string | null;
     no_fees: Generated<boolean>;
+    four_eyes_above: number | null;
   };
   integrations: {
     id: Fixed<string>;
@@ -145,6 +147,12 @@ export type Tables = {
     tries: Generated<number>;
     lease: string | null;
     leased_until: Timestamp | null;
+    requested_by: Fixed<string | null>;
+    requested_by_name: Fixed<string | null>;
+    request_reason: string | null;
+    first_approved_by: string | null;
+    first_approved_by_name: string | null;
+    first_approved_at: Timestamp | null;
   };
   refund_parts: {
     merchant_id: Fixed<string>;
@@ -247,6 +255,8 @@ export type Tables = {
     only_row: ColumnType<boolean, never, never>;
     after: string;
     leased_until: Timestamp | null;
+    proved_at: Timestamp | null;
+    began_at: Timestamp | null;
   };
   idempotency_keys: {
     integration_id: Fixed<string>;
@@ -494,6 +504,86 @@ export type Tables = {
     host: Fixed<string>;
     failures: number;
     alerted: boolean;
+  };
+  destination_days: {
+    merchant_id: Fixed<string>;
+    host: Fixed<string>;
+    day: Fixed<string>;
+    attempts: number;
+    delivered: number;
+    buckets: number[];
+  };
+  destination_states: {
+    merchant_id: Fixed<string>;
+    host: Fixed<string>;
+    last_attempt_at: Timestamp;
+    last_error: string | null;
+    last_error_at: Timestamp | null;
+  };
+  notes: {
+    merchant_id: Fixed<string>;
+    id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    at: Fixed<Timestamp>;
+    person_id: Fixed<string | null>;
+    name: Fixed<string>;
+    text: string;
+  };
+  checkout_opens: {
+    merchant_id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    id: Fixed<string>;
+    at: Fixed<Timestamp>;
+  };
+  rollups: {
+    stream: Fixed<'checkouts' | 'opens' | 'attempts' | 'postings'>;
+    after: string;
+    as_of: Timestamp | null;
+  };
+  merchant_days: {
+    merchant_id: Fixed<string>;
+    day: Fixed<string>;
+    created: Generated<number>;
+    opened: Generated<number>;
+    tried: Generated<number>;
+    paid: Generated<number>;
+    approved: Generated<number>;
+    declined: Generated<number>;
+    sold: Generated<number>;
+    collected: Generated<number>;
+    refunded: Generated<number>;
+  };
+  merchant_declines: {
+    merchant_id: Fixed<string>;
+    day: Fixed<string>;
+    reason: Fixed<string>;
+    count: number;
+  };
+  merchant_dues: {
+    merchant_id: Fixed<string>;
+    day: Fixed<string>;
+    amount: number;
+  };
+  merchant_overdue: {
+    merchant_id: Fixed<string>;
+    amount: number;
+    as_of: Timestamp;
+  };
+  long_acts: {
+    id: Fixed<string>;
+    kind: Fixed<LongActKind>;
+    actor: JSONColumnType<LongActActor, string, never>;
+    wanted: JSONColumnType<LongActWanted, string, never>;
+    created_at: Fixed<Timestamp>;
+    finished_at: Timestamp | null;
+    total: number | null;
+    done: Generated<number>;
+    failed: Generated<number>;
+    problems: JSONColumnType<LongActProblem[]>;
+    position: string | null;
+    due_at: Timestamp | null;
+    lease: string | null;
+    leased_until: Timestamp | null;
   };
   messages: {
     merchant_id: Fixed<string>;

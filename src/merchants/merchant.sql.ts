@@ -15,6 +15,7 @@ const selectMerchants = (db: Handle) =>
       'merchants.preselected_term',
       'merchants.short_name',
       'merchants.no_fees',
+      'merchants.four_eyes_above',
       'territories.code',
       'territories.currency',
       'territories.time_zone',
@@ -62,6 +63,7 @@ export async function insertMerchant(
     rules: Rule[];
     created_at: string;
     preselected_term: number | null;
+    four_eyes_above: number | null;
   },
 ): Promise<void> {
   await db
@@ -103,6 +105,14 @@ export async function movePage(
     .where('id', '=', id)
     .executeTakeFirstOrThrow();
   return numUpdatedRows > 0n;
+}
+
+export async function moveThreshold(
+  db: Handle,
+  id: string,
+  four_eyes_above: number | null,
+): Promise<void> {
+  await db.updateTable('merchants').set({ four_eyes_above }).where('id', '=', id).execute();
 }
 
 export async function hasTerritory(db: Handle, code: string): Promise<boolean> {

@@ -18,6 +18,8 @@ export type Merchant = {
   short_name: string | null;
   /** Whether the hosted page may say that instalments cost the shopper nothing. */
   no_fees: boolean;
+  /** A refund above this many cents needs two people; null: none does (decision 0074). */
+  four_eyes_above: number | null;
 };
 
 /** The merchant's own time, which everything done for the merchant uses. */
@@ -82,6 +84,13 @@ export function explainBadShortName(name: string | null): string | null {
   return isPrintable && isShort && name.trim() === name && /[a-z]/i.test(name)
     ? null
     : `The short name must have 2 to ${shortNameCharactersMax} characters of ASCII, a letter among them, and none of < > \\ ' " *.`;
+}
+
+/** What is wrong with an operator's threshold for two people, or null. */
+export function explainBadThreshold(cents: number | null): string | null {
+  return cents === null || cents === 0 || isAmount(cents)
+    ? null
+    : 'The threshold for two people must be an integer of cents.';
 }
 
 /** `10000 and 99999 or between 200000 and 300000 cents`: adjoining bands are one range (decision 0003). */

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
-import type { Database } from '../database/database.ts';
+import type { Checkout } from '../checkouts/checkout.ts';
+import type { Database, Handle } from '../database/database.ts';
 import { advanceListTotal } from '../database/merchant-lists.sql.ts';
 import { type Transaction, transaction } from '../database/transaction.ts';
 import { notFound, unprocessable } from '../http/errors.ts';
@@ -22,7 +23,7 @@ import type { Random } from '../shared/random.ts';
 import { isUuid } from '../shared/uuid.ts';
 import type { CreateRefundBody } from './refund.schema.ts';
 import { findRefund, insertRefund, sumRefunds } from './refund.sql.ts';
-import { explainClosedWindow, type RefundRequest } from './refund.ts';
+import { explainClosedWindow, type RefundRequest, type Reviewer } from './refund.ts';
 
 export const unknownCheckout = () => notFound('There is no checkout with that checkout_id.');
 
@@ -80,48 +81,16 @@ export async function createRefund(
     if (amount > remainder) {
       throw unprocessable(`Refund amount exceeds the refundable remainder of ${remainder} cents.`);
     }
-    const { total, last_created_at } = await advanceListTotal(
-      db,
-      merchant.id,
-      'refund_requests',
-      1,
-      timestamp(now),
-    );
-    const isAuto = creator.refund_mode === 'auto';
-    const refund: RefundRequest = {
-      merchant_id: merchant.id,
+    const refund = await reserveRefund(deps, db, now, checkout, {
       id,
-      number: total,
-      // The stored spelling; the caller may have used upper case.
-      checkout_id: checkout.id,
-      integration_id: post.caller.id,
-      status: 'requested',
       amount,
-      currency: checkout.currency,
+      integration_id: post.caller.id,
       signed: post.key !== null,
-      created_at: last_created_at,
       // Auto-approval integrations need no review (decision 0014).
-      approved_at: isAuto ? last_created_at : null,
-      completed_at: null,
+      isApproved: creator.refund_mode === 'auto',
+      requester: null,
       reason: null,
-      kept: 0,
-      due_at: isAuto ? last_created_at : null,
-      tries: 0,
-      lease: null,
-      leased_until: null,
-    };
-    await insertRefund(db, refund);
-    const { currency } = checkout;
-    await postMovements(deps, db, last_created_at, [
-      {
-        kind: 'reserved',
-        merchant_id: merchant.id,
-        checkout_id: checkout.id,
-        amount,
-        currency,
-        refund_id: id,
-      },
-    ]);
+    });
     await acceptSignatures(db, [post], timestamp(deps.clock.now()));
     if (post.keyed) {
       await recordAnswer(db, deps.clock, { ...post.keyed, status: 200, answer: refund });
@@ -130,4 +99,64 @@ export async function createRefund(
   };
   const inTurn = queueOf(deps.database);
   return await inTurn(checkout_id.toLowerCase(), () => transaction(deps, create));
+}
+
+/** Writes a request and reserves its amount, in a transaction that holds the checkout's lock. */
+export async function reserveRefund(
+  deps: { random: Random },
+  db: Handle,
+  now: Temporal.Instant,
+  checkout: Pick<Checkout, 'merchant_id' | 'id' | 'currency'>,
+  wanted: {
+    id: string;
+    amount: number;
+    integration_id: string;
+    signed: boolean;
+    isApproved: boolean;
+    /** The person at the console who asks; null: the merchant does, by the API. */
+    requester: Reviewer | null;
+    reason: string | null;
+  },
+): Promise<RefundRequest> {
+  const { id, amount, integration_id, signed, isApproved, requester, reason } = wanted;
+  const { merchant_id, currency } = checkout;
+  const { total, last_created_at } = await advanceListTotal(
+    db,
+    merchant_id,
+    'refund_requests',
+    1,
+    timestamp(now),
+  );
+  const refund: RefundRequest = {
+    merchant_id,
+    id,
+    number: total,
+    // The stored spelling; the caller may have used upper case.
+    checkout_id: checkout.id,
+    integration_id,
+    status: 'requested',
+    amount,
+    currency,
+    signed,
+    created_at: last_created_at,
+    approved_at: isApproved ? last_created_at : null,
+    completed_at: null,
+    reason: null,
+    kept: 0,
+    due_at: isApproved ? last_created_at : null,
+    tries: 0,
+    lease: null,
+    leased_until: null,
+    requested_by: requester?.person_id ?? null,
+    requested_by_name: requester?.name ?? null,
+    request_reason: reason,
+    first_approved_by: null,
+    first_approved_by_name: null,
+    first_approved_at: null,
+  };
+  await insertRefund(db, refund);
+  await postMovements(deps, db, last_created_at, [
+    { kind: 'reserved', merchant_id, checkout_id: checkout.id, amount, currency, refund_id: id },
+  ]);
+  return refund;
 }

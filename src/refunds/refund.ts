@@ -31,7 +31,62 @@ export type RefundRequest = {
   tries: number;
   lease: string | null;
   leased_until: Timestamp | null;
+  /** The person who asked for it in the console; null if the merchant did. */
+  requested_by: string | null;
+  requested_by_name: string | null;
+  request_reason: string | null;
+  /** The first of two approvals (decision 0074). The second sets `approved_at`. */
+  first_approved_by: string | null;
+  first_approved_by_name: string | null;
+  first_approved_at: Timestamp | null;
 };
+
+/** Who acts on a refund. The command line has a name only. */
+export type Reviewer = { person_id: string | null; name: string };
+
+/** Whether two people have to agree to a refund (decision 0074). */
+export function needsSecondPerson(
+  amount: number,
+  merchant: { four_eyes_above: number | null },
+): boolean {
+  return merchant.four_eyes_above !== null && amount > merchant.four_eyes_above;
+}
+
+/** The person who asked for a refund in the console, or null if the merchant did. */
+export const requesterOf = (refund: RefundRequest): Reviewer | null =>
+  refund.requested_by_name === null
+    ? null
+    : { person_id: refund.requested_by, name: refund.requested_by_name };
+
+export const firstApproverOf = (refund: RefundRequest): Reviewer | null =>
+  refund.first_approved_by_name === null
+    ? null
+    : { person_id: refund.first_approved_by, name: refund.first_approved_by_name };
+
+/** Why this person may not approve a refund that waits for review, or null. */
+export function explainBadReviewer(refund: RefundRequest, reviewer: Reviewer): string | null {
+  const isSame = (other: Reviewer | null) =>
+    other !== null &&
+    (other.person_id !== null && reviewer.person_id !== null
+      ? other.person_id === reviewer.person_id
+      : other.name === reviewer.name);
+  if (isSame(requesterOf(refund))) {
+    return 'You asked for this refund. Another person has to approve it.';
+  }
+  if (isSame(firstApproverOf(refund))) {
+    return 'You gave the first approval. Another person has to give the second.';
+  }
+  return null;
+}
+
+/** Whether the next approval is only the first of two. */
+export function isFirstOfTwo(
+  refund: RefundRequest,
+  merchant: { four_eyes_above: number | null },
+): boolean {
+  const isAlone = requesterOf(refund) === null && firstApproverOf(refund) === null;
+  return isAlone && needsSecondPerson(refund.amount, merchant);
+}
 
 /**
  * What a refund takes from one payment. A payment that was not collected is `cancel`led. Of a

@@ -17,10 +17,19 @@ import {
   moveRefund,
   sumRefunds,
 } from './refund.sql.ts';
-import { explainBadReason, type RefundRequest } from './refund.ts';
+import {
+  explainBadReason,
+  explainBadReviewer,
+  isFirstOfTwo,
+  type RefundRequest,
+  type Reviewer,
+} from './refund.ts';
 import { startRefund, sumOf } from './start-refund.ts';
 
-/** An operator approves a request; it is processed at once. */
+/**
+ * An operator approves a request; it is processed at once. Above the merchant's threshold two people
+ * have to (decision 0074): the first approval is noted, and the second processes it.
+ */
 export async function approveRefund(
   deps: RefundProcessDeps,
   operator: string,
@@ -30,7 +39,17 @@ export async function approveRefund(
     if (refund.status !== 'requested' || refund.approved_at !== null) {
       throw notReviewable(refund, 'approved');
     }
-    const { at, ...lease } = claim;
+    const reviewer = reviewerOf(deps, operator);
+    const bad = explainBadReviewer(refund, reviewer);
+    if (bad !== null) throw new OperatorError(bad);
+    const { at, merchant, ...lease } = claim;
+    if (isFirstOfTwo(refund, merchant)) {
+      return await moveRefund(db, refund, ['requested'], {
+        first_approved_by: reviewer.person_id,
+        first_approved_by_name: reviewer.name,
+        first_approved_at: at,
+      });
+    }
     const to = { ...lease, approved_at: at, due_at: at, tries: 0 };
     return await moveRefund(db, refund, ['requested'], to);
   });
@@ -60,7 +79,8 @@ export async function retryRefund(
         `${refund.amount - moved} cents are left to refund, but only ${remainder} cents of the checkout are refundable by now.`,
       );
     }
-    const started = await startRefund(deps, db, refund, 'failed', claim);
+    const { merchant: _, ...lease } = claim;
+    const started = await startRefund(deps, db, refund, 'failed', lease);
     if (!started) {
       throw new OperatorError(
         'A payment of this checkout is being collected right now. Try again in a moment.',
@@ -94,7 +114,13 @@ export async function declineRefund(
   });
 }
 
-type Claim = { at: Timestamp; lease: string; leased_until: Timestamp };
+type Claim = { at: Timestamp; lease: string; leased_until: Timestamp; merchant: Merchant };
+
+/** The person of a session, or the name at the command line. */
+export const reviewerOf = ({ origin }: OperatorDeps, operator: string): Reviewer => ({
+  person_id: origin && 'person_id' in origin ? origin.person_id : null,
+  name: operator,
+});
 
 /** Makes the operator's change and processes the refund under the same lease. */
 async function reviewed(
@@ -109,10 +135,12 @@ async function reviewed(
     const refund = await lockWithCheckout(db, merchant, id);
     const { now: _, ...lease } = newLease(deps, leaseSeconds);
     const at = timestamp(merchantNow(deps.clock, merchant));
-    const result = (await change(db, refund, { ...lease, at })) as RefundRequest;
+    const result = (await change(db, refund, { ...lease, at, merchant })) as RefundRequest;
     const { checkout_id, amount } = refund;
-    return { subject_id: refund.id, details: { checkout_id, amount }, result };
+    const isFirst = result.approved_at === null && { approval: 'first of two' };
+    return { subject_id: refund.id, details: { checkout_id, amount, ...isFirst }, result };
   });
+  if (claimed.approved_at === null) return claimed;
   await processRefund(deps, merchant, claimed);
   return (await findRefund(deps.database.db, merchant.id, id)) as RefundRequest;
 }
