@@ -13,7 +13,8 @@ alter table refund_requests add column first_approved_by_name text;
 alter table refund_requests add column first_approved_at timestamptz(3);
 
 -- Lists. A checkout is written as `received`, so creating one writes none of these.
-create index checkouts_by_status on checkouts (status, id) where status <> 'received';
+create index checkouts_by_status on checkouts (status, id, merchant_id)
+  where status <> 'received';
 create index checkouts_by_status_of_merchant on checkouts (merchant_id, status, number)
   where status <> 'received';
 -- Refunds that wait for a person.
@@ -28,6 +29,10 @@ create index refund_requests_to_begin_of_merchant on refund_requests (merchant_i
 create index callbacks_exhausted_of_host on callbacks (host, id) where status = 'exhausted';
 create index alerts_closed on alerts (at, id) where closed_at is not null;
 create index alerts_of_merchant on alerts (merchant_id, at, id) where merchant_id is not null;
+-- The audit, and what one person did.
+create index operator_actions_by_time on operator_actions (at, id);
+create index operator_actions_of_person on operator_actions (person_id, at, id)
+  where person_id is not null;
 create index merchants_by_age on merchants (created_at, id);
 create index integrations_by_age on integrations (created_at, id);
 
@@ -68,6 +73,11 @@ values ('checkouts', '00000000-0000-0000-0000-000000000000'),
   ('opens', '00000000-0000-0000-0000-000000000000'),
   ('attempts', '00000000-0000-0000-0000-000000000000'),
   ('postings', '00000000-0000-0000-0000-000000000000');
+-- The id of an attempt is derived from its checkout, so this one ascends with time instead. Null for
+-- attempts from before.
+alter table payment_attempts add column written_id uuid;
+create index payment_attempts_in_order on payment_attempts (written_id)
+  where written_id is not null;
 -- The movements that the charts show, in the order of their ids.
 create index postings_in_order on postings (id)
   where kind in ('sold', 'captured', 'collected', 'cancelled', 'restored', 'refunded', 'returned');
@@ -158,7 +168,9 @@ create table long_acts (
 create index long_acts_due on long_acts (due_at, id) where due_at is not null;
 create index long_acts_of_person on long_acts ((actor ->> 'person_id'), id);
 
--- When the continuous check of the books last came to the end, and when the pass began that is in
--- progress.
-alter table audit add column proved_at timestamptz(3);
+-- The continuous check of the books: when the pass in progress began, what it has found so far, and
+-- when the last whole pass ended with what.
 alter table audit add column began_at timestamptz(3);
+alter table audit add column differences integer not null default 0;
+alter table audit add column proved_at timestamptz(3);
+alter table audit add column proved_differences integer;

@@ -1,6 +1,8 @@
+import { runLongActs } from './acts/run-long-acts.ts';
 import { auditSlice } from './audit/audit-books.ts';
 import { deliverMerchantCallbacks } from './callbacks/delivery/deliver-callback.ts';
 import { deliverDueCallbacks } from './callbacks/delivery/deliver-due-callbacks.ts';
+import { writeDestinationStatistics } from './callbacks/delivery/destination-statistics.ts';
 import { dueCallbacks } from './callbacks/delivery/due-callbacks.sql.ts';
 import { expireAttempts, type RetentionDeps } from './callbacks/delivery/expire-attempts.ts';
 import type { AnyDueWork } from './database/due-work.sql.ts';
@@ -29,6 +31,7 @@ import { makeDuePayouts, makeMerchantPayouts } from './payouts/make-payouts.ts';
 import { duePayoutDays } from './payouts/payout.sql.ts';
 import { processDueRefunds, processMerchantRefunds } from './refunds/process-refunds.ts';
 import { dueRefunds } from './refunds/refund.sql.ts';
+import { rollUp, rollUpOverdue } from './rollups/roll-up.ts';
 import { timestamp } from './shared/clock.ts';
 import { deleteEndedProofs } from './shoppers/plan-proof.sql.ts';
 
@@ -111,6 +114,10 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     pauseSeconds: 5,
     run: postAlerts,
   },
+  { name: 'add up the charts', pauseSeconds: 5, run: (deps) => rollUp(deps) },
+  { name: 'add up what is overdue', pauseSeconds: 30, run: rollUpOverdue },
+  { name: 'write statistics of receivers', pauseSeconds: 5, run: writeDestinationStatistics },
+  { name: 'go on with long acts', pauseSeconds: 0.5, run: runLongActs },
   { name: 'delete callback attempts', pauseSeconds: 60, run: (deps) => expireAttempts(deps) },
   {
     name: 'delete idempotency keys',

@@ -4,7 +4,7 @@ import { raiseAlert } from '../operators/raise-alert.ts';
 import { type Clock, secondsAfter, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
-import { claimAudit, findSlice, moveAudit, sumCheckouts } from './audit.sql.ts';
+import { claimAudit, findSlice, moveAudit, moveAuditProved, sumCheckouts } from './audit.sql.ts';
 import { findDifferences, type Violation } from './invariants.ts';
 
 const firstId = '00000000-0000-0000-0000-000000000000';
@@ -32,7 +32,8 @@ export async function auditSlice(deps: {
     if (await hasAlert(db, 'books_differ', detail)) continue;
     await raiseAlert(deps, db, { kind: 'books_differ', detail });
   }
-  await moveAudit(db, slice?.last ?? firstId);
+  if (slice) await moveAudit(db, slice.last, found.length);
+  else await moveAuditProved(db, firstId, timestamp(now));
   // Zero means that nothing more is due now. The next range waits for the next poll, so that the
   // audit never competes with the shoppers.
   return 0;

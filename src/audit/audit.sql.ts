@@ -19,9 +19,27 @@ export async function claimAudit(
   return row?.after ?? null;
 }
 
-/** Moves the mark and releases the audit. */
-export async function moveAudit(db: Handle, after: string): Promise<void> {
-  await db.updateTable('audit').set({ after, leased_until: null }).execute();
+/** Moves the mark past a range with so many differences, and releases the audit. */
+export async function moveAudit(db: Handle, after: string, differences: number): Promise<void> {
+  await db
+    .updateTable('audit')
+    .set((set) => ({
+      after,
+      leased_until: null,
+      differences: set('differences', '+', differences),
+    }))
+    .execute();
+}
+
+/** Ends a pass and begins the next. A pass that began under an earlier version proves nothing. */
+export async function moveAuditProved(db: Handle, first: string, now: Timestamp): Promise<void> {
+  await sql`
+    update audit
+    set after = ${first}, leased_until = null, began_at = ${now}, differences = 0,
+      proved_at = case when began_at is null then proved_at else ${now} end,
+      proved_differences = case when began_at is null then proved_differences else differences end`.execute(
+    db,
+  );
 }
 
 /** The range of the next checkouts after an id, in the order of their ids. */

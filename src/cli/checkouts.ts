@@ -1,10 +1,14 @@
 import { balancesOf } from '../ledger/posting.ts';
 import { OperatorError } from '../operators/operate.ts';
+import {
+  type CheckoutHistory,
+  readCheckoutHistory,
+  timelineOf,
+} from '../search/checkout-history.ts';
 import { listCheckouts } from '../search/lists.ts';
 import { showMoney } from '../shared/money.ts';
 import { whoDid } from './audit.ts';
 import { presentAttempt, presentCallback } from './callbacks.ts';
-import { type CheckoutHistory, readCheckoutHistory, timelineOf } from './checkout-history.ts';
 import { type CommandGroup, command } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { presentInstalment } from './instalments.ts';
@@ -82,7 +86,7 @@ const show = command({
   async run(context) {
     const [id = ''] = context.positionals;
     const history = await withMigrated(context, (connection) =>
-      readCheckoutHistory(connection, id),
+      readCheckoutHistory(connection, 'all merchants', id),
     );
     if (!history) throw new OperatorError(`There is no checkout ${id}.`);
     context.print(present(history), () => describe(context.terminal, history));
@@ -125,7 +129,7 @@ function present(history: CheckoutHistory) {
     postings: history.postings.map(({ merchant_id, checkout_id, ...rest }) => rest),
     balances: balancesOf(history.postings),
     actions: history.actions,
-    timeline: timelineOf(history),
+    timeline: timelineOf(history).map(({ at, says }) => ({ at, says })),
   };
 }
 

@@ -255,8 +255,10 @@ export type Tables = {
     only_row: ColumnType<boolean, never, never>;
     after: string;
     leased_until: Timestamp | null;
-    proved_at: Timestamp | null;
     began_at: Timestamp | null;
+    differences: Generated<number>;
+    proved_at: Timestamp | null;
+    proved_differences: number | null;
   };
   idempotency_keys: {
     integration_id: Fixed<string>;
@@ -310,6 +312,7 @@ export type Tables = {
     tries: Generated<number>;
     lease: string | null;
     leased_until: Timestamp | null;
+    written_id: Fixed<string | null>;
   };
   instalments: {
     merchant_id: Fixed<string>;

@@ -33,6 +33,12 @@ export async function findMerchant(db: Handle, id: string): Promise<Merchant | n
   return row ? toMerchant(row) : null;
 }
 
+export async function listMerchantsById(db: Handle, ids: string[]): Promise<Merchant[]> {
+  if (ids.length === 0) return [];
+  const rows = await selectMerchants(db).where('merchants.id', 'in', ids).execute();
+  return rows.map(toMerchant);
+}
+
 export async function listMerchants(db: Handle): Promise<Merchant[]> {
   const rows = await selectMerchants(db)
     .orderBy('merchants.created_at')

@@ -62,6 +62,8 @@ export type PaymentAttempt = {
   tries: number;
   lease: string | null;
   leased_until: Timestamp | null;
+  /** Ascends with the time of writing; null for attempts of earlier versions. */
+  written_id: string | null;
 };
 
 /** The gateway knows the attempt by this id, also after a restore (decision 0049). */

@@ -28,6 +28,7 @@ import { readPlan } from '../shoppers/read-plan.ts';
 import { hashToken } from '../shoppers/send-link.ts';
 import { cancelPayment } from './cancel-payment.ts';
 import { noteDecline, refuseCardTesting } from './card-testing.ts';
+import { noteOpening } from './note-opening.ts';
 import { loadPayHtml } from './pay-html.ts';
 import type {
   CancelRequest,
@@ -87,6 +88,9 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
 
   app.get('/pay/:token', async (request, reply) => {
     const opened = await open(request);
+    if (opened?.checkout.status === 'received') {
+      await noteOpening(deps, opened.merchant, opened.checkout);
+    }
     return sendPage(reply, request, opened);
   });
 

@@ -151,6 +151,7 @@ async function openAttempt(
       due_at: timestamp(now),
       lease,
       leased_until: timestamp(secondsAfter(deps.clock.now(), leaseSeconds)),
+      written_id: deps.random.uuid(),
     };
     await insertAttempt(db, attempt);
     const [inserted] = await listAttempts(db, key.merchant_id, key.id);

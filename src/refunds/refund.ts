@@ -160,6 +160,16 @@ export function splitRefund(
   return parts;
 }
 
+/** What was refunded to the card, or is in flight there, by payment. */
+export function returnedOf(parts: RefundPart[]): Map<number, number> {
+  const returned = new Map<number, number>();
+  for (const { kind, status, instalment, amount } of parts) {
+    if (kind !== 'card' || status === 'failed') continue;
+    returned.set(instalment, (returned.get(instalment) ?? 0) + amount);
+  }
+  return returned;
+}
+
 const reasonCharactersMax = 500;
 
 /** What is wrong with an operator's reason to decline a refund, or null. */

@@ -13,6 +13,7 @@ import {
   type RefundPart,
   type RefundRequest,
   type RefundStatus,
+  returnedOf,
   splitRefund,
 } from './refund.ts';
 
@@ -25,16 +26,6 @@ export async function planRefund(
   const instalments = await listInstalments(db, key);
   const earlier = await listParts(db, key.merchant_id, key.checkout_id);
   return { instalments, earlier, parts: splitRefund(instalments, returnedOf(earlier), amount) };
-}
-
-/** What was refunded to the card, or is in flight there, by payment. */
-function returnedOf(parts: RefundPart[]): Map<number, number> {
-  const returned = new Map<number, number>();
-  for (const { kind, status, instalment, amount } of parts) {
-    if (kind !== 'card' || status === 'failed') continue;
-    returned.set(instalment, (returned.get(instalment) ?? 0) + amount);
-  }
-  return returned;
 }
 
 /**

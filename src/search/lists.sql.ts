@@ -1,8 +1,11 @@
 import { sql } from 'kysely';
 import type { Callback, CallbackStatus } from '../callbacks/callback.ts';
+import type { CheckoutStatus } from '../checkouts/checkout.ts';
 import type { Handle } from '../database/database.ts';
 import type { Instalment, InstalmentStatus } from '../instalments/instalment.ts';
-import type { RefundRequest, RefundStatus } from '../refunds/refund.ts';
+import type { RefundPart, RefundRequest, RefundStatus } from '../refunds/refund.ts';
+import type { Timestamp } from '../shared/clock.ts';
+import { firstIdAt } from '../shared/uuid.ts';
 import { isOne, type Scope, scoped } from './scope.sql.ts';
 
 // Pages of rows for operators. Each page is a range of an index, whatever the list's length: a key
@@ -43,18 +46,65 @@ function pageFrom<Row extends object>(rows: Row[], limit: number, columns: strin
 
 export type CheckoutRow = { merchant_id: string; id: string; checkout_id: string; number: number };
 
-/** The newest checkouts first. */
+/** `from` and `until` are instants; the second is not included. */
+export type CheckoutFilter = {
+  status?: CheckoutStatus | undefined;
+  from?: Timestamp | undefined;
+  until?: Timestamp | undefined;
+};
+
+/**
+ * The newest checkouts first. Of one merchant the times are those on its clock. Of several they are
+ * the real times, which the ids begin with.
+ */
 export async function pageCheckouts(
   db: Handle,
   scope: Scope,
+  filter: CheckoutFilter,
   page: PageOf,
 ): Promise<Page<CheckoutRow>> {
   const columns = isOne(scope) ? ['number'] : ['id', 'merchant_id'];
-  const query = db
+  const { status, from, until } = filter;
+  let query = db
     .selectFrom('checkouts')
     .select(['merchant_id', 'id', 'id as checkout_id', 'number']);
+  if (status !== undefined) query = query.where('status', '=', status);
+  // The predicate of the index by status.
+  if (status !== undefined && status !== 'received')
+    query = query.where('status', '<>', 'received');
+  if (isOne(scope)) {
+    const [merchant_id = ''] = (scope as { merchant_ids: string[] }).merchant_ids;
+    const at = (time: Timestamp) => findNumberAt(db, merchant_id, time);
+    if (from !== undefined) query = query.where('number', '>=', await at(from));
+    if (until !== undefined) query = query.where('number', '<', await at(until));
+  } else {
+    if (from !== undefined)
+      query = query.where('id', '>=', firstIdAt(Temporal.Instant.from(from).epochMilliseconds));
+    if (until !== undefined)
+      query = query.where('id', '<', firstIdAt(Temporal.Instant.from(until).epochMilliseconds));
+  }
   const rows = await paged(scoped(query, scope), page, columns, 'desc').execute();
   return pageFrom(rows as CheckoutRow[], page.limit, columns);
+}
+
+/**
+ * The number of a merchant's first checkout from a time on. Times ascend with the numbers, which
+ * have no gaps, so this halves the range some twenty times instead of needing an index.
+ */
+async function findNumberAt(db: Handle, merchant_id: string, time: Timestamp): Promise<number> {
+  const { rows } = await sql<{ number: number }>`
+    with recursive range (low, high) as (
+      select 1::bigint, total + 1 from list_totals
+      where merchant_id = ${merchant_id} and list = 'checkouts'
+      union all
+      select case when c.created_at < ${time}::timestamptz then c.number + 1 else r.low end,
+        case when c.created_at < ${time}::timestamptz then r.high else c.number end
+      from range r
+      join checkouts c on c.merchant_id = ${merchant_id} and c.number = (r.low + r.high) / 2
+      where r.low < r.high
+    )
+    select low as number from range where low >= high`.execute(db);
+  return rows[0]?.number ?? 1;
 }
 
 export type CallbackRow = Omit<Callback, 'payload' | 'sealed_verify'> & {
@@ -68,6 +118,7 @@ export async function pageCallbacks(
   db: Handle,
   scope: Scope,
   status: CallbackStatus | null,
+  host: string | null,
   page: PageOf,
 ): Promise<Page<CallbackRow>> {
   let query = db
@@ -100,6 +151,7 @@ export async function pageCallbacks(
       'a.response_status',
     ]);
   if (status !== null) query = query.where('callbacks.status', '=', status);
+  if (host !== null) query = query.where('callbacks.host', '=', host);
   // The predicate of the index by due time.
   if (status === 'pending') query = query.where('callbacks.due_at', 'is not', null);
   const ofOne = isOne(scope) && status !== 'exhausted';
@@ -148,33 +200,120 @@ export async function pageInstalments(
   return pageFrom(rows as Instalment[], page.limit, columns);
 }
 
+/** A status; or `review`: requested and not approved; or `approved`: past its review, not begun. */
+export type RefundView = RefundStatus | 'review' | 'approved';
+
 /** Refunds that wait for review or have not begun, the oldest first. All others the newest first. */
 export async function pageRefunds(
   db: Handle,
   scope: Scope,
-  status: RefundStatus | null,
+  view: RefundView | null,
   page: PageOf,
 ): Promise<Page<RefundRequest>> {
+  const isRequested = view === 'requested' || view === 'review' || view === 'approved';
+  const status = isRequested ? 'requested' : view;
   let query = db.selectFrom('refund_requests').selectAll();
   if (status !== null) query = query.where('status', '=', status);
+  if (view === 'review') query = query.where('approved_at', 'is', null);
+  if (view === 'approved') query = query.where('approved_at', 'is not', null);
   const columns = isOne(scope) && status === null ? ['number'] : ['created_at', 'id'];
-  const order = status === 'requested' ? 'asc' : 'desc';
+  const order = isRequested ? 'asc' : 'desc';
   const rows = await paged(scoped(query, scope), page, columns, order).execute();
   return pageFrom(rows as RefundRequest[], page.limit, columns);
 }
 
+/** Refunds by their ids, of those that the scope contains. */
+export async function listRefundsById(
+  db: Handle,
+  scope: Scope,
+  ids: string[],
+): Promise<RefundRequest[]> {
+  if (ids.length === 0) return [];
+  return await scoped(db.selectFrom('refund_requests').selectAll(), scope)
+    .where('id', 'in', ids)
+    .execute();
+}
+
+/** How many days a merchant's sums look back. */
+export const recentDays = 30;
+
+/** Refunded of sold in the last days that a merchant has sums of. Absent if nothing was sold. */
+export async function listRefundRates(
+  db: Handle,
+  scope: Scope,
+  rows: { merchant_id: string }[],
+): Promise<Map<string, number>> {
+  const sums = await listRecentSums(
+    db,
+    scope,
+    rows.map(({ merchant_id }) => merchant_id),
+  );
+  return new Map(
+    [...sums].flatMap(([id, { sold, refunded }]) => (sold > 0 ? [[id, refunded / sold]] : [])),
+  );
+}
+
+export type RecentSums = { sold: number; collected: number; refunded: number };
+
+/** Sums of the last days of merchants, by merchant, back from the newest day of each. */
+export async function listRecentSums(
+  db: Handle,
+  scope: Scope,
+  merchant_ids: string[],
+): Promise<Map<string, RecentSums>> {
+  if (merchant_ids.length === 0) return new Map();
+  // The last rows of each merchant, not the days until today: a sandbox merchant's clock may be
+  // months ahead of the real one.
+  const newest = scoped(
+    db
+      .selectFrom('merchant_days')
+      .select(['merchant_id', (select) => select.fn.max('day').as('day')]),
+    scope,
+  )
+    .where('merchant_id', 'in', unique(merchant_ids))
+    .groupBy('merchant_id');
+  const rows = await scoped(
+    db
+      .with('newest', () => newest)
+      .selectFrom('merchant_days as d')
+      .innerJoin('newest as n', 'n.merchant_id', 'd.merchant_id')
+      .select((select) => [
+        'd.merchant_id',
+        select.fn.sum<number>('d.sold').as('sold'),
+        select.fn.sum<number>('d.collected').as('collected'),
+        select.fn.sum<number>('d.refunded').as('refunded'),
+      ]),
+    scope,
+    'd.merchant_id',
+  )
+    .where('d.merchant_id', 'in', unique(merchant_ids))
+    .where(sql<boolean>`d.day > n.day - ${recentDays}::integer`)
+    .groupBy('d.merchant_id')
+    .execute();
+  return new Map(
+    rows.map(({ merchant_id, sold, collected, refunded }) => [
+      merchant_id,
+      { sold: Number(sold), collected: Number(collected), refunded: Number(refunded) },
+    ]),
+  );
+}
+
 type OfCheckout = { merchant_id: string; checkout_id: string };
 const unique = (values: string[]) => [...new Set(values)];
+
+export type Decline = { reason: string; may_retry: boolean | null; settled_at: Timestamp | null };
 
 /** The last decline of each payment, by checkout and number. */
 export async function listDeclines(
   db: Handle,
   scope: Scope,
   rows: OfCheckout[],
-): Promise<Map<string, string>> {
+): Promise<Map<string, Decline>> {
   if (rows.length === 0) return new Map();
   const declines = await scoped(
-    db.selectFrom('collections').select(['checkout_id', 'instalment', 'decline_reason']),
+    db
+      .selectFrom('collections')
+      .select(['checkout_id', 'instalment', 'decline_reason', 'may_retry', 'settled_at']),
     scope,
   )
     .where('checkout_id', 'in', unique(rows.map(({ checkout_id }) => checkout_id)))
@@ -183,7 +322,10 @@ export async function listDeclines(
     .orderBy('number')
     .execute();
   return new Map(
-    declines.map((one) => [`${one.checkout_id}:${one.instalment}`, one.decline_reason as string]),
+    declines.map(({ checkout_id, instalment, decline_reason, may_retry, settled_at }) => [
+      `${checkout_id}:${instalment}`,
+      { reason: decline_reason as string, may_retry, settled_at },
+    ]),
   );
 }
 
@@ -224,9 +366,75 @@ export async function listCollected(
   );
 }
 
-export type MerchantName = { name: string; locale: string };
+/** The checkouts of rows that have a stored card. */
+export async function listWithCard(
+  db: Handle,
+  scope: Scope,
+  rows: OfCheckout[],
+): Promise<Set<string>> {
+  if (rows.length === 0) return new Set();
+  const cards = await scoped(db.selectFrom('stored_cards').select('checkout_id'), scope)
+    .where('checkout_id', 'in', unique(rows.map(({ checkout_id }) => checkout_id)))
+    .where('merchant_id', 'in', unique(rows.map(({ merchant_id }) => merchant_id)))
+    .execute();
+  return new Set(cards.map(({ checkout_id }) => checkout_id));
+}
 
-/** The names and locales of merchants, by their ids. */
+export type RefundSources = {
+  instalments: Instalment[];
+  parts: RefundPart[];
+  /** The payment that is being collected. */
+  open: number | null;
+};
+
+/** What refunds of these checkouts are taken from, by checkout. */
+export async function listRefundSources(
+  db: Handle,
+  scope: Scope,
+  rows: OfCheckout[],
+): Promise<Map<string, RefundSources>> {
+  const sources = new Map<string, RefundSources>();
+  if (rows.length === 0) return sources;
+  const checkout_ids = unique(rows.map(({ checkout_id }) => checkout_id));
+  const merchant_ids = unique(rows.map(({ merchant_id }) => merchant_id));
+  for (const id of checkout_ids) sources.set(id, { instalments: [], parts: [], open: null });
+  const instalments = await scoped(db.selectFrom('instalments').selectAll(), scope)
+    .where('checkout_id', 'in', checkout_ids)
+    .where('merchant_id', 'in', merchant_ids)
+    .orderBy('number')
+    .execute();
+  for (const one of instalments) sources.get(one.checkout_id)?.instalments.push(one);
+  const parts = await scoped(db.selectFrom('refund_parts').selectAll(), scope)
+    .where('checkout_id', 'in', checkout_ids)
+    .where('merchant_id', 'in', merchant_ids)
+    .orderBy('round')
+    .orderBy('number')
+    .execute();
+  for (const one of parts) sources.get(one.checkout_id)?.parts.push(one);
+  const open = await scoped(
+    db.selectFrom('collections').select(['checkout_id', 'instalment']),
+    scope,
+  )
+    .where('checkout_id', 'in', checkout_ids)
+    .where('merchant_id', 'in', merchant_ids)
+    .where('status', '=', 'open')
+    .execute();
+  for (const { checkout_id, instalment } of open) {
+    const source = sources.get(checkout_id);
+    if (source) source.open = instalment;
+  }
+  return sources;
+}
+
+export type MerchantName = {
+  name: string;
+  locale: string;
+  time_zone: string;
+  clock_ahead_ms: number;
+  four_eyes_above: number | null;
+};
+
+/** The names, locales, zones and clocks of merchants, by their ids. */
 export async function listMerchantNames(
   db: Handle,
   scope: Scope,
@@ -237,11 +445,18 @@ export async function listMerchantNames(
     db
       .selectFrom('merchants')
       .innerJoin('territories', 'territories.code', 'merchants.territory')
-      .select(['merchants.id', 'merchants.name', 'territories.locale']),
+      .select([
+        'merchants.id',
+        'merchants.name',
+        'merchants.clock_ahead_ms',
+        'merchants.four_eyes_above',
+        'territories.locale',
+        'territories.time_zone',
+      ]),
     scope,
     'merchants.id',
   )
     .where('merchants.id', 'in', unique(ids))
     .execute();
-  return new Map(rows.map(({ id, name, locale }) => [id, { name, locale }]));
+  return new Map(rows.map(({ id, ...merchant }) => [id, merchant]));
 }

@@ -3,21 +3,39 @@ import type { CheckoutStatus } from '../checkouts/checkout.ts';
 import type { Database, Handle } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
 import { type Instalment, type InstalmentStatus, instalmentId } from '../instalments/instalment.ts';
-import type { RefundRequest, RefundStatus } from '../refunds/refund.ts';
+import { merchantNow } from '../merchants/merchant.ts';
+import {
+  needsSecondPerson,
+  type PlannedPart,
+  type RefundPart,
+  type RefundRequest,
+  type RefundStatus,
+  returnedOf,
+  splitRefund,
+} from '../refunds/refund.ts';
 import type { Clock, Timestamp } from '../shared/clock.ts';
 import {
   BadKey,
   type CallbackRow,
+  type CheckoutFilter,
   type Collected,
+  type Decline,
   type Key,
   listCollected,
   listDeclines,
   listMerchantNames,
+  listRefundRates,
+  listRefundSources,
+  listRefundsById,
+  listWithCard,
+  type MerchantName,
   type Page,
   pageCallbacks,
   pageCheckouts,
   pageInstalments,
   pageRefunds,
+  type RefundSources,
+  type RefundView,
 } from './lists.sql.ts';
 import type { Scope } from './scope.sql.ts';
 import { type FoundCheckout, listFoundCheckouts } from './search.sql.ts';
@@ -34,6 +52,7 @@ export class BadCursor extends Error {}
 /** Whose a row is: the merchant, the order and the shopper. */
 export type Whose = {
   merchant_name: string;
+  time_zone: string;
   client_reference_id: string;
   email: string;
   name: string | null;
@@ -55,43 +74,55 @@ export function listCheckouts(
   deps: Deps,
   scope: Scope,
   page: PageRequest,
+  filter: CheckoutFilter = {},
 ): Promise<List<ListedCheckout>> {
-  return list(deps, scope, page, pageCheckouts, async (db, rows, describe) => {
-    const collected = await listCollected(db, scope, rows);
-    return rows.map((row) => {
-      const { checkout, whose, locale } = describe(row);
-      const { merchant_id, id, status, amount, currency, number_of_payments, created_at } =
-        checkout;
-      return {
-        merchant_id,
-        id,
-        status,
-        amount,
-        currency,
-        number_of_payments,
-        created_at,
-        ...whose,
-        ...(collected.get(id) ?? { collected: 0, outstanding: 0 }),
-        locale,
-      };
-    });
-  });
+  return list(
+    deps,
+    scope,
+    page,
+    (db, within, range) => pageCheckouts(db, within, filter, range),
+    async (db, rows, describe) => {
+      const collected = await listCollected(db, scope, rows);
+      return rows.map((row) => {
+        const { checkout, whose, locale } = describe(row);
+        const { merchant_id, id, status, amount, currency, number_of_payments, created_at } =
+          checkout;
+        return {
+          merchant_id,
+          id,
+          status,
+          amount,
+          currency,
+          number_of_payments,
+          created_at,
+          ...whose,
+          ...(collected.get(id) ?? { collected: 0, outstanding: 0 }),
+          locale,
+        };
+      });
+    },
+  );
 }
 
-export type ListedCallback = CallbackRow & Whose;
+export type ListedCallback = CallbackRow & Whose & { locale: string };
 
 export function listCallbacks(
   deps: Deps,
   scope: Scope,
   status: CallbackStatus | null,
   page: PageRequest,
+  host: string | null = null,
 ): Promise<List<ListedCallback>> {
   return list(
     deps,
     scope,
     page,
-    (db, within, range) => pageCallbacks(db, within, status, range),
-    async (_, rows, describe) => rows.map((row) => ({ ...row, ...describe(row).whose })),
+    (db, within, range) => pageCallbacks(db, within, status, host, range),
+    async (_, rows, describe) =>
+      rows.map((row) => {
+        const { whose, locale } = describe(row);
+        return { ...row, ...whose, locale };
+      }),
   );
 }
 
@@ -112,10 +143,142 @@ export function listInstalments(
       const declines = await listDeclines(db, scope, rows);
       return rows.map((row) => {
         const { whose, locale } = describe(row);
-        return { ...row, ...whose, reason: declines.get(instalmentId(row)) ?? null, locale };
+        return {
+          ...row,
+          ...whose,
+          reason: declines.get(instalmentId(row))?.reason ?? null,
+          locale,
+        };
       });
     },
   );
+}
+
+export type ListedOverdue = Instalment &
+  Whose & {
+    locale: string;
+    number_of_payments: number;
+    days_late: number;
+    decline: Decline | null;
+    has_card: boolean;
+  };
+
+/** Overdue payments, the longest due first, with what decides whether a retry is sensible. */
+export function listOverdue(
+  deps: Deps,
+  scope: Scope,
+  page: PageRequest,
+): Promise<List<ListedOverdue>> {
+  return list(
+    deps,
+    scope,
+    page,
+    (db, within, range) => pageInstalments(db, within, 'overdue', range),
+    async (db, rows, describe) => {
+      const declines = await listDeclines(db, scope, rows);
+      const cards = await listWithCard(db, scope, rows);
+      return rows.map((row) => {
+        const { checkout, merchant, whose, locale } = describe(row);
+        const today = merchantNow(deps.clock, merchant)
+          .toZonedDateTimeISO(merchant.time_zone)
+          .toPlainDate();
+        return {
+          ...row,
+          ...whose,
+          locale,
+          number_of_payments: checkout.number_of_payments ?? 1,
+          days_late: Temporal.PlainDate.from(row.due_on).until(today).days,
+          decline: declines.get(instalmentId(row)) ?? null,
+          has_card: cards.has(row.checkout_id),
+        };
+      });
+    },
+  );
+}
+
+export type ReviewedRefund = RefundRequest &
+  Whose & {
+    locale: string;
+    checkout_amount: number;
+    purchased_at: Timestamp | null;
+    days_since_purchase: number | null;
+    needs_second_person: boolean;
+    /** What it would be taken from if it began now; null if it has begun or must wait. */
+    planned: PlannedPart[] | null;
+    /** What it was taken from, in all rounds. */
+    parts: RefundPart[];
+    /** The payment that is being collected. */
+    waits_for: number | null;
+    refund_rate: number | null;
+  };
+
+/** Refunds with what a reviewer needs to decide. */
+export function listRefundsToReview(
+  deps: Deps,
+  scope: Scope,
+  view: RefundView | null,
+  page: PageRequest,
+): Promise<List<ReviewedRefund>> {
+  return list(
+    deps,
+    scope,
+    page,
+    (db, within, range) => pageRefunds(db, within, view, range),
+    (db, rows, describe) => presentReviewed(db, scope, rows, describe),
+  );
+}
+
+/** Some refunds by their ids, of those that the scope contains, in no order. */
+export function findRefundsToReview(
+  deps: Deps,
+  scope: Scope,
+  ids: string[],
+): Promise<List<ReviewedRefund>> {
+  return list(
+    deps,
+    scope,
+    { after: null, limit: ids.length },
+    async (db, within) => ({ rows: await listRefundsById(db, within, ids), last: null }),
+    (db, rows, describe) => presentReviewed(db, scope, rows, describe),
+  );
+}
+
+async function presentReviewed(
+  db: Handle,
+  scope: Scope,
+  rows: RefundRequest[],
+  describe: Describe,
+): Promise<ReviewedRefund[]> {
+  const sources = await listRefundSources(db, scope, rows);
+  const rates = await listRefundRates(db, scope, rows);
+  return rows.map((row) => {
+    const { checkout, merchant, whose, locale } = describe(row);
+    const { instalments, parts, open } = sources.get(row.checkout_id) as RefundSources;
+    const isPlanned = row.status === 'requested' && open === null;
+    const purchased_at = checkout.completed_at;
+    return {
+      ...row,
+      ...whose,
+      locale,
+      checkout_amount: checkout.amount,
+      purchased_at,
+      days_since_purchase:
+        purchased_at === null
+          ? null
+          : daysBetween(purchased_at, row.created_at, merchant.time_zone),
+      needs_second_person: needsSecondPerson(row.amount, merchant),
+      planned: isPlanned ? splitRefund(instalments, returnedOf(parts), row.amount) : null,
+      parts: parts.filter((part) => part.refund_id === row.id),
+      waits_for: row.status === 'requested' ? open : null,
+      refund_rate: rates.get(row.merchant_id) ?? null,
+    };
+  });
+}
+
+function daysBetween(from: Timestamp, to: Timestamp, timeZone: string): number {
+  const date = (at: Timestamp) =>
+    Temporal.Instant.from(at).toZonedDateTimeISO(timeZone).toPlainDate();
+  return date(from).until(date(to)).days;
 }
 
 export type ListedRefund = RefundRequest & Whose & { locale: string };
@@ -140,7 +303,12 @@ export function listRefunds(
 }
 
 type OfCheckout = { merchant_id: string; checkout_id: string };
-type Describe = (row: OfCheckout) => { checkout: FoundCheckout; whose: Whose; locale: string };
+type Describe = (row: OfCheckout) => {
+  checkout: FoundCheckout;
+  merchant: MerchantName;
+  whose: Whose;
+  locale: string;
+};
 
 async function list<Row extends OfCheckout, Listed>(
   deps: Deps,
@@ -169,22 +337,24 @@ async function list<Row extends OfCheckout, Listed>(
     const describe: Describe = ({ merchant_id, checkout_id }) => {
       const checkout = checkouts.get(checkout_id) as FoundCheckout;
       const { email, first_name, last_name } = checkout.customer;
-      const { name, locale } = merchants.get(merchant_id) ?? { name: '', locale: 'en' };
+      const merchant = merchants.get(merchant_id) as MerchantName;
+      const { locale, time_zone } = merchant;
       const whose = {
-        merchant_name: name,
+        merchant_name: merchant.name,
+        time_zone,
         client_reference_id: checkout.client_reference_id,
         email,
         name: [first_name, last_name].filter(Boolean).join(' ') || null,
       };
-      return { checkout, whose, locale };
+      return { checkout, merchant, whose, locale };
     };
     return { data: await present(db, rows, describe), next: last && writeCursor(last) };
   });
 }
 
-const writeCursor = (key: Key) => Buffer.from(JSON.stringify(key)).toString('base64url');
+export const writeCursor = (key: Key) => Buffer.from(JSON.stringify(key)).toString('base64url');
 
-function readCursor(text: string): Key {
+export function readCursor(text: string): Key {
   try {
     const key = JSON.parse(Buffer.from(text, 'base64url').toString('utf8'));
     if (Array.isArray(key) && key.length > 0 && key.every((value) => typeof value === 'string')) {

@@ -24,5 +24,18 @@ export function scoped<Query extends SelectQueryBuilder<any, any, any>>(
   ) as Query;
 }
 
+/** A scope that contains no merchant, so that a query in it finds nothing. */
+const nothing: Scope = { merchant_ids: [] };
+
+/** The scope narrowed to one of its merchants. A merchant outside of it leaves nothing. */
+export function narrowed(scope: Scope, merchant_id: string | undefined): Scope {
+  if (merchant_id === undefined) return scope;
+  const wanted = merchant_id.toLowerCase();
+  return isWithin(scope, wanted) ? { merchant_ids: [wanted] } : nothing;
+}
+
+export const isWithin = (scope: Scope, merchant_id: string) =>
+  scope === 'all merchants' || scope.merchant_ids.includes(merchant_id);
+
 /** Whether the scope is one merchant, whose rows have an order of their own. */
 export const isOne = (scope: Scope) => scope !== 'all merchants' && scope.merchant_ids.length === 1;

@@ -215,6 +215,7 @@ export type FoundCheckout = {
   client_reference_id: string;
   customer: Customer;
   created_at: Timestamp;
+  completed_at: Timestamp | null;
 };
 
 /** The checkouts that rows belong to, by their ids. */
@@ -238,6 +239,7 @@ export async function listFoundCheckouts(
         'client_reference_id',
         'customer',
         'created_at',
+        'completed_at',
       ]),
     scope,
   )

@@ -16,6 +16,7 @@ import {
   moveAttemptsFinished,
 } from './attempt.sql.ts';
 import { callbackHeaders } from './callback-headers.ts';
+import { countDeliveries } from './destination-statistics.ts';
 import { releaseCallbacks } from './due-callbacks.sql.ts';
 import { formHeaders, isForm } from './legacy-form.ts';
 import { commitBatchSize, runAttemptsMax } from './limits.ts';
@@ -141,7 +142,7 @@ function writeHeaders(
 }
 
 async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchange[]> {
-  return await transaction(deps, async (tx) => {
+  const recorded = await transaction(deps, async (tx) => {
     const { client } = tx;
     const now = deps.clock.now();
     const timeOf = merchantTimes(now);
@@ -173,6 +174,13 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchang
     }
     return group.map(({ exchange }) => exchange);
   });
+  const counted = group.map(({ attempt: { callback }, exchange: { reason, timings } }) => ({
+    callback,
+    reason,
+    milliseconds: timings.total,
+  }));
+  countDeliveries(deps, counted);
+  return recorded;
 }
 
 function finished({ attempt, exchange }: Ended, finished_at: Timestamp) {

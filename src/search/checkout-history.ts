@@ -1,6 +1,6 @@
 import { findCheckoutCallback, listCallbackAttempts } from '../callbacks/callback.sql.ts';
 import type { Callback, CallbackAttempt } from '../callbacks/callback.ts';
-import { findCheckout, findCheckoutMerchant, findMove } from '../checkouts/checkout.sql.ts';
+import { findCheckout, findMove } from '../checkouts/checkout.sql.ts';
 import type { Checkout, CheckoutStatus } from '../checkouts/checkout.ts';
 import type { Database } from '../database/database.ts';
 import { snapshot } from '../database/transaction.ts';
@@ -10,6 +10,7 @@ import { listPostings } from '../ledger/posting.sql.ts';
 import { movementKinds, type Posting } from '../ledger/posting.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import type { Merchant } from '../merchants/merchant.ts';
+import { listNotes, type Note } from '../operators/note.sql.ts';
 import { listOperatorActions, type OperatorAction } from '../operators/operator-action.sql.ts';
 import { listAttempts } from '../payments/payment-attempt.sql.ts';
 import type { PaymentAttempt } from '../payments/payment-attempt.ts';
@@ -18,6 +19,9 @@ import type { RefundPart, RefundRequest } from '../refunds/refund.ts';
 import type { Clock, Timestamp } from '../shared/clock.ts';
 import { showMoney } from '../shared/money.ts';
 import { isUuid } from '../shared/uuid.ts';
+import { findStoredCard, type HistoryMessage, listHistoryMessages } from './history.sql.ts';
+import type { Scope } from './scope.sql.ts';
+import { findRowById } from './search.sql.ts';
 
 /** All rows that belong to one checkout. */
 export type CheckoutHistory = {
@@ -32,25 +36,30 @@ export type CheckoutHistory = {
   refunds: RefundRequest[];
   parts: RefundPart[];
   postings: Posting[];
+  messages: HistoryMessage[];
+  card: { brand: string | null; last4: string | null } | null;
   /** What operators did to the checkout and its refunds, the oldest first, on the real clock. */
   actions: OperatorAction[];
+  notes: Note[];
 };
 
 /** Reads a checkout and its rows in one snapshot. Null if there is no such checkout. */
 export async function readCheckoutHistory(
   deps: { database: Database; clock: Clock },
+  scope: Scope,
   id: string,
 ): Promise<CheckoutHistory | null> {
   return await snapshot(deps, async (db) => {
-    const merchant_id = isUuid(id) ? await findCheckoutMerchant(db, id) : null;
-    const merchant = merchant_id && (await findMerchant(db, merchant_id));
+    const row = isUuid(id) ? await findRowById(db, scope, 'checkouts', id) : null;
+    const merchant = row && (await findMerchant(db, row.merchant_id));
     const checkout = merchant && (await findCheckout(db, merchant.id, id));
     if (!checkout) return null;
     const key = { merchant_id: merchant.id, checkout_id: checkout.id };
     const of = [key.merchant_id, key.checkout_id] as const;
     const callback = await findCheckoutCallback(db, ...of);
     const refunds = await listCheckoutRefunds(db, ...of);
-    const subject_ids = [checkout.id, ...refunds.map((refund) => refund.id)];
+    const ids = [checkout.id, ...refunds.map((refund) => refund.id)];
+    const subject_ids = callback ? [...ids, callback.id] : ids;
     return {
       merchant,
       checkout,
@@ -63,7 +72,10 @@ export async function readCheckoutHistory(
       refunds,
       parts: await listParts(db, ...of),
       postings: (await listPostings(db, ...of)).sort(byCause),
+      messages: await listHistoryMessages(db, ...of),
+      card: await findStoredCard(db, ...of),
       actions: (await listOperatorActions(db, { subject_ids }, 1_000)).reverse(),
+      notes: await listNotes(db, ...of),
     };
   });
 }
@@ -75,42 +87,123 @@ function byCause(one: Posting, other: Posting): number {
   return keyOf(one) < keyOf(other) ? -1 : 1;
 }
 
-export type TimelineEntry = { at: Timestamp; says: string };
+export type TimelineEntry = {
+  at: Timestamp;
+  says: string;
+  kind: 'checkout' | 'attempt' | 'callback' | 'collection' | 'refund' | 'message' | 'note';
+  /** The person who did it. */
+  by: string | null;
+  tone: 'neutral' | 'good' | 'bad' | 'waiting';
+};
+
+const tones: Record<string, TimelineEntry['tone']> = {
+  successful: 'good',
+  authorised: 'good',
+  delivered: 'good',
+  collected: 'good',
+  done: 'good',
+  sent: 'good',
+  cancelled: 'neutral',
+  invalid_payload: 'bad',
+  declined: 'bad',
+  refused: 'bad',
+  failed: 'bad',
+  lapsed: 'bad',
+  lost: 'bad',
+  starting: 'waiting',
+  challenged: 'waiting',
+  voiding: 'waiting',
+  open: 'waiting',
+  unknown: 'waiting',
+  pending: 'waiting',
+};
+const toneOf = (status: string) => tones[status] ?? 'neutral';
+
+/** Messages to the shopper and notes of operators, which the command line does not show. */
+export function extrasOf({ messages, notes }: CheckoutHistory): TimelineEntry[] {
+  return [
+    ...messages.map(
+      ({ kind, status, settled_at, created_at }): TimelineEntry => ({
+        at: settled_at ?? created_at,
+        says: `message ${kind.replaceAll('_', ' ')}, ${status}`,
+        kind: 'message',
+        by: null,
+        tone: toneOf(status),
+      }),
+    ),
+    ...notes.map(
+      ({ at, name, text }): TimelineEntry => ({
+        at,
+        says: text,
+        kind: 'note',
+        by: name,
+        tone: 'neutral',
+      }),
+    ),
+  ];
+}
 
 /** What happened to a checkout, in order of time on the merchant's clock. */
 export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
   const { merchant, checkout, move } = history;
   const money = (cents: number) => showMoney(cents, { ...merchant.territory, ...checkout });
   const entries: TimelineEntry[] = [
-    { at: checkout.created_at, says: `created, ${money(checkout.amount)}` },
+    {
+      at: checkout.created_at,
+      says: `created, ${money(checkout.amount)}`,
+      kind: 'checkout',
+      by: null,
+      tone: 'neutral',
+    },
     ...history.attempts.map((attempt) => ({
       at: attempt.settled_at ?? attempt.created_at,
       says: describeAttempt(attempt, money),
+      kind: 'attempt' as const,
+      by: null,
+      tone: toneOf(attempt.status),
     })),
   ];
   if (move) {
     const { number_of_payments } = checkout;
     const term = number_of_payments === null ? '' : `, ${countOf(number_of_payments, 'payment')}`;
-    entries.push({ at: move.at, says: `${move.to_status.replace('_', ' ')}${term}` });
+    entries.push({
+      at: move.at,
+      says: `${move.to_status.replace('_', ' ')}${term}`,
+      kind: 'checkout',
+      by: null,
+      tone: toneOf(move.to_status),
+    });
   }
   for (const attempt of history.callback_attempts) {
     const { number, outcome, reason, operator, started_at } = attempt;
     const by = operator === null ? '' : ` by ${operator}`;
     const why = reason === null ? '' : `: ${reason}`;
-    entries.push({ at: started_at, says: `callback, attempt ${number}${by}, ${outcome}${why}` });
+    entries.push({
+      at: started_at,
+      says: `callback, attempt ${number}${by}, ${outcome}${why}`,
+      kind: 'callback',
+      by: operator,
+      tone: toneOf(outcome),
+    });
   }
   for (const collection of history.collections) {
     entries.push({
       at: collection.settled_at ?? collection.created_at,
       says: describeCollection(collection, money),
+      kind: 'collection',
+      by: null,
+      tone: toneOf(collection.status),
     });
   }
   for (const [index, refund] of history.refunds.entries()) {
     entries.push(...refundEntries(history, refund, `refund ${index + 1}`, money));
   }
-  // The sort is stable: entries of the same moment keep their order, causes first.
-  return entries.sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
+  return inOrder(entries);
 }
+
+/** The sort is stable: entries of the same moment keep their order, causes first. */
+export const inOrder = (entries: TimelineEntry[]) =>
+  entries.sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
 
 type Money = (cents: number) => string;
 
@@ -144,17 +237,34 @@ function refundEntries(
     actions
       .filter((one) => one.subject_id === refund.id && one.action === action)
       .map(({ operator }) => operator);
-  const entry = (at: Timestamp, says: string) => ({ at, says: `${name} ${says}` });
-  const entries = [entry(refund.created_at, `requested, ${money(refund.amount)}`)];
+  const entry = (
+    at: Timestamp,
+    says: string,
+    tone: TimelineEntry['tone'] = 'neutral',
+    by: string | null = null,
+  ): TimelineEntry => ({ at, says: `${name} ${says}`, kind: 'refund', by, tone });
+  const entries = [
+    entry(
+      refund.created_at,
+      `requested, ${money(refund.amount)}`,
+      'neutral',
+      refund.requested_by_name,
+    ),
+  ];
+  if (refund.first_approved_at !== null) {
+    const by = refund.first_approved_by_name;
+    entries.push(entry(refund.first_approved_at, `approved first by ${by}`, 'neutral', by));
+  }
   if (refund.approved_at !== null) {
-    const [operator] = who('refunds approve');
+    const operator = who('refunds approve').at(-1) ?? refund.requested_by_name ?? undefined;
     const how = operator === undefined ? 'automatically' : `by ${operator}`;
-    entries.push(entry(refund.approved_at, `approved ${how}`));
+    entries.push(entry(refund.approved_at, `approved ${how}`, 'neutral', operator ?? null));
   }
   const booked = postings.filter(({ refund_id }) => refund_id === refund.id);
   const retries = booked.filter(({ kind }) => kind === 'reserved').slice(1);
   for (const [index, { at }] of retries.entries()) {
-    entries.push(entry(at, `retried by ${who('refunds retry')[index] ?? 'an operator'}`));
+    const by = who('refunds retry')[index] ?? 'an operator';
+    entries.push(entry(at, `retried by ${by}`, 'neutral', by));
   }
   const ends = booked.filter(({ kind }) => kind === 'released');
   const returns = booked.filter(({ kind }) => kind === 'returned');
@@ -169,11 +279,12 @@ function refundEntries(
       booked.find(
         (one) => one.kind === 'refunded' && one.instalment === instalment && one.at >= keyed_at,
       );
-    if (done) entries.push(entry(done.at, describePart({ ...part, status: 'done' }, money)));
+    if (done)
+      entries.push(entry(done.at, describePart({ ...part, status: 'done' }, money), 'good'));
     const says = isReturned
       ? `has ${money(part.amount)} of payment ${instalment} returned by the card network`
       : describePart(part, money);
-    entries.push(entry(settled_at ?? keyed_at, says));
+    entries.push(entry(settled_at ?? keyed_at, says, isReturned ? 'bad' : toneOf(part.status)));
   }
   for (const [index, { at }] of ends.entries()) {
     const until = retries[index]?.at;
@@ -181,12 +292,12 @@ function refundEntries(
     const isLast = until === undefined;
     const reason = isLast && refund.reason !== null ? `: ${refund.reason}` : '';
     if (returned || (isLast && refund.status === 'complete')) {
-      entries.push(entry(at, 'complete'));
-      if (returned) entries.push(entry(returned.at, `failed${reason}`));
+      entries.push(entry(at, 'complete', 'good'));
+      if (returned) entries.push(entry(returned.at, `failed${reason}`, 'bad'));
     } else {
       const [operator] = who('refunds decline');
       const how = operator === undefined ? 'failed' : `declined by ${operator}`;
-      entries.push(entry(at, `${how}${reason}`));
+      entries.push(entry(at, `${how}${reason}`, 'bad', operator ?? null));
     }
   }
   return entries;

@@ -1,0 +1,119 @@
+import type { DeliveryDeps } from '../callbacks/delivery/deliver-callback.ts';
+import { retriggerCallback } from '../callbacks/retrigger-callback.ts';
+import { type Lease, newLease } from '../database/due-work.sql.ts';
+import { OperatorError } from '../operators/operate.ts';
+import type { RefundProcessDeps } from '../refunds/process-refunds.ts';
+import { approveRefund } from '../refunds/review-refund.ts';
+import { secondsAfter, timestamp } from '../shared/clock.ts';
+import {
+  claimLongAct,
+  listCallbacksToRetry,
+  moveProgress,
+  type Progress,
+  releaseLongAct,
+} from './long-act.sql.ts';
+import type { LongAct } from './long-act.ts';
+import { problemsMax } from './long-act.ts';
+
+export type LongActDeps = DeliveryDeps & RefundProcessDeps;
+
+/** Longer than one act takes. The claim is prolonged after each. */
+const leaseSeconds = 120;
+/** An act that failed for a reason of ours is tried again after this time. */
+const retrySeconds = 15;
+const batchSize = 100;
+
+/** Goes on with the long act that has waited longest. Returns how many it worked on. */
+export async function runLongActs(deps: LongActDeps, stopping?: AbortSignal): Promise<number> {
+  const { db } = deps.database;
+  const lease = newLease(deps, leaseSeconds);
+  const act = await claimLongAct(db, lease);
+  if (!act) return 0;
+  try {
+    const isFinished = await goOn(deps, act, lease, stopping);
+    const now = timestamp(deps.clock.now());
+    const to = isFinished ? { due_at: null, finished_at: now } : { due_at: now, finished_at: null };
+    await releaseLongAct(db, { id: act.id, lease: lease.lease }, to);
+    return isFinished ? 1 : 0;
+  } catch (error) {
+    deps.log.error({ err: error, act_id: act.id }, 'a long act could not go on');
+    const due_at = timestamp(secondsAfter(deps.clock.now(), retrySeconds));
+    await releaseLongAct(db, { id: act.id, lease: lease.lease }, { due_at, finished_at: null });
+    return 0;
+  }
+}
+
+/** Acts on one item after another, and writes after each how far it has come. */
+async function goOn(
+  deps: LongActDeps,
+  act: LongAct,
+  { lease }: Lease,
+  stopping?: AbortSignal,
+): Promise<boolean> {
+  const { operator, ...origin } = act.actor;
+  const acting = { ...deps, origin };
+  let progress: Progress = {
+    position: act.position,
+    done: act.done,
+    failed: act.failed,
+    problems: act.problems,
+  };
+  for (;;) {
+    const items = await nextItems(deps, act, progress.position);
+    if (items.length === 0) return true;
+    for (const { id, position } of items) {
+      if (stopping?.aborted) return false;
+      // A process that died here repeats one act. An approval is refused then, and a callback is
+      // delivered once more, which every receiver has to expect.
+      const problem = await attempt(acting, operator, act, id);
+      progress = {
+        position,
+        done: progress.done + (problem === null ? 1 : 0),
+        failed: progress.failed + (problem === null ? 0 : 1),
+        problems:
+          problem === null || progress.problems.length >= problemsMax
+            ? progress.problems
+            : [...progress.problems, { id, problem }],
+      };
+      const until = timestamp(secondsAfter(deps.clock.now(), leaseSeconds));
+      const isOurs = await moveProgress(deps.database.db, { id: act.id, lease }, progress, until);
+      if (!isOurs) return false;
+    }
+  }
+}
+
+/** The next items, each with the position to note when it is done. */
+async function nextItems(
+  deps: LongActDeps,
+  { wanted }: LongAct,
+  position: string | null,
+): Promise<{ id: string; position: string }[]> {
+  if ('refund_ids' in wanted) {
+    const start = position === null ? 0 : Number(position);
+    return wanted.refund_ids
+      .slice(start, start + batchSize)
+      .map((id, index) => ({ id, position: String(start + index + 1) }));
+  }
+  const ids = await listCallbacksToRetry(deps.database.db, wanted, position, batchSize);
+  return ids.map((id) => ({ id, position: id }));
+}
+
+/** Why one act was refused, or null. */
+async function attempt(
+  deps: LongActDeps,
+  operator: string,
+  { kind }: LongAct,
+  id: string,
+): Promise<string | null> {
+  try {
+    if (kind === 'refunds approve') {
+      await approveRefund(deps, operator, id);
+      return null;
+    }
+    const { status } = await retriggerCallback(deps, operator, id);
+    return status === 'delivered' ? null : 'The delivery failed. Retries have begun.';
+  } catch (error) {
+    if (error instanceof OperatorError) return error.message;
+    throw error;
+  }
+}
