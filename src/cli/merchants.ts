@@ -18,7 +18,8 @@ const rulesHelp = `Rules are a JSON list of amount bands in cents. Bands include
 overlap. Each has its terms in months, ascending; 1 means once-off.`;
 const preselectHelp = `--preselect TERM is the number of payments that the payment page selects at first. If an amount
 does not offer it, the page selects the next shorter term. Without it, the shortest one.`;
-const fourEyesHelp = `--four-eyes-above CENTS makes refunds above that amount need two people: one of them asks or approves\nfirst, and another one approves. Without it one person is enough.`;
+const fourEyesHelp = `--four-eyes-above CENTS makes refunds above that amount need two people: one of them asks or
+approves first, and another one approves. Without it one person is enough.`;
 const rulesExample = `'[{"from_amount":10000,"to_amount":2000000,"terms":[1,3,6]}]'`;
 
 const create = command({

@@ -11,6 +11,7 @@ import { type OperatorDeps, operate } from '../operators/operate.ts';
 import { listOperatorActions } from '../operators/operator-action.sql.ts';
 import { timestamp } from '../shared/clock.ts';
 import {
+  deleteErasedNotes,
   findOpenReason,
   listAnswersAbout,
   listRefundReasons,
@@ -150,6 +151,7 @@ async function eraseCheckout(
   await updateErasedCards(db, key);
   const { merchantNow: settled_at } = await timesOf(deps, db, merchant_id);
   await updateErasedMessages(db, key, settled_at);
+  await deleteErasedNotes(db, key);
 
   const refunds = await listRefundReasons(db, key);
   for (const { id, text } of refunds) {

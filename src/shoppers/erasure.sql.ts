@@ -139,6 +139,20 @@ export async function updateErasedMessages(
   }
 }
 
+/** What people wrote beside the checkout and when they asked for its refunds. */
+export async function deleteErasedNotes(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+): Promise<void> {
+  await sql`
+    delete from notes
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
+  await sql`
+    update refund_requests set request_reason = null
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
+      and request_reason is not null`.execute(db);
+}
+
 type Text = { id: string; text: string };
 
 /** Why refunds were declined or failed, in an operator's or the gateway's words. */

@@ -35,6 +35,7 @@ test('a merchant that an operator creates can be listed and shown', async () => 
       rules,
       preselected_term: null,
       no_fees: false,
+      four_eyes_above: null,
       created_at: '',
     },
   );
