@@ -10,8 +10,8 @@ import { showMoney } from '../shared/money.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { type CommandGroup, command, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
-import { fee } from './merchant-fee.ts';
 import { readInteger } from './duration.ts';
+import { fee } from './merchant-fee.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
 
 const rulesHelp = `Rules are a JSON list of amount bands in cents. Bands include both ends, ascend and do not
