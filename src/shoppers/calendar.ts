@@ -1,6 +1,9 @@
+import type { Language } from '../shared/language.ts';
 import { showMoney } from '../shared/money.ts';
 import { oneLine } from '../shared/plain-text.ts';
 import type { Territory } from '../shared/territories.ts';
+import { fillIn } from '../shared/words/fill-in.ts';
+import { words } from '../shared/words/words.ts';
 import type { Plan } from './plan.ts';
 
 /** The payments to come as an iCalendar file (RFC 5545): one all-day event for each. */
@@ -11,26 +14,32 @@ export function writeCalendar(
     merchant: { name: string; territory: Territory };
     order: string;
     url: string;
+    language: Language;
     now: Temporal.Instant;
   },
 ): string {
   const stamp = about.now.toString({ smallestUnit: 'second' }).replace(/[-:]/g, '');
   const day = (date: Temporal.PlainDate) => date.toString().replaceAll('-', '');
+  const { calendar } = words[about.language];
   const name = oneLine(about.merchant.name);
   const events = plan.payments
     .filter(({ status }) => status === 'next' || status === 'planned')
     .flatMap(({ number, due_on, amount }) => {
       const date = Temporal.PlainDate.from(due_on);
       const price = showMoney(amount, about.merchant.territory).replace(/[\u00a0\u202f]/g, ' ');
-      const which = `Payment ${number} of ${plan.payments.length} for order ${oneLine(about.order)}`;
+      const which = fillIn(calendar.description, {
+        number,
+        count: plan.payments.length,
+        order: oneLine(about.order),
+      });
       return [
         'BEGIN:VEVENT',
         `UID:${about.checkout_id}-${number}@tranche`,
         `DTSTAMP:${stamp}`,
         `DTSTART;VALUE=DATE:${day(date)}`,
         `DTEND;VALUE=DATE:${day(date.add({ days: 1 }))}`,
-        `SUMMARY:${text(`${price} to ${name}`)}`,
-        `DESCRIPTION:${text(`${which}. ${about.url}`)}`,
+        `SUMMARY:${text(fillIn(calendar.summary, { amount: price, merchant: name }))}`,
+        `DESCRIPTION:${text(`${which} ${about.url}`)}`,
         'TRANSP:TRANSPARENT',
         'END:VEVENT',
       ];

@@ -12,6 +12,7 @@ import { jsonBodyOf } from '../http/raw-body.ts';
 import { compileSchema, type FieldError, validationFailed } from '../http/validation.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { chooseLanguage } from '../shared/language.ts';
 import type { Logger } from '../shared/logger.ts';
 import { writeCalendar } from './calendar.ts';
 import {
@@ -100,6 +101,7 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
       merchant,
       order: checkout.client_reference_id,
       url: `${deps.baseUrl}/pay/${(request.params as { token: string }).token}`,
+      language: languageOf(checkout, request),
       now: merchantNow(deps.clock, merchant),
     });
     return reply
@@ -115,6 +117,7 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
     if (payment?.status !== 'paid') throw notFound('There is no receipt for this payment.');
     const nonce = deps.random.bytes(16).toString('base64url');
     const order = checkout.client_reference_id;
+    const language = languageOf(checkout, request);
     return reply
       .header(
         'content-security-policy',
@@ -122,7 +125,9 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
       )
       .header('referrer-policy', 'no-referrer')
       .type('text/html; charset=utf-8')
-      .send(writeReceipt(payment, plan, { checkout_id: checkout.id, merchant, order, nonce }));
+      .send(
+        writeReceipt(payment, plan, { checkout_id: checkout.id, merchant, order, language, nonce }),
+      );
   });
 
   async function open(request: FastifyRequest): Promise<Opened> {
@@ -178,6 +183,10 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
     );
   }
 }
+
+/** The shopper's choice, or the browser's. */
+const languageOf = (checkout: Checkout, request: FastifyRequest) =>
+  checkout.language ?? chooseLanguage(request.headers['accept-language']);
 
 const keyOf = ({ merchant_id, id }: Checkout) => ({ merchant_id, checkout_id: id });
 

@@ -4,8 +4,7 @@ import type { Language } from '../../shared/language.ts';
 import { showMoney } from '../../shared/money.ts';
 import { oneLine } from '../../shared/plain-text.ts';
 import type { Territory } from '../../shared/territories.ts';
-import { fillIn } from '../../shared/words/fill-in.ts';
-import { words } from '../../shared/words/words.ts';
+import { writeDate, writeMonth } from '../../shared/words/write-date.ts';
 import { isToCome, stateOf } from '../../shoppers/plan.ts';
 import type { Message } from '../message.ts';
 import type { Letter, LetterFacts } from './letter.ts';
@@ -83,19 +82,3 @@ export function composeMessage(
     footer: texts.footer(facts.merchant),
   };
 }
-
-/** `15 December 2026`, in the words of the page. */
-function writeDate(day: string, language: Language): string {
-  const { page } = words[language];
-  const { day: number, month, year } = Temporal.PlainDate.from(day);
-  return fillIn(page.date, { day: number, month: monthName(month, language), year });
-}
-
-/** `December 2026`, for `2026-12`. */
-function writeMonth(text: string, language: Language): string {
-  const { month, year } = Temporal.PlainYearMonth.from(text);
-  return `${monthName(month, language)} ${year}`;
-}
-
-const monthName = (month: number, language: Language) =>
-  words[language].page.months.split(',')[month - 1] ?? '';

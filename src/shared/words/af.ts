@@ -217,4 +217,19 @@ export const af: Words = {
     privacy: 'Privaatheid',
     contact: 'Hulp',
   },
+  receipt: {
+    heading: 'Kwitansie',
+    title: 'Kwitansie: {amount} aan {merchant}',
+    order: 'Bestelling',
+    payment: 'Betaling',
+    of: '{number} van {count}',
+    date: 'Datum',
+    card: 'Kaart',
+    refunded: 'Sedertdien terugbetaal',
+    reference: 'Verwysing',
+  },
+  calendar: {
+    summary: '{amount} aan {merchant}',
+    description: 'Betaling {number} van {count} vir bestelling {order}.',
+  },
 };

@@ -212,4 +212,19 @@ export const en = {
     privacy: 'Privacy',
     contact: 'Help',
   },
-} as const satisfies { page: Record<string, string> };
+  receipt: {
+    heading: 'Receipt',
+    title: 'Receipt: {amount} to {merchant}',
+    order: 'Order',
+    payment: 'Payment',
+    of: '{number} of {count}',
+    date: 'Date',
+    card: 'Card',
+    refunded: 'Refunded since',
+    reference: 'Reference',
+  },
+  calendar: {
+    summary: '{amount} to {merchant}',
+    description: 'Payment {number} of {count} for order {order}.',
+  },
+} as const satisfies Record<string, Record<string, string>>;

@@ -6,20 +6,35 @@ import { en } from './en.ts';
 import { fillIn } from './fill-in.ts';
 import { words } from './words.ts';
 
-const keys = Object.keys(en.page) as (keyof typeof en.page)[];
+type Section = keyof typeof en;
+
+const sections = Object.keys(en) as Section[];
+/** Every text as `page.date`. */
+const keys = sections.flatMap((section) =>
+  Object.keys(en[section]).map((key) => `${section}.${key}`),
+);
+const textOf = (language: (typeof languages)[number], name: string): string => {
+  const [section, key = ''] = name.split('.');
+  return (words[language][section as Section] as Record<string, string>)[key] ?? '';
+};
 const valuesIn = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name).sort();
-const sources = globSync('web/pay/*.{ts,tsx}').map((file) => ({
-  file,
-  text: readFileSync(file, 'utf8'),
-}));
+const sources = globSync(['web/pay/*.{ts,tsx}', 'src/shoppers/{receipt,calendar}.ts']).map(
+  (file) => ({
+    file,
+    text: readFileSync(file, 'utf8'),
+  }),
+);
 
 for (const language of languages) {
   test(`every text exists in ${language}, with the values of the English one`, () => {
-    assert.deepEqual(Object.keys(words[language].page).sort(), [...keys].sort());
+    for (const section of sections) {
+      const of = (one: (typeof languages)[number]) => Object.keys(words[one][section]).sort();
+      assert.deepEqual(of(language), of('en'));
+    }
     for (const key of keys) {
-      const text = words[language].page[key];
+      const text = textOf(language, key);
       assert.ok(text.trim() === text && text !== '', key);
-      assert.deepEqual(valuesIn(text), valuesIn(en.page[key]), key);
+      assert.deepEqual(valuesIn(text), valuesIn(textOf('en', key)), key);
       assert.doesNotMatch(text, /<|&|!/, key);
     }
     assert.equal(words[language].page.months.split(',').length, 12);
@@ -27,18 +42,21 @@ for (const language of languages) {
 }
 
 test('no language repeats the English text by mistake', () => {
-  const same = ['date', 'items_one', 'items_other'];
+  const same = ['page.date', 'page.items_one', 'page.items_other'];
   for (const language of ['af', 'zu'] as const) {
     for (const key of keys) {
       if (same.includes(key)) continue;
-      assert.notEqual(words[language].page[key], en.page[key], `${language}: ${key}`);
+      assert.notEqual(textOf(language, key), textOf('en', key), `${language}: ${key}`);
     }
   }
 });
 
-test('the page uses every text', () => {
+test('the pages use every text', () => {
   const used = sources.map(({ text }) => text).join('\n');
-  const isUsed = (key: string) => new RegExp(`['"]${key}['"]|words[.]${key}\\b`).test(used);
+  const isUsed = (name: string) => {
+    const [section, key] = name.split('.');
+    return new RegExp(`['"]${key}['"]|(?:words|${section})[.]${key}\\b`).test(used);
+  };
   assert.deepEqual(
     keys.filter((key) => !isUsed(key)),
     [],
@@ -47,7 +65,7 @@ test('the page uses every text', () => {
 
 test('the page has no text of its own', () => {
   // The ribbon of the sandbox is for developers; the gallery is not part of the page.
-  const others = /(test-cards[.]tsx|gallery[.]ts)$/;
+  const others = /(test-cards[.]tsx|gallery[.]ts|calendar[.]ts)$/;
   for (const { file, text } of sources) {
     if (others.test(file)) continue;
     const code = text.replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, '');

@@ -8,7 +8,9 @@ import { zu } from './zu.ts';
 // value. A native speaker has not reviewed the Afrikaans and isiZulu texts yet (decision 0063).
 
 /** A catalogue has a section for each place that needs it, so that a page loads only its own. */
-export type Words = { page: Record<PageKey, string> };
+export type Words = {
+  [Section in keyof typeof en]: Record<keyof (typeof en)[Section], string>;
+};
 export type PageKey = keyof typeof en.page;
 export type PageWords = Words['page'];
 

@@ -225,4 +225,19 @@ export const zu: Words = {
     privacy: 'Ubumfihlo',
     contact: 'Usizo',
   },
+  receipt: {
+    heading: 'Irisidi',
+    title: 'Irisidi: {amount} ku\u2011{merchant}',
+    order: 'I-oda',
+    payment: 'Inkokhelo',
+    of: '{number} kwezi-{count}',
+    date: 'Usuku',
+    card: 'Ikhadi',
+    refunded: 'Kubuyiselwe kamuva',
+    reference: 'Inombolo yereferensi',
+  },
+  calendar: {
+    summary: '{amount} ku\u2011{merchant}',
+    description: 'Inkokhelo {number} kwezi-{count} ye-oda {order}.',
+  },
 };

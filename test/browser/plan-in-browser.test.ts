@@ -1,0 +1,212 @@
+import assert from 'node:assert/strict';
+import { after, before, describe } from 'node:test';
+import type { Page } from 'playwright-core';
+import { axeFindings } from '../support/axe.ts';
+import { noBrowser } from '../support/browser.ts';
+import {
+  heading,
+  type Shop,
+  startShop,
+  type Visit,
+  type VisitOptions,
+  visitTest,
+  workOnce,
+} from '../support/shop.ts';
+
+// The plan page in a browser: proving the address, sessions in several tabs, and what needs none.
+
+const standing = 'R 500,00 of R 1 500,00 paid';
+const refusals = /Failed to load resource/;
+
+describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () => {
+  let shop: Shop;
+  before(async () => {
+    shop = await startShop();
+  });
+  after(async () => {
+    await shop?.close();
+  });
+
+  const scenario = (
+    title: string,
+    options: Partial<VisitOptions>,
+    run: (visit: Visit) => Promise<void>,
+  ): void =>
+    visitTest(
+      title,
+      () => shop,
+      { ends: 'successful', closed: true, ...options },
+      async (visit) => {
+        await visit.shopper.pay(3);
+        await run(visit);
+      },
+    );
+
+  scenario(
+    'a link by mail opens a session in every tab of the browser, and its token leaves the address',
+    { tolerates: refusals },
+    async (visit) => {
+      const { link, context, page, cancel_url } = visit;
+      await page.goto(link);
+      await heading(page, standing).waitFor();
+      await page.getByRole('button', { name: 'Manage your payments' }).click();
+      await heading(page, 'First, show that it is you').waitFor();
+      await page.getByLabel('E-mail address').fill(' Thandi@Example.com ');
+      await page.keyboard.press('Enter');
+      await page.getByText('Look at your mail.').waitFor();
+      const token = await mailedToken(visit);
+
+      const tab = await context.newPage();
+      await tab.goto(cancel_url);
+      await tab.goto(`${link}/manage#${token}`);
+      await signedIn(tab).waitFor();
+      assert.equal(tab.url(), link);
+      assert.match(shop.received(), new RegExp(`GET ${new URL(link).pathname}/manage HTTP`));
+
+      // The tab that asked for the link learns of the session when the shopper returns to it.
+      await page.bringToFront();
+      await page.evaluate('dispatchEvent(new Event("focus"))');
+      await signedIn(page).waitFor();
+
+      // The back button leads to the page before, and forward again to an address without the token.
+      await tab.goBack();
+      assert.equal(tab.url(), cancel_url);
+      await tab.goForward();
+      await signedIn(tab).waitFor();
+      assert.equal(tab.url(), link);
+
+      // A used link changes nothing for a browser that still has its session.
+      const again = await context.newPage();
+      await again.goto(`${link}/manage#${token}`);
+      await signedIn(again).waitFor();
+      assert.equal(await again.getByText('This link was used already').count(), 0);
+
+      await again.getByRole('button', { name: 'Sign out' }).click();
+      await again.getByRole('button', { name: 'Manage your payments' }).waitFor();
+      const late = await context.newPage();
+      await late.goto(`${link}/manage#${token}`);
+      await late.getByText('This link was used already or has ended.').waitFor();
+      await heading(late, standing).waitFor();
+      assert.equal(late.url(), link);
+
+      // The other tab still shows the acts. It learns that the session is over when it acts.
+      await tab.getByRole('button', { name: 'Something is wrong' }).click();
+      await tab.getByLabel('What is wrong?').fill('Hello');
+      await tab.getByRole('button', { name: 'Send', exact: true }).click();
+      await tab.getByText('You are signed out.').waitFor();
+      await tab.getByLabel('E-mail address').waitFor();
+    },
+  );
+
+  scenario(
+    'a link that is too old, and one of another plan, open nothing and say what to do',
+    { tolerates: refusals },
+    async (visit) => {
+      const { link, page, shopper } = visit;
+      await shopper.send('POST', 'link', { email: 'thandi@example.com' });
+      const token = await mailedToken(visit);
+      const other = await shop.paying.shopper();
+      await other.pay(3);
+      await page.goto(`${shop.origins.service}${other.url}/manage#${token}`);
+      await page.getByText('This link was used already or has ended.').waitFor();
+
+      await visit.advance({ minutes: 16 });
+      await page.goto(`${link}/manage#${token}`);
+      await page.getByText('Ask for a new one. Nothing has changed.').waitFor();
+      assert.equal(await signedIn(page).count(), 0);
+      // The page offers the way to a new link.
+      await page.getByRole('button', { name: 'Manage your payments' }).click();
+      await page.getByLabel('E-mail address').waitFor();
+      await workOnce(shop.paying);
+    },
+  );
+
+  scenario(
+    'the back button closes an act, and asking too often is answered by name',
+    { tolerates: refusals },
+    async ({ link, page }) => {
+      await page.goto(link);
+      await page.getByRole('button', { name: 'Manage your payments' }).click();
+      await page.getByLabel('E-mail address').fill('sipho@example.com');
+      for (let count = 0; count < 3; count += 1) {
+        await page.getByRole('button', { name: 'Send me a link' }).click();
+        await page.getByRole('button', { name: 'Send me a link' }).waitFor();
+        await page.getByText('Look at your mail.').waitFor();
+      }
+      await page.getByRole('button', { name: 'Send me a link' }).click();
+      await page.getByText('That is too often.').waitFor();
+      await page.goBack();
+      await heading(page, standing).waitFor();
+      assert.equal(page.url(), link);
+      await page.goForward();
+      await heading(page, 'First, show that it is you').waitFor();
+      await page.getByRole('button', { name: 'Back' }).click();
+      await heading(page, standing).waitFor();
+    },
+  );
+
+  scenario('a report reaches the operators with the plan’s id', {}, async (visit) => {
+    const { page, shopper } = visit;
+    await signIn(visit, page);
+    await page.getByRole('button', { name: 'Something is wrong' }).click();
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
+    await page.getByText('Write what is wrong first.').waitFor();
+    await page.getByLabel('What is wrong?').fill('I do not know this shop.');
+    await page.getByRole('button', { name: 'Send', exact: true }).click();
+    await page.getByText('Thank you. We have your message.').waitFor();
+    const { rows } = await shop.paying.service.deps.database.pool.query(
+      "select detail from alerts where kind = 'shopper_report' and subject_id = $1",
+      [shopper.id],
+    );
+    assert.match(rows[0]?.detail, /I do not know this shop\./);
+    await page.getByRole('button', { name: 'Back' }).click();
+    await heading(page, standing).waitFor();
+  });
+
+  scenario(
+    'a receipt opens beside the plan in its language, and the dates are a file',
+    { browser: { viewport: { width: 1280, height: 900 } } },
+    async ({ link, page, context, shopper }) => {
+      await page.goto(link);
+      await page.getByRole('button', { name: 'Afrikaans' }).click();
+      const [receipt] = await Promise.all([
+        context.waitForEvent('page'),
+        page.getByRole('link', { name: 'Kwitansie vir betaling 1' }).click(),
+      ]);
+      await receipt.getByRole('heading', { name: 'Kwitansie' }).waitFor();
+      assert.equal(await receipt.locator('html').getAttribute('lang'), 'af');
+      await receipt.getByText('Bean There').first().waitFor();
+      await receipt.getByText(shopper.id).waitFor();
+      for (const width of [390, 1280]) {
+        await receipt.setViewportSize({ width, height: 844 });
+        assert.deepEqual(await axeFindings(receipt), []);
+      }
+      const [file] = await Promise.all([
+        page.waitForEvent('download'),
+        page.getByRole('link', { name: 'Voeg die datums by u kalender' }).click(),
+      ]);
+      assert.equal(file.suggestedFilename(), 'payments.ics');
+    },
+  );
+
+  /** Signs in by mail, without the form. */
+  async function signIn(visit: Visit, page: Page): Promise<void> {
+    await visit.shopper.send('POST', 'link', { email: 'thandi@example.com' });
+    await page.goto(`${visit.link}/manage#${await mailedToken(visit)}`);
+    await signedIn(page).waitFor();
+  }
+
+  /** The token in the newest mail to the shopper. */
+  async function mailedToken({ shopper }: Visit): Promise<string> {
+    await workOnce(shop.paying);
+    const { rows } = await shop.paying.service.deps.database.pool.query(
+      "select text from mailbox where checkout_id = $1 and text like '%manage#%' order by sent_at desc, id desc",
+      [shopper.id],
+    );
+    const token = /manage#([\w-]+)/.exec(rows[0]?.text ?? '')?.[1];
+    assert.ok(token, 'a mail with a link');
+    return token;
+  }
+});
+
+const signedIn = (page: Page) => page.getByText('You are signed in until');
