@@ -3,11 +3,12 @@ import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ipaddr from 'ipaddr.js';
 import { type AllowedRange, parseAllowedRanges } from './callbacks/delivery/destination.ts';
-import type { ConsoleSettings, OidcSettings } from './console/settings.ts';
+import type { ConsoleSettings } from './console/settings.ts';
 import { type StripeSettings, stripeProblems } from './gateway/settings.ts';
 import type { Environment } from './integrations/integration.ts';
 import { defaultSunset, deprecatedSince } from './legacy/deprecation.ts';
 import { addressOf, type MailSettings } from './messages/sending/smtp-transport.ts';
+import type { OidcSettings } from './operators/oidc.ts';
 import { type CardBrand, cardBrands, type HostedPageSettings } from './shared/hosted-page.ts';
 import { isLoopback } from './shared/loopback.ts';
 

@@ -11,9 +11,17 @@ export function cookieName(url: string): string {
   return protocol === 'https:' ? '__Host-tranche-console' : `tranche-console-${port || '80'}`;
 }
 
-/** The token of the session cookie. Null when there is none, or more than one. */
-export function sessionTokenOf(request: FastifyRequest, url: string): string | null {
-  const prefix = `${cookieName(url)}=`;
+/** While a person is at the OIDC issuer, the state of that sign-in. */
+const stateName = (url: string) => `${cookieName(url)}-oidc`;
+
+/** The token of the session cookie. */
+export const sessionTokenOf = (request: FastifyRequest, url: string) =>
+  cookieOf(request, cookieName(url));
+export const stateOf = (request: FastifyRequest, url: string) => cookieOf(request, stateName(url));
+
+/** Null when there is no such cookie, or more than one. */
+function cookieOf(request: FastifyRequest, name: string): string | null {
+  const prefix = `${name}=`;
   const values = (request.headers.cookie ?? '')
     .split(';')
     .map((pair) => pair.trim())
@@ -35,4 +43,11 @@ export function clearSessionCookie(reply: FastifyReply, url: string): void {
 function attributes(url: string): string {
   const secure = url.startsWith('https:') ? '; Secure' : '';
   return `Path=/; HttpOnly; SameSite=Strict${secure}`;
+}
+
+/** Lax, because the issuer sends the browser back by a navigation. */
+export function setStateCookie(reply: FastifyReply, url: string, state: string | null): void {
+  const age = state === null ? 0 : 600;
+  const value = `${stateName(url)}=${state ?? ''}; Max-Age=${age}; ${attributes(url)}`;
+  reply.header('set-cookie', value.replace('SameSite=Strict', 'SameSite=Lax'));
 }

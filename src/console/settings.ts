@@ -1,3 +1,5 @@
+import type { OidcSettings } from '../operators/oidc.ts';
+
 /** Where the console is, and who besides us may say who a person is. */
 export type ConsoleSettings = {
   /** Its origin, without a slash at the end. */
@@ -5,10 +7,4 @@ export type ConsoleSettings = {
   /** Whether one-time links of the command line sign in: in sandboxes on this machine only. */
   allowsSignInLinks: boolean;
   oidc: OidcSettings | null;
-};
-
-export type OidcSettings = {
-  issuer: string;
-  clientId: string;
-  clientSecret: string;
 };

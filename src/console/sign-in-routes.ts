@@ -1,3 +1,6 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import Type from 'typebox';
+import { beginOidc, finishOidc } from '../operators/oidc.ts';
 import {
   type Browser,
   findInvited,
@@ -7,7 +10,8 @@ import {
   signInByLink,
   signInByPasskey,
 } from '../operators/sign-in.ts';
-import { setSessionCookie } from './cookie.ts';
+import { NotRecognised } from '../operators/webauthn.ts';
+import { setSessionCookie, setStateCookie, stateOf } from './cookie.ts';
 import { notFound } from './errors.ts';
 import { type ConsoleRoute, type PublicContext, publicRoute } from './route.ts';
 import {
@@ -20,6 +24,9 @@ import {
   RegistrationOptions,
   SignInWays,
 } from './session.schema.ts';
+
+/** No body: the answer is a redirect. */
+const Redirect = Type.Null();
 
 /** The ways to get a session. Each sets the cookie and answers without the token. */
 export const signInRoutes: ConsoleRoute[] = [
@@ -64,6 +71,45 @@ export const signInRoutes: ConsoleRoute[] = [
     },
   }),
   publicRoute({
+    method: 'GET',
+    url: '/api/sign-in/oidc',
+    isSignIn: true,
+    schema: { response: Redirect },
+    async handle({ deps, request, reply }) {
+      const { oidc } = deps.console;
+      if (oidc === null) throw notFound();
+      try {
+        const { url, state } = await beginOidc(deps, oidc);
+        setStateCookie(reply, deps.console.url, state);
+        return reply.redirect(url, 303);
+      } catch (error) {
+        return refuseOidc(request, reply, error);
+      }
+    },
+  }),
+  publicRoute({
+    method: 'GET',
+    url: '/api/sign-in/oidc/callback',
+    isSignIn: true,
+    schema: { response: Redirect },
+    async handle(context) {
+      const { deps, request, reply } = context;
+      const { oidc, url } = deps.console;
+      if (oidc === null) throw notFound();
+      const stateOfBrowser = stateOf(request, url);
+      setStateCookie(reply, url, null);
+      try {
+        const query = URL.parse(request.url, url)?.search ?? '';
+        const answer = { query, stateOfBrowser };
+        const { token } = await finishOidc(deps, oidc, browserOf(context), answer);
+        setSessionCookie(reply, url, token);
+        return reply.redirect('/', 303);
+      } catch (error) {
+        return refuseOidc(request, reply, error);
+      }
+    },
+  }),
+  publicRoute({
     method: 'POST',
     url: '/api/invitation',
     isSignIn: true,
@@ -93,7 +139,14 @@ export const signInRoutes: ConsoleRoute[] = [
   }),
 ];
 
-export function browserOf({ address, request }: PublicContext): Browser {
+/** The browser is on its way, so the sign-in page says what happened. */
+function refuseOidc(request: FastifyRequest, reply: FastifyReply, error: unknown): FastifyReply {
+  const cause = error instanceof NotRecognised ? (error.cause ?? error) : error;
+  request.log.warn({ err: cause }, 'a sign-in at the issuer was refused');
+  return reply.redirect('/sign-in?refused=oidc', 303);
+}
+
+function browserOf({ address, request }: PublicContext): Browser {
   return { address, user_agent: String(request.headers['user-agent'] ?? '') };
 }
 

@@ -29,8 +29,13 @@ export async function lockPersonByEmail(db: Handle, email: string): Promise<Pers
   return (await query.executeTakeFirst()) ?? null;
 }
 
-export async function lockPersonBySubject(db: Handle, subject: string): Promise<Person | null> {
-  const query = db.selectFrom('people').selectAll().where('oidc_subject', '=', subject).forUpdate();
+export async function findPersonByEmail(db: Handle, email: string): Promise<Person | null> {
+  const query = db.selectFrom('people').selectAll().where('email', '=', email);
+  return (await query.executeTakeFirst()) ?? null;
+}
+
+export async function findPersonBySubject(db: Handle, subject: string): Promise<Person | null> {
+  const query = db.selectFrom('people').selectAll().where('oidc_subject', '=', subject);
   return (await query.executeTakeFirst()) ?? null;
 }
 

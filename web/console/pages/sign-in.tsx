@@ -54,7 +54,7 @@ export function SignIn({ ended }: { ended: boolean }) {
           Sign in with a passkey
         </Button>
         {ways?.oidc && (
-          <Button size="md" fullWidth variant="default" component="a" href="/api/oidc/start">
+          <Button size="md" fullWidth variant="default" component="a" href="/api/sign-in/oidc">
             Sign in with your organisation
           </Button>
         )}

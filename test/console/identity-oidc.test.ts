@@ -1,0 +1,221 @@
+import assert from 'node:assert/strict';
+import { createServer, type Server } from 'node:http';
+import type { AddressInfo } from 'node:net';
+import { after, before, describe, test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import { Provider } from 'oidc-provider';
+import { invitePerson, revokePerson } from '../../src/operators/manage-people.ts';
+import { createAuthenticator } from '../support/authenticator.ts';
+import { ask, openConsole } from '../support/console.ts';
+import { type Answer, type Service, startService } from '../support/service.ts';
+
+// Against a real provider, on this machine, with its own login and consent pages.
+
+const client = { id: 'tranche-console', secret: 'a-secret-of-the-tests' };
+/** The accounts at the provider, by subject. */
+const accounts: Record<string, { email: string; email_verified: boolean }> = {};
+
+let issuer: string;
+let provider: Server;
+let service: Service;
+let app: FastifyInstance;
+before(async () => {
+  provider = createServer();
+  await new Promise<void>((resolve) => provider.listen(0, 'localhost', resolve));
+  issuer = `http://localhost:${(provider.address() as AddressInfo).port}`;
+  const oidc = new Provider(issuer, {
+    clients: [
+      {
+        client_id: client.id,
+        client_secret: client.secret,
+        redirect_uris: ['http://localhost:3003/api/sign-in/oidc/callback'],
+        token_endpoint_auth_method: 'client_secret_post',
+      },
+    ],
+    claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
+    cookies: { keys: ['a key of the tests'] },
+    findAccount: (_context, sub) => ({
+      accountId: sub,
+      claims: async () => ({ sub, ...accounts[sub] }),
+    }),
+  });
+  provider.on('request', oidc.callback());
+  service = await startService({
+    env: {
+      CONSOLE_OIDC_ISSUER: issuer,
+      CONSOLE_OIDC_CLIENT_ID: client.id,
+      CONSOLE_OIDC_CLIENT_SECRET: client.secret,
+    },
+  });
+  app = await openConsole(service);
+});
+after(async () => {
+  await app.close();
+  await service.close();
+  provider.closeAllConnections();
+  await new Promise((resolve) => provider.close(resolve));
+});
+
+const console = () => ({ app, deps: service.deps });
+const get = (url: string, cookie = '') => ask(console(), { cookie }, 'GET', url);
+const cookiesOf = (answer: Answer): string[] =>
+  [answer.headers['set-cookie'] ?? []].flat() as never;
+const cookieOf = (answer: Answer, name: RegExp) =>
+  cookiesOf(answer)
+    .find((one) => name.test(one))
+    ?.split(';')[0] ?? '';
+const session = /^tranche-console-3003=/;
+const state = /^tranche-console-3003-oidc=/;
+
+/** Goes to the issuer and signs in there. Returns the address that it sends the browser back to. */
+async function visitIssuer(url: string, subject: string): Promise<string> {
+  const jar = new Map<string, string>();
+  let next = url;
+  for (let hops = 0; hops < 12; hops++) {
+    if (next.startsWith(service.deps.console.url))
+      return next.slice(service.deps.console.url.length);
+    const page = await send(next);
+    const location = page.headers.get('location');
+    if (location !== null) {
+      next = new URL(location, next).href;
+      continue;
+    }
+    const html = await page.text();
+    const isLogin = html.includes('value="login"');
+    const form = isLogin
+      ? { prompt: 'login', login: subject, password: 'x' }
+      : { prompt: 'consent' };
+    const answered = await send(next, new URLSearchParams(form));
+    next = new URL(answered.headers.get('location') ?? '', next).href;
+  }
+  throw new Error('the issuer did not send the browser back');
+
+  async function send(address: string, body?: URLSearchParams): Promise<Response> {
+    const cookie = [...jar].map(([name, value]) => `${name}=${value}`).join('; ');
+    const method = body ? 'POST' : 'GET';
+    const init: RequestInit = { method, redirect: 'manual', headers: { cookie } };
+    const response = await fetch(address, body ? { ...init, body } : init);
+    for (const line of response.headers.getSetCookie()) {
+      const [name = '', ...value] = (line.split(';')[0] ?? '').split('=');
+      jar.set(name, value.join('='));
+    }
+    return response;
+  }
+}
+
+async function signIn(subject: string) {
+  const begun = await get('/api/sign-in/oidc');
+  assert.equal(begun.status, 303);
+  const stateCookie = cookieOf(begun, state);
+  const callback = await visitIssuer(String(begun.headers.location), subject);
+  return { callback, stateCookie, answer: await get(callback, stateCookie) };
+}
+
+async function invite(subject: string, options: { verified?: boolean; email?: string } = {}) {
+  const email = options.email ?? `${subject}@example.com`;
+  accounts[subject] = { email, email_verified: options.verified ?? true };
+  const wanted = { email, roles: ['support'], merchant_ids: null };
+  return await invitePerson(service.deps, 'test', wanted);
+}
+
+const isRefused = ({ status, headers }: Answer) => {
+  assert.deepEqual([status, headers.location], [303, '/sign-in?refused=oidc']);
+  assert.ok(!cookiesOf({ headers } as Answer).some((one) => session.test(one)));
+};
+
+describe('a sign-in through an issuer', () => {
+  test('opens a session with the roles that we gave, and no fresh proof', async () => {
+    const { person } = await invite('nomsa');
+    assert.equal((await get('/api/sign-in')).body.oidc, true);
+    const { answer } = await signIn('nomsa');
+    assert.deepEqual([answer.status, answer.headers.location], [303, '/']);
+    const { body } = await get('/api/session', cookieOf(answer, session));
+    assert.deepEqual(body.person.roles, ['support']);
+    assert.deepEqual([body.person.id, body.session.method], [person.id, 'oidc']);
+    assert.equal(body.proof_until, null);
+  });
+
+  test('is tied to the subject: a new address there changes nothing, another subject is refused', async () => {
+    const { person } = await invite('thabo');
+    await signIn('thabo');
+    accounts.thabo = { email: 'renamed@example.com', email_verified: true };
+    const { answer } = await signIn('thabo');
+    const { body } = await get('/api/session', cookieOf(answer, session));
+    assert.equal(body.person.id, person.id);
+    accounts.imposter = { email: 'thabo@example.com', email_verified: true };
+    isRefused((await signIn('imposter')).answer);
+  });
+
+  test('is refused without an invitation, without a verified address, and after a revocation', async () => {
+    accounts.stranger = { email: 'stranger@example.com', email_verified: true };
+    isRefused((await signIn('stranger')).answer);
+    await invite('unverified', { verified: false });
+    isRefused((await signIn('unverified')).answer);
+    await invite('leaver');
+    assert.equal((await signIn('leaver')).answer.headers.location, '/');
+    await revokePerson(service.deps, 'test', { email: 'leaver@example.com' });
+    isRefused((await signIn('leaver')).answer);
+  });
+
+  test('counts once, and only in the browser that began it', async () => {
+    await invite('sipho');
+    const { callback, stateCookie } = await signIn('sipho');
+    isRefused(await get(callback, stateCookie));
+    const begun = await get('/api/sign-in/oidc');
+    const answered = await visitIssuer(String(begun.headers.location), 'sipho');
+    isRefused(await get(answered));
+    const other = cookieOf(await get('/api/sign-in/oidc'), state);
+    isRefused(await get(answered, other));
+    assert.equal((await get(answered, cookieOf(begun, state))).headers.location, '/');
+  });
+
+  test('with a code of another sign-in, a made-up code, or an error of the issuer is refused', async () => {
+    await invite('lerato');
+    const first = await get('/api/sign-in/oidc');
+    const second = await get('/api/sign-in/oidc');
+    const foreign = await visitIssuer(String(first.headers.location), 'lerato');
+    const code = new URLSearchParams(foreign.split('?')[1]).get('code') ?? '';
+    const own = cookieOf(second, state);
+    const value = own.split('=')[1];
+    const at = '/api/sign-in/oidc/callback';
+    const iss = encodeURIComponent(issuer);
+    isRefused(await get(`${at}?code=${code}&state=${value}&iss=${iss}`, own));
+    const third = cookieOf(await get('/api/sign-in/oidc'), state);
+    isRefused(await get(`${at}?code=made-up&state=${third.split('=')[1]}&iss=${iss}`, third));
+    const fourth = cookieOf(await get('/api/sign-in/oidc'), state);
+    isRefused(
+      await get(`${at}?error=access_denied&state=${fourth.split('=')[1]}&iss=${iss}`, fourth),
+    );
+  });
+
+  test('lets a person add their first passkey, which then gives the fresh proof', async () => {
+    await invite('ayanda');
+    const { answer } = await signIn('ayanda');
+    const person = { cookie: cookieOf(answer, session) };
+    const post = (url: string, body?: object) =>
+      ask(console(), person, 'POST', url, body ? { body } : {});
+    assert.equal((await post('/api/proof/options')).status, 409);
+    const authenticator = createAuthenticator();
+    const here = { origin: service.deps.console.url };
+    const { options } = (await post('/api/passkeys/options')).body;
+    const response = authenticator.create(options, here);
+    assert.equal((await post('/api/passkeys', { name: 'Laptop', response })).status, 200);
+    const offered = (await post('/api/proof/options')).body.options;
+    const proof = authenticator.get(offered, here);
+    assert.equal((await post('/api/proof', { response: proof })).status, 200);
+  });
+
+  test('stores nothing of the exchange in clear', async () => {
+    const begun = await get('/api/sign-in/oidc');
+    const value = cookieOf(begun, state).split('=')[1] ?? '';
+    const url = new URL(String(begun.headers.location));
+    const { rows } = await service.deps.database.pool.query(
+      'select c::text as text from console_challenges c',
+    );
+    const stored = rows.map(({ text }) => text).join('\n');
+    assert.ok(rows.length > 0);
+    for (const secret of [value, url.searchParams.get('nonce') ?? '']) {
+      assert.ok(secret.length > 20 && !stored.includes(secret));
+    }
+  });
+});
