@@ -1,4 +1,5 @@
 import { isIP } from 'node:net';
+import ipaddr from 'ipaddr.js';
 
 export const invalidToken = 'Provide a valid Bearer token in the Authorization header.';
 
@@ -15,13 +16,11 @@ export function networkOf(request: {
   socket: { remoteAddress?: string | undefined };
 }): string {
   const address = addressOf(request.ip) ?? request.socket.remoteAddress ?? '';
-  if (!address.includes(':') || address.includes('.')) return address;
-  const [head = '', tail = ''] = address.split('::');
-  const left = head === '' ? [] : head.split(':');
-  const right = tail === '' ? [] : tail.split(':');
-  const zeros = Array<string>(Math.max(0, 8 - left.length - right.length)).fill('0');
-  const groups = address.includes('::') ? [...left, ...zeros, ...right] : left;
-  return `${groups.slice(0, 4).join(':')}::/64`;
+  if (!address.includes(':')) return address;
+  const parsed = ipaddr.process(withoutZone(address));
+  if (parsed.kind() === 'ipv4') return parsed.toString();
+  const [a, b, c, d] = (parsed as ipaddr.IPv6).parts.map((part) => part.toString(16));
+  return `${a}:${b}:${c}:${d}::/64`;
 }
 
 /**
@@ -31,4 +30,9 @@ export function networkOf(request: {
 function addressOf(forwarded: string): string | null {
   const bare = forwarded.replace(/^\[([^\]]*)\](?::\d+)?$|^([\d.]+):\d+$/, '$1$2');
   return isIP(bare) === 0 ? null : bare;
+}
+
+/** The zone of a link-local address has any length, too: `fe80::1%eth0`. */
+function withoutZone(address: string): string {
+  return address.split('%', 1)[0] as string;
 }

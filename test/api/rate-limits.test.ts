@@ -487,6 +487,23 @@ describe('the address of a client', () => {
       }));
   }
 
+  test('is counted without the zone that a client may invent', () =>
+    using({ TRUST_PROXY: '1', RATE_LIMIT_STORE: 'postgres' }, async (service) => {
+      const zoned = (index: number) =>
+        `fe80::1%${index}.${Array.from({ length: 300 }, randomUUID).join('')}`;
+      assert.deepEqual(await failures(service, 70, '10.0.0.3', zoned), { 401: 60, 429: 10 });
+    }));
+
+  test('is the same in every spelling', () =>
+    using({ TRUST_PROXY: '1' }, async (service) => {
+      const spellings = ['2001:db8::1', '2001:0DB8::1', '2001:db8:0:0:0::7', '[2001:db8::9]:443'];
+      const spelled = (index: number) => spellings[index % spellings.length] as string;
+      assert.deepEqual(await failures(service, 70, '10.0.0.1', spelled), { 401: 60, 429: 10 });
+      const mapped = (index: number) =>
+        ['198.51.100.4', '::ffff:198.51.100.4', '::ffff:c633:6404'][index % 3] as string;
+      assert.deepEqual(await failures(service, 70, '10.0.0.1', mapped), { 401: 60, 429: 10 });
+    }));
+
   test('is counted without the port that a proxy adds', () =>
     using({ TRUST_PROXY: '1' }, async (service) => {
       const ported = (index: number) => `198.51.100.9:${1024 + index}`;
