@@ -225,7 +225,7 @@ export function readConfig(
   }
 
   const metricsHost = text('METRICS_HOST') ?? '127.0.0.1';
-  if (['0.0.0.0', '::', '[::]'].includes(metricsHost)) {
+  if (isEveryAddress(metricsHost)) {
     refuseInsecure(
       'metrics-everywhere',
       'METRICS_HOST must name one address in production: the metrics have no authentication.',
@@ -352,10 +352,18 @@ function readAccepted(value = '', problem: (text: string) => void): Set<Risk> {
 const isLocal = (hostname: string) =>
   hostname === '' || hostname.startsWith('/') || isLoopback(hostname);
 
-/** `?host=` overrides the host. Modes that do not check the certificate count as plaintext. */
+/** Whether a server on this host listens on all addresses of the machine, however it is spelled. */
+function isEveryAddress(host: string): boolean {
+  const isBare = host.includes(':') && !host.startsWith('[');
+  const { hostname } = URL.parse(`http://${isBare ? `[${host}]` : host}`) ?? {};
+  return ['0.0.0.0', '[::]', '[::ffff:0:0]'].includes(hostname ?? '');
+}
+
+/** Without a host the driver takes one from the environment. `?host=` overrides the host. Modes that do not check the certificate count as plaintext. */
 function isPlaintext(databaseUrl: string): boolean {
   const { hostname, searchParams } = new URL(databaseUrl);
-  if (isLocal(decodeURIComponent(searchParams.get('host') ?? hostname))) return false;
+  const host = decodeURIComponent(searchParams.getAll('host').at(-1) ?? hostname);
+  if (host !== '' && isLocal(host)) return false;
   const mode = searchParams.get('sslmode') ?? '';
   const isChecked = mode === 'verify-full' || mode === 'verify-ca' || mode === 'require';
   return !isChecked || searchParams.get('uselibpqcompat') === 'true';

@@ -121,8 +121,13 @@ describe('in production', () => {
     [{ DATABASE_URL: '' }, /^DATABASE_URL must be set in production/, null],
     [{ TRUST_PROXY: 'true' }, /^TRUST_PROXY must be/, 'any-proxy'],
     [{ ALERT_WEBHOOK_URL: 'http://hooks.example/x' }, /must be https/, 'alerts-plaintext'],
-    [{ METRICS_HOST: '0.0.0.0' }, /must name one address/, 'metrics-everywhere'],
-    [{ METRICS_HOST: '::' }, /must name one address/, 'metrics-everywhere'],
+    ...['0.0.0.0', '0', '::', '[::]', '::0', '::ffff:0.0.0.0'].map(
+      (METRICS_HOST): [NodeJS.ProcessEnv, RegExp, string] => [
+        { METRICS_HOST },
+        /must name one address/,
+        'metrics-everywhere',
+      ],
+    ),
     [{ REDIS_URL: 'redis://cache.example' }, /rediss:\/\//, 'redis-plaintext'],
     ...[
       'postgres://db.example/tranche',
@@ -131,6 +136,8 @@ describe('in production', () => {
       'postgres://db.example/tranche?sslmode=prefer',
       'postgres://db.example/tranche?sslmode=require&uselibpqcompat=true',
       'postgres://127.0.0.1/tranche?host=10.0.0.7',
+      'postgres://127.0.0.1/tranche?host=127.0.0.1&host=10.0.0.7',
+      'postgres:///tranche',
     ].map((DATABASE_URL): [NodeJS.ProcessEnv, RegExp, string] => [
       { DATABASE_URL },
       /^DATABASE_URL must ask for TLS/,
