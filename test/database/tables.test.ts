@@ -8,6 +8,7 @@ import {
 } from '../../src/callbacks/callback.ts';
 import { checkoutStatuses } from '../../src/checkouts/checkout.ts';
 import { openDatabase } from '../../src/database/database.ts';
+import { leasedTables } from '../../src/database/repair-clock.sql.ts';
 import {
   collectionKinds,
   collectionStatuses,
@@ -118,6 +119,14 @@ test('the types of the tables have the columns that the migrations make, and the
   const typed = await typedTables();
   assert.ok(Object.keys(typed).length > 10, 'the source was parsed');
   assert.deepEqual(typed, await migratedTables());
+});
+
+test('repair-clock knows every table with leases', async () => {
+  const { rows } = await database.pool.query<{ table_name: string }>(
+    `select table_name::text from information_schema.columns
+     where table_schema = current_schema() and column_name = 'leased_until'`,
+  );
+  assert.deepEqual(rows.map(({ table_name }) => table_name).sort(), leasedTables.toSorted());
 });
 
 async function checkedValues(table: string, column: string): Promise<string[]> {

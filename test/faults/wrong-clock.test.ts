@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { buildApp } from '../../src/app.ts';
 import { findViolations } from '../../src/audit/invariants.ts';
 import { createDeps } from '../../src/main.ts';
+import { raiseAlert } from '../../src/operators/raise-alert.ts';
 import { type Clock, systemClock } from '../../src/shared/clock.ts';
 import { commandLine } from '../support/cli.ts';
 import { until } from '../support/sandbox-process.ts';
@@ -121,9 +122,14 @@ test('tranche database repair-clock undoes what a wrong clock did to shared rows
     `insert into rate_limits select key, 1000000, now() + interval '1 day' from rate_limits
      on conflict (key) do update set count = excluded.count, resets_at = excluded.resets_at`,
   );
+  await pool.query(`update audit set leased_until = now() + interval '1 day'`);
+  await raiseAlert(healthy.deps, healthy.deps.database.db, { kind: 'test', detail: 'late' });
+  await pool.query(
+    `update alerts set (at, due_at) = (at + interval '1 day', at + interval '1 day')`,
+  );
   const tranche = commandLine({ DATABASE_URL: database.url });
   const repaired = await tranche.json('database', 'repair-clock');
-  assert.equal(repaired.list_marks, 1);
+  assert.deepEqual(repaired, { list_marks: 1, leases: 1, due_rows: 1 });
   // A limit that a wrong clock left behind does not outlive the next request.
   assert.equal((await create(healthy)).status, 200);
   assert.ok(Math.abs(await newestAge()) < 30);
