@@ -152,11 +152,14 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     const inFlight = opened.attempts.find(isInFlight);
     if (inFlight) {
       await deps.rateLimits.returned(opened.checkout.id);
-      await spaced(inFlight.id, () => settleReturned(deps, opened.merchant, inFlight));
-      const { merchant, attempts } = await mustOpen(request);
-      if (attempts.some(({ id, status }) => id === inFlight.id && status === 'declined')) {
-        await noteDecline(deps, { merchant, network: networkOf(request), attempts });
-      }
+      await spaced(inFlight.id, async () => {
+        // Only the return that settled the attempt counts its decline.
+        if (!(await settleReturned(deps, opened.merchant, inFlight))) return;
+        const { merchant, attempts } = await mustOpen(request);
+        if (attempts.some(({ id, status }) => id === inFlight.id && status === 'declined')) {
+          await noteDecline(deps, { merchant, network: networkOf(request), attempts });
+        }
+      });
     }
     const { token } = request.params as { token: string };
     return reply.redirect(`/pay/${token}`, 303);

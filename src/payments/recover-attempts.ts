@@ -26,12 +26,16 @@ export const recoverAttempts = (deps: PaymentDeps) => runDueWork(deps, work);
 export const recoverMerchantAttempts = (deps: PaymentDeps, merchant: Merchant) =>
   runMerchantDueWork(deps, work, merchant);
 
-/** The shopper returned from their bank. Settles the attempt now, unless it is claimed. */
+/**
+ * The shopper returned from their bank. Settles the attempt now, unless it is settled or claimed:
+ * then it returns false.
+ */
 export async function settleReturned(
   deps: PaymentDeps,
   merchant: Merchant,
   attempt: PaymentAttempt,
-): Promise<void> {
+): Promise<boolean> {
   const claimed = await claimAttempt(deps.database.db, attempt, newLease(deps, leaseSeconds));
   if (claimed) await settleAttempt(deps, merchant, claimed, true);
+  return claimed !== null;
 }
