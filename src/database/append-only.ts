@@ -30,6 +30,8 @@ const attemptRest = [
 const rowOf = (row: string, columns: string[]) =>
   `(${columns.map((column) => `${row}.${column}::text`).join(', ')})`;
 
+const messageAttempt = ['merchant_id', 'message_id', 'number', 'at', 'outcome'];
+
 /** Whether an update empties a closed attempt's answer and changes nothing else. */
 const isErasure = `(old.finished_at is not null
   and ${attemptAnswer.map((column) => `new.${column} is null`).join(' and ')}
@@ -75,11 +77,12 @@ type Guard = {
 };
 
 /**
- * Rows that are history: postings, entries in the merchants' books, issued payouts, operators' actions
- * and callback attempts. Triggers refuse to change them, whatever the code does and whichever role
- * connects. These changes are allowed: an entry becomes a line of a payout once, a payout moves from
- * state to state, an attempt is closed once, the answer of an erased checkout's attempt is emptied,
- * and an attempt whose callback counts it as expired is deleted.
+ * Rows that are history: postings, entries in the merchants' books, issued payouts, operators'
+ * actions, attempts at callbacks and messages. Triggers refuse to change them, whatever the code does
+ * and whichever role connects. These changes are allowed: an entry becomes a line of a payout once, a
+ * payout moves from state to state, a callback attempt is closed once, erasing a shopper empties what
+ * a receiver or a mail server answered, and a callback attempt that its callback counts as expired is
+ * deleted.
  *
  * Citus has no triggers on its tables. There the roles of `grant-roles.ts` do what they can.
  */
@@ -113,6 +116,13 @@ const guards: Guard[] = [
     on: 'update',
     when: `not ${isErasure} and (old.finished_at is not null or new.finished_at is null
       or ${rowOf('new', attemptIdentity)} is distinct from ${rowOf('old', attemptIdentity)})`,
+  },
+  { table: 'message_attempts', on: 'delete' },
+  {
+    table: 'message_attempts',
+    on: 'update',
+    when: `new.response <> 'erased'
+      or ${rowOf('new', messageAttempt)} is distinct from ${rowOf('old', messageAttempt)}`,
   },
 ];
 

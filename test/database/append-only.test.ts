@@ -19,11 +19,16 @@ describe('history cannot be changed', { skip: hasCitus && 'Citus has no triggers
   const refused = (text: string, reason = /is append-only/) =>
     assert.rejects(query(text), { code: '42501', message: reason });
 
-  for (const table of ['postings', 'operator_actions', 'callback_attempts', 'operator_chain']) {
+  for (const [table, column] of [
+    ['postings', 'id'],
+    ['operator_actions', 'id'],
+    ['callback_attempts', 'id'],
+    ['operator_chain', 'number'],
+    ['message_attempts', 'number'],
+  ]) {
     test(`${table} cannot be updated, deleted from or truncated`, async () => {
       const { rows } = await query(`select count(*) from ${table}`);
       assert.ok(rows[0].count > 0);
-      const column = table === 'operator_chain' ? 'number' : 'id';
       await refused(`update ${table} set ${column} = ${column}`);
       await refused(`delete from ${table}`);
       await refused(`truncate ${table} cascade`);
@@ -96,6 +101,21 @@ describe('history cannot be changed', { skip: hasCitus && 'Citus has no triggers
       await client.query("update callbacks set attempts_expired = 1 where status = 'delivered'");
       const { rowCount } = await client.query('delete from callback_attempts where number = 1');
       assert.ok(rowCount);
+    } finally {
+      await client.query('rollback');
+      client.release();
+    }
+  });
+
+  test('what a mail server answered can be erased and nothing else', async () => {
+    const client = await paying.service.deps.database.pool.connect();
+    try {
+      await client.query('begin');
+      const erase = "update message_attempts set response = 'erased'";
+      assert.ok((await client.query(erase)).rowCount);
+      await assert.rejects(client.query(`${erase}, outcome = 'sent', number = number + 1`), {
+        code: '42501',
+      });
     } finally {
       await client.query('rollback');
       client.release();

@@ -11,6 +11,7 @@ import { createLegacyCheckout, createPlugin, logIn } from '../support/legacy.ts'
 import { askRefund, assertBalanced, cards, refundNow } from '../support/money.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { checkoutBody, send } from '../support/service.ts';
+import { tamper } from '../support/tamper.ts';
 
 const person = {
   email: 'Nomvula.Dlamini@example.co.za',
@@ -140,7 +141,8 @@ async function playHistory(): Promise<Record<'paid' | 'legacy' | 'abandoned', Sh
   const abandoned = await paying.shopper(bodyOf('order-2'));
   await paying.pass({ days: 3 });
   // A mail server quotes the recipient when it refuses a message.
-  await query(
+  await tamper(
+    paying.service.deps.database.pool,
     `update message_attempts set response = '550 no such user ' || $1 where message_id in (
        select id from messages where checkout_id = $2)`,
     [person.email, paid.id],
