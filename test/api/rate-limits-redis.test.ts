@@ -60,6 +60,16 @@ describe('counts in Redis', { skip: !isInstalled && 'redis-server is not install
     await store.close?.();
   });
 
+  test('a weight of 0 only reads the count', async () => {
+    const store = await redisRateLimitStore(url, log);
+    assert.equal((await store.hit('weighed', 60, 0)).count, 0);
+    assert.equal((await store.hit('weighed', 60)).count, 1);
+    const { count, resetsInMilliseconds } = await store.hit('weighed', 60, 0);
+    assert.equal(count, 1);
+    assert.ok(resetsInMilliseconds > 0 && resetsInMilliseconds <= 60_000);
+    await store.close?.();
+  });
+
   test('the API answers 429 from these counts', async () => {
     const service = await startService({ env: { REDIS_URL: url }, rateLimitStore: 'redis' });
     try {
