@@ -21,6 +21,6 @@ export function usePaymentLinks(
     const { token } = request.params as { token?: string };
     if (token === undefined) return;
     const checkout = checkoutOfToken(deps.sealing, token);
-    await deps.rateLimits.paymentPage(networkOf(request), checkout && checkout.id);
+    await deps.rateLimits.paymentPage(networkOf(request), checkout?.id ?? null);
   });
 }
