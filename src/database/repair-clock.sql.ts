@@ -22,6 +22,7 @@ export const leasedTables: Table[] = [
   'refund_requests',
   'callbacks',
   'messages',
+  'payout_days',
   'audit',
 ];
 
