@@ -26,6 +26,7 @@ import { useMerchantApi } from './integrations/merchant-api.ts';
 import { type LegacyDeps, legacyRoutes } from './legacy/legacy.routes.ts';
 import { merchantRoutes } from './merchants/merchant.routes.ts';
 import { type PaymentRouteDeps, paymentRoutes } from './payments/payment.routes.ts';
+import { payoutRoutes } from './payouts/payout.routes.ts';
 import { refundRoutes } from './refunds/refund.routes.ts';
 import { type ShopperDeps, shopperRoutes } from './shoppers/shopper.routes.ts';
 
@@ -120,6 +121,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
     await merchantRoutes(api, deps);
     await checkoutRoutes(api, deps);
     await refundRoutes(api, deps);
+    await payoutRoutes(api, deps);
   });
   return app;
 }

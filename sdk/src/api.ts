@@ -168,6 +168,82 @@ export type RefundCreateRequest = {
   amount: number;
 };
 
+/** What you are paid on one business day. */
+export type Payout = {
+  /** Payout ID. */
+  id: string;
+  type: 'payouts';
+  attributes: {
+    /** What your bank statement shows. */
+    reference: string;
+    /** The business day of the payout. */
+    business_date: string;
+    /** Cents. The `net` amounts of all lines sum to it. */
+    amount: number;
+    /** ISO 4217 code. */
+    currency: string;
+    /** `draft` until it is approved, `exported` when the bank has the order, then `paid` or `returned`. */
+    status: 'draft' | 'approved' | 'exported' | 'paid' | 'returned';
+    /** How many lines it has. */
+    number_of_lines: number;
+    /** Creation time. */
+    created_at: string;
+    /** When the bank paid it. Only once it did. */
+    paid_at?: string | undefined;
+    /** The bank's reference. Only once it was paid. */
+    bank_reference?: string | undefined;
+  };
+};
+
+/** One line of a payout. */
+export type PayoutLine = {
+  /** `sale`, `refund`, `refund_reversed`, `dispute`, `dispute_reversed`, `dispute_fee`, `reserve`, `reserve_released` or `payout_returned`. More kinds may follow. */
+  kind: string;
+  /** The checkout that it is about; null if it is about none. */
+  checkout_id: string | null;
+  /** Your identifier of the order. */
+  client_reference_id: string | null;
+  /** Cents before fees; negative if you owe them. */
+  gross: number;
+  /** Our fee without VAT. */
+  fee: number;
+  /** The VAT on the fee. */
+  vat: number;
+  /** `gross` less `fee` and `vat`. */
+  net: number;
+  /** When it happened. */
+  at: string;
+};
+
+/** A payout with one page of its lines. */
+export type PayoutWithLines = {
+  /** Payout ID. */
+  id: string;
+  type: 'payouts';
+  attributes: {
+    /** What your bank statement shows. */
+    reference: string;
+    /** The business day of the payout. */
+    business_date: string;
+    /** Cents. The `net` amounts of all lines sum to it. */
+    amount: number;
+    /** ISO 4217 code. */
+    currency: string;
+    /** `draft` until it is approved, `exported` when the bank has the order, then `paid` or `returned`. */
+    status: 'draft' | 'approved' | 'exported' | 'paid' | 'returned';
+    /** How many lines it has. */
+    number_of_lines: number;
+    /** Creation time. */
+    created_at: string;
+    /** When the bank paid it. Only once it did. */
+    paid_at?: string | undefined;
+    /** The bank's reference. Only once it was paid. */
+    bank_reference?: string | undefined;
+    /** One page of its lines, in order. */
+    lines: PayoutLine[];
+  };
+};
+
 /** The outcome of a checkout. */
 export type Callback = {
   /** How the checkout ended. There is no `failed`. */
@@ -257,6 +333,20 @@ export type Endpoints = {
       data: RefundRequest;
     };
   };
+  'GET /api/payouts': {
+    body: null;
+    answer: {
+      data: Payout[];
+      links: Links;
+    };
+  };
+  'GET /api/payouts/{id}': {
+    body: null;
+    answer: {
+      data: PayoutWithLines;
+      links: Links;
+    };
+  };
 };
 
 /** The same for an intermediary. */
@@ -303,6 +393,20 @@ export type IntermediaryEndpoints = {
     body: null;
     answer: {
       data: RefundRequest;
+    };
+  };
+  'GET /api/payouts': {
+    body: null;
+    answer: {
+      data: Payout[];
+      links: Links;
+    };
+  };
+  'GET /api/payouts/{id}': {
+    body: null;
+    answer: {
+      data: PayoutWithLines;
+      links: Links;
     };
   };
 };

@@ -7,6 +7,9 @@ export type {
   ErrorObject,
   LineItem,
   Merchant,
+  Payout,
+  PayoutLine,
+  PayoutWithLines,
   RefundCreateRequest,
   RefundRequest,
   Rule,
@@ -36,6 +39,7 @@ export {
   type CreateOptions,
   type ListOptions,
   type MerchantClient,
+  type PayoutOptions,
   Tranche,
 } from './tranche.ts';
 export {

@@ -4,6 +4,8 @@ import type {
   CreatedCheckout,
   Links,
   Merchant,
+  Payout,
+  PayoutWithLines,
   RefundCreateRequest,
   RefundRequest,
 } from './api.ts';
@@ -24,6 +26,13 @@ export type ListOptions = CallOptions & {
   itemsPerPage?: number | undefined;
 };
 
+export type PayoutOptions = CallOptions & {
+  /** Which page of the lines. Default 1. */
+  page?: number | undefined;
+  /** Default 1000, the maximum. */
+  itemsPerPage?: number | undefined;
+};
+
 export type CheckoutFields = CheckoutCreateRequest['checkout'];
 
 /** Everything that can be done for one merchant. */
@@ -40,6 +49,12 @@ export type MerchantClient = {
     get(id: string, options?: CallOptions): Promise<RefundRequest>;
     list(options?: ListOptions): AsyncGenerator<RefundRequest, void, undefined>;
   };
+  readonly payouts: {
+    /** A payout with one page of its lines: 1,000 of them, or what `itemsPerPage` says. */
+    get(id: string, options?: PayoutOptions): Promise<PayoutWithLines>;
+    /** All payouts, newest first, without their lines. */
+    list(options?: ListOptions): AsyncGenerator<Payout, void, undefined>;
+  };
   /** Name, amount bands and terms. The limit is five calls an hour, so keep the answer. */
   config(options?: CallOptions): Promise<Merchant>;
 };
@@ -48,14 +63,16 @@ export type MerchantClient = {
 export class Tranche implements MerchantClient {
   readonly checkouts: MerchantClient['checkouts'];
   readonly refunds: MerchantClient['refunds'];
+  readonly payouts: MerchantClient['payouts'];
   readonly config: MerchantClient['config'];
   readonly #send: Send;
 
   constructor(options: TrancheOptions) {
     this.#send = createSend(options);
-    const { checkouts, refunds, config } = clientOf(this.#send, null);
+    const { checkouts, refunds, payouts, config } = clientOf(this.#send, null);
     this.checkouts = checkouts;
     this.refunds = refunds;
+    this.payouts = payouts;
     this.config = config;
   }
 
@@ -89,6 +106,17 @@ function clientOf(send: Send, merchant_id: string | null): MerchantClient {
         (await send('GET /api/refunds/{id}', { ...options, parameter: id })).data,
       list: (options) =>
         walk<RefundRequest>((page) => send('GET /api/refunds', page), merchant_id, options),
+    },
+    payouts: {
+      async get(id, { page = 1, itemsPerPage = 1_000, ...options } = {}) {
+        const query = `?${new URLSearchParams({
+          'page[number]': String(page),
+          'page[items]': String(itemsPerPage),
+        })}`;
+        return (await send('GET /api/payouts/{id}', { ...options, parameter: id, query })).data;
+      },
+      list: (options) =>
+        walk<Payout>((page) => send('GET /api/payouts', page), merchant_id, options),
     },
     config: async (options) =>
       merchant_id === null

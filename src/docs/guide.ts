@@ -181,6 +181,10 @@ There is no \`failed\`.`,
 | \`complete\` | Refund processed. |
 | \`failed\` | Processing failed: contact support. |`,
   },
+  {
+    name: 'Payouts',
+    description: 'What you are paid on each business day, and the lines that sum to it.',
+  },
   { name: 'Configuration', description: 'Accepted amounts and instalment terms.' },
   { name: 'Callback', description: 'The one event that the service sends to you.' },
 ];

@@ -23,7 +23,7 @@ type Refusal = { description: string; details: Record<string, string> };
 /** How a route describes itself, beyond its schemas. */
 export type Operation = {
   operationId: string;
-  tag: 'Checkouts' | 'Refunds' | 'Configuration';
+  tag: 'Checkouts' | 'Refunds' | 'Payouts' | 'Configuration';
   summary: string;
   description: string;
   /** Who can call it; both when absent. */

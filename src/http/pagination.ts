@@ -35,10 +35,13 @@ export const Links = Type.Object(
   { title: 'Links', description: 'Addresses of other pages of the same list.' },
 );
 
-export function readPage(query: Record<string, unknown>): Page {
+export function readPage(
+  query: Record<string, unknown>,
+  limits = { itemsDefault: defaultItems, itemsMax },
+): Page {
   return {
     number: readCount(query, 'page[number]', 1),
-    items: Math.min(readCount(query, 'page[items]', defaultItems), itemsMax),
+    items: Math.min(readCount(query, 'page[items]', limits.itemsDefault), limits.itemsMax),
   };
 }
 

@@ -13,6 +13,9 @@ export const endpointLimits = {
   'POST /api/refunds': { max_requests: 1, window_seconds: 1 },
   'GET /api/refunds': { max_requests: 1, window_seconds: 60 },
   'GET /api/refunds/{id}': { max_requests: 5, window_seconds: 60 },
+  // Ours, with the limits of refunds (decision 0081).
+  'GET /api/payouts': { max_requests: 1, window_seconds: 60 },
+  'GET /api/payouts/{id}': { max_requests: 5, window_seconds: 60 },
   // A v1 endpoint. The contract sets no limit; this one is ours (decision 0040).
   'POST /login': { max_requests: 10, window_seconds: 60 },
 } as const satisfies Record<string, Limit>;

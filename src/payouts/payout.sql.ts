@@ -72,6 +72,20 @@ export async function findPayoutOfAny(db: Handle, id: string): Promise<Payout | 
   return row ?? null;
 }
 
+export async function findPayout(
+  db: Handle,
+  merchant_id: string,
+  id: string,
+): Promise<Payout | null> {
+  const row = await db
+    .selectFrom('payouts')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
 export async function lockPayout(
   db: Handle,
   merchant_id: string,

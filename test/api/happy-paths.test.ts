@@ -1,6 +1,10 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
+import { sql } from 'kysely';
+import { advanceListTotal } from '../../src/database/merchant-lists.sql.ts';
 import { createIntegration } from '../../src/integrations/create-integration.ts';
+import { timestamp } from '../../src/shared/clock.ts';
 import { createLegacyCheckout, createPlugin, logIn } from '../support/legacy.ts';
 import { challengeCard, type Paying, startPaying } from '../support/payments.ts';
 import { checkoutBody, createAccount, liftLimits, type Service, send } from '../support/service.ts';
@@ -46,6 +50,21 @@ async function createRefund(): Promise<string> {
   return answer.body.data.id;
 }
 
+/** A payout of one line. How payouts are made is shown elsewhere. */
+async function makePayout(): Promise<{ id: string; amount: number }> {
+  const merchant_id = paying.account.merchant.id;
+  const { db } = service.deps.database;
+  const created_at = timestamp(service.deps.clock.now());
+  const { total } = await advanceListTotal(db, merchant_id, 'payouts', 1, created_at);
+  const [id, amount] = [randomUUID(), 1_000 + total];
+  await sql`
+    insert into payouts (merchant_id, id, number, reference, business_on, amount, currency, lines,
+      status, created_at)
+    values (${merchant_id}, ${id}, ${total}, ${`TR${total}`}, date '2026-01-01' + ${total}::integer,
+      ${amount}, 'ZAR', 1, 'draft', ${created_at})`.execute(db);
+  return { id, amount };
+}
+
 const paths: Record<string, () => Promise<void>> = {
   async 'GET /api/config'() {
     const { status, body } = await ask('GET', '/api/config');
@@ -87,6 +106,16 @@ const paths: Record<string, () => Promise<void>> = {
   async 'GET /api/refunds/:id'() {
     const { status, body } = await ask('GET', `/api/refunds/${await createRefund()}`);
     assert.deepEqual([status, body.data.attributes.amount], [200, 50_000]);
+  },
+  async 'GET /api/payouts'() {
+    const { id } = await makePayout();
+    const { status, body } = await ask('GET', '/api/payouts');
+    assert.deepEqual([status, body.data[0].id], [200, id]);
+  },
+  async 'GET /api/payouts/:id'() {
+    const { id, amount } = await makePayout();
+    const { status, body } = await ask('GET', `/api/payouts/${id}`);
+    assert.deepEqual([status, body.data.attributes.amount], [200, amount]);
   },
   async 'GET /pay/:token'() {
     const { url } = await paying.shopper();

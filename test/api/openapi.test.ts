@@ -364,7 +364,8 @@ describe('the API answers as described', () => {
     await refused('GET /api/checkouts/{id}', 404, { path: `/api/checkouts/${foreign}` });
     await asked('GET /api/refunds/{id}', 200, { path: `/api/refunds/${body.data.id}` });
     await refused('GET /api/refunds/{id}', 404, { path: `/api/refunds/${paid}` });
-    for (const list of ['GET /api/checkouts', 'GET /api/refunds']) {
+    await refused('GET /api/payouts/{id}', 404, { path: `/api/payouts/${paid}` });
+    for (const list of ['GET /api/checkouts', 'GET /api/refunds', 'GET /api/payouts']) {
       await asked(list, 200, { path: `${list.slice(4)}?page[items]=1` });
       await asked(list, 200, { path: `${list.slice(4)}?page[number]=99` });
       await refused(list, 400, { path: `${list.slice(4)}?page[number]=0` });
@@ -398,6 +399,9 @@ describe('the API answers as described', () => {
       ['GET /api/refunds', `/api/refunds?filter[merchant_id]=${mine}`, 200],
       ['GET /api/refunds', `/api/refunds?filter[merchant_id]=${theirs}`, 404],
       ['GET /api/refunds', '/api/refunds', 422],
+      ['GET /api/payouts', `/api/payouts?filter[merchant_id]=${mine}`, 200],
+      ['GET /api/payouts', `/api/payouts?filter[merchant_id]=${theirs}`, 404],
+      ['GET /api/payouts', '/api/payouts', 422],
       ['GET /api/merchants/{merchant_id}/config', `/api/merchants/${mine}/config`, 200],
       ['GET /api/merchants/{merchant_id}/config', `/api/merchants/${theirs}/config`, 404],
     ];

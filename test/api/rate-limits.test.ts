@@ -36,6 +36,8 @@ const table: [Request, number, number][] = [
   [['POST', '/api/refunds', { checkout_id: randomUUID(), amount: 1 }], 1, 1],
   [['GET', '/api/refunds'], 1, 60],
   [['GET', `/api/refunds/${randomUUID()}`], 5, 60],
+  [['GET', '/api/payouts'], 1, 60],
+  [['GET', `/api/payouts/${randomUUID()}`], 5, 60],
 ];
 
 for (const rateLimitStore of ['memory', 'postgres'] as const) {

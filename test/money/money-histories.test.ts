@@ -13,6 +13,8 @@ import type { Deps } from '../../src/main.ts';
 import { moveClock } from '../../src/merchants/merchant.sql.ts';
 import { sendDueMessages } from '../../src/messages/sending/send-messages.ts';
 import { OperatorError } from '../../src/operators/operate.ts';
+import { makeDuePayouts } from '../../src/payouts/make-payouts.ts';
+import { setTerms } from '../../src/payouts/set-terms.ts';
 import { processDueRefunds } from '../../src/refunds/process-refunds.ts';
 import { refundRoutes } from '../../src/refunds/refund.routes.ts';
 import type { RefundRequest } from '../../src/refunds/refund.ts';
@@ -120,6 +122,18 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
   const refund_mode = chance.pick(['manual', 'auto'] as const);
   const account = await createAccount(service, { refund_mode });
   const { merchant } = account;
+  if (chance.isLucky(0.7)) {
+    await setTerms(service.deps, 'ops', merchant.id, {
+      from_on: null,
+      funding: chance.pick(['whole', 'as_collected']),
+      basis_points: chance.between(0, 1_000),
+      fixed: chance.between(0, 500),
+      vat_basis_points: chance.pick([0, 1_500]),
+      refund_fee: chance.pick(['kept', 'returned']),
+      reserve_basis_points: chance.pick([0, 0, 1_000]),
+      reserve_days: 30,
+    });
+  }
   // Some stories move the merchant's clock alone: then a jump ends no lease (decision 0031).
   const hasOwnClock = chance.isLucky(0.3);
   let ahead = 0;
@@ -340,7 +354,8 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
       const collected = await collectDueInstalments(service.deps);
       const processed = await processDueRefunds(service.deps);
       const sent = await sendDueMessages(service.deps);
-      if (collected + processed + sent === 0) return;
+      const paidOut = await makeDuePayouts(service.deps);
+      if (collected + processed + sent + paidOut === 0) return;
     }
   }
 
@@ -579,6 +594,8 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
   }
 
   assert.deepEqual(await findViolations(database, timestamp(clock.now())), []);
+  // Payouts never end by themselves, and the next story begins at another time.
+  await database.pool.query('delete from payout_days where merchant_id = $1', [merchant.id]);
   for (const shopper of shoppers) await assertAgreed(paying, shopper, note);
   await assertTold(paying, account, asked, note);
 }

@@ -84,6 +84,8 @@ export const everyEndpoint: ['GET' | 'POST', string, object?][] = [
   ['POST', '/api/refunds', { checkout_id: randomUUID(), amount: 1 }],
   ['GET', `/api/refunds/${randomUUID()}`],
   ['GET', '/api/refunds'],
+  ['GET', `/api/payouts/${randomUUID()}`],
+  ['GET', '/api/payouts'],
 ];
 
 export function randomSecret(environment: 'sandbox' | 'production'): string {
