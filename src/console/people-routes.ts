@@ -29,7 +29,7 @@ export const peopleRoutes: ConsoleRoute[] = [
     permission: 'people.read',
     schema: { query: PeopleQuery, response: PeoplePage },
     async handle({ deps }, { query }) {
-      const limit = Number(query.limit ?? 50);
+      const limit = query.limit ?? 50;
       const rows = await reading(deps, (db) => listPeople(db, query.after ?? null, limit));
       return {
         data: rows.map(presentPerson),

@@ -1,4 +1,5 @@
 import Type from 'typebox';
+import { paging } from './list.schema.ts';
 
 const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 
@@ -23,8 +24,8 @@ export const PeoplePage = Type.Object({
 export type PeoplePage = Type.Static<typeof PeoplePage>;
 
 export const PeopleQuery = Type.Object({
-  after: Type.Optional(Type.String({ maxLength: 300 })),
-  limit: Type.Optional(Type.String({ pattern: '^([1-9][0-9]?|100)$' })),
+  after: paging.after,
+  limit: paging.limit,
 });
 
 const Roles = Type.Array(Type.String({ maxLength: 20 }), { minItems: 1, maxItems: 20 });

@@ -5,24 +5,15 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
-import type { TSchema } from 'typebox';
 import { networkOf } from '../http/authentication.ts';
 import { jsonBodyOf, takeRawBodies } from '../http/raw-body.ts';
 import { trustedProxies } from '../http/trusted-proxies.ts';
-import { compileSchema } from '../http/validation.ts';
 import { recogniseSession } from '../operators/console-session.ts';
 import { permissionsOf } from '../operators/permission.ts';
-import { isUuid } from '../shared/uuid.ts';
 import { serveApplication } from './application.ts';
 import { sessionTokenOf } from './cookie.ts';
-import {
-  answerConsoleError,
-  ConsoleError,
-  forbidden,
-  invalid,
-  notFound,
-  notSignedIn,
-} from './errors.ts';
+import { answerConsoleError, ConsoleError, forbidden, notFound, notSignedIn } from './errors.ts';
+import { inputReader } from './input.ts';
 import { requireProof } from './proof.ts';
 import type { ConsoleDeps, ConsoleRoute, Context, PublicContext } from './route.ts';
 import { consoleRoutes } from './routes.ts';
@@ -88,10 +79,9 @@ const sessionIdOf = (context: PublicContext | Context | undefined) =>
 /** The order of the checks is the order of the statements. */
 function addRoute(app: FastifyInstance, deps: ConsoleDeps, route: ConsoleRoute): void {
   const { params, query, body } = route.schema;
-  const readParams = reader(params, 'params');
-  const readQuery = reader(query, 'query');
-  const readBody = reader(body, 'body');
-  const idNames = idNamesOf(params);
+  const readParams = inputReader(params, 'params');
+  const readQuery = inputReader(query, 'query');
+  const readBody = inputReader(body, 'body');
 
   app.route({
     method: route.method,
@@ -110,34 +100,14 @@ function addRoute(app: FastifyInstance, deps: ConsoleDeps, route: ConsoleRoute):
       if (route.fresh) requireProof(context);
     },
     async handler(request) {
-      const wanted = request.params as Record<string, string>;
-      if (idNames.some((name) => !isUuid(wanted[name] ?? ''))) throw notFound();
       const input = {
-        params: readParams(wanted),
+        params: readParams(request.params),
         query: readQuery(request.query),
         body: body === undefined ? undefined : readBody(jsonBodyOf(request).value),
       };
       return await route.handle(contexts.get(request), input);
     },
   });
-}
-
-function reader(schema: TSchema | undefined, what: string): (value: unknown) => unknown {
-  if (schema === undefined) return () => undefined;
-  const explain = compileSchema(schema);
-  return (value) => {
-    const errors = explain(value);
-    if (errors.length === 0) return value;
-    if (what === 'params') throw notFound();
-    throw invalid(errors);
-  };
-}
-
-function idNamesOf(params: TSchema | undefined): string[] {
-  const { properties = {} } = (params ?? {}) as { properties?: Record<string, object> };
-  return Object.entries(properties)
-    .filter(([, property]) => (property as { format?: string }).format === 'uuid')
-    .map(([name]) => name);
 }
 
 async function recognise(open: PublicContext): Promise<Context> {
