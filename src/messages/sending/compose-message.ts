@@ -68,15 +68,21 @@ export function composeMessage(
   const said = texts.letters[message.kind](facts);
   const hasTable = message.kind !== 'sign_in_link' && instalments.length > 0;
   return {
+    from: facts.merchant,
     subject: said.subject,
     paragraphs: said.paragraphs,
     rows: hasTable
-      ? instalments.map((one) => ({
-          name: texts.payment(one.number, instalments.length),
-          date: date(one.due_on),
-          amount: money(asked(one)),
-          state: texts.states[stateOf(one, one === next)],
-        }))
+      ? instalments.map((one) => {
+          const status = stateOf(one, one === next);
+          return {
+            name: texts.payment(one.number, instalments.length),
+            date: date(one.due_on),
+            // Of a cancelled payment nothing is left to ask for; the letter says what it was.
+            amount: money(status === 'cancelled' ? one.amount : asked(one)),
+            status,
+            state: texts.states[status],
+          };
+        })
       : [],
     link: { label: said.link, url: subject.url },
     footer: texts.footer(facts.merchant),

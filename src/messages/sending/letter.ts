@@ -1,7 +1,11 @@
+import type { PaymentState } from '../../shoppers/plan.ts';
+
 // What a message says, before it becomes text and HTML. A language turns facts into a letter; how a
 // letter looks is the same in every language.
 
 export type Letter = {
+  /** The merchant, at the head of the letter. */
+  from: string;
   subject: string;
   paragraphs: string[];
   /** One line per payment: name, date, amount, state. Empty: no table. */
@@ -11,7 +15,14 @@ export type Letter = {
   footer: string[];
 };
 
-export type LetterRow = { name: string; date: string; amount: string; state: string };
+export type LetterRow = {
+  name: string;
+  date: string;
+  amount: string;
+  /** The status, and its word. */
+  status: PaymentState;
+  state: string;
+};
 
 /** What a language is given to write a letter from. Amounts and dates are already in its words. */
 export type LetterFacts = {

@@ -1,6 +1,6 @@
 import { escapeHtml } from '../../shared/html.ts';
 import { oneLine, printable } from '../../shared/plain-text.ts';
-import type { Letter } from './letter.ts';
+import type { Letter, LetterRow } from './letter.ts';
 
 /** The letter as plain text: whole sentences on one line each, the plan as aligned columns. */
 export function renderText({ paragraphs, rows, link, footer }: Letter): string {
@@ -24,9 +24,9 @@ export function renderText({ paragraphs, rows, link, footer }: Letter): string {
   return plain(`${body}\n\n--\n${footer.join('\n')}\n`);
 }
 
-/** No-break spaces that amounts contain confuse plain clients, and control characters everyone. */
+/** Plain clients may not show no-break spaces and hyphens, which amounts and isiZulu contain. */
 function plain(text: string): string {
-  return printable(text.replace(/[\u00a0\u202f]/g, ' '));
+  return printable(text.replace(/[\u00a0\u202f]/g, ' ').replaceAll('\u2011', '-'));
 }
 
 /** A header must be one line, whatever a merchant calls itself. */
@@ -36,37 +36,64 @@ export function renderSubject({ subject }: Letter): string {
 
 const html = (text: string) => escapeHtml(printable(text));
 
-/** The letter as HTML: inline styles only, no image, nothing from elsewhere. */
+/**
+ * The letter as HTML: no image, nothing from elsewhere. Styles are inline, because many clients drop
+ * the head. Those that keep it also get the colours for dark mode.
+ */
 export function renderHtml(letter: Letter, language: string): string {
-  const { paragraphs, rows, link, footer } = letter;
+  const { from, paragraphs, rows, link, footer } = letter;
   const paragraph = (text: string) =>
-    `<p style="margin:0 0 16px;font-size:16px;line-height:1.5">${html(text)}</p>`;
-  const cell = (text: string, style: string) =>
-    `<td style="padding:8px 12px 8px 0;border-bottom:1px solid #dde3e0;${style}">${html(text)}</td>`;
+    `<p style="margin:0 0 16px;font-size:16px;line-height:24px">${html(text)}</p>`;
   const table =
     rows.length === 0
       ? ''
-      : `<table role="presentation" style="border-collapse:collapse;width:100%;margin:0 0 24px;font-size:14px;font-variant-numeric:tabular-nums">${rows
-          .map(
-            ({ name, date, amount, state }) =>
-              `<tr>${cell(name, '')}${cell(date, '')}${cell(amount, 'text-align:right;white-space:nowrap')}${cell(state, 'color:#55635f')}</tr>`,
-          )
-          .join('')}</table>`;
+      : `<table role="presentation" cellpadding="0" cellspacing="0" style="border-collapse:collapse;width:100%;margin:8px 0 24px;font-variant-numeric:tabular-nums">
+${rows.map(renderRow).join('\n')}
+</table>`;
   const button = link
-    ? `<p style="margin:0 0 24px"><a href="${html(link.url)}" style="display:inline-block;padding:12px 20px;border-radius:8px;background:#0b6b5f;color:#ffffff;font-size:16px;text-decoration:none">${html(link.label)}</a></p>`
+    ? `<p style="margin:0 0 24px"><a class="button" href="${html(link.url)}" style="display:inline-block;padding:13px 24px;border-radius:8px;background:#0b6b5f;color:#ffffff;font-size:16px;line-height:24px;font-weight:600;text-decoration:none">${html(link.label)}</a></p>`
     : '';
   return `<!doctype html>
 <html lang="${html(language)}">
-<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><title>${html(letter.subject)}</title>
-<style>@media (prefers-color-scheme: dark) { .ground { background: #0c1413 !important } .card { background: #131d1c !important; color: #e8efed !important } td { border-color: #25322f !important } }</style></head>
+<head><meta charset="utf-8"><meta name="viewport" content="width=device-width"><meta name="color-scheme" content="light dark"><meta name="supported-color-schemes" content="light dark"><title>${html(letter.subject)}</title>
+<style>@media (prefers-color-scheme: dark) { ${darkStyles} }</style></head>
 <body class="ground" style="margin:0;padding:24px 12px;background:#f6f7f5">
-<div class="card" style="max-width:520px;margin:0 auto;padding:24px;border-radius:12px;background:#ffffff;color:#10201e;font-family:system-ui,-apple-system,'Segoe UI',Roboto,sans-serif">
+<div class="card" style="max-width:460px;margin:0 auto;padding:28px 24px;border-radius:12px;background:#ffffff;color:#10201e;overflow-wrap:break-word;word-break:break-word;font-family:system-ui,-apple-system,'Segoe UI',Roboto,'Noto Sans',sans-serif">
+<p class="quiet" style="margin:0 0 4px;font-size:14px;line-height:20px;font-weight:600;color:#55635f">${bars}${html(from)}</p>
+<h1 style="margin:0 0 16px;font-size:20px;line-height:26px;font-weight:700">${html(letter.subject)}</h1>
 ${paragraphs.map(paragraph).join('\n')}
 ${table}
 ${button}
-${footer.map((text) => `<p style="margin:0;font-size:13px;line-height:1.5;color:#55635f">${html(text)}</p>`).join('\n')}
+${footer.map((text) => `<p class="quiet line" style="margin:0;padding-top:16px;border-top:1px solid #dde3e0;font-size:13px;line-height:20px;color:#55635f">${html(text)}</p>`).join('\n')}
 </div>
 </body>
 </html>
 `;
 }
+
+/** Two columns fit every phone and every language: what and when, and how much. */
+function renderRow({ name, date, amount, status, state }: LetterRow): string {
+  const isGone = status === 'cancelled';
+  const isLate = status === 'late';
+  const strike = isGone ? ';text-decoration:line-through' : '';
+  const weight = status === 'paid' || isLate ? 600 : 400;
+  const word = `<span class="${isLate ? 'warning' : 'quiet'}" style="color:${isLate ? '#8a5a00;font-weight:600' : '#55635f'}">${html(state)}</span>`;
+  const line = 'padding:10px 0;border-top:1px solid #dde3e0;vertical-align:top;line-height:22px';
+  return `<tr><td class="line" style="${line}"><span style="font-size:16px;font-weight:${weight}${strike}">${html(date)}</span><br><span class="quiet" style="font-size:14px;color:#55635f">${html(name)} &middot; ${word}</span></td><td class="line" style="${line};padding-left:16px;text-align:right;white-space:nowrap;font-size:16px;font-weight:${weight}${strike}">${html(amount)}</td></tr>`;
+}
+
+/** The mark of the pages, three bars, without an image. */
+const bar = (fill: string) =>
+  `<span class="bar${fill ? ' full' : ''}" style="display:inline-block;width:3px;height:12px;margin-right:2px;border:1px solid #0b6b5f;border-radius:1px;vertical-align:-1px${fill}"></span>`;
+const bars = `<span aria-hidden="true" style="margin-right:6px">${bar(';background:#0b6b5f')}${bar('')}${bar('')}</span>`;
+
+const darkStyles = [
+  '.ground { background: #0c1413 !important }',
+  '.card { background: #131d1c !important; color: #e8efed !important }',
+  '.quiet { color: #9db0ab !important }',
+  '.warning { color: #f4bf5f !important }',
+  '.line { border-color: #25322f !important }',
+  '.button { background: #5fd3bf !important; color: #0c1413 !important }',
+  '.bar { border-color: #5fd3bf !important }',
+  '.full { background: #5fd3bf !important }',
+].join(' ');

@@ -1,0 +1,112 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Browser } from 'playwright-core';
+import type { Instalment } from '../../src/instalments/instalment.ts';
+import { messageKinds } from '../../src/messages/message.ts';
+import { composeMessage } from '../../src/messages/sending/compose-message.ts';
+import { renderHtml } from '../../src/messages/sending/render-letter.ts';
+import { languages } from '../../src/shared/language.ts';
+import { axeFindings } from '../support/axe.ts';
+import { launchBrowser, noBrowser } from '../support/browser.ts';
+
+// Messages as a mail client shows them: one of each kind, with a payment in every state.
+
+const payment = (
+  number: number,
+  status: Instalment['status'],
+  changes: Partial<Instalment> = {},
+): Instalment =>
+  ({
+    number,
+    amount: 50_000,
+    due_on: Temporal.PlainDate.from('2026-11-15')
+      .add({ months: number - 1 })
+      .toString(),
+    status,
+    reduced: 0,
+    declines: 0,
+    ...changes,
+  }) as Instalment;
+
+const instalments = [
+  payment(1, 'collected'),
+  payment(2, 'overdue', { declines: 4 }),
+  payment(3, 'scheduled', { reduced: 20_000 }),
+  payment(4, 'scheduled'),
+  payment(5, 'cancelled', { reduced: 50_000 }),
+];
+
+function letterOf(kind: (typeof messageKinds)[number], language: (typeof languages)[number]) {
+  const facts = { instalment: 2, amount: 50_000, retry_on: '2026-12-18', card_expires: '2026-12' };
+  const letter = composeMessage(
+    { kind, facts },
+    {
+      merchant: {
+        name: 'Die Groot Karoo Koffiehandelsmaatskappy <b>&amp;</b>',
+        territory: {
+          code: 'ZA',
+          currency: 'ZAR',
+          locale: 'en-ZA',
+          time_zone: 'Africa/Johannesburg',
+        },
+      },
+      checkout: {
+        amount: 250_000,
+        currency: 'ZAR',
+        client_reference_id: 'KO-2041',
+        number_of_payments: 5,
+      },
+      language,
+      instalments,
+      card: { brand: 'amex', last4: '0005' },
+      url: 'https://pay.example/pay/token',
+    },
+  );
+  return renderHtml(letter, language);
+}
+
+describe('messages in a browser', { skip: noBrowser }, () => {
+  let browser: Browser;
+  before(async () => {
+    browser = await launchBrowser();
+  });
+  after(async () => {
+    await browser?.close();
+  });
+
+  test('every message passes axe, light on a phone and dark on a desktop', async () => {
+    const page = await browser.newPage();
+    for (const kind of messageKinds) {
+      await page.setContent(letterOf(kind, 'en'));
+      for (const [width, colorScheme] of [
+        [390, 'light'],
+        [1280, 'dark'],
+      ] as const) {
+        await page.setViewportSize({ width, height: 844 });
+        await page.emulateMedia({ colorScheme });
+        // A mail has no landmarks: the client around it has.
+        const findings = await axeFindings(page);
+        const own = findings.filter((one) => !/^(region|landmark-one-main):/.test(one));
+        assert.deepEqual(own, [], `${kind} at ${width} px, ${colorScheme}`);
+      }
+    }
+    await page.close();
+  });
+
+  test('every message in every language fits into 320 px and loads nothing', async () => {
+    const page = await browser.newPage({ viewport: { width: 320, height: 640 } });
+    const requests: string[] = [];
+    page.on('request', (request) => requests.push(request.url()));
+    for (const language of languages) {
+      for (const kind of messageKinds) {
+        await page.setContent(letterOf(kind, language));
+        const excess = await page.evaluate(
+          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+        );
+        assert.equal(excess, 0, `${kind} in ${language}`);
+      }
+    }
+    assert.deepEqual(requests, []);
+    await page.close();
+  });
+});
