@@ -4,6 +4,7 @@ import { fileURLToPath } from 'node:url';
 import ipaddr from 'ipaddr.js';
 import { type AllowedRange, parseAllowedRanges } from './callbacks/delivery/destination.ts';
 import type { ConsoleSettings } from './console/settings.ts';
+import { serversOf } from './database/servers.ts';
 import { type StripeSettings, stripeProblems } from './gateway/settings.ts';
 import type { Environment } from './integrations/integration.ts';
 import { defaultSunset, deprecatedSince } from './legacy/deprecation.ts';
@@ -168,9 +169,12 @@ export function readConfig(
   };
 
   const databaseUrl = text('DATABASE_URL') ?? null;
-  if (databaseUrl !== null && !isAddress(databaseUrl, /^postgres(ql)?:\/\//)) {
-    problem('DATABASE_URL must be an address that begins with postgres:// or postgresql://.');
-  } else if (databaseUrl !== null && isPlaintext(databaseUrl)) {
+  const servers = databaseUrl === null ? [] : serversOf(databaseUrl);
+  if (servers === null) {
+    problem(
+      'DATABASE_URL must be an address that begins with postgres:// or postgresql://. It may name several servers: postgres://user@a:5432,b:5432/tranche.',
+    );
+  } else if (servers.some(isPlaintext)) {
     refuseInsecure(
       'database-plaintext',
       'DATABASE_URL must ask for TLS in production (sslmode=verify-full), unless the server is local.',

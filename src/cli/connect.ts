@@ -7,6 +7,7 @@ import { type Database, openDatabase } from '../database/database.ts';
 import { type DatabaseClock, followDatabaseClock } from '../database/database-clock.ts';
 import { claimInstallation } from '../database/installation.ts';
 import { compareVersions } from '../database/migrate.ts';
+import { serversOf } from '../database/servers.ts';
 import { isTransient } from '../database/transaction.ts';
 import { findEmbeddedAddress } from '../embedded-postgres/server.ts';
 import type { IntegrationDeps } from '../integrations/create-integration.ts';
@@ -120,7 +121,8 @@ async function checkConnection(database: Database, config: Config): Promise<void
   } catch (error) {
     // A killed sandbox leaves its file behind. Another server may use its address by now.
     if (config.databaseUrl === null) throw noSandbox(config.dataDir);
-    const { host } = new URL(config.databaseUrl);
+    const servers = serversOf(config.databaseUrl) ?? [];
+    const host = servers.map((server) => new URL(server).host).join(', ');
     const { message, code } = error as Error & { code?: string };
     const reason = message || code || 'no answer';
     throw new OperatorError(

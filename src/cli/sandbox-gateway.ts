@@ -3,6 +3,7 @@ import { join } from 'node:path';
 import { pino } from 'pino';
 import type { DeliveryDeps } from '../callbacks/delivery/deliver-callback.ts';
 import { type Config, testGatewayAt } from '../config.ts';
+import { serversOf } from '../database/servers.ts';
 import type { Gateway } from '../gateway/gateway.ts';
 import type { IntegrationDeps } from '../integrations/create-integration.ts';
 import { OperatorError } from '../operators/operate.ts';
@@ -114,6 +115,7 @@ async function openGateway(config: Config): Promise<{ gateway: Gateway; baseUrl:
 }
 
 function isSame(one: string, other: string): boolean {
-  const placeOf = (url: string) => `${new URL(url).host}${new URL(url).pathname}`;
-  return placeOf(one) === placeOf(other);
+  const placesOf = (url: string) =>
+    (serversOf(url) ?? []).map((server) => new URL(server)).map((it) => it.host + it.pathname);
+  return placesOf(one).some((place) => placesOf(other).includes(place));
 }

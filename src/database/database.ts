@@ -4,6 +4,7 @@ import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import type { Logger } from '../shared/logger.ts';
 import { gatherWrites } from './gather-writes.ts';
+import { chooseServers, serversOf } from './servers.ts';
 import { prepareSession, verifySession } from './session.ts';
 import type { Tables } from './tables.ts';
 
@@ -44,8 +45,9 @@ export function openDatabase(
 ): Database {
   // A network that drops packets must not hold a request for ever.
   const queryMilliseconds = options.queryTimeoutMilliseconds ?? 30_000;
+  const servers = chooseServers(serversOf(url) ?? [url]);
   const pool = new pg.Pool({
-    connectionString: url,
+    Client: servers.Client,
     max: options.maxConnections,
     maxLifetimeSeconds: lifetimeSeconds,
     types: jsTypes,
@@ -57,7 +59,12 @@ export function openDatabase(
     async onConnect(client: pg.ClientBase) {
       gatherWrites(connectionOf(client).stream);
       watchForFaults(client);
-      await prepareSession(client, queryMilliseconds - graceMilliseconds);
+      try {
+        await prepareSession(client, queryMilliseconds - graceMilliseconds);
+      } catch (error) {
+        servers.skip(client);
+        throw error;
+      }
     },
   } as pg.PoolConfig);
   // The pool replaces an idle connection that died (the server restarted) at the next use.

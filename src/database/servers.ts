@@ -1,0 +1,58 @@
+import pg from 'pg';
+
+// The driver knows one host per address. With several (`a:5432,b:5432`), this chooses the one that
+// takes writes, as libpq does with `target_session_attrs=read-write`.
+
+/** The addresses of the servers that one address names, in its order. Null: it is no address. */
+export function serversOf(url: string): string[] | null {
+  const parts = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s.exec(url);
+  if (parts === null) return null;
+  const [, begin = '', hosts = '', end = ''] = parts;
+  const servers = hosts.split(',').map((host) => `${begin}${host}${end}`);
+  return servers.every((server) => URL.canParse(server)) ? servers.map(withoutChoice) : null;
+}
+
+/** The driver would take what only libpq knows for a setting of the server. */
+function withoutChoice(server: string): string {
+  if (!server.includes('target_session_attrs')) return server;
+  const url = new URL(server);
+  url.searchParams.delete('target_session_attrs');
+  return url.href;
+}
+
+type Connected = (error: Error | null, client?: pg.Client) => void;
+
+export type Servers = {
+  Client: typeof pg.Client;
+  /** The server of this connection does not take writes: try the next one. */
+  skip(client: pg.ClientBase): void;
+};
+
+/**
+ * New connections go to the server that last took one. If it refuses, does not answer or takes no
+ * writes, the next connection goes to the next server.
+ */
+export function chooseServers(urls: string[]): Servers {
+  let current = 0;
+  const chosen = new WeakMap<object, number>();
+  const skip = (client: object) => {
+    // Connections that were opened together fail together. Count them once.
+    if (chosen.get(client) === current) current = (current + 1) % urls.length;
+  };
+  class Client extends pg.Client {
+    constructor(config: pg.ClientConfig) {
+      const server = current;
+      super({ ...config, connectionString: urls[server] });
+      chosen.set(this, server);
+      // The pool passes a callback.
+      const connect = super.connect.bind(this) as (callback: Connected) => void;
+      this.connect = ((callback: Connected) => {
+        connect((error, client) => {
+          if (error) skip(this);
+          callback(error, client);
+        });
+      }) as never;
+    }
+  }
+  return { Client: Client as unknown as typeof pg.Client, skip };
+}

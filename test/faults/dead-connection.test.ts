@@ -1,0 +1,134 @@
+import assert from 'node:assert/strict';
+import net from 'node:net';
+import { after, before, test } from 'node:test';
+import { findViolations } from '../../src/audit/invariants.ts';
+import { authorised, post, request, until } from '../support/sandbox-process.ts';
+import {
+  type Account,
+  checkoutBody,
+  createAccount,
+  createTestDatabase,
+  movableClock,
+  type Service,
+  startService,
+} from '../support/service.ts';
+
+// The peer of a connection vanishes without a word, as when a machine loses its power. Nothing on
+// this side notices before a time-out (decision 0091).
+
+/** A proxy to the database. A frozen connection stays open and carries nothing any more. */
+async function openLine(databaseUrl: string) {
+  const target = new URL(databaseUrl);
+  const open = new Set<net.Socket>();
+  const line = { freezesNextCommit: false, frozen: 0, isAway: false };
+  const server = net.createServer((client) => {
+    if (line.isAway) return void client.destroy();
+    const database = net.connect(Number(target.port), target.hostname);
+    let isFrozen = false;
+    for (const [one, other] of [
+      [client, database],
+      [database, client],
+    ] as const) {
+      open.add(one);
+      one.on('error', () => {}).on('close', () => other.destroy());
+      one.on('data', (chunk) => {
+        const isCommit = one === client && chunk.includes('commit\0');
+        if (isCommit && line.freezesNextCommit) {
+          line.freezesNextCommit = false;
+          line.frozen += 1;
+          isFrozen = true;
+        }
+        if (!isFrozen) other.write(chunk);
+      });
+    }
+  });
+  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+  const url = new URL(databaseUrl);
+  url.hostname = '127.0.0.1';
+  url.port = String((server.address() as net.AddressInfo).port);
+  const cut = () => {
+    for (const socket of open) socket.destroy();
+  };
+  return Object.assign(line, {
+    url: url.href,
+    cut,
+    close() {
+      cut();
+      return new Promise((resolve) => server.close(resolve));
+    },
+  });
+}
+
+let database: Awaited<ReturnType<typeof createTestDatabase>>;
+let line: Awaited<ReturnType<typeof openLine>>;
+let service: Service;
+let account: Account;
+let baseUrl: string;
+const clock = movableClock();
+
+before(async () => {
+  database = await createTestDatabase();
+  line = await openLine(database.url);
+  service = await startService({ databaseUrl: line.url, clock });
+  account = await createAccount(service);
+  baseUrl = await service.app.listen({ port: 0, host: '127.0.0.1' });
+});
+after(async () => {
+  line.isAway = false;
+  const violations = await findViolations(service.deps.database, clock.now().toString());
+  await service.close();
+  await line.close();
+  await database.drop();
+  assert.deepEqual(violations, []);
+});
+
+const create = (reference: string) =>
+  post(`${baseUrl}/api/checkouts`, account, checkoutBody({ client_reference_id: reference }));
+
+test('a commit on a dead connection delays its own requests only, and is retried on another', async () => {
+  assert.equal((await create('before')).status, 200);
+  line.freezesNextCommit = true;
+  const first = create('frozen');
+  await until('the commit is in flight', () => line.frozen === 1);
+  const second = create('behind');
+  const earliest = await Promise.race([first.then(() => 'first'), second.then(() => 'second')]);
+  assert.equal(earliest, 'second');
+  for (const { status } of await Promise.all([first, second])) assert.equal(status, 200);
+  const { rows } = await service.deps.database.pool.query(
+    'select client_reference_id as reference from checkouts order by 1',
+  );
+  assert.deepEqual(
+    rows.map(({ reference }) => reference),
+    ['before', 'behind', 'frozen'],
+  );
+});
+
+test('a request that waits in several places has one deadline, and then says when to return', async () => {
+  line.isAway = true;
+  line.cut();
+  const start = clock.monotonic();
+  const sent = create('never');
+  const read = request(`${baseUrl}/api/checkouts`, { headers: authorised(account) });
+  const hurry = setInterval(() => clock.advance({ milliseconds: 500 }), 10);
+  try {
+    for (const { status, headers } of await Promise.all([sent, read])) {
+      assert.deepEqual([status, headers['retry-after']], [503, '5']);
+    }
+  } finally {
+    clearInterval(hurry);
+  }
+  const waited = clock.monotonic() - start;
+  assert.ok(waited > 25_000 && waited < 40_000, `${waited} ms on the service's clock`);
+});
+
+test('a process that stops says so before it stops serving', async () => {
+  line.isAway = false;
+  service.deps.draining = true;
+  const ready = await request(`${baseUrl}/readyz`);
+  assert.deepEqual(
+    [ready.status, ready.body],
+    [503, { status: 'unavailable', reason: 'the process is stopping' }],
+  );
+  const served = await create('while draining');
+  assert.deepEqual([served.status, served.headers.connection], [200, 'close']);
+});
