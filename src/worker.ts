@@ -13,7 +13,8 @@ import {
   collectDueInstalments,
   collectMerchantInstalments,
 } from './instalments/collect-instalments.ts';
-import { dueInstalments } from './instalments/instalment.sql.ts';
+import { detachMerchantCards, detachReplacedCards } from './instalments/detach-cards.ts';
+import { dueInstalments, dueReplacedCards } from './instalments/instalment.sql.ts';
 import { deleteExpiredTokens } from './legacy/legacy-token.sql.ts';
 import type { Merchant } from './merchants/merchant.ts';
 import { dueMessages } from './messages/message.sql.ts';
@@ -33,7 +34,9 @@ import { processDueRefunds, processMerchantRefunds } from './refunds/process-ref
 import { dueRefunds } from './refunds/refund.sql.ts';
 import { rollUp, rollUpOverdue } from './rollups/roll-up.ts';
 import { timestamp } from './shared/clock.ts';
+import { recoverActs, recoverMerchantActs } from './shoppers/act-on-plan.ts';
 import { deleteEndedProofs } from './shoppers/plan-proof.sql.ts';
+import { dueShopperAttempts } from './shoppers/shopper-attempt.sql.ts';
 
 export type WorkerDeps = PaymentDeps & AlertDeps & RetentionDeps & MessageDeps;
 
@@ -82,6 +85,20 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     run: collectDueInstalments,
     due: dueInstalments,
     runFor: collectMerchantInstalments,
+  },
+  {
+    name: "settle shoppers' attempts",
+    pauseSeconds: 0.5,
+    run: recoverActs,
+    due: dueShopperAttempts,
+    runFor: recoverMerchantActs,
+  },
+  {
+    name: 'detach replaced cards',
+    pauseSeconds: 5,
+    run: detachReplacedCards,
+    due: dueReplacedCards,
+    runFor: detachMerchantCards,
   },
   {
     name: 'process refunds',

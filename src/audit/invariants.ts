@@ -12,6 +12,7 @@ import { operatorInvariants } from './invariants/operators.ts';
 import { paymentInvariants } from './invariants/payments.ts';
 import { payoutInvariants } from './invariants/payouts.ts';
 import { refundInvariants } from './invariants/refunds.ts';
+import { shopperInvariants } from './invariants/shoppers.ts';
 import { statusInvariants } from './invariants/statuses.ts';
 
 /**
@@ -23,6 +24,7 @@ export const invariants: Invariant[] = [
   ...instalmentInvariants,
   ...paymentInvariants,
   ...refundInvariants,
+  ...shopperInvariants,
   ...ledgerInvariants,
   ...payoutInvariants,
   ...statusInvariants,

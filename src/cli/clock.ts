@@ -99,6 +99,8 @@ const workNames: Record<MerchantWork['due']['table'], string> = {
   refund_requests: 'go on with a refund',
   messages: 'send a message to the shopper',
   payout_days: 'make the payout of the day',
+  shopper_attempts: "look up the outcome of a shopper's attempt",
+  replaced_cards: 'remove a replaced card',
 };
 
 async function findNext(

@@ -52,6 +52,8 @@ export const distribution = [
   { table: 'settlement_entries', by: 'merchant_id', beside: 'list_totals' },
   { table: 'payout_days', by: 'merchant_id', beside: 'list_totals' },
   { table: 'stored_cards', by: 'merchant_id', beside: 'list_totals' },
+  { table: 'replaced_cards', by: 'merchant_id', beside: 'list_totals' },
+  { table: 'shopper_attempts', by: 'merchant_id', beside: 'list_totals' },
   { table: 'callbacks', by: 'merchant_id', beside: 'list_totals' },
   { table: 'callback_attempts', by: 'merchant_id', beside: 'list_totals' },
   { table: 'destinations', by: 'merchant_id', beside: 'list_totals' },

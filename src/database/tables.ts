@@ -30,6 +30,7 @@ import type { PayoutStatus } from '../payouts/payout.ts';
 import type { RefundPartKind, RefundPartStatus, RefundStatus } from '../refunds/refund.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Language } from '../shared/language.ts';
+import type { Purpose, ShopperAttemptStatus } from '../shoppers/shopper-attempt.ts';
 
 // The tables that the migrations make, as types. A test compares the two.
 
@@ -328,6 +329,7 @@ export type Tables = {
     declines: Generated<number>;
     due_at: Timestamp | null;
     paused: Generated<boolean>;
+    shopper_attempt: string | null;
     tries: Generated<number>;
     lease: string | null;
     leased_until: Timestamp | null;
@@ -342,6 +344,8 @@ export type Tables = {
     status: CollectionStatus;
     amount: Fixed<number>;
     currency: Fixed<string>;
+    card_ref: Fixed<string | null>;
+    customer_ref: Fixed<string | null>;
     payment_ref: string | null;
     decline_reason: DeclineReason | null;
     may_retry: boolean | null;
@@ -361,6 +365,56 @@ export type Tables = {
     expires: Fixed<string | null>;
     consent: JSONColumnType<Consent, string, never>;
     created_at: Fixed<Timestamp>;
+  };
+  replaced_cards: {
+    merchant_id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    card_ref: Fixed<string>;
+    customer_ref: Fixed<string>;
+    brand: Fixed<string | null>;
+    last4: Fixed<string | null>;
+    expires: Fixed<string | null>;
+    consent: JSONColumnType<Consent, string, never>;
+    created_at: Fixed<Timestamp>;
+    replaced_at: Fixed<Timestamp>;
+    detached_at: Timestamp | null;
+    due_at: Timestamp | null;
+    tries: Generated<number>;
+    lease: string | null;
+    leased_until: Timestamp | null;
+  };
+  shopper_attempts: {
+    merchant_id: Fixed<string>;
+    id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    number: Fixed<number>;
+    purpose: Fixed<Purpose>;
+    status: ShopperAttemptStatus;
+    instalments: Fixed<number[]>;
+    amount: Fixed<number>;
+    currency: Fixed<string>;
+    sealed_card_token: Buffer | null;
+    uses_stored_card: Fixed<boolean>;
+    keeps_card: Fixed<boolean>;
+    consent: JSONColumnType<Consent | null, string | null, never>;
+    customer_ref: Fixed<string>;
+    payment_ref: string | null;
+    challenge_url: string | null;
+    card_ref: string | null;
+    card_brand: string | null;
+    card_last4: string | null;
+    card_expires: string | null;
+    decline_reason: DeclineReason | null;
+    may_retry: boolean | null;
+    decline_code: string | null;
+    network_decline_code: string | null;
+    created_at: Fixed<Timestamp>;
+    asked_at: Timestamp | null;
+    settled_at: Timestamp | null;
+    due_at: Timestamp | null;
+    tries: Generated<number>;
+    lease: string | null;
+    leased_until: Timestamp | null;
   };
   callbacks: {
     merchant_id: Fixed<string>;

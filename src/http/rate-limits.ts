@@ -41,6 +41,9 @@ const planSessions: Limit = { max_requests: 20, window_seconds: 900 };
 /** Reports of a shopper that something is wrong: each is an alert for operators. */
 const planReports: Limit = { max_requests: 5, window_seconds: 3600 };
 
+/** What a shopper does to a plan: each asks the gateway for money or a card. */
+const planActs: Limit = { max_requests: 20, window_seconds: 3600 };
+
 /**
  * Requests of the payment page (decision 0053). A page that waits for an outcome asks about twenty
  * times a minute. Mobile networks put thousands of shoppers behind one address.
@@ -124,6 +127,9 @@ export function createRateLimits(store: RateLimitStore) {
     },
     async planReport(checkout_id: string): Promise<void> {
       await hit(`plan report ${checkout_id}`, planReports);
+    },
+    async planAct(checkout_id: string): Promise<void> {
+      await hit(`plan act ${checkout_id}`, planActs);
     },
     /** A request of the payment page. Only a link that exists has a window of its own. */
     async paymentPage(network: string, checkout_id: string | null): Promise<void> {

@@ -21,6 +21,7 @@ import {
   listStoredCards,
   lockLeased,
   moveAsked,
+  type StoredCard,
 } from './instalment.sql.ts';
 import { type Collection, collectionId, type Instalment } from './instalment.ts';
 import { type Answered, recordCollections } from './record-collections.ts';
@@ -120,20 +121,24 @@ async function openCollections(
       const number_of_payments = terms.get(instalment.checkout_id) ?? 1;
       if (before?.status === 'open') {
         if (isKeyRemembered(before.created_at, at)) again.push(before);
-        return { instalment, collection: before, card, number_of_payments };
+        const pinned = pinnedCard(before) ?? card;
+        return { instalment, collection: before, card: pinned, number_of_payments };
       }
       const { checkout_id } = instalment;
       const number = (before?.number ?? 0) + 1;
+      const isHeld = instalment.status === 'authorised';
       const collection: Collection = {
         merchant_id: merchant.id,
         id: collectionId(checkout_id, instalment.number, number),
         checkout_id,
         instalment: instalment.number,
         number,
-        kind: instalment.status === 'authorised' ? 'capture' : 'charge',
+        kind: isHeld ? 'capture' : 'charge',
         status: 'open',
         amount: instalment.amount - instalment.reduced,
         currency: instalment.currency,
+        card_ref: isHeld ? null : (card?.card_ref ?? null),
+        customer_ref: isHeld ? null : (card?.customer_ref ?? null),
         payment_ref: null,
         decline_reason: null,
         may_retry: null,
@@ -150,6 +155,13 @@ async function openCollections(
     for (const collection of again) await moveAsked(db, collection, asked_at);
     return asked;
   });
+}
+
+/** The card that a request was opened with. The shopper may have replaced it since. */
+function pinnedCard({ checkout_id, customer_ref, card_ref }: Collection): StoredCard | null {
+  return customer_ref !== null && card_ref !== null
+    ? { checkout_id, customer_ref, card_ref }
+    : null;
 }
 
 /** The collection stays open, and a later claim settles it. */

@@ -153,6 +153,55 @@ export async function movePaused(db: Handle, key: CheckoutKey, paused: boolean):
     .where('merchant_id', '=', key.merchant_id)
     .where('checkout_id', '=', key.checkout_id)
     .where('paused', '!=', paused)
+    .where('shopper_attempt', 'is', null)
+    .execute();
+}
+
+/** Leaves payments to an attempt of the shopper. The collector loses its claim on them. */
+export async function moveToShopper(
+  db: Handle,
+  key: CheckoutKey,
+  numbers: number[],
+  shopper_attempt: string,
+): Promise<void> {
+  await db
+    .updateTable('instalments')
+    .set({ shopper_attempt, paused: true, lease: null, leased_until: null })
+    .where('merchant_id', '=', key.merchant_id)
+    .where('checkout_id', '=', key.checkout_id)
+    .where('number', 'in', numbers)
+    .where('paused', '=', false)
+    .execute();
+}
+
+/** The attempt has ended. Its payments are what they were before. */
+export async function moveFromShopper(
+  db: Handle,
+  key: CheckoutKey,
+  shopper_attempt: string,
+): Promise<Instalment[]> {
+  return await db
+    .updateTable('instalments')
+    .set({ shopper_attempt: null, paused: false })
+    .where('merchant_id', '=', key.merchant_id)
+    .where('checkout_id', '=', key.checkout_id)
+    .where('shopper_attempt', '=', shopper_attempt)
+    .returningAll()
+    .execute();
+}
+
+/** Locks the payments of a checkout, in order. */
+export async function lockInstalments(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+): Promise<Instalment[]> {
+  return await db
+    .selectFrom('instalments')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .orderBy('number')
+    .forUpdate()
     .execute();
 }
 
@@ -276,6 +325,75 @@ export async function listFinishedPlans(
     .having(sql<boolean>`bool_and(status in ('collected', 'cancelled'))`)
     .execute();
   return rows.map((row) => row.checkout_id);
+}
+
+/** stored → replaced, and due to be detached at the gateway. */
+export async function moveCardReplaced(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+  at: Timestamp,
+): Promise<void> {
+  const card = await db
+    .deleteFrom('stored_cards')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .returning(['card_ref', 'customer_ref', 'brand', 'last4', 'expires', 'consent', 'created_at'])
+    .executeTakeFirstOrThrow();
+  await db
+    .insertInto('replaced_cards')
+    .values({
+      ...card,
+      merchant_id,
+      checkout_id,
+      consent: JSON.stringify(card.consent),
+      replaced_at: at,
+      detached_at: null,
+      due_at: at,
+    })
+    .execute();
+}
+
+export const dueReplacedCards: DueWork<'replaced_cards'> = {
+  table: 'replaced_cards',
+  due: 'due_at',
+};
+
+/** Whether a request that is open may still charge the card. */
+export async function isCardInUse(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+  card_ref: string,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('collections')
+    .select('number')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('status', '=', 'open')
+    .where((where) =>
+      where.or([
+        where('card_ref', '=', card_ref),
+        // A version before pinned no card.
+        where.and([where('card_ref', 'is', null), where('kind', '=', 'charge')]),
+      ]),
+    )
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+export async function moveDetached(
+  db: Handle,
+  card: { merchant_id: string; checkout_id: string; card_ref: string; lease: string | null },
+  detached_at: Timestamp,
+): Promise<void> {
+  await db
+    .updateTable('replaced_cards')
+    .set({ detached_at, due_at: null, lease: null, leased_until: null })
+    .where('merchant_id', '=', card.merchant_id)
+    .where('checkout_id', '=', card.checkout_id)
+    .where('card_ref', '=', card.card_ref)
+    .where('lease', '=', card.lease)
+    .execute();
 }
 
 /** What of a stored card may be shown. Null: no card is stored. */

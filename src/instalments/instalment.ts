@@ -35,22 +35,28 @@ export type Instalment = {
   collected_at: Timestamp | null;
   declines: number;
   due_at: Timestamp | null;
-  /** A refund of the checkout is in progress: none of its payments is collected. */
+  /**
+   * It is not collected now: a refund of the checkout is in progress, or the shopper pays it by the
+   * attempt `shopper_attempt`. The two exclude each other.
+   */
   paused: boolean;
+  shopper_attempt: string | null;
   tries: number;
   lease: string | null;
   leased_until: Timestamp | null;
 };
 
 /**
- * One request to the gateway for one payment. It is `open` before the gateway is called and until
- * its outcome is known: `collected`, `declined`, the hold has `lapsed`, or the request never
- * arrived (`lost`). Unique indexes allow one open and one collected request per payment.
+ * One request to the gateway for one payment. A shopper who pays several at once makes one request,
+ * which has a row for each payment. A row is `open` before the gateway is called and until its
+ * outcome is known: `collected`, `declined`, the hold has `lapsed`, or the request never arrived
+ * (`lost`). Unique indexes allow one open and one collected row per payment.
  */
 export const collectionStatuses = ['open', 'collected', 'declined', 'lapsed', 'lost'] as const;
 export type CollectionStatus = (typeof collectionStatuses)[number];
 
-export const collectionKinds = ['capture', 'charge'] as const;
+/** Of the hold, of the stored card without the shopper, or by the shopper in person. */
+export const collectionKinds = ['capture', 'charge', 'shopper'] as const;
 export type CollectionKind = (typeof collectionKinds)[number];
 
 export type Collection = {
@@ -63,6 +69,9 @@ export type Collection = {
   status: CollectionStatus;
   amount: number;
   currency: string;
+  /** The card that it was opened with. Null: a capture, or a card that is not stored. */
+  card_ref: string | null;
+  customer_ref: string | null;
   payment_ref: string | null;
   decline_reason: DeclineReason | null;
   may_retry: boolean | null;

@@ -31,7 +31,11 @@ export type AttemptOutcome = (typeof attemptOutcomes)[number];
 export type MessageFacts = {
   /** The payment it is about. */
   instalment?: number;
+  /** All payments that the shopper paid at once, if they are several. */
+  instalments?: number[];
   amount?: number;
+  /** The shopper paid with a card that is not the stored one. */
+  other_card?: boolean;
   /** When a declined payment is retried by itself, a local date; null when it is not. */
   retry_on?: string | null;
   /** The last month in which the card works, `2027-03`. */

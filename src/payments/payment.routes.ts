@@ -9,9 +9,10 @@ import { checkoutOfToken } from '../checkouts/payment-token.ts';
 import type { Handle } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
 import { networkOf } from '../http/authentication.ts';
-import { notFound } from '../http/errors.ts';
+import { forbidden, notFound } from '../http/errors.ts';
 import type { RateLimits } from '../http/rate-limits.ts';
 import { jsonBodyOf } from '../http/raw-body.ts';
+import { refuseForeignOrigin } from '../http/same-origin.ts';
 import { type FieldError, validationFailed } from '../http/validation.ts';
 import { planPayments } from '../instalments/instalment.ts';
 import type { Environment } from '../integrations/integration.ts';
@@ -21,11 +22,24 @@ import { timestamp } from '../shared/clock.ts';
 import type { HostedPageSettings } from '../shared/hosted-page.ts';
 import { chooseLanguage, type Language, languages } from '../shared/language.ts';
 import { words } from '../shared/words/words.ts';
+import { payPlan, replaceStoredCard, settleReturnedAct } from '../shoppers/act-on-plan.ts';
 import { sessionTokenOf } from '../shoppers/open-session.ts';
 import { isPast, type Plan, presentPlan } from '../shoppers/plan.ts';
+import {
+  type ActRefusal,
+  type PayPlanRequest,
+  presentRefusal,
+  type ReplaceCardRequest,
+} from '../shoppers/plan-act.ts';
 import { findPlanSession } from '../shoppers/plan-proof.sql.ts';
 import { readPlan } from '../shoppers/read-plan.ts';
 import { hashToken } from '../shoppers/send-link.ts';
+import { findNewestAttempt } from '../shoppers/shopper-attempt.sql.ts';
+import {
+  isInFlight as isActInFlight,
+  type Purpose,
+  type ShopperAttempt,
+} from '../shoppers/shopper-attempt.ts';
 import { cancelPayment } from './cancel-payment.ts';
 import { noteDecline, refuseCardTesting } from './card-testing.ts';
 import { noteOpening } from './note-opening.ts';
@@ -40,7 +54,9 @@ import type {
 import {
   explainCancelRequest,
   explainLanguageRequest,
+  explainPayPlanRequest,
   explainPayRequest,
+  explainReplaceCardRequest,
 } from './payment.schema.ts';
 import { listAttempts } from './payment-attempt.sql.ts';
 import { type Consent, isInFlight, type PaymentAttempt } from './payment-attempt.ts';
@@ -65,6 +81,8 @@ type Opened = {
   callback: Callback | null;
   plan: Plan | null;
   session: PayPage['session'];
+  /** The newest act of the shopper on the plan. */
+  newest: ShopperAttempt | null;
 };
 
 /** The hosted page and its requests. The token in the address is the shopper's only credential. */
@@ -145,6 +163,62 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     return { page, words: words[page.language].page };
   });
 
+  app.post('/pay/:token/plan/pay', async (request) => {
+    const opened = await openForActing(request);
+    const wanted = jsonBodyOf(request).value as PayPlanRequest;
+    const errors = explainPayPlanRequest(wanted);
+    if (errors.length === 0) errors.push(...explainPayPlan(opened.plan, wanted));
+    if (errors.length > 0) throw validationFailed(errors);
+    const consent = wanted.keep_card && wanted.consent ? onlyConsent(wanted.consent) : null;
+    return await act(request, opened, 'pay', () =>
+      payPlan(deps, opened.merchant, opened.checkout, { ...wanted, consent }),
+    );
+  });
+
+  app.post('/pay/:token/plan/card', async (request) => {
+    const opened = await openForActing(request);
+    const wanted = jsonBodyOf(request).value as ReplaceCardRequest;
+    const errors = explainReplaceCardRequest(wanted);
+    if (errors.length === 0) errors.push(...explainConsent(opened.plan, wanted.consent, []));
+    if (errors.length > 0) throw validationFailed(errors);
+    const { card_token } = wanted;
+    const consent = onlyConsent(wanted.consent);
+    return await act(request, opened, 'replace_card', () =>
+      replaceStoredCard(deps, opened.merchant, opened.checkout, { card_token, consent }),
+    );
+  });
+
+  type Acting = Opened & { plan: Plan };
+
+  /** A shopper acts on the plan in a session, from our own page. */
+  async function openForActing(request: FastifyRequest): Promise<Acting> {
+    refuseForeignOrigin(request, deps.baseUrl);
+    const opened = await mustOpen(request);
+    const { plan, session } = opened;
+    if (plan === null) throw notFound('This payment link has no plan.');
+    if (session === null) throw forbidden('Open your payments with a link from your mail first.');
+    return { ...opened, plan };
+  }
+
+  async function act(
+    request: FastifyRequest,
+    { merchant, checkout, attempts, newest }: Acting,
+    purpose: Purpose,
+    begin: () => Promise<ActRefusal | null>,
+  ): Promise<PayPage> {
+    const network = networkOf(request);
+    await deps.rateLimits.planAct(checkout.id);
+    await refuseCardTesting(deps, { merchant, network, attempts });
+    const refusal = await begin();
+    const reopened = await mustOpen(request);
+    const page = present(reopened, request);
+    const isNew = reopened.newest !== null && reopened.newest.id !== newest?.id;
+    if (isNew && page.act?.status === 'declined') {
+      await noteDecline(deps, { merchant, network, attempts });
+    }
+    return refusal === null ? page : { ...page, act: presentRefusal(purpose, refusal) };
+  }
+
   // The shopper's bank redirects here. Ignore its query and ask the gateway.
   app.get('/pay/:token/return', async (request, reply) => {
     const opened = await open(request);
@@ -160,6 +234,11 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
           await noteDecline(deps, { merchant, network: networkOf(request), attempts });
         }
       });
+    }
+    const { newest } = opened;
+    if (newest && isActInFlight(newest)) {
+      await deps.rateLimits.returned(opened.checkout.id);
+      await spaced(newest.id, () => settleReturnedAct(deps, opened.merchant, newest));
     }
     const { token } = request.params as { token: string };
     return reply.redirect(`/pay/${token}`, 303);
@@ -179,13 +258,15 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
           : await findCheckoutCallback(db, key.merchant_id, key.id);
       const attempts = await listAttempts(db, key.merchant_id, key.id);
       if (checkout.status !== 'successful') {
-        return { merchant, checkout, attempts, callback, plan: null, session: null };
+        return { merchant, checkout, attempts, callback, plan: null, session: null, newest: null };
       }
       const rows = await readPlan(db, { merchant_id: key.merchant_id, checkout_id: key.id });
       // The order stays private once nothing has moved for long.
       if (isPast(rows, merchantNow(deps.clock, merchant))) return null;
       const session = await readSession(db, merchant, checkout, request);
-      return { merchant, checkout, attempts, callback, plan: presentPlan(rows), session };
+      const newest = await findNewestAttempt(db, keyOf(checkout));
+      const plan = presentPlan(rows);
+      return { merchant, checkout, attempts, callback, plan, session, newest };
     });
   }
 
@@ -208,9 +289,9 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
   }
 
   function present(opened: Opened, request: FastifyRequest): PayPage {
-    const { merchant, checkout, attempts, callback, plan, session } = opened;
+    const { merchant, checkout, attempts, callback, plan } = opened;
     const language = languageOf(request, checkout);
-    return presentPage(deps, merchant, checkout, attempts, callback, plan, session, language);
+    return presentPage(deps, merchant, checkout, attempts, callback, plan, opened, language);
   }
 
   /** The shopper's choice, or the browser's. */
@@ -264,6 +345,41 @@ function explainTerm(
     return JSON.stringify(plan) === agreed;
   });
   return isPlan ? [] : [{ path: 'consent.payments', problem: 'must be the payments of the plan' }];
+}
+
+const keyOf = ({ merchant_id, id }: Checkout) => ({ merchant_id, checkout_id: id });
+
+/** A card is kept with the consent to the payments that remain. */
+function explainPayPlan(
+  plan: Plan,
+  { keep_card, card_token, consent, payments }: PayPlanRequest,
+): FieldError[] {
+  if (!keep_card) return [];
+  if (card_token === null) {
+    return [{ path: 'keep_card', problem: 'must be false: the stored card is kept anyway' }];
+  }
+  if (remaining(plan, payments).length === 0) {
+    return [{ path: 'keep_card', problem: 'must be false: nothing remains to be charged' }];
+  }
+  return explainConsent(plan, consent, payments);
+}
+
+/** Our wording, and the payments to come as the page shows them, without those paid now. */
+function explainConsent(plan: Plan, consent: Consent | null, paid: number[]): FieldError[] {
+  const versions = languages.map(consentVersion);
+  if (!consent || !versions.includes(consent.version)) {
+    return [{ path: 'consent', problem: `must be given in the version ${versions.join(' or ')}` }];
+  }
+  const agreed = JSON.stringify(onlyConsent(consent).payments);
+  const isPlan = agreed === JSON.stringify(remaining(plan, paid));
+  return isPlan ? [] : [{ path: 'consent.payments', problem: 'must be the payments to come' }];
+}
+
+function remaining(plan: Plan, paid: number[]): Consent['payments'] {
+  return plan.payments
+    .filter(({ status }) => status === 'late' || status === 'next' || status === 'planned')
+    .filter(({ number }) => !paid.includes(number))
+    .map(({ number, amount, due_on }) => ({ number, amount, due_on }));
 }
 
 /** Our members in our order. Other members that a page sends are not stored. */

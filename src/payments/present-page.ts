@@ -9,6 +9,8 @@ import { type Clock, secondsAfter } from '../shared/clock.ts';
 import type { HostedPageSettings } from '../shared/hosted-page.ts';
 import type { Language } from '../shared/language.ts';
 import type { Plan } from '../shoppers/plan.ts';
+import { presentAct } from '../shoppers/plan-act.ts';
+import type { ShopperAttempt } from '../shoppers/shopper-attempt.ts';
 import type { PayPage } from './pay-page.ts';
 import { isInFlight, type PaymentAttempt } from './payment-attempt.ts';
 import { isOpen, mayTryAgain } from './start-payment.ts';
@@ -29,7 +31,7 @@ export function presentPage(
   attempts: PaymentAttempt[],
   callback: Callback | null,
   plan: Plan | null,
-  session: PayPage['session'],
+  { session, newest }: { session: PayPage['session']; newest: ShopperAttempt | null },
   language: Language,
 ): PayPage {
   const now = merchantNow(deps.clock, merchant);
@@ -66,7 +68,7 @@ export function presentPage(
     decline: status === 'open' && latest ? declineOf(latest) : null,
     plan: plan && { ...plan, card: plan.card ?? cardOf(attempts) },
     session,
-    act: null,
+    act: presentAct(newest, session !== null, now),
     challenge_url: status === 'challenge' ? (inFlight?.challenge_url ?? null) : null,
     return_url: callback?.redirect_url ?? returnUrl(checkout, status),
     expires_at: checkout.expires_at,

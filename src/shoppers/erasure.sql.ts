@@ -33,7 +33,14 @@ export async function findOpenReason(
       when exists (
         select from payment_attempts a
         where a.checkout_id = c.id and a.merchant_id = c.merchant_id and a.due_at is not null)
+          or exists (
+            select from shopper_attempts s
+            where s.checkout_id = c.id and s.merchant_id = c.merchant_id and s.due_at is not null)
         then 'a payment is in progress'
+      when exists (
+        select from replaced_cards d
+        where d.checkout_id = c.id and d.merchant_id = c.merchant_id and d.due_at is not null)
+        then 'a replaced card is being removed'
       when c.status = 'received'
         and c.expires_at + interval '1 hour' > ${merchantNow}::timestamptz
         then 'it can still be paid'
@@ -110,8 +117,13 @@ export async function updateErasedCards(
     update payment_attempts
     set card_last4 = null, card_expires = null, challenge_url = null, sealed_card_token = null
     where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
+  for (const table of ['stored_cards', 'replaced_cards']) {
+    await sql`
+      update ${sql.table(table)} set last4 = null, expires = null
+      where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
+  }
   await sql`
-    update stored_cards set last4 = null, expires = null
+    update shopper_attempts set card_last4 = null, card_expires = null
     where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
 }
 

@@ -1,5 +1,6 @@
 import type { DeclineReason } from '../gateway/gateway.ts';
 import type { Consent } from '../payments/payment-attempt.ts';
+import { isInFlight, type ShopperAttempt } from './shopper-attempt.ts';
 
 // What a shopper with a session does to a plan, as the page asks for it and sees it.
 
@@ -63,3 +64,36 @@ export type PlanAct = {
   decline: { reason: DeclineReason; may_retry: boolean } | null;
   refusal: ActRefusal | null;
 };
+
+/** An outcome is news for as long as a session lasts. */
+const newsMinutes = 30;
+
+/** The newest attempt as the page shows it. Without a session it shows only that one is in flight. */
+export function presentAct(
+  attempt: ShopperAttempt | null,
+  hasSession: boolean,
+  now: Temporal.Instant,
+): PlanAct | null {
+  if (attempt === null) return null;
+  const { purpose, instalments, amount, settled_at, decline_reason, may_retry } = attempt;
+  const act = { purpose, payments: instalments, amount, refusal: null };
+  const none = { challenge_url: null, decline: null };
+  if (isInFlight(attempt)) {
+    return hasSession && attempt.status === 'challenged'
+      ? { ...act, ...none, status: 'challenge', challenge_url: attempt.challenge_url }
+      : { ...act, ...none, status: 'working' };
+  }
+  const isNews = settled_at !== null && now.since(settled_at).total('minutes') < newsMinutes;
+  if (!hasSession || !isNews) return null;
+  if (attempt.status === 'charged' || attempt.status === 'verified') {
+    return { ...act, ...none, status: 'done' };
+  }
+  const decline = { reason: decline_reason ?? 'generic', may_retry: may_retry ?? true };
+  return { ...act, ...none, status: 'declined', decline };
+}
+
+/** The answer to a request that began nothing. */
+export function presentRefusal(purpose: PlanAct['purpose'], refusal: ActRefusal): PlanAct {
+  const none = { payments: [], amount: 0, challenge_url: null, decline: null };
+  return { ...none, purpose, status: 'refused', refusal };
+}

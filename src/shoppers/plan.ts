@@ -2,6 +2,7 @@ import type { DeclineReason } from '../gateway/gateway.ts';
 import type { Collection, Instalment } from '../instalments/instalment.ts';
 import type { RefundPart, RefundRequest, RefundStatus } from '../refunds/refund.ts';
 import type { Timestamp } from '../shared/clock.ts';
+import type { PayablePart } from './plan-act.ts';
 
 /**
  * How a shopper sees a payment. `paid`: held or collected. `next`: the first that is still to come.
@@ -74,7 +75,9 @@ export function presentPlan(rows: PlanRows): Plan {
     paid: sum(['paid']),
     outstanding: sum(['next', 'planned', 'late']),
     refunds: refunds.map(({ amount, status, created_at }) => ({ amount, status, created_at })),
-    is_paused: instalments.some(({ paused }) => paused),
+    is_paused: instalments.some(
+      ({ paused, shopper_attempt }) => paused && shopper_attempt === null,
+    ),
   };
 }
 
@@ -82,6 +85,18 @@ const isLate = ({ status, declines }: Instalment) =>
   status === 'overdue' || (status === 'scheduled' && declines > 0);
 
 export const isToCome = (one: Instalment) => one.status === 'scheduled' && !isLate(one);
+
+/** The payments that a shopper can pay now by one of the page's buttons, in order. */
+export function coveredBy(what: PayablePart, instalments: Instalment[]): Instalment[] {
+  switch (what) {
+    case 'late':
+      return instalments.filter(isLate);
+    case 'next':
+      return instalments.filter(isToCome).slice(0, 1);
+    case 'rest':
+      return instalments.filter((one) => isLate(one) || isToCome(one));
+  }
+}
 
 export function stateOf(one: Instalment, isNext: boolean): PaymentState {
   if (isLate(one)) return 'late';

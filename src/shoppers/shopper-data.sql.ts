@@ -23,6 +23,8 @@ const checkoutTables = [
   'instalments',
   'collections',
   'stored_cards',
+  'replaced_cards',
+  'shopper_attempts',
   'refund_requests',
   'refund_parts',
   'postings',

@@ -9,6 +9,7 @@ import { networkOf } from '../http/authentication.ts';
 import { forbidden, notFound, unprocessable } from '../http/errors.ts';
 import type { RateLimits } from '../http/rate-limits.ts';
 import { jsonBodyOf } from '../http/raw-body.ts';
+import { refuseForeignOrigin } from '../http/same-origin.ts';
 import { compileSchema, type FieldError, validationFailed } from '../http/validation.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
@@ -53,7 +54,8 @@ type Opened = { merchant: Merchant; checkout: Checkout; plan: Plan };
 export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Promise<void> {
   usePaymentLinks(app, deps);
   app.addHook('onRequest', async (request) => {
-    if (request.method !== 'GET' && request.method !== 'HEAD') refuseForeignOrigin(request);
+    if (request.method !== 'GET' && request.method !== 'HEAD')
+      refuseForeignOrigin(request, deps.baseUrl);
   });
 
   app.post('/pay/:token/link', async (request, reply) => {
@@ -159,14 +161,6 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
       throw forbidden('Open your payments with a link from your mail first.');
     }
     return opened;
-  }
-
-  /** A page elsewhere must not act for a shopper whose browser has a session. */
-  function refuseForeignOrigin(request: FastifyRequest): void {
-    const { origin } = request.headers;
-    if (origin !== undefined && origin !== new URL(deps.baseUrl).origin) {
-      throw forbidden('This request comes from another site.');
-    }
   }
 
   function setCookie(

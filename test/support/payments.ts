@@ -5,6 +5,7 @@ import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-ca
 import type { CallbackSenderOptions } from '../../src/callbacks/delivery/send-callback.ts';
 import { paymentToken } from '../../src/checkouts/payment-token.ts';
 import { collectDueInstalments } from '../../src/instalments/collect-instalments.ts';
+import { detachReplacedCards } from '../../src/instalments/detach-cards.ts';
 import { sendDueMessages } from '../../src/messages/sending/send-messages.ts';
 import type { PayPage } from '../../src/payments/pay-page.ts';
 import type { PaymentAttempt } from '../../src/payments/payment-attempt.ts';
@@ -13,6 +14,7 @@ import { makeDuePayouts } from '../../src/payouts/make-payouts.ts';
 import { processDueRefunds } from '../../src/refunds/process-refunds.ts';
 import { timestamp } from '../../src/shared/clock.ts';
 import type { Logger } from '../../src/shared/logger.ts';
+import { recoverActs } from '../../src/shoppers/act-on-plan.ts';
 import {
   answerChallenge,
   type Books,
@@ -106,10 +108,13 @@ function payingOn(
       const settled = await recoverAttempts(service.deps);
       const delivered = await deliverDueCallbacks(service.deps);
       const collected = await collectDueInstalments(service.deps);
+      const acted = await recoverActs(service.deps);
       const refunded = await processDueRefunds(service.deps);
+      const detached = await detachReplacedCards(service.deps);
       const sent = await sendDueMessages(service.deps);
       const paidOut = await makeDuePayouts(service.deps);
-      if (settled + delivered + collected + refunded + sent + paidOut === 0) break;
+      const moved = settled + delivered + collected + acted + refunded + detached + sent;
+      if (moved + paidOut === 0) break;
     }
   }
   return {
@@ -132,6 +137,8 @@ function payingOn(
              select due_at from payment_attempts union all select due_at from callbacks
              union all select due_at from instalments where not paused
              union all select due_at from refund_requests
+             union all select due_at from shopper_attempts
+             union all select due_at from replaced_cards
              union all select due_at from messages
              union all select due_at from payout_days) due
            where due_at > $1 and due_at <= $2`,

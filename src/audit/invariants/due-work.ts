@@ -22,6 +22,10 @@ export const dueWorkInvariants: Invariant[] = [
         select merchant_id, id, status, due_at, leased_until from messages
         union all
         select merchant_id, merchant_id, 'payout', due_at, leased_until from payout_days
+        union all
+        select merchant_id, id, status, due_at, leased_until from shopper_attempts
+        union all
+        select merchant_id, checkout_id, card_ref, due_at, leased_until from replaced_cards
       ) a join merchants m on m.id = a.merchant_id
       where a.due_at < $1::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
           - interval '${graceSeconds} seconds'

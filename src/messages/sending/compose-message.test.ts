@@ -20,6 +20,7 @@ const payment = (number: number, changes: Partial<Instalment> = {}): Instalment 
   declines: 0,
   due_at: null,
   paused: false,
+  shopper_attempt: null,
   tries: 0,
   lease: null,
   leased_until: null,

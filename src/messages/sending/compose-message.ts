@@ -58,11 +58,13 @@ export function composeMessage(
     next: next ? { amount: money(asked(next)), date: date(next.due_on) } : null,
     amount: money(message.facts.amount ?? (about ? asked(about) : checkout.amount)),
     number: message.facts.instalment ?? 1,
+    numbers: rangeOf(message.facts.instalments ?? []),
     date: about ? date(about.due_on) : '',
     retryOn: message.facts.retry_on ? date(message.facts.retry_on) : null,
-    card: subject.card?.last4
-      ? { brand: brandName(subject.card.brand), last4: subject.card.last4 }
-      : null,
+    card:
+      subject.card?.last4 && !message.facts.other_card
+        ? { brand: brandName(subject.card.brand), last4: subject.card.last4 }
+        : null,
     cardExpires: expires ? writeMonth(expires, subject.language) : '',
   };
   const said = texts.letters[message.kind](facts);
@@ -87,4 +89,11 @@ export function composeMessage(
     link: { label: said.link, url: subject.url },
     footer: texts.footer(facts.merchant),
   };
+}
+
+/** `2–4`, or `2, 4` with a gap. Null for one payment. */
+function rangeOf(numbers: number[]): string | null {
+  const [first = 0, last = 0] = [numbers[0], numbers.at(-1)];
+  if (numbers.length < 2) return null;
+  return last - first === numbers.length - 1 ? `${first}–${last}` : numbers.join(', ');
 }

@@ -36,6 +36,8 @@ export type LetterFacts = {
   /** The payment, refund or charge that the letter is about. */
   amount: string;
   number: number;
+  /** `2–4` when several payments were paid at once; else null. */
+  numbers: string | null;
   date: string;
   retryOn: string | null;
   /** `Visa ending 4242`, or null when no card is known. */

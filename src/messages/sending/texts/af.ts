@@ -31,7 +31,7 @@ export const af: MessageTexts = {
     charged: (facts) => ({
       subject: `${facts.amount} aan ${facts.merchant} betaal`,
       paragraphs: sentences(
-        `Ons het ${facts.amount} van ${card(facts)} verhaal. Dit was betaling ${facts.number} van ${facts.count} vir bestelling ${facts.order}.`,
+        `Ons het ${facts.amount} van ${card(facts)} verhaal. Dit was ${facts.numbers ? `betalings ${facts.numbers}` : `betaling ${facts.number}`} van ${facts.count} vir bestelling ${facts.order}.`,
         standing(facts),
       ),
       link: 'Sien jou betalings',

@@ -30,7 +30,7 @@ export const en: MessageTexts = {
     charged: (facts) => ({
       subject: `${facts.amount} paid to ${facts.merchant}`,
       paragraphs: sentences(
-        `We charged ${facts.amount} to ${card(facts)}. It was payment ${facts.number} of ${facts.count} for order ${facts.order}.`,
+        `We charged ${facts.amount} to ${card(facts)}. It was ${facts.numbers ? `payments ${facts.numbers}` : `payment ${facts.number}`} of ${facts.count} for order ${facts.order}.`,
         standing(facts),
       ),
       link: 'See your payments',

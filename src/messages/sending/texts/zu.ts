@@ -31,7 +31,7 @@ export const zu: MessageTexts = {
     charged: (facts) => ({
       subject: `U\u2011${facts.amount} ukhokhelwe ku\u2011${facts.merchant}`,
       paragraphs: sentences(
-        `Sithathe u\u2011${facts.amount} ku\u2011${card(facts)}. Bekuyinkokhelo ${facts.number} kwezingu\u2011${facts.count} ye-oda ${facts.order}.`,
+        `Sithathe u\u2011${facts.amount} ku\u2011${card(facts)}. ${facts.numbers ? `Bekuyizinkokhelo ${facts.numbers}` : `Bekuyinkokhelo ${facts.number}`} kwezingu\u2011${facts.count} ye-oda ${facts.order}.`,
         standing(facts),
       ),
       link: 'Bona izinkokhelo zakho',

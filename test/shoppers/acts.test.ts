@@ -1,0 +1,443 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { collectDueInstalments } from '../../src/instalments/collect-instalments.ts';
+import { recoverActs } from '../../src/shoppers/act-on-plan.ts';
+import { type Acting, actingOn } from '../support/acts.ts';
+import {
+  accountsOf,
+  assertBalanced,
+  atGateway,
+  cards,
+  planOf,
+  refundNow,
+} from '../support/money.ts';
+import {
+  challengeCard,
+  type Paying,
+  type Shopper,
+  startPaying,
+  visa,
+} from '../support/payments.ts';
+
+let paying: Paying;
+before(async () => {
+  paying = await startPaying();
+});
+after(() => paying.close());
+
+const mastercard = '5555555555554444';
+const declinedCard = '4000000000009995';
+
+/** A shopper whose payment 2 of 3 the bank declined until it became overdue. */
+async function lateShopper(card = cards.laterLost): Promise<[Shopper, Acting]> {
+  const [shopper, acting] = await paidShopper(card);
+  await paying.pass({ months: 1, hours: 1 });
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 overdue', '3 scheduled']);
+  return [shopper, acting];
+}
+
+async function paidShopper(card = visa, term = 3): Promise<[Shopper, Acting]> {
+  const shopper = await paying.shopper();
+  const { challenge_url } = await shopper.pay(term, { card });
+  if (challenge_url) {
+    await shopper.decide('approve');
+    await shopper.comeBack();
+  }
+  return [shopper, await actingOn(paying, shopper)];
+}
+
+async function cardOf(shopper: Shopper): Promise<string> {
+  const [card] = await shopper.rows('stored_cards');
+  return `${card.brand} ${card.last4}`;
+}
+
+async function mailsOf(shopper: Shopper): Promise<string[]> {
+  await paying.work();
+  const { rows } = await paying.service.deps.database.pool.query(
+    'select text from mailbox where checkout_id = $1 order by sent_at, id',
+    [shopper.id],
+  );
+  return rows.map(({ text }) => text.replaceAll('\u00a0', ' '));
+}
+
+test('a shopper pays what is late with another card through a challenge, and the collector goes on with that card', async () => {
+  const [shopper, acting] = await lateShopper();
+  const asked = await acting.pay('late', { card: challengeCard, keep: true });
+  assert.equal(asked.act?.status, 'challenge');
+  assert.deepEqual(asked.act?.payments, [2]);
+  assert.equal((await shopper.state()).act?.challenge_url, null, 'only the session sees the bank');
+
+  const { act, plan } = await acting.decide('approve');
+  assert.equal(act?.status, 'done');
+  assert.deepEqual(
+    plan?.payments.map(({ status }) => status),
+    ['paid', 'paid', 'next'],
+  );
+  assert.deepEqual(plan?.card, { brand: 'visa', last4: '3155' });
+  assert.deepEqual(await acting.attempts(), ['charged 2 50000']);
+  const mails = await mailsOf(shopper);
+  assert.ok(
+    mails.some((text) => /From now on we charge .* to your Visa card ending 3155/.test(text)),
+  );
+  assert.ok(mails.some((text) => /charged R 500,00 .* It was payment 2 of 3/s.test(text)));
+
+  await paying.pass({ months: 1 });
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 collected']);
+  const last = (await shopper.rows('collections')).find(({ instalment }) => instalment === 3);
+  const [stored] = await shopper.rows('stored_cards');
+  assert.equal(last.card_ref, stored.card_ref);
+  const [replaced] = await shopper.rows('replaced_cards');
+  assert.ok(replaced.detached_at, 'the lost card is removed at the gateway');
+  await assertBalanced(paying, shopper);
+});
+
+test('a shopper pays what is late with the stored card, which the bank declines without them', async () => {
+  const [shopper, acting] = await lateShopper(cards.laterNeedsShopper);
+  const { act } = await acting.pay('late');
+  assert.equal(act?.status, 'challenge');
+  await acting.decide('approve');
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
+  assert.equal(await cardOf(shopper), 'visa 3184');
+  assert.deepEqual(await shopper.rows('replaced_cards'), []);
+  await assertBalanced(paying, shopper);
+});
+
+test('the next payment is paid early, and its date then charges nothing', async () => {
+  const [shopper, acting] = await paidShopper();
+  const { act, plan } = await acting.pay('next', { card: mastercard });
+  assert.equal(act?.status, 'done');
+  assert.equal(plan?.payments[1]?.status, 'paid');
+  assert.equal(await cardOf(shopper), 'visa 4242', 'a card that is not kept pays once');
+  const mails = await mailsOf(shopper);
+  assert.ok(
+    mails.some((text) => /charged R 500,00 to your card\. It was payment 2 of 3/.test(text)),
+  );
+  await paying.pass({ months: 1, days: 2 });
+  assert.deepEqual((await atGateway(shopper)).taken, [50_000, 50_000]);
+  await assertBalanced(paying, shopper);
+});
+
+test('everything that is not paid is paid by one charge, and can be refunded payment by payment', async () => {
+  const [shopper, acting] = await paidShopper();
+  await paying.pass({ days: 2 });
+  const { act, plan } = await acting.pay('rest');
+  assert.deepEqual([act?.status, act?.payments, act?.amount], ['done', [2, 3], 100_000]);
+  assert.equal(plan?.outstanding, 0);
+  assert.deepEqual((await atGateway(shopper)).taken.toSorted(), [100_000, 50_000]);
+  const mails = await mailsOf(shopper);
+  assert.ok(mails.some((text) => /charged R 1 000,00 .* It was payments 2–3 of 3/s.test(text)));
+  assert.ok(mails.some((text) => /Nothing more will be charged/.test(text)));
+  await refundNow(paying, shopper, 120_000);
+  await paying.pass({ hours: 2 });
+  assert.deepEqual(await accountsOf(shopper), { collected: 30_000, refunded: 120_000 });
+  await paying.pass({ months: 3 });
+  await assertBalanced(paying, shopper);
+});
+
+test('a declined card leaves the plan as it was, and the shopper pays with another one', async () => {
+  const [shopper, acting] = await lateShopper();
+  const declined = await acting.pay('late', { card: declinedCard });
+  assert.equal(declined.act?.status, 'declined');
+  assert.deepEqual(declined.act?.decline, { reason: 'insufficient_funds', may_retry: true });
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 overdue', '3 scheduled']);
+  assert.equal((await shopper.state()).act, null, 'only the session sees a decline');
+  const paid = await acting.pay('late', { card: mastercard });
+  assert.equal(paid.act?.status, 'done');
+  assert.deepEqual(await acting.attempts(), ['declined 2 50000', 'charged 2 50000']);
+  await assertBalanced(paying, shopper);
+});
+
+test('a declined early payment is collected on its date, with the stored card', async () => {
+  const [shopper, acting] = await paidShopper();
+  assert.equal((await acting.pay('next', { card: declinedCard })).act?.status, 'declined');
+  await paying.pass({ months: 1, hours: 1 });
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
+  await assertBalanced(paying, shopper);
+});
+
+test('the card is replaced through a challenge without a charge, with the consent recorded anew', async () => {
+  const [shopper, acting] = await paidShopper();
+  const [before] = await shopper.rows('stored_cards');
+  assert.equal((await acting.replaceCard(challengeCard)).act?.status, 'challenge');
+  assert.equal(await cardOf(shopper), 'visa 4242');
+  const { act, plan } = await acting.decide('approve');
+  assert.equal(act?.status, 'done');
+  assert.deepEqual(plan?.card, { brand: 'visa', last4: '3155' });
+  const [after] = await shopper.rows('stored_cards');
+  assert.deepEqual(
+    after.consent.payments.map(({ number }: { number: number }) => number),
+    [2, 3],
+  );
+  assert.deepEqual((await shopper.rows('replaced_cards'))[0].consent, before.consent);
+  await paying.pass({ months: 3 });
+  assert.deepEqual((await atGateway(shopper)).taken, [50_000, 50_000, 50_000]);
+  const { body } = await paying.gateway.call('GET', `/v1/payment_methods/${before.card_ref}`);
+  assert.equal(body.customer, null, 'the earlier card is detached');
+  await assertBalanced(paying, shopper);
+});
+
+test('a card that the bank does not approve replaces nothing', async () => {
+  const [shopper, acting] = await paidShopper();
+  await acting.replaceCard(challengeCard);
+  const refused = await acting.decide('decline');
+  assert.equal(refused.act?.decline?.reason, 'authentication_failed');
+  assert.equal((await acting.replaceCard(declinedCard)).act?.status, 'declined');
+  assert.equal(await cardOf(shopper), 'visa 4242');
+  assert.deepEqual(await acting.attempts(), ['card declined', 'card declined']);
+  await assertBalanced(paying, shopper);
+});
+
+test('a charge in flight keeps the card that it was opened with when the shopper replaces it', async () => {
+  const [shopper, acting] = await paidShopper();
+  const [old] = await shopper.rows('stored_cards');
+  await paying.pass({ days: 2 });
+  const due = (await shopper.rows('instalments')).find(({ number }) => number === 2).due_at;
+  paying.clock.set(due);
+  await paying.gateway.fault({ fault: 'error_before', key_contains: `${shopper.id}:i2` });
+  await collectDueInstalments(paying.service.deps);
+  assert.equal((await acting.replaceCard(mastercard)).act?.status, 'done');
+  assert.equal((await acting.pay('next')).act?.refusal, 'being_charged');
+  await paying.work();
+  const [replaced] = await shopper.rows('replaced_cards');
+  assert.equal(replaced.detached_at, null, 'a request may still charge it');
+
+  await paying.clearFaults();
+  await paying.pass({ minutes: 30 });
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
+  const charge = (await shopper.rows('collections')).find(({ instalment }) => instalment === 2);
+  assert.equal(charge.card_ref, old.card_ref);
+  assert.ok((await shopper.rows('replaced_cards'))[0].detached_at);
+  await paying.pass({ months: 1 });
+  assert.deepEqual((await atGateway(shopper)).taken, [50_000, 50_000, 50_000]);
+  await assertBalanced(paying, shopper);
+});
+
+test('two tabs pay once', async () => {
+  const [shopper, acting] = await paidShopper();
+  const body = await acting.payBody('next');
+  const answers = await Promise.all([
+    acting.post('plan/pay', body),
+    acting.post('plan/pay', body),
+    acting.post('plan/pay', body),
+  ]);
+  assert.deepEqual(
+    answers.map(({ status }) => status),
+    [200, 200, 200],
+  );
+  const again = await acting.post('plan/pay', body);
+  assert.equal(again.body.act.refusal, 'plan_changed', 'the page showed payment 2, which is paid');
+  assert.deepEqual((await atGateway(shopper)).taken, [50_000]);
+  await paying.pass({ days: 2 });
+  await assertBalanced(paying, shopper);
+});
+
+test('a shopper who leaves the challenge pays with another card, and the first attempt is voided', async () => {
+  const [shopper, acting] = await lateShopper();
+  await acting.pay('late', { card: challengeCard });
+  const { act } = await acting.pay('late', { card: mastercard });
+  assert.equal(act?.status, 'done');
+  assert.deepEqual(await acting.attempts(), ['voided 2 50000', 'charged 2 50000']);
+  await assertBalanced(paying, shopper);
+});
+
+test('a shopper who approved the challenge and begins again in another tab pays once', async () => {
+  const [shopper, acting] = await lateShopper();
+  const shown = await acting.state();
+  await acting.pay('late', { card: challengeCard });
+  await acting.decide('approve', false);
+  const { act } = await acting.pay('late', { card: mastercard, shown });
+  assert.equal(act?.refusal, 'plan_changed');
+  assert.deepEqual(await acting.attempts(), ['charged 2 50000']);
+  await assertBalanced(paying, shopper);
+});
+
+test('a challenge that is not answered in fifteen minutes is voided, and the collector goes on', async () => {
+  const [shopper, acting] = await paidShopper();
+  await paying.pass({ days: 2 });
+  const due = (await shopper.rows('instalments')).find(({ number }) => number === 2).due_at;
+  paying.clock.set(Temporal.Instant.from(due).subtract({ minutes: 5 }).toString());
+  await acting.pay('next', { card: challengeCard });
+  await paying.pass({ minutes: 10 });
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 scheduled', '3 scheduled']);
+  assert.deepEqual((await atGateway(shopper)).taken, [50_000], 'the collector waits');
+  await paying.pass({ minutes: 6 });
+  assert.deepEqual(await acting.attempts(), ['voided 2 50000']);
+  const { act } = await acting.state();
+  assert.equal(act?.decline?.reason, 'authentication_failed');
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
+  await assertBalanced(paying, shopper);
+});
+
+test('a challenge that was approved without a return is found by the worker', async () => {
+  const [shopper, acting] = await lateShopper();
+  await acting.pay('late', { card: challengeCard });
+  await acting.decide('approve', false);
+  await paying.pass({ minutes: 2 });
+  assert.deepEqual(await acting.attempts(), ['charged 2 50000']);
+  await assertBalanced(paying, shopper);
+});
+
+test('a refund in progress and the shopper exclude each other', async () => {
+  const [shopper, acting] = await paidShopper(cards.refundPending);
+  await paying.pass({ days: 2 });
+  const shown = await acting.state();
+  await refundNow(paying, shopper, 120_000);
+  await paying.work();
+  const refused = await acting.pay('next', { shown });
+  assert.equal(refused.act?.refusal, 'refund_in_progress');
+  await paying.pass({ days: 1 });
+
+  const [other, otherActing] = await paidShopper();
+  await paying.pass({ days: 2 });
+  await otherActing.pay('rest', { card: challengeCard });
+  const refund = await refundNow(paying, other, 120_000);
+  await paying.work();
+  assert.equal((await other.rows('refund_requests'))[0].status, 'requested', 'it waits');
+  await otherActing.decide('approve');
+  await paying.pass({ minutes: 20 });
+  assert.deepEqual(await accountsOf(other), { collected: 30_000, refunded: 120_000 });
+  assert.ok(refund.id);
+  for (const one of [shopper, other]) await assertBalanced(paying, one);
+});
+
+test('what the page did not show is not charged', async () => {
+  const [shopper, acting] = await paidShopper();
+  await paying.pass({ days: 2 });
+  const shown = await acting.state();
+  await refundNow(paying, shopper, 60_000);
+  await paying.work();
+  for (const changes of [{}, { amount: 50_000 }, { payments: [2] }, { payments: [1, 2, 3] }]) {
+    const { act } = await acting.pay('rest', { shown, changes });
+    assert.equal(act?.refusal, 'plan_changed');
+  }
+  assert.equal(
+    (await acting.pay('late', { shown, changes: { payments: [2], amount: 50_000 } })).act?.refusal,
+    'plan_changed',
+  );
+  assert.equal((await acting.pay('rest')).act?.status, 'done');
+  assert.deepEqual((await atGateway(shopper)).taken.toSorted(), [40_000, 50_000]);
+  await assertBalanced(paying, shopper);
+});
+
+for (const [fault, method, path] of [
+  ['error_before', 'POST', '/v1/payment_intents'],
+  ['error_after', 'POST', '/v1/payment_intents'],
+  ['drop_after', 'POST', '/v1/payment_intents'],
+  ['error_before', 'GET', '/v1/payment_intents'],
+] as const) {
+  test(`a gateway that fails (${fault} at ${method}) charges once, and the page says so when it knows`, async () => {
+    const [shopper, acting] = await lateShopper();
+    await paying.gateway.fault({ fault, method, path, times: 3 });
+    const { act } = await acting.pay('late', { card: mastercard, keep: true });
+    assert.equal(act?.status, 'working');
+    assert.equal((await shopper.state()).act?.status, 'working', 'also without a session');
+    assert.equal(
+      (await acting.pay('late', { card: visa })).act?.status,
+      'working',
+      'nothing begins',
+    );
+    await paying.clearFaults();
+    await paying.pass({ minutes: 10 });
+    assert.equal((await acting.state()).act?.status, 'done');
+    assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
+    assert.equal(await cardOf(shopper), 'mastercard 4444');
+    await assertBalanced(paying, shopper);
+  });
+}
+
+test('a gateway that is down until the time is over charges nothing', async () => {
+  const [shopper, acting] = await lateShopper();
+  await paying.gateway.fault({ fault: 'error_before', path: '/v1/payment_intents', times: 1_000 });
+  await acting.pay('late', { card: mastercard });
+  await paying.pass({ minutes: 16 });
+  assert.deepEqual(await acting.attempts(), ['starting 2 50000']);
+  await paying.clearFaults();
+  await paying.pass({ minutes: 30 });
+  assert.deepEqual(await acting.attempts(), ['voided 2 50000']);
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 overdue', '3 scheduled']);
+  assert.equal((await acting.pay('late', { card: mastercard })).act?.status, 'done');
+  await assertBalanced(paying, shopper);
+});
+
+test('a request that the gateway refuses is given up at once, with an alert', async () => {
+  const [shopper, acting] = await lateShopper();
+  const { pool } = paying.service.deps.database;
+  const [card] = await shopper.rows('stored_cards');
+  await pool.query("delete from alerts where kind = 'gateway_trouble'");
+  await pool.query('update stored_cards set customer_ref = $2 where checkout_id = $1', [
+    shopper.id,
+    'cus_unknown',
+  ]);
+  await acting.pay('late', { card: mastercard });
+  await paying.pass({ minutes: 30 });
+  assert.deepEqual(await acting.attempts(), ['voided 2 50000']);
+  const { rows } = await pool.query("select detail from alerts where kind = 'gateway_trouble'");
+  assert.match(rows[0]?.detail, /Attempt 1 of the shopper of checkout .* was refused/);
+  await pool.query('update stored_cards set customer_ref = $2 where checkout_id = $1', [
+    shopper.id,
+    card.customer_ref,
+  ]);
+  await assertBalanced(paying, shopper);
+});
+
+test('acting needs a session, our own page, and a body as the contract says', async () => {
+  const [shopper, acting] = await paidShopper();
+  const body = await acting.payBody('next');
+  assert.equal((await shopper.send('POST', 'plan/pay', body)).status, 403);
+  const other = await paidShopper();
+  assert.equal((await other[0].send('POST', 'plan/pay', body, acting.headers)).status, 403);
+  const foreign = { origin: 'https://evil.example' };
+  assert.equal((await acting.post('plan/pay', body, foreign)).status, 403);
+  const keep = await acting.payBody('next', { card: mastercard, keep: true });
+  for (const wrong of [
+    { ...body, what: 'all' },
+    { ...body, payments: [] },
+    { ...body, amount: 0 },
+    { ...body, keep_card: true },
+    { ...keep, consent: null },
+    { ...keep, consent: { ...keep.consent, version: 'x' } },
+    { ...keep, consent: { ...keep.consent, payments: [] } },
+    await acting.payBody('rest', { card: mastercard, keep: true }),
+  ]) {
+    assert.equal((await acting.post('plan/pay', wrong)).status, 422, JSON.stringify(wrong));
+  }
+  const card = await acting.cardBody(mastercard);
+  const late = { ...card, consent: { ...card.consent, payments: card.consent.payments.slice(1) } };
+  assert.equal((await acting.post('plan/card', late)).status, 422);
+  assert.equal((await acting.post('plan/card', { ...card, card_token: null })).status, 422);
+  assert.deepEqual(await acting.attempts(), []);
+  await assertBalanced(paying, shopper);
+});
+
+test('a plan takes twenty acts an hour', async () => {
+  const [, acting] = await paidShopper();
+  const body = { ...(await acting.payBody('next')), amount: 1 };
+  const statuses: number[] = [];
+  for (let count = 0; count < 21; count += 1) {
+    statuses.push((await acting.post('plan/pay', body)).status);
+  }
+  assert.deepEqual([statuses.indexOf(429), statuses[0]], [20, 200]);
+});
+
+test('a once-off payment whose hold lapsed is paid by the shopper with a card', async () => {
+  const [shopper, acting] = await paidShopper(visa, 1);
+  paying.clock.advance({ days: 9 });
+  await paying.work();
+  assert.deepEqual(await planOf(shopper), ['1 overdue']);
+  assert.equal((await acting.pay('late')).act?.refusal, 'plan_changed', 'no card is stored');
+  const { act } = await acting.pay('late', { card: mastercard });
+  assert.equal(act?.status, 'done');
+  assert.deepEqual(await planOf(shopper), ['1 collected']);
+  await assertBalanced(paying, shopper);
+});
+
+test('an attempt of a process that died is settled by another one', async () => {
+  const [shopper, acting] = await lateShopper();
+  await paying.gateway.fault({ fault: 'error_after', method: 'POST', path: '/v1/payment_intents' });
+  await acting.pay('late', { card: mastercard });
+  await paying.clearFaults();
+  paying.clock.advance({ seconds: 10 });
+  assert.equal(await recoverActs(paying.service.deps), 1);
+  assert.deepEqual(await acting.attempts(), ['charged 2 50000']);
+  await assertBalanced(paying, shopper);
+});
