@@ -30,7 +30,7 @@ import type { PayoutStatus } from '../payouts/payout.ts';
 import type { RefundPartKind, RefundPartStatus, RefundStatus } from '../refunds/refund.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Language } from '../shared/language.ts';
-import type { Purpose, ShopperAttemptStatus } from '../shoppers/shopper-attempt.ts';
+import type { Purpose as PurposeName, ShopperAttemptStatus } from '../shoppers/shopper-attempt.ts';
 
 // The tables that the migrations make, as types. A test compares the two.
 
@@ -388,7 +388,7 @@ export type Tables = {
     id: Fixed<string>;
     checkout_id: Fixed<string>;
     number: Fixed<number>;
-    purpose: Fixed<Purpose>;
+    purpose: Fixed<PurposeName>;
     status: ShopperAttemptStatus;
     instalments: Fixed<number[]>;
     amount: Fixed<number>;

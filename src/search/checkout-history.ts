@@ -217,7 +217,8 @@ function describeAttempt(attempt: PaymentAttempt, money: Money): string {
 }
 
 function describeCollection(collection: Collection, money: Money): string {
-  const { instalment, kind, status, decline_reason } = collection;
+  const { instalment, status, decline_reason } = collection;
+  const kind = collection.kind === 'shopper' ? 'payment by the shopper' : collection.kind;
   const why = decline_reason === null ? '' : `: ${decline_reason}`;
   const outcome = status === 'open' ? 'outcome not known yet' : status;
   return `payment ${instalment}, ${kind} of ${money(collection.amount)}, ${outcome}${why}`;

@@ -25,6 +25,7 @@ import {
 import { attemptStatuses } from '../../src/payments/payment-attempt.ts';
 import { payoutStatuses } from '../../src/payouts/payout.ts';
 import { refundPartKinds, refundPartStatuses, refundStatuses } from '../../src/refunds/refund.ts';
+import { purposes, shopperAttemptStatuses } from '../../src/shoppers/shopper-attempt.ts';
 import { createTestDatabase, log } from '../support/service.ts';
 
 type Column = { type: string; nullable: boolean };
@@ -169,6 +170,8 @@ describe('a status in the code is a status in the database', () => {
     ['settlement_terms', 'funding', fundings],
     ['settlement_terms', 'refund_fee', refundFees],
     ['payouts', 'status', payoutStatuses],
+    ['shopper_attempts', 'status', shopperAttemptStatuses],
+    ['shopper_attempts', 'purpose', purposes],
   ] as const) {
     test(`${table}.${column}`, async () => {
       assert.deepEqual(await checkedValues(table, column), [...values]);
