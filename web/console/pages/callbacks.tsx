@@ -76,7 +76,15 @@ function Callbacks({ view }: { view: string }) {
   const { run, busy } = useQuietAct();
   const columns: Column<CallbackRow>[] = [
     orderColumn,
-    { head: 'Status', cell: (row) => <Status of={row.status} />, phone: 'end' },
+    ...(view === 'all'
+      ? [
+          {
+            head: 'Status',
+            cell: (row: CallbackRow) => <Status of={row.status} />,
+            phone: 'end' as const,
+          },
+        ]
+      : []),
     { ...merchantColumn, phone: 'sub' },
     {
       head: 'Sent to',
@@ -90,6 +98,7 @@ function Callbacks({ view }: { view: string }) {
     { head: 'Attempts', right: true, cell: (row) => count(row.attempts), phone: 'hide' },
     {
       head: 'Last problem',
+      grow: true,
       cell: (row) => (
         <span title={row.reason ?? ''}>
           {row.reason ?? (row.response_status ? `HTTP ${row.response_status}` : '–')}
@@ -224,6 +233,7 @@ function Destinations() {
     },
     {
       head: 'Last problem',
+      grow: true,
       cell: (row) => (
         <span title={row.last_error ?? ''}>
           {row.last_error ?? <span className="quiet">none</span>}

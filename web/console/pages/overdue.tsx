@@ -110,6 +110,7 @@ export default function OverduePage() {
     },
     {
       head: 'Last answer of the bank',
+      grow: true,
       cell: (row) => (row.reason ? sentence(words(row.reason)) : '–'),
       phone: 'sub',
     },

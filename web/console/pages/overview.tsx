@@ -3,7 +3,6 @@ import { Link } from 'wouter';
 import type { Overview } from '../../../src/console/overview.schema.ts';
 import { get } from '../api.ts';
 import { count, money, percent, relativeTime, roundMoney, sentence, words } from '../format.ts';
-import { Icon, type IconName } from '../icons.tsx';
 import { Card, PageHead, Time } from '../parts/basics.tsx';
 import { DayChart } from '../parts/chart.tsx';
 import { MerchantFilter } from '../parts/filters.tsx';
@@ -70,7 +69,6 @@ function Waiting({ of: overview }: { of: Overview }) {
     <section className="figures" aria-label="What waits">
       <Figure
         href={can('refunds.read') ? '/refunds' : null}
-        icon="refunds"
         label="Refunds to review"
         value={bounded(counts.refunds_to_review)}
         state={counts.refunds_to_review.count > 0 ? 'needs' : ''}
@@ -82,7 +80,6 @@ function Waiting({ of: overview }: { of: Overview }) {
       />
       <Figure
         href={can('instalments.read') ? '/overdue' : null}
-        icon="overdue"
         label="Overdue payments"
         value={bounded(counts.overdue)}
         state={counts.overdue.count > 0 ? 'needs' : ''}
@@ -90,7 +87,6 @@ function Waiting({ of: overview }: { of: Overview }) {
       />
       <Figure
         href={can('callbacks.read') ? '/callbacks' : null}
-        icon="callbacks"
         label="Callbacks given up"
         value={bounded(counts.callbacks_exhausted)}
         state={counts.callbacks_exhausted.count > 0 ? 'needs' : ''}
@@ -102,7 +98,6 @@ function Waiting({ of: overview }: { of: Overview }) {
       />
       <Figure
         href={can('alerts.read') ? '/alerts' : null}
-        icon="alerts"
         label="Alerts"
         value={bounded(counts.alerts)}
         state={counts.alerts.count > 0 ? 'bad' : ''}
@@ -110,7 +105,6 @@ function Waiting({ of: overview }: { of: Overview }) {
       />
       <Figure
         href={null}
-        icon={books.agree ? 'check' : 'warning'}
         label="Books"
         value={books.proved_at === null ? 'Not proved yet' : books.agree ? 'Agree' : 'Disagree'}
         state={books.agree ? '' : 'bad'}
@@ -124,7 +118,6 @@ function Waiting({ of: overview }: { of: Overview }) {
 
 function Figure(props: {
   href: string | null;
-  icon: IconName;
   label: string;
   value: string;
   note: string;
@@ -132,10 +125,7 @@ function Figure(props: {
 }) {
   const content = (
     <>
-      <span className="label">
-        <Icon name={props.icon} />
-        {props.label}
-      </span>
+      <span className="label">{props.label}</span>
       <span className="value">{props.value}</span>
       <span className="note">{props.note}</span>
     </>

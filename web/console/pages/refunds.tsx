@@ -53,7 +53,7 @@ export default function RefundsPage() {
       cell: (row) => (
         <span title={`of ${money(row.checkout_amount, row.currency, row.locale)}`}>
           <strong className="num">{shown(row)}</strong>{' '}
-          <span className="quiet">
+          <span className="quiet of">
             of <Money cents={row.checkout_amount} currency={row.currency} locale={row.locale} />
           </span>
         </span>
@@ -61,6 +61,12 @@ export default function RefundsPage() {
     },
     shopperColumn,
     merchantColumn,
+    {
+      head: 'Age',
+      right: true,
+      cell: (row) => <Time at={row.created_at} zone={row.time_zone} age />,
+      phone: 'sub',
+    },
     ...(view === 'review'
       ? []
       : [
@@ -71,17 +77,19 @@ export default function RefundsPage() {
           },
         ]),
     {
-      head: 'After purchase',
+      head: 'Bought',
       right: true,
       cell: (row) =>
         row.days_since_purchase === null ? (
           <span className="quiet">–</span>
         ) : (
-          plural(row.days_since_purchase, 'day')
+          <span title="Days from the purchase to the request">
+            {plural(row.days_since_purchase, 'day')}
+          </span>
         ),
       phone: 'hide',
     },
-    { head: 'Taken from', cell: (row) => <TakenFrom of={row} />, phone: 'hide' },
+    { head: 'Taken from', grow: true, cell: (row) => <TakenFrom of={row} />, phone: 'hide' },
     {
       head: 'Refund rate',
       right: true,
@@ -93,28 +101,23 @@ export default function RefundsPage() {
       phone: 'hide',
     },
     {
-      head: 'Age',
-      right: true,
-      cell: (row) => <Time at={row.created_at} zone={row.time_zone} />,
-      phone: 'sub',
-    },
-    {
       head: view === 'review' ? 'Review' : 'Details',
       right: true,
       phone: 'full',
       acts: true,
       cell: (row) => (
         <span className="acts">
-          {row.view === 'review' && row.needs_second_person && (
-            <Status of="requested" name={row.first_approved_by ? 'Second person' : 'Two people'} />
-          )}
           <Button
             size="xs"
             variant={row.view === 'review' && can('refunds.review') ? 'light' : 'default'}
             aria-label={`${row.view === 'review' ? 'Review' : 'Look at'} the refund of ${shown(row)} for ${row.client_reference_id}`}
             onClick={() => setFilters({ ...keep(filters), refund: row.id })}
           >
-            {row.view === 'review' && can('refunds.review') ? 'Review' : 'Look'}
+            {row.view !== 'review' || !can('refunds.review')
+              ? 'Look'
+              : row.first_approved_by
+                ? 'Review second'
+                : 'Review'}
           </Button>
         </span>
       ),

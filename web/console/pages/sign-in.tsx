@@ -55,7 +55,7 @@ export function SignIn({ ended }: { ended: boolean }) {
         </Button>
         {ways?.oidc && (
           <Button size="md" fullWidth variant="default" component="a" href="/api/sign-in/oidc">
-            Sign in with your organisation
+            Use the company sign-in
           </Button>
         )}
         <p className="quiet small">

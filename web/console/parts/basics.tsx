@@ -1,6 +1,15 @@
 import { type ReactNode, useEffect, useState } from 'react';
 import { Link } from 'wouter';
-import { exactTime, money, relativeTime, sentence, shortId, shortTime, words } from '../format.ts';
+import {
+  duration,
+  exactTime,
+  money,
+  relativeTime,
+  sentence,
+  shortId,
+  shortTime,
+  words,
+} from '../format.ts';
 import { Icon, type IconName } from '../icons.tsx';
 
 export function Money(props: { cents: number; currency?: string; locale?: string }) {
@@ -25,14 +34,18 @@ function useTicks(): void {
 }
 
 /** A time relative to now, or exact; in the merchant's zone, with the exact one and UTC on hover. */
-export function Time(props: { at: string | null; zone?: string; exact?: boolean }) {
+export function Time(props: { at: string | null; zone?: string; exact?: boolean; age?: boolean }) {
   useTicks();
   if (props.at === null) return <span className="quiet">–</span>;
   const zone = props.zone;
   const utc = new Date(props.at).toISOString().replace('T', ' ').slice(0, 19);
   return (
     <time dateTime={props.at} title={`${exactTime(props.at, zone)}\n${utc} UTC`} className="num">
-      {props.exact ? shortTime(props.at, zone) : relativeTime(props.at)}
+      {props.exact
+        ? shortTime(props.at, zone)
+        : props.age
+          ? duration(Math.max(0, Date.now() - new Date(props.at).getTime()))
+          : relativeTime(props.at)}
     </time>
   );
 }

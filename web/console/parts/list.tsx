@@ -261,6 +261,7 @@ export function List<Row>(props: {
                           column.right ? 'right number' : '',
                           column.acts ? 'stick' : '',
                           column.grow ? 'grow' : '',
+                          place === 0 ? 'lead' : '',
                           phone === 'title' ? '' : phone,
                         ].join(' ')}
                       >

@@ -41,7 +41,13 @@ export default function Plot(props: {
         padding: [8, isNamed ? 74 : 8, 0, 0],
         cursor: { y: false, points: { size: 7 }, drag: { x: false, y: false } },
         scales: {
-          x: { time: false },
+          // Bars stand on both sides of their day.
+          x: {
+            time: false,
+            ...(series.some((one) => one.bars) && {
+              range: (): [number, number] => [-0.6, days.length - 0.4],
+            }),
+          },
           y: { range: (_plot, _low, high) => [0, max ?? (high > 0 ? high * 1.08 : 1)] },
         },
         axes: [
