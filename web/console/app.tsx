@@ -136,7 +136,7 @@ function Pages() {
           {(parameters) =>
             permission !== null && !can(permission) ? (
               <Card>
-                <Problem error={new ApiError(403, 'forbidden', '')} />
+                <Problem error={new ApiError(403, 'forbidden', '')} page />
               </Card>
             ) : (
               <Content id={(parameters as { id?: string }).id ?? ''} />
@@ -146,7 +146,7 @@ function Pages() {
       ))}
       <Route>
         <Card>
-          <State icon="search" title="There is no such page">
+          <State icon="search" title="There is no such page" page>
             The address may be mistyped, or the page has moved.
           </State>
         </Card>

@@ -42,17 +42,6 @@ export const theme = createTheme({
   respectReducedMotion: true,
   cursorType: 'pointer',
   components: {
-    // The library locks scrolling with a <style> element, which our policy refuses. The style sheet
-    // does it instead.
-    Modal: {
-      defaultProps: {
-        lockScroll: false,
-        centered: true,
-        transitionProps: { duration: 150, transition: 'fade' },
-        closeButtonProps: { 'aria-label': 'Close' },
-      },
-    },
-    Drawer: { defaultProps: { lockScroll: false } },
     Select: { defaultProps: { checkIconPosition: 'right', allowDeselect: false } },
     Tooltip: { defaultProps: { openDelay: 250, withArrow: false } },
     Menu: { defaultProps: { shadow: 'md', transitionProps: { duration: 100 } } },

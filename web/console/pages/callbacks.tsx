@@ -1,4 +1,4 @@
-import { Button, Modal } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -14,6 +14,7 @@ import { count, duration, percent } from '../format.ts';
 import { ActDialog, useAct, useQuietAct } from '../parts/acts.tsx';
 import { Attempts } from '../parts/attempts.tsx';
 import { Facts, Id, PageHead, Status, Time } from '../parts/basics.tsx';
+import { Dialog } from '../parts/dialog.tsx';
 import { MerchantFilter, Tabs, TextFilter, useMerchants } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { followAct } from '../parts/long-acts.tsx';
@@ -272,7 +273,7 @@ function CallbackDialog({ id, close }: { id: string; close: () => void }) {
   });
   const { run, busy } = useQuietAct();
   return (
-    <Modal opened onClose={close} title="Callback" size="xl">
+    <Dialog opened close={close} title="Callback" size="xl">
       {error ? (
         <Problem error={error} retry={() => void refetch()} />
       ) : !data ? (
@@ -315,7 +316,7 @@ function CallbackDialog({ id, close }: { id: string; close: () => void }) {
           </div>
         </div>
       )}
-    </Modal>
+    </Dialog>
   );
 }
 

@@ -1,9 +1,10 @@
-import { Button, Modal } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { notifications } from '@mantine/notifications';
 import { useQueryClient } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { ApiError, act, ProofRefused } from '../api.ts';
 import { Notice } from './basics.tsx';
+import { Dialog } from './dialog.tsx';
 
 export type Act<T> = {
   method?: 'POST' | 'PATCH' | 'DELETE';
@@ -91,12 +92,7 @@ export function ActDialog(props: {
   children?: ReactNode;
 }) {
   return (
-    <Modal
-      opened={props.opened}
-      onClose={props.close}
-      title={props.title}
-      size={props.size ?? 'md'}
-    >
+    <Dialog opened={props.opened} close={props.close} title={props.title} size={props.size ?? 'md'}>
       <form
         className="stack"
         onSubmit={(event) => {
@@ -123,6 +119,6 @@ export function ActDialog(props: {
           )}
         </div>
       </form>
-    </Modal>
+    </Dialog>
   );
 }

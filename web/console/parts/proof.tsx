@@ -1,9 +1,10 @@
-import { Button, Modal } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useEffect, useRef, useState } from 'react';
 import { offerProof } from '../api.ts';
 import { proveInSandbox, provePresence } from '../passkeys.ts';
 import { useSession } from '../session.tsx';
 import { Notice } from './basics.tsx';
+import { Dialog } from './dialog.tsx';
 
 type Asked = { what: string; answer: (isProved: boolean) => void };
 
@@ -45,12 +46,12 @@ export function ProofDialog() {
     }
   };
   return (
-    <Modal
+    <Dialog
       opened={asked !== null}
-      onClose={() => end(false)}
+      close={() => end(false)}
       title="Prove that it is you"
       size="sm"
-      zIndex={400}
+      above
     >
       <div className="stack">
         <p>
@@ -69,6 +70,6 @@ export function ProofDialog() {
           </Button>
         </div>
       </div>
-    </Modal>
+    </Dialog>
   );
 }

@@ -8,11 +8,14 @@ export function State(props: {
   title: string;
   children?: ReactNode;
   acts?: ReactNode;
+  /** It is all that the page has. */
+  page?: boolean | undefined;
 }) {
+  const Title = props.page ? 'h1' : 'h2';
   return (
     <div className="state">
       <Icon name={props.icon} />
-      <h2>{props.title}</h2>
+      <Title>{props.title}</Title>
       {props.children && <p>{props.children}</p>}
       {props.acts && <div className="row-of">{props.acts}</div>}
     </div>
@@ -20,7 +23,8 @@ export function State(props: {
 }
 
 /** What went wrong when a page or list was read, in words, with the way on. */
-export function Problem({ error, retry }: { error: unknown; retry?: () => void }) {
+export function Problem(props: { error: unknown; retry?: () => void; page?: boolean }) {
+  const { error, retry, page } = props;
   const again = retry && (
     <Button variant="default" onClick={retry}>
       Try again
@@ -28,7 +32,7 @@ export function Problem({ error, retry }: { error: unknown; retry?: () => void }
   );
   if (error instanceof ApiError && error.status === 403) {
     return (
-      <State icon="lock" title="Your roles do not include this page">
+      <State icon="lock" title="Your roles do not include this page" page={page}>
         Ask an administrator for the role that you need. Your own roles are in the menu with your
         name.
       </State>

@@ -1,4 +1,4 @@
-import { Modal, TextInput } from '@mantine/core';
+import { TextInput } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
@@ -8,6 +8,7 @@ import { get } from '../api.ts';
 import { home, sentence, shortId } from '../format.ts';
 import { Icon } from '../icons.tsx';
 import { Money, Status, Time } from '../parts/basics.tsx';
+import { Dialog } from '../parts/dialog.tsx';
 
 export function useHits(text: string) {
   const wanted = text.trim();
@@ -63,9 +64,9 @@ export function HitLine({ hit }: { hit: Hit }) {
 
 export function SearchDialog({ opened, close }: { opened: boolean; close: () => void }) {
   return (
-    <Modal opened={opened} onClose={close} size="xl" centered={false} title="Search" padding="md">
+    <Dialog opened={opened} close={close} size="xl" centered={false} title="Search">
       <Search close={close} />
-    </Modal>
+    </Dialog>
   );
 }
 

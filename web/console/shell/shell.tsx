@@ -1,4 +1,4 @@
-import { Menu, Modal, useMantineColorScheme } from '@mantine/core';
+import { Menu, useMantineColorScheme } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import type { Counts } from '../../../src/console/overview.schema.ts';
@@ -6,6 +6,7 @@ import { act } from '../api.ts';
 import { sentence, words } from '../format.ts';
 import { Icon, type IconName, Mark } from '../icons.tsx';
 import { Person } from '../parts/basics.tsx';
+import { Dialog } from '../parts/dialog.tsx';
 import { bounded, isTyping } from '../parts/list.tsx';
 import { useCan, useCounts, useSession } from '../session.tsx';
 import { SearchDialog } from './search-dialog.tsx';
@@ -187,7 +188,7 @@ export function Shell({ children }: { children: ReactNode }) {
           onClick={() => setMenuShown(false)}
         />
       )}
-      <div className={`side ${menuShown ? 'shown' : ''}`}>
+      <aside className={`side ${menuShown ? 'shown' : ''}`} aria-label="Console">
         <Link href="/" className="brand">
           <Mark /> Tranche {sandbox && <span className="chip">Sandbox</span>}
         </Link>
@@ -224,12 +225,12 @@ export function Shell({ children }: { children: ReactNode }) {
           ))}
         </nav>
         <Who showKeys={() => setKeysShown(true)} />
-      </div>
+      </aside>
       <main className="main" id="main" ref={main} tabIndex={-1}>
         <div className="page">{children}</div>
       </main>
       <SearchDialog opened={searching} close={() => setSearching(false)} />
-      <Modal opened={keysShown} onClose={() => setKeysShown(false)} title="Keys">
+      <Dialog opened={keysShown} close={() => setKeysShown(false)} title="Keys">
         <dl className="keys">
           <Keys keys={['/']} does="Search" />
           <Keys keys={['?']} does="Show this list" />
@@ -243,7 +244,7 @@ export function Shell({ children }: { children: ReactNode }) {
               <Keys key={key} keys={['g', key]} does={`Go to ${label}`} />
             ))}
         </dl>
-      </Modal>
+      </Dialog>
     </div>
   );
 }
