@@ -64,11 +64,12 @@ export async function ask(
   person: Pick<ConsolePerson, 'cookie'> | null,
   method: 'GET' | 'POST' | 'PATCH' | 'DELETE',
   url: string,
-  options: { body?: object; headers?: Record<string, string> } = {},
+  options: { body?: object; headers?: Record<string, string>; remoteAddress?: string } = {},
 ): Promise<Answer> {
   const response = await app.inject({
     method,
     url,
+    ...(options.remoteAddress && { remoteAddress: options.remoteAddress }),
     headers: {
       ...(person && { cookie: person.cookie }),
       ...(method !== 'GET' && { origin: deps.console.url }),

@@ -1,0 +1,357 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import type { TSchema } from 'typebox';
+import type { ConsoleRoute } from '../../src/console/route.ts';
+import { consoleRoutes } from '../../src/console/routes.ts';
+import { compileSchema } from '../../src/http/validation.ts';
+import { type OperatorRole, operatorRoles, permissionsOf } from '../../src/operators/permission.ts';
+import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
+import { type Paying, startPaying } from '../support/payments.ts';
+import { type Account, type Answer, createAccount, send } from '../support/service.ts';
+
+// Every route of the console, asked in every role and scope. The routes come from the list that the
+// server uses, so a new route is in the matrix, or makes it fail, as soon as it exists.
+
+/** The rows of one merchant, for the parameters of routes and for the search for leaks. */
+type Rows = {
+  account: Account;
+  checkout: string;
+  refund: string;
+  callback: string;
+  reference: string;
+  email: string;
+};
+
+let paying: Paying;
+let app: FastifyInstance;
+let own: Rows;
+let foreign: Rows;
+let alert: string;
+let colleague: ConsolePerson;
+
+before(async () => {
+  paying = await startPaying();
+  app = await openConsole(paying.service);
+  own = await createRows('own', paying.account);
+  foreign = await createRows('foreign', await createAccount(paying.service));
+  alert = await createAlert();
+  colleague = await addPerson(paying.service, { roles: ['viewer'] });
+});
+after(async () => {
+  await app.close();
+  await paying.close();
+});
+
+async function createAlert(): Promise<string> {
+  const { database, random } = paying.service.deps;
+  const id = random.uuid();
+  await database.pool.query(
+    `insert into alerts (id, at, kind, detail) values ($1, now(), 'books_differ', 'for the matrix')`,
+    [id],
+  );
+  return id;
+}
+
+async function createRows(name: string, account: Account): Promise<Rows> {
+  const { service } = paying;
+  const reference = `order-of-${name}-4711`;
+  const email = `shopper-of-${name}@example.com`;
+  const customer = { email, first_name: name, last_name: `Buyer-of-${name}` };
+  const changes = { client_reference_id: reference, customer };
+  const shopper = await paying.shopper(changes, account);
+  await shopper.pay(3);
+  await paying.work();
+  const { body } = await send(service, account, 'POST', '/api/refunds', {
+    body: { checkout_id: shopper.id, amount: 1_000 },
+  });
+  const { pool } = service.deps.database;
+  const callback = await pool.query('select id from callbacks where checkout_id = $1', [
+    shopper.id,
+  ]);
+  await pool.query('update merchants set name = $2 where id = $1', [
+    account.merchant.id,
+    `Shop of ${name}`,
+  ]);
+  return {
+    account,
+    checkout: shopper.id,
+    refund: body.data.id,
+    callback: callback.rows[0].id,
+    reference,
+    email,
+  };
+}
+
+const unknown = '00000000-0000-7000-8000-000000000000';
+
+/** What stands for the parameters of a route, and whether it belongs to a merchant. */
+function paramsOf(route: ConsoleRoute, rows: Rows): { path: string; ofMerchant: boolean } {
+  const room = route.url.split('/')[2] ?? '';
+  const ids: Record<string, { id: string; ofMerchant: boolean }> = {
+    checkouts: { id: rows.checkout, ofMerchant: true },
+    instalments: { id: rows.checkout, ofMerchant: true },
+    refunds: { id: rows.refund, ofMerchant: true },
+    callbacks: { id: rows.callback, ofMerchant: true },
+    merchants: { id: rows.account.merchant.id, ofMerchant: true },
+    integrations: { id: rows.account.id, ofMerchant: true },
+    alerts: { id: alert, ofMerchant: false },
+    people: { id: colleague.id, ofMerchant: false },
+    sessions: { id: unknown, ofMerchant: false },
+    passkeys: { id: unknown, ofMerchant: false },
+    acts: { id: unknown, ofMerchant: false },
+  };
+  if (!route.url.includes(':')) return { path: route.url, ofMerchant: false };
+  const known = ids[room];
+  assert.ok(known, `${route.url}: say here which row its parameters name`);
+  const path = route.url
+    .replace(':session', colleague.session_id)
+    .replace(':number', '2')
+    .replace(/:(id|checkout)/, known.id);
+  assert.ok(!path.includes(':'), `${route.url}: say here what its parameters are`);
+  return { path, ofMerchant: known.ofMerchant };
+}
+
+/** A value that fits a schema. Ids are those of the row that the route is about. */
+function sampleOf(schema: TSchema, id: string): unknown {
+  const parts = schema as {
+    const?: unknown;
+    enum?: unknown[];
+    anyOf?: TSchema[];
+    type?: string;
+    format?: string;
+    pattern?: string;
+    minLength?: number;
+    minimum?: number;
+    minItems?: number;
+    items?: TSchema;
+    required?: string[];
+    properties?: Record<string, TSchema>;
+  };
+  if ('const' in parts) return parts.const;
+  if (parts.enum) return parts.enum[0];
+  if (parts.anyOf) return sampleOf(parts.anyOf[0] as TSchema, id);
+  switch (parts.type) {
+    case 'string': {
+      const texts = [id, '2027-01-31', 'viewer', 'ZA', 'x'.repeat(parts.minLength ?? 1), '1'];
+      if (parts.format === 'uuid') return id;
+      return texts.find((text) => new RegExp(parts.pattern ?? '^x').test(text)) ?? 'x';
+    }
+    case 'integer':
+    case 'number':
+      return parts.minimum ?? 1;
+    case 'boolean':
+      return true;
+    case 'array':
+      return Array.from({ length: Math.max(1, parts.minItems ?? 0) }, () =>
+        sampleOf(parts.items as TSchema, id),
+      );
+    case 'object':
+      return Object.fromEntries(
+        (parts.required ?? []).map((name) => [
+          name,
+          sampleOf(parts.properties?.[name] as TSchema, id),
+        ]),
+      );
+    default:
+      return null;
+  }
+}
+
+/** Asks a route about a merchant's rows, from an address of its own, so that no limit is met. */
+let asked = 0;
+async function askAbout(route: ConsoleRoute, rows: Rows, person: ConsolePerson | null) {
+  asked += 1;
+  // An administrator may revoke them.
+  if (route.url.startsWith('/api/people/')) {
+    colleague = await addPerson(paying.service, { roles: ['viewer'] });
+  }
+  const { path } = paramsOf(route, rows);
+  const { query, body } = route.schema;
+  const { required = [] } = (query ?? {}) as { required?: string[] };
+  const search = required.includes('q') ? `?q=${rows.reference}` : '';
+  const idOfBody = route.url.startsWith('/api/refunds') ? rows.refund : rows.account.merchant.id;
+  return await ask({ app, deps: paying.service.deps }, person, route.method, path + search, {
+    remoteAddress: `10.9.${asked >> 8}.${asked & 255}`,
+    ...(body && { body: sampleOf(body, idOfBody) as object }),
+  });
+}
+
+const guarded = consoleRoutes.filter(({ permission }) => permission !== 'public');
+const named = ({ method, url }: ConsoleRoute) => `${method} ${url}`;
+
+/** The secrets and names of a merchant's rows, none of which may reach a foreign reader. */
+const tracesOf = ({ account, checkout, refund, callback, reference, email }: Rows) => [
+  ...[account.merchant.id, account.id, checkout, refund, callback, reference, email],
+  reference.replace('order-', 'Buyer-').replace('-4711', ''),
+];
+
+function assertNoTrace(route: ConsoleRoute, answer: Answer, rows: Rows): void {
+  const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
+  for (const trace of tracesOf(rows)) {
+    assert.ok(!text.includes(trace), `${named(route)} shows ${trace}: ${text.slice(0, 500)}`);
+  }
+}
+
+/** One text for everything that a merchant has, to show that nothing of it changed. */
+async function digestOf({ account }: Rows): Promise<string> {
+  const { pool } = paying.service.deps.database;
+  const { rows: tables } = await pool.query(
+    `select c.relname as name from pg_class c join pg_attribute a on a.attrelid = c.oid
+     where c.relnamespace = 'public'::regnamespace and c.relkind in ('r', 'p')
+       and a.attname = 'merchant_id' and not a.attisdropped order by 1`,
+  );
+  const digests: string[] = [];
+  for (const { name } of [...tables, { name: 'merchants' }]) {
+    const column = name === 'merchants' ? 'id' : 'merchant_id';
+    const { rows } = await pool.query(
+      `select md5(coalesce(string_agg(t::text, '|' order by t::text), '')) as digest
+       from ${name} t where t.${column} = $1`,
+      [account.merchant.id],
+    );
+    digests.push(`${name} ${rows[0].digest}`);
+  }
+  return digests.join('\n');
+}
+
+const scopes = { all: undefined, own: () => [own.account.merchant.id] } as const;
+type ScopeName = keyof typeof scopes;
+
+const personIn = (roles: OperatorRole[], scope: ScopeName) => {
+  const merchant_ids = scopes[scope]?.();
+  return addPerson(paying.service, { roles, ...(merchant_ids && { merchant_ids }) });
+};
+
+describe('every route of the console', () => {
+  test('needs a session, unless it is a way to get one', async () => {
+    for (const route of guarded) {
+      const answer = await askAbout(route, own, null);
+      assert.equal(answer.status, 401, named(route));
+      assert.equal(answer.body.error.code, 'signed_out', named(route));
+    }
+    const open = consoleRoutes.filter((route) => !guarded.includes(route));
+    assert.ok(open.every(({ url }) => /^\/api\/(sign-in|invitation)(\/|$)/.test(url)));
+  });
+
+  test('that changes something refuses another origin, even from an administrator', async () => {
+    const admin = await personIn(['admin'], 'all');
+    for (const route of consoleRoutes.filter(({ method }) => method !== 'GET')) {
+      const { path } = paramsOf(route, own);
+      const options = { headers: { origin: 'https://evil.example' }, body: {} };
+      const answer = await ask(
+        { app, deps: paying.service.deps },
+        admin,
+        route.method,
+        path,
+        options,
+      );
+      assert.equal(answer.status, 403, named(route));
+      assert.equal(answer.body.error.code, 'foreign_origin', named(route));
+    }
+  });
+
+  for (const role of operatorRoles) {
+    for (const scope of Object.keys(scopes) as ScopeName[]) {
+      test(`as ${role} of ${scope} merchants: what the role allows, and 403 for the rest`, async () => {
+        const permissions = permissionsOf([role], scope === 'all');
+        const before = await digestOf(foreign);
+        const reader = await personIn([role], scope);
+        for (const route of guarded) {
+          const { permission, method } = route;
+          const isAllowed = permission === 'signed-in' || permissions.includes(permission as never);
+          // A person of their own for every act: one of them is signing out.
+          const acts = isAllowed && method !== 'GET';
+          const person = acts ? await personIn([role], scope) : reader;
+          const answer = await askAbout(route, own, person);
+          const what = `${named(route)}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}`;
+          if (!isAllowed) {
+            assert.equal(answer.status, 403, what);
+            assert.equal(answer.body.error.code, 'forbidden', what);
+            continue;
+          }
+          assert.notEqual(answer.body?.error?.code, 'forbidden', what);
+          assertAllowed(route, answer, what);
+          if (scope === 'own') assertNoTrace(route, answer, foreign);
+        }
+        if (scope === 'own') assert.equal(await digestOf(foreign), before, 'a foreign row changed');
+      });
+    }
+  }
+
+  for (const role of operatorRoles) {
+    test(`as ${role} of one merchant answers 404 about another's rows and changes none of them`, async () => {
+      const permissions = permissionsOf([role], false);
+      const before = await digestOf(foreign);
+      const reader = await personIn([role], 'own');
+      for (const route of guarded) {
+        if (route.permission === 'signed-in') continue;
+        const answer = await askAbout(route, foreign, reader);
+        const what = `${named(route)}: ${answer.status} ${JSON.stringify(answer.body).slice(0, 300)}`;
+        if (!permissions.includes(route.permission as never)) {
+          assert.equal(answer.status, 403, what);
+        } else if (paramsOf(route, foreign).ofMerchant) {
+          assert.equal(answer.status, 404, what);
+        }
+        // An answer may repeat what the request named, so look only at what was found.
+        if (answer.status < 300) assertNoTrace(route, answer, foreign);
+      }
+      assert.equal(await digestOf(foreign), before, 'a foreign row changed');
+    });
+  }
+
+  test('with a filter by a merchant outside of the scope shows nothing of it', async () => {
+    const reader = await personIn(['admin'], 'own');
+    for (const route of guarded.filter(({ method }) => method === 'GET')) {
+      const { properties = {} } = (route.schema.query ?? {}) as { properties?: object };
+      if (!('merchant' in properties)) continue;
+      const { path } = paramsOf(route, own);
+      const filter = `?merchant=${foreign.account.merchant.id}`;
+      const deps = paying.service.deps;
+      const answer = await ask({ app, deps }, reader, 'GET', path + filter);
+      assert.ok([200, 403, 404].includes(answer.status), `${named(route)}: ${answer.status}`);
+      if (answer.status === 200) assertNoTrace(route, answer, foreign);
+    }
+  });
+});
+
+function assertAllowed(route: ConsoleRoute, answer: Answer, what: string): void {
+  const { path, ofMerchant } = paramsOf(route, own);
+  if (route.method === 'GET' && (ofMerchant || !path.includes(unknown))) {
+    assert.equal(answer.status, 200, what);
+    const type = String(answer.headers['content-type']);
+    if (type.includes('json')) {
+      assert.deepEqual(compileSchema(route.schema.response)(answer.body), [], what);
+    }
+    return;
+  }
+  // The state of a row, or a made-up value, may refuse an act that the role allows.
+  const codes = path.includes(unknown) ? [404] : [];
+  const proofs = route.permission === 'signed-in' ? [403, 404] : [];
+  assert.ok([200, 202, 409, 422, ...codes, ...proofs].includes(answer.status), what);
+}
+
+describe('a fresh proof', () => {
+  test('is needed by every act that moves money, touches credentials or changes people', async () => {
+    const careful =
+      /^(refunds\.(create|review|retry)|instalments\.retry|credentials\.rotate|people\.manage)$/;
+    for (const route of guarded) {
+      const previews = route.url.endsWith('-preview');
+      if (route.method === 'GET' || previews || !careful.test(route.permission)) continue;
+      assert.ok(route.fresh, `${named(route)} needs fresh: true`);
+    }
+  });
+
+  test('is asked for by every route that says so, after the permission', async () => {
+    const stale = await addPerson(paying.service, { roles: ['admin'], proved: false });
+    const viewer = await addPerson(paying.service, { roles: ['viewer'], proved: false });
+    const fresh = guarded.filter((route) => route.fresh);
+    assert.ok(fresh.length > 3);
+    for (const route of fresh) {
+      const answer = await askAbout(route, own, stale);
+      assert.equal(answer.status, 403, named(route));
+      assert.equal(answer.body.error.code, 'proof_needed', named(route));
+      if (route.permission === 'signed-in') continue;
+      assert.equal((await askAbout(route, own, viewer)).body.error.code, 'forbidden', named(route));
+    }
+  });
+});
