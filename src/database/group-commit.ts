@@ -17,6 +17,9 @@ const queuedMax = 10_000;
 /** How long a batch of several tenants waits for a lock. Commits of other nodes are quicker. */
 const sharedLockMilliseconds = 300;
 
+/** The first attempt of a lane. Lanes take turns, so the locked ones must not keep the others long. */
+const laneLockMilliseconds = 50;
+
 /** So many lanes write at once, and as many more wait for locks. The pool has more connections. */
 const lanesMax = 3;
 
@@ -43,8 +46,8 @@ type Queued<Item, Result> = {
  *
  * With `tenantOf`, one tenant's locked rows do not delay the others (decision 0057). A batch that
  * waits too long for a lock is rolled back, and each of its tenants gets a lane of its own. A lane
- * tries once with the same short wait, and only then waits as long as a transaction may. New items
- * of a tenant join its lane while it has one; all others go on sharing commits.
+ * tries with a shorter wait, then with the same one, and only then waits as long as a transaction
+ * may. New items of a tenant join its lane while it has one; all others go on sharing commits.
  *
  * An item keeps the deadline of the request that brought it. A batch that the database did not take
  * ends with its earliest deadline, and the items that have time left join the next batch.
@@ -89,9 +92,12 @@ export function groupCommit<Item, Result>(
   }
 
   /** False: rolled back, because it waited too long for a lock. */
-  async function writeShared(batch: Queued<Item, Result>[]): Promise<boolean> {
+  async function writeShared(
+    batch: Queued<Item, Result>[],
+    lockMilliseconds = sharedLockMilliseconds,
+  ): Promise<boolean> {
     try {
-      await writeBatch(batch, sharedLockMilliseconds);
+      await writeBatch(batch, lockMilliseconds);
       return true;
     } catch {
       return false;
@@ -156,7 +162,9 @@ export function groupCommit<Item, Result>(
   async function drain(tenant: string, lane: Queued<Item, Result>[]): Promise<void> {
     while (lane.length > 0) {
       const batch = lane.splice(0, batchSize);
-      const isWritten = await quick(() => writeShared(batch));
+      const isWritten =
+        (await quick(() => writeShared(batch, laneLockMilliseconds))) ||
+        (await quick(() => writeShared(batch)));
       if (!isWritten) await patient(() => writeBatch(batch));
     }
     lanes.delete(tenant);
