@@ -22,6 +22,12 @@ export const endpointLimits = {
 
 export type Endpoint = keyof typeof endpointLimits;
 
+/**
+ * Large bodies of an intermediary, whatever merchants they name. Its POST is counted after its body
+ * is parsed, because the body names the merchant, so this bounds the parsing (decision 0053).
+ */
+const largeBodies: Limit = { max_requests: 10, window_seconds: 1 };
+
 /** Requests that fail authentication, per client address. */
 const failedAuthentications: Limit = { max_requests: 60, window_seconds: 60 };
 
@@ -101,6 +107,9 @@ export function createRateLimits(store: RateLimitStore) {
       const limit = caller.limits[endpoint] ?? endpointLimits[endpoint];
       const owner = caller.intermediary && target ? `${caller.id} ${target}` : caller.id;
       return await hit(`${owner} ${endpoint}`, limit);
+    },
+    async largeBody(caller: CountedCaller): Promise<void> {
+      await hit(`large ${caller.id}`, largeBodies);
     },
     async failedAuthentication(network: string): Promise<Quota> {
       return await hit(`address ${network}`, failedAuthentications);

@@ -54,7 +54,8 @@ declare module 'fastify' {
 /**
  * What every endpoint of the merchant API does before its handler, in this order: recognise the
  * caller, count the request, read the body, check the signature. For an intermediary's POST the body
- * comes before the count, because it names the merchant whose window counts.
+ * comes before the count, because it names the merchant whose window counts. Only large bodies are
+ * counted before that.
  */
 export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): void {
   api.decorateRequest('caller');
@@ -77,6 +78,8 @@ export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): voi
   api.addHook('preValidation', async (request, reply) => {
     const { endpoint, members } = request.routeOptions.config;
     if (!endpoint || !members) return;
+    if (isTargetInBody(request) && isLarge(request))
+      await deps.rateLimits.largeBody(request.caller);
     const body = readBody(request);
     // A malformed body counts as a request too; it names no merchant.
     if (body instanceof Error) {
@@ -125,6 +128,11 @@ export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): voi
 function isTargetInBody({ caller, routeOptions: { config } }: FastifyRequest): boolean {
   return caller.intermediary && config.target !== undefined && config.members !== undefined;
 }
+
+/** Parsing less than this costs about as much as the rest of a request. */
+const largeBytes = 32 * 1024;
+
+const isLarge = ({ body }: FastifyRequest) => Buffer.isBuffer(body) && body.length > largeBytes;
 
 /** Answers a POST once per Idempotency-Key. A signed retry makes signing sticky like a first POST. */
 export async function answerPost<T extends object>(

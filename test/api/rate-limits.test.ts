@@ -418,6 +418,27 @@ describe('an intermediary', () => {
     assertLimited(await get(randomUUID()), 60);
   });
 
+  test('has ten large bodies a second parsed, whatever merchants they name', async () => {
+    const shop = await createAccount(service, { limits: 'spec' });
+    const caller = await createIntermediary(service, [shop.merchant.id], { limits: 'spec' });
+    const large = { body: `{"checkout":${' '.repeat(40 * 1024)}{"merchant_id":` };
+    const answers = await inParallel(15, () =>
+      send(service, caller, 'POST', '/api/checkouts', large),
+    );
+    // Requests that name no merchant have one window of their own.
+    assert.deepEqual(countStatuses(answers), { 400: 1, 429: 14 });
+    const limits = answers.map(({ headers }) => Number(headers['ratelimit-limit']));
+    assert.equal(limits.filter((limit) => limit === 10).length, 5);
+    const small = await send(
+      service,
+      caller,
+      'POST',
+      '/api/checkouts',
+      checkoutFor(shop.merchant.id),
+    );
+    assert.equal(small.status, 200);
+  });
+
   test("does not use up the merchant's own windows", async () => {
     const shop = await createAccount(service, { limits: 'spec' });
     const caller = await createIntermediary(service, [shop.merchant.id], { limits: 'spec' });
