@@ -40,7 +40,7 @@ export async function startTestGateway(options: TestGatewayOptions): Promise<Tes
   const faults = createFaults();
   const callOperation = createCaller(store, faults);
   const account: Account = {
-    amountMin: 1,
+    amountMin: 1_000,
     descriptorPrefix: 'TRANCHE',
     fees: defaultFees,
     ...options.account,

@@ -12,7 +12,7 @@ const settings = {
   pageOrigins: (process.env.GATEWAY_PAGE_ORIGINS ?? 'http://127.0.0.1:3000,http://localhost:3000')
     .split(',')
     .filter((origin) => origin !== ''),
-  account: { amountMin: Number(process.env.GATEWAY_AMOUNT_MIN ?? 1) },
+  account: { amountMin: Number(process.env.GATEWAY_AMOUNT_MIN ?? 1000) },
   ...(process.env.GATEWAY_WEBHOOK_URL && {
     webhook: {
       url: process.env.GATEWAY_WEBHOOK_URL,

@@ -12,7 +12,7 @@ import {
   type SignedPost,
 } from '../integrations/accept-signatures.ts';
 import { mustSign } from '../integrations/check-signature.ts';
-import { findRule, type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { findRule, type Merchant, merchantNow, offeredTerms } from '../merchants/merchant.ts';
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 import type { Sealing } from '../shared/sealing.ts';
@@ -58,8 +58,7 @@ export async function createCheckout(
         amount,
         quantity,
       })),
-      // Every payment is at least one cent.
-      terms: rule.terms.filter((term) => term <= checkout.amount),
+      terms: offeredTerms(rule, checkout.amount, merchant.territory.payment_min),
       signed: post.key !== null,
       sealed_verify:
         transaction_verify === null

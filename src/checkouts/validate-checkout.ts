@@ -6,7 +6,7 @@ import {
   nullDropper,
   validationFailed,
 } from '../http/validation.ts';
-import { describeBands, findRule, type Merchant } from '../merchants/merchant.ts';
+import { describeBands, isPayable, type Merchant, payableRules } from '../merchants/merchant.ts';
 import { CreateCheckoutBody, IntermediaryCreateCheckoutBody } from './checkout.schema.ts';
 
 const explainBody = compileSchema(CreateCheckoutBody);
@@ -68,8 +68,8 @@ function explainRules(
   { amount, currency, notify_url }: { amount?: unknown; currency?: unknown; notify_url?: unknown },
 ): FieldError[] {
   const errors: FieldError[] = [];
-  if (Number.isInteger(amount) && !findRule(merchant.rules, amount as number)) {
-    errors.push({ path: '', problem: `Amount has to be ${describeBands(merchant.rules)}` });
+  if (Number.isInteger(amount) && !isPayable(merchant, amount as number)) {
+    errors.push({ path: '', problem: `Amount has to be ${describeBands(payableRules(merchant))}` });
   }
   if (typeof currency === 'string' && currency !== merchant.territory.currency) {
     const problem = `must match merchant territory currency (${merchant.territory.currency})`;

@@ -52,6 +52,7 @@ export type Tables = {
     currency: Fixed<string>;
     time_zone: Fixed<string>;
     locale: Fixed<string>;
+    payment_min: ColumnType<number, never, never>;
   };
   merchants: {
     id: Fixed<string>;

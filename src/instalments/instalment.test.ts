@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
 import fc from 'fast-check';
+import { offeredTerms } from '../merchants/merchant.ts';
 import { capturesAt, planPayments, retriesAt } from './instalment.ts';
 
 const date = (text: string) => Temporal.PlainDate.from(text);
@@ -44,6 +45,28 @@ test('for any amount, term and date the payments sum to the amount and fall due 
           assert.equal(months, index + 1);
           assert.equal(due.day, Math.min(purchased.day, due.daysInMonth));
         }
+      },
+    ),
+    { numRuns: process.env.TRANCHE_TEST_LONG ? 5_000 : 500 },
+  );
+});
+
+test('no term on offer makes a payment that the gateway does not take', () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.integer({ min: 1, max: 120 }), { minLength: 1, maxLength: 8 }),
+      fc.integer({ min: 1, max: 1_000_000 }),
+      fc.integer({ min: 1, max: 5_000 }),
+      (some, amount, payment_min) => {
+        const terms = some.toSorted((one, other) => one - other);
+        const rule = { from_amount: 1, to_amount: 1_000_000, terms };
+        const offered = offeredTerms(rule, amount, payment_min);
+        const least = (term: number) =>
+          Math.min(...planPayments(amount, term, date('2026-11-15')).map((one) => one.amount));
+        assert.deepEqual(
+          offered,
+          terms.filter((term) => amount >= term && least(term) >= payment_min),
+        );
       },
     ),
     { numRuns: process.env.TRANCHE_TEST_LONG ? 5_000 : 500 },

@@ -5,6 +5,7 @@ import {
   explainBadPreselection,
   explainBadRules,
   explainBadThreshold,
+  explainSmallPayments,
   type Merchant,
   type Rule,
 } from './merchant.ts';
@@ -38,6 +39,8 @@ export async function changeRules(
     if (preselected_term !== undefined) await movePreselectedTerm(db, id, preselected_term);
     if (four_eyes_above !== undefined) await moveThreshold(db, id, four_eyes_above);
     const result = (await findMerchant(db, id)) as Merchant;
+    const tooSmall = rules === undefined ? null : explainSmallPayments(rules, result.territory);
+    if (tooSmall !== null) throw new OperatorError(tooSmall);
     const changed = (merchant: Merchant) => ({
       ...(rules !== undefined && { rules: merchant.rules }),
       ...(preselected_term !== undefined && { preselected_term: merchant.preselected_term }),

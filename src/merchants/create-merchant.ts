@@ -1,9 +1,10 @@
 import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
-import { findMerchant, hasTerritory, insertMerchant } from './merchant.sql.ts';
+import { findMerchant, findTerritory, insertMerchant } from './merchant.sql.ts';
 import {
   explainBadPreselection,
   explainBadRules,
   explainBadThreshold,
+  explainSmallPayments,
   type Merchant,
   type Rule,
 } from './merchant.ts';
@@ -33,10 +34,11 @@ export async function createMerchant(
   const rules = merchant.rules as Rule[];
   const id = deps.random.uuid();
   return await operate(deps, operator, 'merchants create', async (db, now) => {
-    if (!(await hasTerritory(db, merchant.territory))) {
-      throw new OperatorError(`There is no territory ${merchant.territory}.`);
-    }
     const { territory } = merchant;
+    const found = await findTerritory(db, territory);
+    if (!found) throw new OperatorError(`There is no territory ${territory}.`);
+    const tooSmall = explainSmallPayments(rules, found);
+    if (tooSmall !== null) throw new OperatorError(tooSmall);
     const terms = { rules, preselected_term, four_eyes_above };
     await insertMerchant(db, { id, name, territory, created_at: now, ...terms });
     const result = (await findMerchant(db, id)) as Merchant;

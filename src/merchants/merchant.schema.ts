@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import type { Merchant } from './merchant.ts';
+import { type Merchant, payableRules } from './merchant.ts';
 
 const RuleSchema = Type.Object(
   {
@@ -36,6 +36,6 @@ export function presentMerchant(merchant: Merchant): Type.Static<typeof Merchant
   return {
     id: merchant.id,
     type: 'merchants',
-    attributes: { name: merchant.name, rules: merchant.rules },
+    attributes: { name: merchant.name, rules: payableRules(merchant) },
   };
 }

@@ -1,5 +1,6 @@
 import type pg from 'pg';
 import type { Handle } from '../database/database.ts';
+import type { Territory } from '../shared/territories.ts';
 import type { Merchant, Rule } from './merchant.ts';
 
 const selectMerchants = (db: Handle) =>
@@ -20,12 +21,14 @@ const selectMerchants = (db: Handle) =>
       'territories.currency',
       'territories.time_zone',
       'territories.locale',
+      'territories.payment_min',
     ]);
 
 type Row = Awaited<ReturnType<ReturnType<typeof selectMerchants>['executeTakeFirstOrThrow']>>;
 
-function toMerchant({ code, currency, time_zone, locale, ...merchant }: Row): Merchant {
-  return { ...merchant, territory: { code, currency, time_zone, locale } };
+function toMerchant(row: Row): Merchant {
+  const { code, currency, time_zone, locale, payment_min, ...merchant } = row;
+  return { ...merchant, territory: { code, currency, time_zone, locale, payment_min } };
 }
 
 export async function findMerchant(db: Handle, id: string): Promise<Merchant | null> {
@@ -121,13 +124,13 @@ export async function moveThreshold(
   await db.updateTable('merchants').set({ four_eyes_above }).where('id', '=', id).execute();
 }
 
-export async function hasTerritory(db: Handle, code: string): Promise<boolean> {
+export async function findTerritory(db: Handle, code: string): Promise<Territory | null> {
   const row = await db
     .selectFrom('territories')
-    .select('code')
+    .selectAll()
     .where('code', '=', code)
     .executeTakeFirst();
-  return row !== undefined;
+  return row ?? null;
 }
 
 export async function lockMerchant(

@@ -57,6 +57,33 @@ export function findRule(rules: Rule[], amount: number): Rule | undefined {
   return rules.find((rule) => rule.from_amount <= amount && amount <= rule.to_amount);
 }
 
+/** The terms of a band that split an amount into payments which the gateway takes. */
+export function offeredTerms(rule: Rule, amount: number, payment_min: number): number[] {
+  return rule.terms.filter((term) => Math.floor(amount / term) >= payment_min);
+}
+
+/** Whether an amount falls into a band and can be paid in one of its terms. */
+export function isPayable(
+  { rules, territory }: Pick<Merchant, 'rules' | 'territory'>,
+  amount: number,
+): boolean {
+  const rule = findRule(rules, amount);
+  return rule !== undefined && amount >= (rule.terms[0] ?? 1) * territory.payment_min;
+}
+
+/**
+ * The bands as merchants see them: each begins where its shortest term can be paid. Rules from
+ * before a higher minimum may begin lower.
+ */
+export function payableRules({ rules, territory }: Pick<Merchant, 'rules' | 'territory'>): Rule[] {
+  return rules
+    .map((rule) => ({
+      ...rule,
+      from_amount: Math.max(rule.from_amount, (rule.terms[0] ?? 1) * territory.payment_min),
+    }))
+    .filter((rule) => rule.from_amount <= rule.to_amount);
+}
+
 /** The longest term on offer that is at most the merchant's choice; the shortest if there is none. */
 export function preselectedTerm(
   { preselected_term }: Pick<Merchant, 'preselected_term'>,
@@ -138,12 +165,25 @@ export function explainBadRules(rules: unknown): string | null {
       }
       previousTerm = term;
     }
-    // Every payment is at least one cent. Longer terms are offered once the amount can be split.
-    if (from_amount < (terms[0] as number)) {
-      return `${band}: ${from_amount} cents cannot be split into ${terms[0]} payments.`;
-    }
   }
   return null;
+}
+
+/**
+ * Which band begins below what its shortest term needs, or null. Longer terms are offered once the
+ * amount can be split into payments that the gateway takes.
+ */
+export function explainSmallPayments(
+  rules: Rule[],
+  { payment_min }: Pick<Territory, 'payment_min'>,
+): string | null {
+  const index = rules.findIndex(
+    (rule) => offeredTerms(rule, rule.from_amount, payment_min).length === 0,
+  );
+  const rule = rules[index];
+  if (rule === undefined) return null;
+  const count = rule.terms[0] === 1 ? '1 payment' : `${rule.terms[0]} payments`;
+  return `Band ${index + 1}: ${rule.from_amount} cents cannot be split into ${count} of at least ${payment_min} cents.`;
 }
 
 function isAmount(value: unknown): value is number {

@@ -49,6 +49,11 @@ export async function previewRefund(
     }
     const { parts } = await planRefund(db, key, amount);
     const warnings: string[] = [];
+    if (parts === null) {
+      warnings.push(
+        'It would leave less to collect than the gateway takes. It waits until the first payment is captured, in the night after the purchase.',
+      );
+    }
     const creator = await findIntegration(db, checkout.integration_id);
     assert(creator && checkout.completed_at !== null);
     const { completed_at } = checkout;
@@ -63,6 +68,6 @@ export async function previewRefund(
         'A payment is being collected right now. A refund waits until that is known, and may then be taken from other payments.',
       );
     }
-    return { ...preview, remainder, parts, refusal: null, warnings };
+    return { ...preview, remainder, parts: parts ?? [], refusal: null, warnings };
   });
 }

@@ -127,18 +127,53 @@ export const partId = (refund_id: string, round: number, instalment: number) =>
 
 export type PlannedPart = { instalment: number; kind: RefundPartKind; amount: number };
 
+type RefundablePayment = Pick<
+  Instalment,
+  'number' | 'amount' | 'reduced' | 'status' | 'collected_at'
+>;
+
+const kindOf = (status: InstalmentStatus): RefundPartKind =>
+  status === 'collected' ? 'card' : status === 'authorised' ? 'hold' : 'cancel';
+
+/** What a refund may take from a payment. */
+type Source = { instalment: number; kind: RefundPartKind; room: number };
+
 /**
  * Splits a refund over the payments (decision 0035): first payments not yet collected, from the
  * last backwards; then the hold; then collected payments, newest first. `returned` is what earlier
  * refunds gave back to the card, by payment.
+ *
+ * A payment that is still to be collected keeps at least `payment_min` or nothing, because the
+ * gateway takes no less (decision 0088). What it must keep is taken from the others. If no split
+ * allows that, the refund waits for the capture of the hold (null), after which the card can give
+ * it back. Without a hold the payment is left with less.
  */
 export function splitRefund(
-  instalments: Pick<Instalment, 'number' | 'amount' | 'reduced' | 'status' | 'collected_at'>[],
+  instalments: RefundablePayment[],
   returned: ReadonlyMap<number, number>,
   amount: number,
-): PlannedPart[] {
-  const kindOf = (status: InstalmentStatus): RefundPartKind =>
-    status === 'collected' ? 'card' : status === 'authorised' ? 'hold' : 'cancel';
+  payment_min: number,
+): PlannedPart[] | null {
+  const sources = sourcesOf(instalments, returned);
+  const missing = amount - sources.reduce((sum, { room }) => sum + room, 0);
+  if (missing > 0) throw new Error(`${missing} cents of a refund have no payment to come from`);
+  const inOrder = takeInOrder(sources, amount);
+  const isAllowed = sources.every((source, index) =>
+    leavesEnough(source, inOrder[index] ?? 0, payment_min),
+  );
+  const takes = isAllowed ? inOrder : takeAllowed(sources, amount, payment_min);
+  if (takes === null && sources.some(({ kind }) => kind === 'hold')) return null;
+  return sources.flatMap(({ instalment, kind }, index) => {
+    const take = (takes ?? inOrder)[index] ?? 0;
+    return take === 0 ? [] : [{ instalment, kind, amount: take }];
+  });
+}
+
+/** The payments that have something left, in the order in which a refund takes from them. */
+function sourcesOf(
+  instalments: RefundablePayment[],
+  returned: ReadonlyMap<number, number>,
+): Source[] {
   const newestFirst = [...instalments].sort((one, other) => {
     const rank = (kind: RefundPartKind) => refundPartKinds.indexOf(kind);
     const [first, second] = [kindOf(one.status), kindOf(other.status)];
@@ -147,17 +182,65 @@ export function splitRefund(
     if (since !== until) return since > until ? -1 : 1;
     return other.number - one.number;
   });
+  return newestFirst
+    .map(({ number, status, amount, reduced }) => ({
+      instalment: number,
+      kind: kindOf(status),
+      room: amount - reduced - (returned.get(number) ?? 0),
+    }))
+    .filter(({ room }) => room > 0);
+}
+
+function takeInOrder(sources: Pick<Source, 'room'>[], amount: number): number[] {
   let left = amount;
-  const parts: PlannedPart[] = [];
-  for (const payment of newestFirst) {
-    const room = payment.amount - payment.reduced - (returned.get(payment.number) ?? 0);
+  return sources.map(({ room }) => {
     const take = Math.min(room, left);
-    if (take === 0) continue;
-    parts.push({ instalment: payment.number, kind: kindOf(payment.status), amount: take });
     left -= take;
-  }
-  if (left > 0) throw new Error(`${left} cents of a refund have no payment to come from`);
-  return parts;
+    return take;
+  });
+}
+
+/** The card gives back any amount. Nothing is collected of a payment that is taken whole. */
+function leavesEnough({ kind, room }: Source, take: number, payment_min: number): boolean {
+  return kind === 'card' || take === 0 || take === room || room - take >= payment_min;
+}
+
+/**
+ * The first allowed split, which takes the newest payments whole. Chooses which payments are taken
+ * whole; the others give what they need not keep, and the card the rest. Null: there is none.
+ */
+function takeAllowed(sources: Source[], amount: number, payment_min: number): number[] | null {
+  const open = sources.filter(({ kind }) => kind !== 'card');
+  const onCard = sources
+    .filter(({ kind }) => kind === 'card')
+    .reduce((sum, { room }) => sum + room, 0);
+  const spare = ({ room }: Source) => Math.max(0, room - payment_min);
+  // Payments of a plan are alike, so few states differ.
+  const failed = new Set<string>();
+  const choose = (index: number, left: number, spared: number): boolean[] | null => {
+    const source = open[index];
+    if (source === undefined) return left <= spared + onCard ? [] : null;
+    const state = `${index} ${left} ${spared}`;
+    if (failed.has(state)) return null;
+    if (source.room <= left) {
+      const rest = choose(index + 1, left - source.room, spared);
+      if (rest) return [true, ...rest];
+    }
+    const rest = choose(index + 1, left, spared + spare(source));
+    if (rest) return [false, ...rest];
+    failed.add(state);
+    return null;
+  };
+  const whole = choose(0, amount, 0);
+  if (whole === null) return null;
+  const isWhole = (index: number) => whole[index] === true;
+  const cancelled = open.reduce((sum, { room }, index) => sum + (isWhole(index) ? room : 0), 0);
+  // The open payments come first in `sources`.
+  const partly = sources.map((source, index) => ({
+    room: isWhole(index) ? 0 : source.kind === 'card' ? source.room : spare(source),
+  }));
+  const takes = takeInOrder(partly, amount - cancelled);
+  return takes.map((take, index) => (isWhole(index) ? (sources[index]?.room ?? 0) : take));
 }
 
 /** What was refunded to the card, or is in flight there, by payment. */

@@ -83,7 +83,7 @@ export async function retryRefund(
     const started = await startRefund(deps, db, refund, 'failed', lease);
     if (!started) {
       throw new OperatorError(
-        'A payment of this checkout is being collected right now. Try again in a moment.',
+        'A payment of this checkout must be collected first. Try again when its outcome is known.',
       );
     }
     return started;

@@ -4,6 +4,7 @@ import type { Instalment } from '../instalments/instalment.ts';
 import { pauseCollecting } from '../instalments/pause-collecting.ts';
 import { reduceInstalment } from '../instalments/reduce-instalment.ts';
 import { type Movement, postMovements } from '../ledger/post-movements.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 import { insertParts, listParts, moveRefund } from './refund.sql.ts';
@@ -17,22 +18,25 @@ import {
   splitRefund,
 } from './refund.ts';
 
-/** What a refund of this amount would be taken from now. */
+/** What a refund of this amount would be taken from now. `parts` is null if it must wait. */
 export async function planRefund(
   db: Handle,
   key: { merchant_id: string; checkout_id: string },
   amount: number,
-): Promise<{ instalments: Instalment[]; earlier: RefundPart[]; parts: PlannedPart[] }> {
+): Promise<{ instalments: Instalment[]; parts: PlannedPart[] | null }> {
   const instalments = await listInstalments(db, key);
   const earlier = await listParts(db, key.merchant_id, key.checkout_id);
-  return { instalments, earlier, parts: splitRefund(instalments, returnedOf(earlier), amount) };
+  const merchant = await findMerchant(db, key.merchant_id);
+  const payment_min = merchant?.territory.payment_min ?? 1;
+  const parts = splitRefund(instalments, returnedOf(earlier), amount, payment_min);
+  return { instalments, parts };
 }
 
 /**
  * Makes an approved refund `pending`, in a transaction that holds the checkout's lock. Fixes which
  * payments it is taken from, reduces those that were not collected, and pauses collecting until the
  * refund has ended. Null while a collection of the checkout is open: its outcome decides what the
- * refund can be taken from.
+ * refund can be taken from. Null also while the hold must be captured first (decision 0088).
  */
 export async function startRefund(
   deps: { random: Random },
@@ -53,6 +57,7 @@ export async function startRefund(
   // An earlier round may have refunded a part. Do not refund that twice.
   const moved = sumOf(earlier.filter(({ status }) => status === 'done'));
   const { instalments, parts } = await planRefund(db, key, refund.amount - moved);
+  if (parts === null) return null;
   const round = Math.max(0, ...earlier.map((part) => part.round)) + 1;
   const of = { merchant_id, checkout_id, currency, refund_id };
   const movements: Movement[] = [];

@@ -75,12 +75,7 @@ export function createPaymentIntent(context: Context, form: Form): Answer {
   if (given.customer !== undefined && customer === null) {
     throw missing('customer', given.customer, 'customer');
   }
-  if (amount < context.account.amountMin) {
-    throw invalidRequest(
-      `Amount must be at least ${(context.account.amountMin / 100).toFixed(2)} ${currency}.`,
-      { code: 'amount_too_small', param: 'amount' },
-    );
-  }
+  if (amount < context.account.amountMin) throw tooSmall(context, currency, 'amount');
   if (amount > 99_999_999 || refusesEverything(customer)) {
     throw invalidRequest('Amount must be no more than 999,999.99.', {
       code: 'amount_too_large',
@@ -131,6 +126,14 @@ export function createPaymentIntent(context: Context, form: Form): Answer {
   const error = attempt(context, intent, method, refusal, authentication);
   if (error === null) return ok(present(context, intent, expand));
   return { status: 402, body: { error: { ...error, payment_intent: intent.object } } };
+}
+
+function tooSmall({ account }: Context, currency: string, param: string): StripeAnswer {
+  const least = (account.amountMin / 100).toFixed(2);
+  return invalidRequest(`Amount must be at least ${least} ${currency}.`, {
+    code: 'amount_too_small',
+    param,
+  });
 }
 
 const currencies = new Set(Intl.supportedValuesOf('currency'));
@@ -207,6 +210,8 @@ export function capturePaymentIntent(context: Context, form: Form, id: string): 
       param: 'amount_to_capture',
     });
   }
+  if (amount < context.account.amountMin)
+    throw tooSmall(context, object.currency, 'amount_to_capture');
   object.status = 'succeeded';
   object.amount_capturable = 0;
   object.amount_received = amount;

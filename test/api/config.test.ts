@@ -63,7 +63,7 @@ test('a merchant name in any script is answered unchanged', async () => {
 });
 
 test('new rules are in force within a second', async () => {
-  const changed = [{ from_amount: 500, to_amount: 700, terms: [1, 2] }];
+  const changed = [{ from_amount: 5_000, to_amount: 7_000, terms: [1, 2] }];
   const other = await createAccount(service);
   assert.deepEqual((await config(other)).body.data.attributes.rules, rules);
   await moveRules(service.deps.database.db, other.merchant.id, changed);

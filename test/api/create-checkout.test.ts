@@ -256,19 +256,52 @@ describe('amounts', () => {
     }
   });
 
+  test('only terms whose payments the gateway takes are on offer', async () => {
+    const caller = await createAccount(service);
+    // As an operator could write it before the gateway's minimum was known.
+    await moveRules(service.deps.database.db, caller.merchant.id, [
+      { from_amount: 500, to_amount: 50_000, terms: [2, 3, 6] },
+    ]);
+    clock.advance({ seconds: 1 });
+    for (const [amount, terms] of [
+      [2_000, [2]],
+      [2_999, [2]],
+      [3_000, [2, 3]],
+      [5_999, [2, 3]],
+      [6_000, [2, 3, 6]],
+    ] as const) {
+      const { body } = await send(service, caller, 'POST', '/api/checkouts', {
+        body: checkoutBody({ amount }),
+      });
+      assert.deepEqual((await findRow(body.data.id)).terms, terms, `${amount}`);
+      clock.advance({ seconds: 1 });
+    }
+    assertRefused(
+      await send(service, caller, 'POST', '/api/checkouts', {
+        body: checkoutBody({ amount: 1_999 }),
+      }),
+      422,
+      'Validation failed: Amount has to be between 2000 and 50000 cents.',
+    );
+    const { body } = await send(service, caller, 'GET', '/api/config');
+    assert.deepEqual(body.data.attributes.rules, [
+      { from_amount: 2_000, to_amount: 50_000, terms: [2, 3, 6] },
+    ]);
+  });
+
   test("a later change of the rules does not touch a checkout's terms", async () => {
     const caller = await createAccount(service);
     const create = () => send(service, caller, 'POST', '/api/checkouts', { body: checkoutBody() });
     const { body } = await create();
     await moveRules(service.deps.database.db, caller.merchant.id, [
-      { from_amount: 100, to_amount: 200, terms: [24] },
+      { from_amount: 24_000, to_amount: 48_000, terms: [24] },
     ]);
     clock.advance({ seconds: 1 });
     assert.deepEqual((await findRow(body.data.id)).terms, [1, 3, 6, 12]);
     assertRefused(
       await create(),
       422,
-      'Validation failed: Amount has to be between 100 and 200 cents.',
+      'Validation failed: Amount has to be between 24000 and 48000 cents.',
     );
   });
 });

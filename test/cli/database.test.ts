@@ -84,7 +84,7 @@ test('a database belongs to the environment that first used it, and refuses the 
     const sandbox = commandLine({ DATABASE_URL: url });
     await sandbox.refused(1, wrong, 'merchants', 'list');
     await sandbox.refused(1, wrong, 'database', 'migrate');
-    const rules = '[{"from_amount":100,"to_amount":200,"terms":[1]}]';
+    const rules = '[{"from_amount":1000,"to_amount":2000,"terms":[1]}]';
     await sandbox.refused(1, wrong, 'merchants', 'create', '--name', 'A', '--rules', rules);
 
     const tranche = commandLine(production);

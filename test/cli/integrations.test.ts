@@ -404,7 +404,7 @@ test('a revoked integration keeps its keys for callbacks and does not change oth
 });
 
 test("every change by an operator leaves an audit row with the operator's name, in order", async () => {
-  const rules = '[{"from_amount":100,"to_amount":200,"terms":[1]}]';
+  const rules = '[{"from_amount":1000,"to_amount":2000,"terms":[1]}]';
   const { id: merchant } = await tranche.json(
     'merchants',
     'create',

@@ -105,4 +105,4 @@ test('the audit has the system user and the host as facts, and TRANCHE_OPERATOR 
   assert.ok(page.includes(`merchants rules by ${os_user}@${host}`), page);
 });
 
-const rules = '[{"from_amount":100,"to_amount":200,"terms":[1]}]';
+const rules = '[{"from_amount":1000,"to_amount":2000,"terms":[1]}]';

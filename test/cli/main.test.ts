@@ -21,7 +21,7 @@ after(async () => {
   await database.drop();
 });
 
-const rules = '[{"from_amount":100,"to_amount":200,"terms":[1]}]';
+const rules = '[{"from_amount":1000,"to_amount":2000,"terms":[1]}]';
 const groups: Record<string, string[]> = {
   merchants: ['create', 'list', 'show', 'rules', 'fee'],
   integrations: [

@@ -116,7 +116,7 @@ test('the merchant reads changed rules within a second', async () => {
     return body.data.attributes.rules;
   };
   assert.deepEqual(await read(), rules);
-  const changed = [{ from_amount: 500, to_amount: 900, terms: [2] }];
+  const changed = [{ from_amount: 5_000, to_amount: 9_000, terms: [2] }];
   const json = JSON.stringify(changed);
   const answer = await tranche.json('merchants', 'rules', account.merchant.id, '--rules', json);
   assert.deepEqual(answer.rules, changed);
@@ -233,7 +233,11 @@ const badRules: [about: string, rules: unknown, message: RegExp][] = [
   ['a fraction of a month', [band(100, 200, [1.5])], /distinct integers/],
   ['a term as a string', [band(100, 200, ['3'])], /distinct integers/],
   ['a term of eleven years', [band(1000, 2000, [132])], /distinct integers/],
-  ['more payments than cents', [band(5, 200, [6])], /5 cents cannot be split into 6 payments/],
+  [
+    'payments that the gateway does not take',
+    [band(1000, 2000), band(5999, 9000, [6])],
+    /Band 2: 5999 cents cannot be split into 6 payments of at least 1000 cents/,
+  ],
   ['an unknown member', [{ ...band(1, 2), fee: 3 }], /unknown member fee/],
 ];
 for (const [about, given, message] of badRules) {
@@ -248,7 +252,7 @@ for (const [about, given, message] of badRules) {
 }
 
 test('adjoining bands, one-cent bands and long terms are allowed', async () => {
-  const given = [band(120, 120, [1, 120]), band(121, 10_000_000_000_000, [1, 2, 3])];
+  const given = [band(1_000, 1_000, [1, 120]), band(1_001, 10_000_000_000_000, [1, 2, 3])];
   const answer = await tranche.json(
     'merchants',
     'create',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { collectMerchantInstalments } from '../../src/instalments/collect-instalments.ts';
+import { previewRefund } from '../../src/refunds/preview-refund.ts';
 import { processDueRefunds } from '../../src/refunds/process-refunds.ts';
 import { approveRefund, declineRefund, retryRefund } from '../../src/refunds/review-refund.ts';
 import {
@@ -85,6 +86,22 @@ describe('what a refund is taken from', () => {
       { taken: [33_334], held: [], returned: 3_334 },
     ],
     [
+      'if a payment would be left with less than the gateway takes, the next one gives the rest',
+      0,
+      33_000,
+      ['3 cancel 32333 done', '2 cancel 667 done'],
+      ['1 authorised', '2 scheduled -667', '3 scheduled -32333'],
+      { taken: [], held: [33_334], returned: 0 },
+    ],
+    [
+      'after two of three, the card gives what the last payment must keep',
+      2,
+      33_000,
+      ['3 cancel 32333 done', '2 card 667 done'],
+      ['1 collected', '2 collected', '3 scheduled -32333'],
+      { taken: [33_333, 33_334], held: [], returned: 667 },
+    ],
+    [
       'after two of three collections',
       2,
       60_000,
@@ -118,6 +135,31 @@ describe('what a refund is taken from', () => {
       await assertBalanced(paying, shopper);
     });
   }
+
+  test('a refund that would leave a hold with too little waits for its capture', async () => {
+    const shopper = await bought(1);
+    const refund = await refundNow(paying, shopper, 99_500);
+    assert.equal(await statusOf(paying, refund.id), 'requested');
+    assert.deepEqual(await planOf(shopper), ['1 authorised']);
+    const preview = await previewRefund(deps(), shopper.id, 500);
+    assert.equal(preview.remainder, 500);
+    await paying.pass({ days: 2 });
+    assert.equal(await statusOf(paying, refund.id), 'complete');
+    assert.deepEqual(await partsOf(shopper, refund.id), ['1 card 99500 done']);
+    const { taken, returned } = await atGateway(shopper);
+    assert.deepEqual([taken, returned], [[100_000], 99_500]);
+    await assertBalanced(paying, shopper);
+  });
+
+  test('an operator sees before that such a refund would wait', async () => {
+    const shopper = await bought(1);
+    const { parts, warnings, refusal } = await previewRefund(deps(), shopper.id, 99_500);
+    assert.deepEqual([parts, refusal], [[], null]);
+    assert.match(warnings.join(), /waits until the first payment is captured/);
+    assert.deepEqual((await previewRefund(deps(), shopper.id, 99_000)).parts, [
+      { instalment: 1, kind: 'hold', amount: 99_000 },
+    ]);
+  });
 
   test('several partial refunds follow each other, up to the remainder', async () => {
     const shopper = await collected(2);

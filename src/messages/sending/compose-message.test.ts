@@ -35,6 +35,7 @@ const subject: MessageSubject = {
       currency: 'ZAR',
       locale: 'en-ZA',
       time_zone: 'Africa/Johannesburg',
+      payment_min: 1_000,
     },
   },
   checkout: {
