@@ -430,6 +430,7 @@ export type MerchantName = {
   name: string;
   locale: string;
   time_zone: string;
+  payment_min: number;
   clock_ahead_ms: number;
   four_eyes_above: number | null;
 };
@@ -452,6 +453,7 @@ export async function listMerchantNames(
         'merchants.four_eyes_above',
         'territories.locale',
         'territories.time_zone',
+        'territories.payment_min',
       ]),
     scope,
     'merchants.id',

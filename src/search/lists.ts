@@ -267,7 +267,9 @@ async function presentReviewed(
           ? null
           : daysBetween(purchased_at, row.created_at, merchant.time_zone),
       needs_second_person: needsSecondPerson(row.amount, merchant),
-      planned: isPlanned ? splitRefund(instalments, returnedOf(parts), row.amount) : null,
+      planned: isPlanned
+        ? splitRefund(instalments, returnedOf(parts), row.amount, merchant.payment_min)
+        : null,
       parts: parts.filter((part) => part.refund_id === row.id),
       waits_for: row.status === 'requested' ? open : null,
       refund_rate: rates.get(row.merchant_id) ?? null,
