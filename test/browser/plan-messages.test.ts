@@ -48,6 +48,7 @@ function letterOf(kind: (typeof messageKinds)[number], language: (typeof languag
           currency: 'ZAR',
           locale: 'en-ZA',
           time_zone: 'Africa/Johannesburg',
+          payment_min: 1_000,
         },
       },
       checkout: {
