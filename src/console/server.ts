@@ -5,7 +5,7 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
-import { networkOf } from '../http/authentication.ts';
+import { clientAddress, networkOf } from '../http/authentication.ts';
 import { jsonBodyOf, takeRawBodies } from '../http/raw-body.ts';
 import { trustedProxies } from '../http/trusted-proxies.ts';
 import { recogniseSession } from '../operators/console-session.ts';
@@ -87,13 +87,13 @@ function addRoute(app: FastifyInstance, deps: ConsoleDeps, route: ConsoleRoute):
     method: route.method,
     url: route.url,
     async onRequest(request, reply) {
-      const address = networkOf(request);
+      const address = clientAddress(request);
       const open: PublicContext = { deps, address, request, reply };
       const { permission } = route;
       const context = permission === 'public' ? null : await recognise(open);
       contexts.set(request, context ?? open);
       if (route.method !== 'GET') refuseForeignOrigin(deps, request);
-      if (route.isSignIn) await deps.rateLimits.consoleSignIn(address);
+      if (route.isSignIn) await deps.rateLimits.consoleSignIn(networkOf(request));
       if (context === null || permission === 'public') return;
       const { permissions } = context.person;
       if (permission !== 'signed-in' && !permissions.includes(permission)) throw forbidden();

@@ -11,16 +11,20 @@ export function bearerOf(authorization: string | undefined): string | undefined 
  * The network that a request is counted for. An IPv6 customer owns at least a /64, so counting
  * single addresses would give one customer a new count for every request.
  */
-export function networkOf(request: {
-  ip: string;
-  socket: { remoteAddress?: string | undefined };
-}): string {
-  const address = addressOf(request.ip) ?? request.socket.remoteAddress ?? '';
+export function networkOf(request: Caller): string {
+  const address = clientAddress(request);
   if (!address.includes(':')) return address;
   const parsed = ipaddr.process(withoutZone(address));
   if (parsed.kind() === 'ipv4') return parsed.toString();
   const [a, b, c, d] = (parsed as ipaddr.IPv6).parts.map((part) => part.toString(16));
   return `${a}:${b}:${c}:${d}::/64`;
+}
+
+type Caller = { ip: string; socket: { remoteAddress?: string | undefined } };
+
+/** The address that a request came from, as a trusted proxy or the connection says. */
+export function clientAddress(request: Caller): string {
+  return addressOf(request.ip) ?? request.socket.remoteAddress ?? '';
 }
 
 /**

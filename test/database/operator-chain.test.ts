@@ -1,12 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { operate } from '../../src/operators/operate.ts';
+import { type Origin, operate } from '../../src/operators/operate.ts';
 import { verifyOperatorChain } from '../../src/operators/verify-operator-chain.ts';
 import { commandLine } from '../support/cli.ts';
 import { type Service, startService } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
 
-// Each test begins with a chain of five actions and one action from before the chain.
+// Each test begins with a chain of five actions, the second from the console and the fourth from the
+// command line, and one action from before the chain.
 
 let service: Service;
 before(async () => {
@@ -14,8 +15,17 @@ before(async () => {
 });
 after(() => service.close());
 
-const act = (note: string) =>
-  operate(service.deps, 'nomsa', 'test act', async () => ({
+const origins: Record<number, Origin> = {
+  2: {
+    person_id: '01990000-0000-7000-8000-000000000001',
+    roles: ['refunds', 'support'],
+    address: '192.0.2.7',
+    session_id: '01990000-0000-7000-8000-000000000002',
+  },
+  4: { os_user: 'root', host: 'pay-1' },
+};
+const act = (note: string, origin?: Origin) =>
+  operate({ ...service.deps, ...(origin && { origin }) }, 'nomsa', 'test act', async () => ({
     subject_id: service.deps.random.uuid(),
     details: { note, amounts: [1, 2.5], nested: { b: 1, a: null } },
     result: null,
@@ -34,7 +44,9 @@ beforeEach(async () => {
       select d, d, 1 from (select sha256(string_agg(sha256(convert_to(jsonb_build_array(id,
         (extract(epoch from at) * 1000)::bigint, operator, action, subject_id, details)::text,
         'UTF8')), ''::bytea order by at, id)) as d from operator_actions) x)`);
-  for (let count = 1; count <= 5; count += 1) await act(`act ${count}`);
+  for (let count = 1; count <= 5; count += 1) {
+    await act(`act ${count}`, origins[count]);
+  }
   assert.deepEqual(await kinds(), []);
 });
 
@@ -44,6 +56,17 @@ describe('tampering with operators’ actions is found', () => {
     ['a changed time', "set at = at - interval '1 ms' where number = 3", [['changed', 3]]],
     ['a changed detail', `set details = '{"note": "?"}' where number = 5`, [['changed', 5]]],
     ['a changed subject', 'set subject_id = null where number = 1', [['changed', 1]]],
+    ['a changed person', 'set person_id = gen_random_uuid() where number = 2', [['changed', 2]]],
+    ['a person taken away', 'set person_id = null where number = 2', [['changed', 2]]],
+    ['changed roles', `set roles = '{refunds}' where number = 2`, [['changed', 2]]],
+    ['a changed address', `set address = '192.0.2.8' where number = 2`, [['changed', 2]]],
+    ['a changed session', 'set session_id = gen_random_uuid() where number = 2', [['changed', 2]]],
+    ['a changed system user', `set os_user = 'thabo' where number = 4`, [['changed', 4]]],
+    [
+      'a person put in place of a system user',
+      `set (os_user, host) = (null, null), person_id = gen_random_uuid() where number = 4`,
+      [['changed', 4]],
+    ],
     [
       'an action with a new hash of its own',
       `set operator = 'thabo', hash = sha256('x') where number = 3`,

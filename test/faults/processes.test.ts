@@ -129,6 +129,8 @@ describe('several processes on one port', () => {
     });
     assert.equal(new URL(service.metricsUrl).hostname, '127.0.0.1');
     assert.equal((await request(`${service.baseUrl}/metrics`)).status, 404);
+    const ready = service.lines().find(({ msg }) => msg === 'the service is ready');
+    assert.equal((await request(`${ready?.console_url}/api/session`)).status, 401);
     const pids = answering(service);
     assert.equal((await stop(service, 'SIGINT')).code, 0);
     for (const pid of pids) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });

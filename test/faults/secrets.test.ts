@@ -117,6 +117,8 @@ async function useEverything(secrets: Secrets): Promise<void> {
   await tranche(['integrations', 'revoke', second.id], env);
   await until('the revocation', async () => (await create(second)).status === 401);
 
+  await useConsole(keep);
+
   // A failure of the database, with everything that it makes us log.
   const server = await postmasterPid(sandbox.dataDir);
   assert.ok(server !== null);
@@ -134,6 +136,34 @@ async function useEverything(secrets: Secrets): Promise<void> {
 }
 
 /** v1: its credentials, its tokens and its `transaction_verify`, mistakes included. */
+/** The one-time link of the sandbox, a session, an invitation, and links that are wrong. */
+async function useConsole(keep: (name: string, value: string) => void): Promise<void> {
+  const { console_url, console_sign_in_url } = sandbox.file;
+  const { env } = sandbox;
+  const send = async (path: string, token: string) =>
+    await fetch(`${console_url}${path}`, {
+      method: 'POST',
+      headers: { origin: console_url, 'content-type': 'application/json' },
+      body: JSON.stringify({ token }),
+    });
+  const tokenOf = (url: string) => new URL(url).hash.slice(1);
+  keep('sign-in link', tokenOf(console_sign_in_url));
+  const answer = await send('/api/sign-in/link', tokenOf(console_sign_in_url));
+  assert.equal(answer.status, 200);
+  const [cookie = ''] = String(answer.headers.getSetCookie()).split(';');
+  keep('session', cookie.split('=')[1] ?? '');
+  const session = await fetch(`${console_url}/api/session`, { headers: { cookie } });
+  assert.equal(session.status, 200);
+  const again = await tranche(['console', 'sign-in'], env);
+  keep('sign-in link', tokenOf(again.url));
+  const invited = ['operators', 'invite', 'nomsa@example.com', '--role', 'viewer'];
+  const invitation = await tranche(invited, env);
+  keep('invitation', tokenOf(invitation.url));
+  assert.equal((await send('/api/invitation', tokenOf(invitation.url))).status, 200);
+  assert.equal((await send('/api/invitation', tokenOf(again.url))).status, 404);
+  assert.equal((await fetch(`${console_url}/api/${tokenOf(again.url)}`)).status, 404);
+}
+
 async function useLegacy(keep: (name: string, value: string) => void): Promise<void> {
   const { base_url, integration, merchant } = sandbox.file;
   const { env } = sandbox;
