@@ -23,6 +23,9 @@ export const leasedTables: Table[] = [
   'callbacks',
   'messages',
   'payout_days',
+  'shopper_attempts',
+  'replaced_cards',
+  'long_acts',
   'audit',
 ];
 
@@ -32,6 +35,8 @@ const due: { table: Table; writtenAt: string[] }[] = [
   { table: 'refund_requests', writtenAt: ['created_at', 'approved_at'] },
   { table: 'callbacks', writtenAt: ['created_at'] },
   { table: 'messages', writtenAt: ['created_at'] },
+  { table: 'shopper_attempts', writtenAt: ['created_at'] },
+  { table: 'replaced_cards', writtenAt: ['replaced_at'] },
 ];
 
 export type ClockRepair = { list_marks: number; leases: number; due_rows: number };
