@@ -6,6 +6,7 @@ import { checkLedger } from '../../src/audit/audit-books.ts';
 import { findDifferences, findViolations } from '../../src/audit/invariants.ts';
 import { FateUnknown, isTransient } from '../../src/database/transaction.ts';
 import { collectDueInstalments } from '../../src/instalments/collect-instalments.ts';
+import { detachReplacedCards } from '../../src/instalments/detach-cards.ts';
 import { collectsAt, type Instalment } from '../../src/instalments/instalment.ts';
 import { retryInstalment } from '../../src/instalments/retry-instalment.ts';
 import { useMerchantApi } from '../../src/integrations/merchant-api.ts';
@@ -13,22 +14,27 @@ import type { Deps } from '../../src/main.ts';
 import { moveClock } from '../../src/merchants/merchant.sql.ts';
 import { sendDueMessages } from '../../src/messages/sending/send-messages.ts';
 import { OperatorError } from '../../src/operators/operate.ts';
-import { makeDuePayouts } from '../../src/payouts/make-payouts.ts';
-import { setTerms } from '../../src/payouts/set-terms.ts';
+import type { PayPage } from '../../src/payments/pay-page.ts';
+import { paymentRoutes } from '../../src/payments/payment.routes.ts';
 import { processDueRefunds } from '../../src/refunds/process-refunds.ts';
 import { refundRoutes } from '../../src/refunds/refund.routes.ts';
 import type { RefundRequest } from '../../src/refunds/refund.ts';
 import { approveRefund, declineRefund, retryRefund } from '../../src/refunds/review-refund.ts';
 import { timestamp } from '../../src/shared/clock.ts';
+import { recoverActs } from '../../src/shoppers/act-on-plan.ts';
+import type { PayablePart } from '../../src/shoppers/plan-act.ts';
+import type { ShopperAttempt } from '../../src/shoppers/shopper-attempt.ts';
 import type { Fault } from '../../test-gateway/faults.ts';
+import { actingOn } from '../support/acts.ts';
+import { answerChallenge } from '../support/gateway.ts';
 import { type Incarnation, incarnate, type Scene, startScene } from '../support/incarnation.ts';
 import { cards } from '../support/money.ts';
 import { challengeCard, type Paying, type Shopper, visa } from '../support/payments.ts';
 import { isReplay, playSeeds, type Story } from '../support/seeds.ts';
 import { type Account, createAccount, send } from '../support/service.ts';
 
-// A year of a merchant. Shoppers pay in terms, refunds are requested, reviewed and retried, cards
-// are declined, time passes slowly or jumps, the gateway fails at every kind of call. Most of it
+// A year of a merchant. Shoppers pay in terms, pay late, early or all at once, and replace their
+// cards, refunds are requested, reviewed and retried, cards are declined, time passes slowly or jumps, the gateway fails at every kind of call. Most of it
 // runs freely. At some moments two processes, a merchant and two operators act at once, statement
 // by statement, and a process dies or loses its database between any two statements.
 // TRANCHE_SEED=17 repeats seed 17.
@@ -43,8 +49,11 @@ before(async () => {
 after(() => Promise.all(scenes.map((scene) => scene.close())));
 
 const serve = async (api: FastifyInstance, deps: Deps) => {
-  useMerchantApi(api, deps);
-  await refundRoutes(api, deps);
+  api.register(async (scope) => {
+    useMerchantApi(scope, deps);
+    await refundRoutes(scope, deps);
+  });
+  api.register((scope) => paymentRoutes(scope, deps));
 };
 
 /** The fate of a commit is unknown: the service closes the connection (decision 0013). */
@@ -53,6 +62,7 @@ function isClosed(error: Error & { code?: string }): null {
   return null;
 }
 
+const mastercard = '5555555555554444';
 const brokeAfterChallenge = '4000008260003178';
 const purses = [
   visa,
@@ -76,6 +86,7 @@ const calls = {
   charge: ['/v1/payment_intents', '/v1/payment_intents'],
   refund: ['/v1/refunds', '/v1/refunds'],
   watch: [null, '/v1/refunds/:id'],
+  verify: ['/v1/setup_intents', '/v1/setup_intents'],
 } as const;
 const prompt = ['error_before', 'error_after', 'error_after', 'drop_before', 'drop_after'] as const;
 /** Slow faults are rare, because the fast ones reach the same states. */
@@ -103,7 +114,16 @@ test('after a year of faults, kills, refunds and declines the books agree with t
   }
   if (isReplay()) return;
   const seldom = ['lapsed', 'lost', 'returned', 'put_back'];
-  const always = ['kill', 'cut', 'struck', 'refund complete', 'refund failed', 'payment overdue'];
+  const always = [
+    'kill',
+    'cut',
+    'struck',
+    'refund complete',
+    'refund failed',
+    'payment overdue',
+    'act charged',
+    'act verified',
+  ];
   for (const seen of process.env.TRANCHE_TEST_LONG ? [...always, ...seldom] : always) {
     assert.ok((count[seen] ?? 0) > 0, `no history came upon ${seen}`);
   }
@@ -122,18 +142,6 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
   const refund_mode = chance.pick(['manual', 'auto'] as const);
   const account = await createAccount(service, { refund_mode });
   const { merchant } = account;
-  if (chance.isLucky(0.7)) {
-    await setTerms(service.deps, 'ops', merchant.id, {
-      from_on: null,
-      funding: chance.pick(['whole', 'as_collected']),
-      basis_points: chance.between(0, 1_000),
-      fixed: chance.between(0, 500),
-      vat_basis_points: chance.pick([0, 1_500]),
-      refund_fee: chance.pick(['kept', 'returned']),
-      reserve_basis_points: chance.pick([0, 0, 1_000]),
-      reserve_days: 30,
-    });
-  }
   // Some stories move the merchant's clock alone: then a jump ends no lease (decision 0031).
   const hasOwnClock = chance.isLucky(0.3);
   let ahead = 0;
@@ -244,6 +252,61 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
     assert.equal(await ask(one, service), expected);
   }
 
+  // Shoppers pay on the plan page and replace their cards, through the bank's challenge.
+
+  const actings = new Map(
+    await Promise.all(shoppers.map(async (one) => [one.id, await actingOn(paying, one)] as const)),
+  );
+
+  async function newAct(): Promise<{ id: string; path: string; body: object } | null> {
+    const { id, rows } = chance.pick(shoppers);
+    const acting = actings.get(id);
+    assert.ok(acting);
+    // A link stops showing an order that is long finished.
+    const payments: Instalment[] = await rows('instalments');
+    if (!payments.some(({ status }) => ['scheduled', 'overdue'].includes(status))) return null;
+    const { plan } = await acting.state();
+    const has = (...statuses: string[]) =>
+      plan?.payments.some(({ status }) => statuses.includes(status)) ?? false;
+    const card = chance.pick([null, visa, mastercard, challengeCard, cards.laterInsufficientFunds]);
+    if (!has('late', 'next', 'planned')) return null;
+    if (chance.isLucky(0.3) && (plan?.payments.length ?? 0) > 1) {
+      const body = await acting.cardBody(card ?? challengeCard);
+      return { id, path: 'plan/card', body };
+    }
+    const what = chance.weigh<PayablePart>([
+      [has('late') ? 4 : 0, 'late'],
+      [has('next') ? 3 : 0, 'next'],
+      [1, 'rest'],
+    ]);
+    const isKept = card !== null && what === 'late' && has('next') && chance.isLucky(0.6);
+    const options = { ...(card && { card }), ...(isKept && { keep: true }) };
+    const body = await acting.payBody(what, options);
+    return { id, path: 'plan/pay', body };
+  }
+
+  async function actOnPlan(process: { app: Incarnation['app']; died?: Promise<null> }) {
+    const act = await newAct();
+    if (act === null) return;
+    const { id, path, body } = act;
+    const { headers } = actings.get(id) ?? {};
+    const { url } = paying.open(id, account);
+    const sent = process.app
+      .inject({ method: 'POST', url: `${url}/${path}`, headers: headers ?? {}, payload: body })
+      .catch(isClosed);
+    const answer = await (process.died ? Promise.race([sent, process.died]) : sent);
+    if (answer === null || answer.statusCode !== 200) {
+      return note('act unanswered', `${path} ${answer?.statusCode} ${answer?.body.slice(0, 200)}`);
+    }
+    const { act: done } = answer.json<PayPage>();
+    note(`act told ${done?.refusal ?? done?.status}`, path);
+    if (done?.challenge_url && chance.isLucky(0.8)) {
+      const decision = chance.pick(['approve', 'approve', 'approve', 'decline'] as const);
+      note('bank', decision);
+      await answerChallenge(done.challenge_url, decision);
+    }
+  }
+
   // Operators act on what they see, which may have changed before they act.
 
   type Operation = { says: string; run(deps: Deps): Promise<unknown> };
@@ -307,12 +370,13 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
       [has('authorised') ? 3 : 0, 'capture'],
       [has('authorised') && isRefunding ? 3 : 0, 'void'],
       [has('scheduled') ? 2 : 0, 'charge'],
+      [has('scheduled') ? 0.3 : 0, 'verify'],
       [isRefunding ? 5 : 0, 'refund'],
       [has('complete', 'failed') ? 1 : 0, 'watch'],
       [0.1, 'refund'],
     ]);
     const [request, look] = calls[call];
-    const declines = { charge: 0.3, refund: 0.4, capture: 0, void: 0, watch: 0 }[call];
+    const declines = { charge: 0.3, refund: 0.4, capture: 0, void: 0, watch: 0, verify: 0.3 }[call];
     const fault: Fault['fault'] = chance.isLucky(declines) ? 'decline' : chance.pick(prompt);
     const times = chance.pick([1, 2, 2, 4]);
     const skip = chance.pick([0, 0, 0, 1, 2]);
@@ -352,10 +416,11 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
     for (let round = 0; ; round += 1) {
       assert.ok(round < 100, 'due work comes to an end');
       const collected = await collectDueInstalments(service.deps);
+      const acted = await recoverActs(service.deps);
       const processed = await processDueRefunds(service.deps);
+      const detached = await detachReplacedCards(service.deps);
       const sent = await sendDueMessages(service.deps);
-      const paidOut = await makeDuePayouts(service.deps);
-      if (collected + processed + sent + paidOut === 0) return;
+      if (collected + acted + processed + detached + sent === 0) return;
     }
   }
 
@@ -367,6 +432,12 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
              where merchant_id = $1 and due_at is not null and not paused
              union all
              select due_at, leased_until from refund_requests
+             where merchant_id = $1 and due_at is not null
+             union all
+             select due_at, leased_until from shopper_attempts
+             where merchant_id = $1 and due_at is not null
+             union all
+             select due_at, leased_until from replaced_cards
              where merchant_id = $1 and due_at is not null
              union all
              select due_at, leased_until from messages
@@ -437,15 +508,29 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
         note('work failed', (error as Error).message);
       }
     };
-    const actors = ['first worker', 'second worker', 'merchant', 'operator', 'other operator'];
+    const actors = [
+      'first worker',
+      'second worker',
+      'merchant',
+      'shopper',
+      'operator',
+      'other operator',
+    ];
     const enter = async (actor: string): Promise<void> => {
       const process = await living(chance.between(0, 1));
       if (actor.endsWith('worker')) {
-        const isCollecting = chance.isLucky(0.5);
-        note('work', `${isCollecting ? 'collect' : 'refund'} by the ${actor}`);
-        const run = isCollecting ? collectDueInstalments : processDueRefunds;
+        const [says, run] = chance.pick([
+          ['collect', collectDueInstalments],
+          ['collect', collectDueInstalments],
+          ['refund', processDueRefunds],
+          ['refund', processDueRefunds],
+          ['act', recoverActs],
+          ['detach', detachReplacedCards],
+        ] as const);
+        note('work', `${says} by the ${actor}`);
         begin(actor, tolerant(process, run(process.deps)));
-      } else if (actor === 'merchant') begin(actor, ask(await newAsk(), process));
+      } else if (actor === 'shopper') begin(actor, actOnPlan(process));
+      else if (actor === 'merchant') begin(actor, ask(await newAsk(), process));
       else {
         const operations = await seen();
         if (operations.length === 0) return;
@@ -538,6 +623,7 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
   let stages = chance.pick([1, 2, 3, 4]);
   let operations = 12;
   let failings = chance.between(0, 6);
+  let acts = chance.between(0, 5);
   const isYear = () => now().since(begun).total('hours') < 24 * 365;
   while (isYear() && ((await nextDue()) !== null || operations > 8)) {
     await chance.weigh<() => Promise<void>>([
@@ -562,6 +648,13 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
           operations -= 1;
           const all = await seen();
           if (all.length > 0) await operate(chance.pick(all), service);
+        },
+      ],
+      [
+        acts > 0 ? 2 : 0,
+        async () => {
+          acts -= 1;
+          await actOnPlan(service);
         },
       ],
       [
@@ -594,8 +687,6 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
   }
 
   assert.deepEqual(await findViolations(database, timestamp(clock.now())), []);
-  // Payouts never end by themselves, and the next story begins at another time.
-  await database.pool.query('delete from payout_days where merchant_id = $1', [merchant.id]);
   for (const shopper of shoppers) await assertAgreed(paying, shopper, note);
   await assertTold(paying, account, asked, note);
 }
@@ -606,6 +697,7 @@ async function assertAgreed(paying: Paying, shopper: Shopper, note: Story['note'
   const collections = await shopper.rows('collections');
   const parts = await shopper.rows('refund_parts');
   const attempts = await shopper.rows('payment_attempts');
+  const acts: ShopperAttempt[] = await shopper.rows('shopper_attempts');
   const customer: string = attempts[0].customer_ref;
   const books = await paying.gateway.books({ checkout: shopper.id, customer });
   const postings = await shopper.rows('postings');
@@ -617,6 +709,7 @@ async function assertAgreed(paying: Paying, shopper: Shopper, note: Story['note'
 
   for (const { status } of instalments) note(`payment ${status}`);
   for (const { status } of collections) note(status);
+  for (const { status } of acts) note(`act ${status}`);
   for (const { status } of parts) if (status === 'put_back') note('put_back');
   if (posted('returned') > 0) note('returned');
 
@@ -626,7 +719,13 @@ async function assertAgreed(paying: Paying, shopper: Shopper, note: Story['note'
   const collected = instalments.filter(({ status }) => status === 'collected');
   assert.deepEqual(
     sorted(received.map(({ id, amount }) => [id, amount])),
-    sorted(collected.map((one) => [one.payment_ref, one.amount - one.reduced])),
+    // A shopper pays several at once by one payment.
+    sorted(
+      [...Map.groupBy(collected, ({ payment_ref }) => payment_ref)].map(([ref, list]) => [
+        ref,
+        sum(list.map((one) => ({ amount: one.amount - one.reduced }))),
+      ]),
+    ),
     'each payment was taken once, and nothing else',
   );
   unique(
@@ -645,6 +744,12 @@ async function assertAgreed(paying: Paying, shopper: Shopper, note: Story['note'
   for (const intent of books.payment_intents) {
     const { attempt_id } = intent.metadata;
     if (attempts.some(({ id }) => id === attempt_id)) continue;
+    const act = acts.find(({ id }) => id === attempt_id);
+    if (act) {
+      assert.equal(intent.amount, act.amount);
+      assert.equal(act.status === 'charged', intent.status === 'succeeded', `${act.status}`);
+      continue;
+    }
     const collection = collections.find(({ id }) => id === attempt_id);
     assert.ok(collection, 'every charge is on record');
     assert.equal(intent.amount, collection.amount);
