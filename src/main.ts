@@ -10,6 +10,7 @@ import type { ConsoleDeps } from './console/route.ts';
 import { buildConsole } from './console/server.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { followDatabaseClock } from './database/database-clock.ts';
+import { listDueAges } from './database/due-work.sql.ts';
 import { programVersion } from './database/migrate.ts';
 import { announceNode } from './database/nodes.ts';
 import { listTableBytes } from './database/table-bytes.sql.ts';
@@ -23,11 +24,12 @@ import { createRateLimits, memoryRateLimitStore, type RateLimitStore } from './h
 import { createCallers } from './integrations/callers.ts';
 import type { QueueDeps } from './messages/queue-messages.ts';
 import { openMailTransport } from './messages/sending/open-transport.ts';
-import { type Clock, systemClock, within } from './shared/clock.ts';
+import { readStates, readToday } from './search/states.sql.ts';
+import { type Clock, systemClock, timestamp, within } from './shared/clock.ts';
 import type { Logger } from './shared/logger.ts';
 import { type Random, systemRandom } from './shared/random.ts';
 import { createSealing } from './shared/sealing.ts';
-import { startWorker, type WorkerDeps } from './worker.ts';
+import { merchantWork, startWorker, type WorkerDeps } from './worker.ts';
 
 export type Deps = AppDeps & WorkerDeps & ConsoleDeps & QueueDeps & { close(): Promise<void> };
 
@@ -67,7 +69,23 @@ export async function createDeps(
   const sealing = createSealing(config.masterKeys, random);
   const base = { database, clock, random, log };
   const store = await openRateLimitStore(config, base);
-  const commitCheckout = checkoutCommits(base);
+  const metrics = createMetrics({
+    clock,
+    listTableBytes: () => listTableBytes(database.db),
+    listDueAges: () => listDueAges(database.db, merchantWork, timestamp(clock.now())),
+    readToday: () => readToday(database.db, timestamp(clock.now())),
+    readStates: () => readStates(database.db, timestamp(clock.now())),
+    connections: () => ({
+      open: database.pool.totalCount,
+      idle: database.pool.idleCount,
+      wanted: database.pool.waitingCount,
+    }),
+    clockSkewMilliseconds: () => databaseClock?.skewMilliseconds() ?? 0,
+  });
+  const commitCheckout = checkoutCommits({
+    ...base,
+    observeBatch: (items) => metrics.observeBatch('checkouts', items),
+  });
   const commits = attemptCommits({ ...base, sealing });
   const sender = createCallbackSender({
     clock,
@@ -93,8 +111,12 @@ export async function createDeps(
     alertWebhookUrl: config.alertWebhookUrl,
     legacySunset: config.legacySunset,
     sealing,
-    gateway: limitGateway(createStripeGateway(config.gateway), base, limitsFor(config.gateway)),
-    metrics: createMetrics(() => listTableBytes(database.db)),
+    gateway: limitGateway(
+      createStripeGateway(config.gateway),
+      { ...base, observe: metrics.observeGateway },
+      limitsFor(config.gateway),
+    ),
+    metrics,
     rateLimits: createRateLimits(store),
     callers: createCallers({ ...base, sealing }),
     commitCheckout,

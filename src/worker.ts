@@ -53,6 +53,7 @@ type Work = {
 
 /** Due work on a merchant's clock, which can run for one merchant alone. */
 export type MerchantWork = {
+  name: string;
   due: AnyDueWork;
   runFor(deps: WorkerDeps, merchant: Merchant): Promise<number>;
 };
@@ -164,8 +165,8 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   },
 ];
 
-export const merchantWork: MerchantWork[] = dueWork.flatMap(({ due, runFor }) =>
-  due && runFor ? [{ due, runFor }] : [],
+export const merchantWork: MerchantWork[] = dueWork.flatMap(({ name, due, runFor }) =>
+  due && runFor ? [{ name, due, runFor }] : [],
 );
 
 /** Runs all due work until it is stopped. A failure is logged and retried after the pause. */

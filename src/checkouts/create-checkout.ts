@@ -95,7 +95,11 @@ export type CommitCheckout = GroupCommit<Waiting, Outcome>;
 const commitBatchSize = 200;
 
 /** Checkouts that arrive while a commit is in flight share the next commit. */
-export function checkoutCommits(deps: { database: Database; clock: Clock }): CommitCheckout {
+export function checkoutCommits(deps: {
+  database: Database;
+  clock: Clock;
+  observeBatch?: (items: number) => void;
+}): CommitCheckout {
   return groupCommit(
     deps,
     (group: Waiting[], lockMilliseconds) => commitCheckouts(deps, group, lockMilliseconds),

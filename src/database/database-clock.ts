@@ -19,6 +19,8 @@ const jumpMilliseconds = 250;
 export type DatabaseClock = Clock & {
   /** Why the time cannot be trusted, for an operator. Null: it can. */
   problem(): string | null;
+  /** How far this machine's clock was ahead at the last comparison. */
+  skewMilliseconds(): number;
   stop(): void;
 };
 
@@ -45,6 +47,7 @@ export async function followDatabaseClock(
   let offset = 0;
   let showsMachineTime = false;
   let problem: string | null = null;
+  let lastSkew = 0;
   let measuring: Promise<void> | null = null;
   const stopping = new AbortController();
 
@@ -52,6 +55,7 @@ export async function followDatabaseClock(
     const sample = await bestSample(database, machine);
     const machineOffset = machine.now().epochMilliseconds - machine.monotonic();
     const skew = machineOffset - sample.offset;
+    lastSkew = skew;
     if (Math.abs(skew) - sample.uncertainty > skewMaxMilliseconds) {
       problem = describe(skew);
       return;
@@ -105,6 +109,7 @@ export async function followDatabaseClock(
     monotonic: () => machine.monotonic(),
     sleep: (milliseconds, signal) => machine.sleep(milliseconds, signal),
     problem: () => problem,
+    skewMilliseconds: () => lastSkew,
     stop: () => stopping.abort(),
   };
 }

@@ -161,3 +161,27 @@ export async function findNextDueRow(
     limit 1`.execute(db);
   return rows[0] ?? null;
 }
+
+/** How long the oldest due row of each kind of work has been due, by the merchants' clocks. */
+export async function listDueAges(
+  db: Handle,
+  works: { name: string; due: AnyDueWork }[],
+  now: Timestamp,
+): Promise<{ work: string; seconds: number }[]> {
+  const ages = works.map(
+    ({ name, due }) => sql`
+      select ${name}::text as work, coalesce(max(extract(epoch from
+        ${now}::timestamptz + m.clock_ahead_ms * interval '1 millisecond' - o.due_at)), 0)::float8
+        as seconds
+      from (
+        select merchant_id, ${sql.ref(due.due)} as due_at from ${sql.table(due.table)}
+        where ${sql.ref(due.due)} is not null and ${due.where ?? sql`true`}
+        order by ${sql.ref(due.due)} limit 100
+      ) o join merchants m on m.id = o.merchant_id`,
+  );
+  const { rows } = await sql<{ work: string; seconds: number }>`${sql.join(
+    ages,
+    sql` union all `,
+  )}`.execute(db);
+  return rows.map(({ work, seconds }) => ({ work, seconds: Math.max(0, seconds) }));
+}

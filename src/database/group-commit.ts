@@ -53,7 +53,7 @@ type Queued<Item, Result> = {
  * ends with its earliest deadline, and the items that have time left join the next batch.
  */
 export function groupCommit<Item, Result>(
-  { clock }: { clock: Clock },
+  { clock, observeBatch }: { clock: Clock; observeBatch?: (items: number) => void },
   write: Write<Item, Result>,
   batchSize: number,
   tenantOf?: (item: Item) => string,
@@ -77,6 +77,7 @@ export function groupCommit<Item, Result>(
   async function fly(): Promise<void> {
     while (queue.length > 0) {
       const batch = queue.splice(0, batchSize);
+      observeBatch?.(batch.length);
       const written = new AbortController();
       void clock.sleep(lateMilliseconds, written.signal).then(() => {
         const isLate = !written.signal.aborted && queue.length > 0;

@@ -11,6 +11,9 @@ export type GatewayLimits = {
   failuresMax?: number;
 };
 
+/** Called with each call that was sent, its outcome and how long it took. */
+type ObserveCall = (operation: string, outcome: string, milliseconds: number) => void;
+
 /** Shoppers wait for these. The worker calls them, too, but seldom many at once. */
 const shopperCalls = new Set([
   'createCustomer',
@@ -40,7 +43,7 @@ const tooManyPauseMs = 1_000;
  */
 export function limitGateway(
   gateway: Gateway,
-  { clock, log }: { clock: Clock; log: Logger },
+  { clock, log, observe = () => {} }: { clock: Clock; log: Logger; observe?: ObserveCall },
   limits: GatewayLimits,
 ): Gateway {
   const breaker = createBreaker(limits);
@@ -91,12 +94,16 @@ export function limitGateway(
         // It may have opened meanwhile.
         refuseIfOpen();
         breaker.enter();
+        const start = clock.monotonic();
         try {
           const answer = await call(...args);
           noteAnswer();
+          observe(name, 'answered', clock.monotonic() - start);
           return answer;
         } catch (error) {
           noteFailure(error);
+          const outcome = error instanceof OutcomeUnknown ? (error.why ?? 'unknown') : 'refused';
+          observe(name, outcome, clock.monotonic() - start);
           throw error;
         }
       },

@@ -1,34 +1,119 @@
 import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import type { Clock } from '../shared/clock.ts';
+
+/** Where the figures come from that are read when the metrics are asked for. */
+export type MetricSources = {
+  clock: Clock;
+  listTableBytes(): Promise<{ table: string; bytes: number }[]>;
+  /** The age of the oldest due row of each kind of due work. */
+  listDueAges(): Promise<{ work: string; seconds: number }[]>;
+  /** Sums of today over all merchants, from the rollups. */
+  readToday(): Promise<{ measure: string; value: number }[]>;
+  /** Rows that wait for an operator, and the last proof of the books. */
+  readStates(): Promise<{ state: string; value: number }[]>;
+  connections(): Record<'open' | 'idle' | 'wanted', number>;
+  clockSkewMilliseconds(): number;
+};
 
 export type Metrics = {
   registry: Registry;
   observeRequest(method: string, route: string, status: number, milliseconds: number): void;
+  observeGateway(operation: string, outcome: string, milliseconds: number): void;
+  observeBatch(commit: string, items: number): void;
 };
 
-export function createMetrics(
-  listTableBytes: () => Promise<{ table: string; bytes: number }[]>,
-): Metrics {
+/** How long figures from the database are reused: several scrapers must not multiply the queries. */
+const reuseMilliseconds = 10_000;
+
+export function createMetrics(sources: MetricSources): Metrics {
   const registry = new Registry();
+  const registers = [registry];
   collectDefaultMetrics({ register: registry });
   const requests = new Histogram({
     name: 'tranche_http_request_seconds',
     help: 'Time to answer a request, by method, route and status.',
     labelNames: ['method', 'route', 'status'],
     buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
-    registers: [registry],
+    registers,
+  });
+  const gatewayCalls = new Histogram({
+    name: 'tranche_gateway_call_seconds',
+    help: 'Time of a call to the card gateway, by operation and outcome.',
+    labelNames: ['operation', 'outcome'],
+    buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  });
+  const batches = new Histogram({
+    name: 'tranche_commit_batch_items',
+    help: 'How many items share one commit.',
+    labelNames: ['commit'],
+    buckets: [1, 2, 5, 10, 20, 50, 100, 200],
+    registers,
+  });
+
+  /** A gauge of the database. Every process sees the same one, so the processes are not added up. */
+  function shared<Row extends { value: number }>(
+    name: string,
+    help: string,
+    label: keyof Row & string,
+    read: () => Promise<Row[]>,
+  ): void {
+    const rows = reuse(sources.clock, read);
+    new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers,
+      aggregator: 'max',
+      async collect() {
+        this.reset();
+        // Without a database the other metrics matter most.
+        for (const row of await rows().catch(() => [])) {
+          this.set({ [label]: String(row[label]) } as Record<typeof label, string>, row.value);
+        }
+      },
+    });
+  }
+  shared('tranche_table_bytes', 'Size of a table with its indexes.', 'table', async () =>
+    (await sources.listTableBytes()).map(({ table, bytes }) => ({ table, value: bytes })),
+  );
+  shared(
+    'tranche_due_oldest_seconds',
+    'How long the oldest due row has been due, by kind of due work.',
+    'work',
+    async () =>
+      (await sources.listDueAges()).map(({ work, seconds }) => ({ work, value: seconds })),
+  );
+  shared(
+    'tranche_today',
+    "Sums of all merchants' current local day, in rows or cents. Up to a minute late.",
+    'measure',
+    sources.readToday,
+  );
+  shared(
+    'tranche_state',
+    'What waits for an operator, and the seconds since the books were last proved.',
+    'state',
+    sources.readStates,
+  );
+  new Gauge({
+    name: 'tranche_database_connections',
+    help: "Connections of this node's pools: open, idle, and wanted by waiting statements.",
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(sources.connections())) {
+        this.set({ state }, count);
+      }
+    },
   });
   new Gauge({
-    name: 'tranche_table_bytes',
-    help: 'Size of a table with its indexes.',
-    labelNames: ['table'],
-    registers: [registry],
-    // Every process sees the same database.
+    name: 'tranche_clock_skew_seconds',
+    help: "How far this machine's clock is ahead of the database's.",
+    registers,
     aggregator: 'max',
-    async collect() {
-      this.reset();
-      // Without a database the other metrics matter most.
-      const tables = await listTableBytes().catch(() => []);
-      for (const { table, bytes } of tables) this.set({ table }, bytes);
+    collect() {
+      this.set(sources.clockSkewMilliseconds() / 1000);
     },
   });
   return {
@@ -36,5 +121,20 @@ export function createMetrics(
     observeRequest(method, route, status, milliseconds) {
       requests.observe({ method, route, status: String(status) }, milliseconds / 1000);
     },
+    observeGateway(operation, outcome, milliseconds) {
+      gatewayCalls.observe({ operation, outcome }, milliseconds / 1000);
+    },
+    observeBatch(commit, items) {
+      batches.observe({ commit }, items);
+    },
+  };
+}
+
+function reuse<T>(clock: Clock, read: () => Promise<T>): () => Promise<T> {
+  let last: { at: number; value: Promise<T> } | null = null;
+  return () => {
+    const at = clock.monotonic();
+    if (last === null || at - last.at > reuseMilliseconds) last = { at, value: read() };
+    return last.value;
   };
 }

@@ -1,0 +1,62 @@
+import { sql } from 'kysely';
+import type { Handle } from '../database/database.ts';
+import type { Timestamp } from '../shared/clock.ts';
+
+// Figures for the metrics. Each reads a rollup or the end of an index, whatever the history's size.
+
+/** Beyond this many rows a count says only that there are many. */
+const countMax = 10_000;
+
+/** What waits for an operator, and the seconds since the books were last proved. */
+export async function readStates(
+  db: Handle,
+  now: Timestamp,
+): Promise<{ state: string; value: number }[]> {
+  const { rows } = await sql<{ state: string; value: number }>`
+    select 'refunds to review' as state, count(*)::float8 as value from (
+      select from refund_requests where status = 'requested' and approved_at is null
+      limit ${sql.lit(countMax)}) r
+    union all
+    select 'open alerts', count(*)::float8 from (
+      select from alerts where closed_at is null limit ${sql.lit(countMax)}) a
+    union all
+    select 'overdue cents', coalesce(sum(amount), 0)::float8 from merchant_overdue
+    union all
+    select 'seconds since the books were proved',
+      extract(epoch from ${now}::timestamptz - proved_at)::float8
+      from audit where proved_at is not null
+    union all
+    select 'differences in the books', proved_differences::float8
+      from audit where proved_differences is not null`.execute(db);
+  return rows;
+}
+
+/** Sums over all merchants of the days that have begun and not ended anywhere. */
+export async function readToday(
+  db: Handle,
+  now: Timestamp,
+): Promise<{ measure: string; value: number }[]> {
+  const { rows } = await sql<{ measure: string; value: number }>`
+    with today as (
+      select coalesce(sum(created), 0) as created, coalesce(sum(opened), 0) as opened,
+        coalesce(sum(tried), 0) as tried, coalesce(sum(paid), 0) as paid,
+        coalesce(sum(approved), 0) as approved, coalesce(sum(declined), 0) as declined,
+        coalesce(sum(sold), 0) as sold_cents, coalesce(sum(collected), 0) as collected_cents,
+        coalesce(sum(refunded), 0) as refunded_cents
+      from merchant_days d
+      join merchants m on m.id = d.merchant_id
+      join territories t on t.code = m.territory
+      where d.day between ${now}::date - 1 and ${now}::date + 1
+        and d.day = (${now}::timestamptz at time zone t.time_zone)::date
+    )
+    select key as measure, value::float8 as value from today, jsonb_each_text(to_jsonb(today))
+    union all
+    select 'declined: ' || reason, sum(count)::float8
+    from merchant_declines d
+    join merchants m on m.id = d.merchant_id
+    join territories t on t.code = m.territory
+    where d.day between ${now}::date - 1 and ${now}::date + 1
+      and d.day = (${now}::timestamptz at time zone t.time_zone)::date
+    group by reason`.execute(db);
+  return rows;
+}
