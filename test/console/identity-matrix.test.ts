@@ -314,6 +314,79 @@ describe('every route of the console', () => {
   });
 });
 
+describe('hostile input', () => {
+  test('gets a refusal of each route and never a 5xx', async () => {
+    const admin = await personIn(['admin'], 'all');
+    const long = 'x'.repeat(3_000);
+    const texts = [
+      '%00',
+      '%F0%9F%92%A9',
+      '..%2F..%2Fetc',
+      "'%20or%201=1--",
+      long,
+      '-1',
+      '%E2%80%AE',
+    ];
+    const bodies = ['null', '[]', '{', '{"__proto__": {"a": 1}}', `{"a": "${long}"}`, '"x"'];
+    const wrong: unknown[] = [null, 7, -1, 1e300, true, [], {}, '\u0000', '\ud800', long, [[[]]]];
+    for (const route of guarded) {
+      // Signing out would end the test.
+      if (route.method === 'DELETE' && /^\/api\/sessions?/.test(route.url)) continue;
+      for (const text of texts) {
+        const path = route.url.replace(/:\w+/g, text);
+        const answer = await attack(route, admin, `${path}?after=${text}&limit=${text}&q=${text}`);
+        assert.ok(answer.status < 500, `${named(route)} with ${text}: ${answer.status}`);
+      }
+      if (route.schema.body === undefined) continue;
+      const { path } = paramsOf(route, own);
+      const { properties = {} } = route.schema.body as { properties?: Record<string, TSchema> };
+      const made = Object.keys(properties).flatMap((name) =>
+        wrong.map((value) => {
+          const sample = sampleOf(route.schema.body as TSchema, unknown) as object;
+          return JSON.stringify({ ...sample, [name]: value });
+        }),
+      );
+      for (const body of [...bodies, ...made]) {
+        const answer = await attack(route, admin, path, body);
+        const what = `${named(route)} with ${body.slice(0, 100)}: ${answer.status}`;
+        assert.ok(answer.status < 500, what);
+      }
+    }
+  });
+
+  test('a body that is too large, or is not JSON, is refused', async () => {
+    const admin = await personIn(['admin'], 'all');
+    const invite = guarded.find(({ method, url }) => method === 'POST' && url === '/api/people');
+    assert.ok(invite);
+    const large = await attack(invite, admin, invite.url, `{"email":"${'x'.repeat(70_000)}"}`);
+    assert.equal(large.status, 400);
+    const form = { 'content-type': 'application/x-www-form-urlencoded' };
+    assert.equal((await attack(invite, admin, invite.url, 'email=x', form)).status, 400);
+  });
+
+  async function attack(
+    route: ConsoleRoute,
+    person: ConsolePerson,
+    url: string,
+    payload?: string,
+    headers: Record<string, string> = { 'content-type': 'application/json' },
+  ): Promise<{ status: number }> {
+    asked += 1;
+    const response = await app.inject({
+      method: route.method,
+      url,
+      remoteAddress: `10.8.${(asked >> 8) & 255}.${asked & 255}`,
+      headers: {
+        cookie: person.cookie,
+        origin: paying.service.deps.console.url,
+        ...(payload !== undefined && headers),
+      },
+      ...(payload !== undefined && { payload }),
+    });
+    return { status: response.statusCode };
+  }
+});
+
 function assertAllowed(route: ConsoleRoute, answer: Answer, what: string): void {
   const { path, ofMerchant } = paramsOf(route, own);
   if (route.method === 'GET' && (ofMerchant || !path.includes(unknown))) {

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
+import { forgetIdentities } from '../../src/operators/forget-identities.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
 import { movableClock, type Service, startService } from '../support/service.ts';
 
@@ -114,4 +115,38 @@ test('a path that does not exist below /api is 404 in the envelope of the consol
   const answer = await ask(console(), null, 'GET', '/api/nothing');
   assert.equal(answer.status, 404);
   assert.equal(answer.body.error.code, 'not_found');
+});
+
+test('attempts to sign in are limited per address, and other requests go on', async () => {
+  const person = await addPerson(service, { roles: ['viewer'] });
+  const remoteAddress = '198.51.100.9';
+  const attempt = () =>
+    ask(console(), null, 'POST', '/api/invitation', { body: { token: 'x' }, remoteAddress });
+  for (let count = 0; count < 60; count++) assert.equal((await attempt()).status, 404);
+  const refused = await attempt();
+  assert.equal(refused.status, 429);
+  assert.equal(refused.body.error.code, 'too_many_requests');
+  assert.ok(Number(refused.headers['retry-after']) > 0);
+  const answer = await ask(console(), person, 'GET', '/api/session', { remoteAddress });
+  assert.equal(answer.status, 200);
+});
+
+test('challenges are deleted once they ended, sessions a month after they ended', async () => {
+  const { pool } = service.deps.database;
+  const person = await addPerson(service, { roles: ['viewer'] });
+  await ask(console(), null, 'POST', '/api/sign-in/options');
+  const count = async (table: string, where = 'true') =>
+    (await pool.query(`select count(*)::int as n from ${table} where ${where}`)).rows[0].n;
+  const isIt = `id = '${person.session_id}'`;
+  await forgetIdentities(service.deps);
+  assert.equal(await count('console_challenges'), 1);
+  clock.advance({ minutes: 6 });
+  await forgetIdentities(service.deps);
+  assert.equal(await count('console_challenges'), 0);
+  clock.advance({ days: 30 });
+  await forgetIdentities(service.deps);
+  assert.equal(await count('console_sessions', isIt), 1);
+  clock.advance({ days: 1 });
+  await forgetIdentities(service.deps);
+  assert.equal(await count('console_sessions', isIt), 0);
 });
