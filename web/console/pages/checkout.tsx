@@ -16,7 +16,17 @@ import { money, plural, sentence, shortDate, words } from '../format.ts';
 import { ActDialog, problemOf, useAct, useQuietAct } from '../parts/acts.tsx';
 import { parseAmount, typedAmount } from '../parts/amount.ts';
 import { Attempts } from '../parts/attempts.tsx';
-import { Card, Facts, Id, Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
+import {
+  Card,
+  Facts,
+  Id,
+  Money,
+  Notice,
+  PageHead,
+  Scroll,
+  Status,
+  Time,
+} from '../parts/basics.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
 import { Bones, Problem } from '../parts/states.tsx';
 import { useCan } from '../session.tsx';
@@ -120,7 +130,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
           </Card>
           {checkout.refunds.length > 0 && (
             <Card title="Refunds" bare>
-              <div className="table-wrap">
+              <Scroll label="Refunds">
                 <table className="table">
                   <thead>
                     <tr>
@@ -153,7 +163,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
                     ))}
                   </tbody>
                 </table>
-              </div>
+              </Scroll>
             </Card>
           )}
           <Card title="What happened">
@@ -453,7 +463,7 @@ function Attempted({
   if (tries.length === 0) return null;
   return (
     <Card title="Requests to the bank" bare>
-      <div className="table-wrap">
+      <Scroll label="Requests to the bank">
         <table className="table">
           <thead>
             <tr>
@@ -489,7 +499,7 @@ function Attempted({
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </Card>
   );
 }
@@ -497,7 +507,7 @@ function Attempted({
 function Books({ of: checkout, show }: { of: CheckoutDetails; show: (cents: number) => string }) {
   return (
     <Card title="Books" bare>
-      <div className="table-wrap">
+      <Scroll label="Books">
         <table className="table">
           <thead>
             <tr>
@@ -529,7 +539,7 @@ function Books({ of: checkout, show }: { of: CheckoutDetails; show: (cents: numb
             ))}
           </tbody>
         </table>
-      </div>
+      </Scroll>
     </Card>
   );
 }

@@ -6,7 +6,7 @@ import type { IntegrationRow, RotatedCredential } from '../../../src/console/mer
 import { get } from '../api.ts';
 import { count, duration, exactTime, plural } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
-import { Card, Facts, Id, Notice, PageHead, Time } from '../parts/basics.tsx';
+import { Card, Facts, Id, Notice, PageHead, Scroll, Time } from '../parts/basics.tsx';
 import { useMerchants } from '../parts/filters.tsx';
 import { Secrets } from '../parts/secrets.tsx';
 import { Bones, Problem } from '../parts/states.tsx';
@@ -99,7 +99,7 @@ export default function IntegrationPage({ id }: { id: string }) {
             {data.limits.length === 0 ? (
               <p className="quiet card-body">The limits of the contract.</p>
             ) : (
-              <div className="table-wrap">
+              <Scroll label="Limits">
                 <table className="table">
                   <thead>
                     <tr>
@@ -139,7 +139,7 @@ export default function IntegrationPage({ id }: { id: string }) {
                     ))}
                   </tbody>
                 </table>
-              </div>
+              </Scroll>
             )}
           </Card>
         </div>

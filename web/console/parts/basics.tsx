@@ -201,3 +201,13 @@ export function Person({ name }: { name: string }) {
     </span>
   );
 }
+
+/** A table that may be wider than its card. It scrolls by keys too. */
+export function Scroll({ label, children }: { label: string; children: ReactNode }) {
+  return (
+    // biome-ignore lint/a11y/noNoninteractiveTabindex: what scrolls must be reached by keys.
+    <section className="table-wrap" tabIndex={0} aria-label={`${label}, table`}>
+      {children}
+    </section>
+  );
+}

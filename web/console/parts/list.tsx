@@ -6,6 +6,7 @@ import { get, withQuery } from '../api.ts';
 import { count, plural } from '../format.ts';
 import { Icon, type IconName } from '../icons.tsx';
 import { useFilters } from '../url.ts';
+import { Scroll } from './basics.tsx';
 import { Problem, State } from './states.tsx';
 
 export type Column<Row> = {
@@ -133,7 +134,7 @@ export function List<Row>(props: {
       }
       const row = shownRows[here];
       if (!row) return;
-      if (event.key === 'Enter' && document.activeElement === document.body) {
+      if (event.key === 'Enter' && !document.activeElement?.matches('a, button, summary, input')) {
         const href = props.hrefOf?.(row);
         if (href) navigate(href);
       }
@@ -200,8 +201,7 @@ export function List<Row>(props: {
           </span>
         </div>
       )}
-      {/* biome-ignore lint/a11y/noNoninteractiveTabindex: wide tables scroll, also by keys. */}
-      <section className="table-wrap" tabIndex={0} aria-label={`${props.label}, table`}>
+      <Scroll label={props.label}>
         <table className={`table rows ${props.wrap ? 'wrap' : ''}`}>
           <thead>
             <tr>
@@ -280,7 +280,7 @@ export function List<Row>(props: {
             })}
           </tbody>
         </table>
-      </section>
+      </Scroll>
       <div className="table-foot">
         <span>
           {plural(shownRows.length, 'row')}

@@ -24,7 +24,7 @@ export function hrefOf(hit: Hit): string {
   if (hit.checkout_id !== null) return `/checkouts/${hit.checkout_id}`;
   if (hit.kind === 'merchant') return `/merchants/${hit.id}`;
   if (hit.kind === 'integration') return `/integrations/${hit.id}`;
-  return `/alerts?state=all&alert=${hit.id}`;
+  return '/alerts';
 }
 
 /** What the text was found in, in words. */

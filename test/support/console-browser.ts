@@ -1,0 +1,106 @@
+import type { AddressInfo } from 'node:net';
+import type { TestContext } from 'node:test';
+import type { FastifyInstance } from 'fastify';
+import type { Browser, Page } from 'playwright-core';
+import { invitePerson } from '../../src/operators/manage-people.ts';
+import type { OperatorRole } from '../../src/operators/permission.ts';
+import { launchBrowser } from './browser.ts';
+import { openConsole } from './console.ts';
+import { type Paying, startPaying } from './payments.ts';
+
+export type Device = {
+  page: Page;
+  /** What the page did wrong: exceptions, dialogs, violations of the content security policy. */
+  complaints: string[];
+};
+
+export type ConsoleBrowser = {
+  url: string;
+  paying: Paying;
+  app: FastifyInstance;
+  browser: Browser;
+  /** A browser profile of its own with an authenticator that verifies its user. */
+  openDevice(t: TestContext): Promise<Device>;
+  invitationOf(email: string, roles: OperatorRole[], name?: string): Promise<string>;
+  /** A person with roles, who registered a passkey in this browser and is signed in. */
+  signedIn(t: TestContext, roles: OperatorRole[], name?: string): Promise<Device>;
+  close(): Promise<void>;
+};
+
+/** The service, the console on a port of its own, and a browser. */
+export async function startConsoleBrowser(): Promise<ConsoleBrowser> {
+  const paying = await startPaying();
+  const app = await openConsole(paying.service);
+  await app.listen({ host: '127.0.0.1', port: 0 });
+  // Passkeys belong to a host name. An address is none.
+  const url = `http://localhost:${(app.server.address() as AddressInfo).port}`;
+  paying.service.deps.console.url = url;
+  const browser = await launchBrowser();
+  let people = 0;
+
+  async function openDevice(t: TestContext): Promise<Device> {
+    const context = await browser.newContext({
+      viewport: { width: 1280, height: 800 },
+      reducedMotion: 'reduce',
+    });
+    t.after(() => context.close());
+    const page = await context.newPage();
+    page.setDefaultTimeout(60_000);
+    const complaints: string[] = [];
+    page.on('pageerror', (error) => complaints.push(String(error)));
+    page.on('dialog', (dialog) => {
+      complaints.push(`dialog: ${dialog.message()}`);
+      void dialog.dismiss();
+    });
+    page.on('console', (message) => {
+      const text = message.text();
+      // An answer of 4xx is no mistake of the page: it shows what was refused.
+      if (message.type() === 'error' && !/the server responded with a status of 4/.test(text)) {
+        complaints.push(text);
+      }
+    });
+    const devtools = await context.newCDPSession(page);
+    await devtools.send('WebAuthn.enable');
+    await devtools.send('WebAuthn.addVirtualAuthenticator', {
+      options: {
+        protocol: 'ctap2',
+        transport: 'internal',
+        hasResidentKey: true,
+        hasUserVerification: true,
+        isUserVerified: true,
+        automaticPresenceSimulation: true,
+      },
+    });
+    return { page, complaints };
+  }
+
+  async function invitationOf(email: string, roles: OperatorRole[], name?: string) {
+    const wanted = { email, roles, merchant_ids: null, ...(name && { name }) };
+    return (await invitePerson(paying.service.deps, 'test', wanted)).url;
+  }
+
+  return {
+    url,
+    paying,
+    app,
+    browser,
+    openDevice,
+    invitationOf,
+    async signedIn(t, roles, name) {
+      people += 1;
+      const device = await openDevice(t);
+      // The limits on sign-ins are not what these tests are about.
+      paying.clock.advance({ minutes: 1 });
+      const called = name ?? `Person ${people}`;
+      await device.page.goto(await invitationOf(`person${people}@example.com`, roles, called));
+      await device.page.getByRole('button', { name: 'Create the passkey' }).click();
+      await device.page.getByRole('button', { name: called }).waitFor();
+      return device;
+    },
+    async close() {
+      await browser.close();
+      await app.close();
+      await paying.close();
+    },
+  };
+}
