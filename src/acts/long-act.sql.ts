@@ -116,25 +116,43 @@ export async function releaseLongAct(
     .execute();
 }
 
-/** Exhausted callbacks after an id, in the order of ids, up to the newest when the act began. */
-export async function listCallbacksToRetry(
-  db: Handle,
-  wanted: { merchant_ids: string[] | null; host: string | null; until_id: string },
-  after: string | null,
-  limit: number,
-): Promise<string[]> {
+type WantedCallbacks = { merchant_ids: string[] | null; host: string | null; until_id: string };
+
+/** Exhausted callbacks up to the newest when the act began. */
+function selectCallbacksToRetry(db: Handle, wanted: WantedCallbacks) {
   let query = db
     .selectFrom('callbacks')
     .select('id')
     .where('status', '=', 'exhausted')
-    .where('id', '<=', wanted.until_id)
-    .orderBy('id')
-    .limit(limit);
+    .where('id', '<=', wanted.until_id);
   const { merchant_ids, host } = wanted;
   if (merchant_ids !== null) {
     query = query.where(sql<boolean>`merchant_id = any(${merchant_ids}::uuid[])`);
   }
-  if (host !== null) query = query.where('host', '=', host);
-  if (after !== null) query = query.where('id', '>', after);
-  return (await query.execute()).map(({ id }) => id);
+  return host === null ? query : query.where('host', '=', host);
+}
+
+/** The next of them after an id, in the order of ids. */
+export async function listCallbacksToRetry(
+  db: Handle,
+  wanted: WantedCallbacks,
+  after: string | null,
+  limit: number,
+): Promise<string[]> {
+  const query = selectCallbacksToRetry(db, wanted).orderBy('id').limit(limit);
+  const rest = after === null ? query : query.where('id', '>', after);
+  return (await rest.execute()).map(({ id }) => id);
+}
+
+/** How many there are, up to a number. */
+export async function countCallbacksToRetry(
+  db: Handle,
+  wanted: WantedCallbacks,
+  max: number,
+): Promise<number> {
+  const { count } = await db
+    .selectFrom(selectCallbacksToRetry(db, wanted).limit(max).as('found'))
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
 }

@@ -2,8 +2,12 @@ import type { DeliveryDeps } from '../callbacks/delivery/deliver-callback.ts';
 import { retriggerCallback } from '../callbacks/retrigger-callback.ts';
 import { type Lease, newLease } from '../database/due-work.sql.ts';
 import { OperatorError } from '../operators/operate.ts';
+import { permissionsOf } from '../operators/permission.ts';
+import { findPerson } from '../operators/person.sql.ts';
 import type { RefundProcessDeps } from '../refunds/process-refunds.ts';
 import { approveRefund } from '../refunds/review-refund.ts';
+import type { Scope } from '../search/scope.sql.ts';
+import { findRowById } from '../search/search.sql.ts';
 import { secondsAfter, timestamp } from '../shared/clock.ts';
 import {
   claimLongAct,
@@ -65,7 +69,8 @@ async function goOn(
       if (stopping?.aborted) return false;
       // A process that died here repeats one act. An approval is refused then, and a callback is
       // delivered once more, which every receiver has to expect.
-      const problem = await attempt(acting, operator, act, id);
+      const problem =
+        (await explainLost(deps, act, id)) ?? (await attempt(acting, operator, act, id));
       progress = {
         position,
         done: progress.done + (problem === null ? 1 : 0),
@@ -96,6 +101,23 @@ async function nextItems(
   }
   const ids = await listCallbacksToRetry(deps.database.db, wanted, position, batchSize);
   return ids.map((id) => ({ id, position: id }));
+}
+
+/** Why the person may not act on this any more, or null. They may have been revoked since. */
+async function explainLost(deps: LongActDeps, act: LongAct, id: string): Promise<string | null> {
+  const { db } = deps.database;
+  const person = await findPerson(db, act.actor.person_id);
+  const hasAll = person?.merchant_ids === null;
+  const needed = act.kind === 'refunds approve' ? 'refunds.review' : 'callbacks.retry';
+  const isAllowed =
+    person !== null &&
+    person.revoked_at === null &&
+    permissionsOf(person.roles, hasAll).includes(needed);
+  if (!isAllowed) return 'The person who began this may not do it any more.';
+  const scope: Scope = hasAll ? 'all merchants' : { merchant_ids: person.merchant_ids ?? [] };
+  const table = act.kind === 'refunds approve' ? 'refund_requests' : 'callbacks';
+  const row = await findRowById(db, scope, table, id);
+  return row ? null : 'This belongs to a merchant that the person may not see any more.';
 }
 
 /** Why one act was refused, or null. */

@@ -1,10 +1,11 @@
 import Type from 'typebox';
+import { longActKinds } from '../acts/long-act.ts';
 import { Id, nullable, oneOf, Time } from './list.schema.ts';
 
-/** Several acts as one: a row with due work, which goes on when the browser is closed. */
-export const longActKinds = ['callbacks retry', 'refunds approve'] as const;
-
-/** GET /api/acts/:id, and the answer that begins one. */
+/**
+ * Several acts as one: a row with due work, which goes on when the browser is closed. The answer of
+ * GET /api/acts/:id, and of the request that begins one.
+ */
 export const LongAct = Type.Object({
   id: Id,
   kind: oneOf(longActKinds),

@@ -21,14 +21,14 @@ export const Action = Type.Object({
   host: nullable(Type.String()),
   action: Type.String(),
   subject_id: nullable(Id),
-  merchant_id: nullable(Id),
   details: Type.Unknown(),
 });
 export type Action = Type.Static<typeof Action>;
 
 /** GET /api/audit. The newest first. */
 export const AuditQuery = Type.Object({
-  ...paging,
+  after: paging.after,
+  limit: paging.limit,
   subject: Type.Optional(Id),
   person: Type.Optional(Id),
 });

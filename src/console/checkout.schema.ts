@@ -62,7 +62,6 @@ export const timelineKinds = [
   'collection',
   'refund',
   'message',
-  'action',
   'note',
 ] as const;
 
@@ -183,7 +182,7 @@ export const CheckoutDetails = Type.Object({
   completed_at: nullable(Time),
   erased_at: nullable(Time),
   card: nullable(Type.Object({ brand: nullable(Type.String()), last4: nullable(Type.String()) })),
-  refunded: Type.Integer(),
+  refunded: Cents,
   cancelled: Cents,
   /** What can still be refunded. */
   refundable: Cents,

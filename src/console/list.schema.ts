@@ -3,9 +3,6 @@ import Type, { type TSchema } from 'typebox';
 // What the answers of the console's API have in common. The browser application imports the types
 // of these schemas and nothing else of the service.
 
-export const pageLimitMax = 100;
-const pageLimitDefault = 50;
-
 export const Id = Type.String({ format: 'uuid' });
 export const Time = Type.String({ format: 'date-time' });
 export const Day = Type.String({ pattern: '^\\d{4}-\\d{2}-\\d{2}$' });
@@ -22,9 +19,8 @@ export const pageOf = <Row extends TSchema>(row: Row) =>
 /** The part of a query that every list takes. */
 export const paging = {
   after: Type.Optional(Type.String({ maxLength: 1_000 })),
-  limit: Type.Optional(
-    Type.Integer({ minimum: 1, maximum: pageLimitMax, default: pageLimitDefault }),
-  ),
+  /** 1 to 100 rows, 50 unless it is given. */
+  limit: Type.Optional(Type.String({ pattern: '^([1-9][0-9]?|100)$' })),
   /** One merchant of the person's scope. */
   merchant: Type.Optional(Id),
 };
@@ -42,11 +38,8 @@ export const whose = {
   name: nullable(Type.String()),
 };
 
-/** A count that stops at `countMax`: `more` says that there are more. */
-export const countMax = 1_000;
+/** A count that stops at 1,000: `more` says that there are more. */
 export const BoundedCount = Type.Object({ count: Type.Integer(), more: Type.Boolean() });
 
-export const ApiErrorBody = Type.Object({
-  error: Type.Object({ code: Type.String(), message: Type.String() }),
-});
-export type ApiErrorBody = Type.Static<typeof ApiErrorBody>;
+/** The body of every refusal. */
+export type ApiErrorBody = { error: { code: string; message: string } };

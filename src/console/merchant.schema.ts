@@ -23,6 +23,10 @@ export const MerchantRow = Type.Object({
   preselected_term: nullable(Type.Integer()),
   /** A refund above this many cents needs two people. Null: none does. */
   four_eyes_above: nullable(Cents),
+  /** What card statements call the merchant; null: the beginning of its name. */
+  short_name: nullable(Type.String()),
+  /** Whether the hosted page may say that instalments cost the shopper nothing. */
+  no_fees: Type.Boolean(),
   created_at: Time,
   /** How far a sandbox merchant's clock is ahead of real time. */
   clock_ahead_ms: Type.Integer(),
@@ -98,6 +102,8 @@ export const CreateMerchant = Type.Object({
 
 /** PATCH /api/merchants/:id. What is absent stays as it is. */
 export const ChangeMerchant = Type.Object({
+  short_name: Type.Optional(nullable(Type.String({ maxLength: 20 }))),
+  no_fees: Type.Optional(Type.Boolean()),
   rules: Type.Optional(Bands),
   preselected_term: Type.Optional(nullable(Type.Integer({ minimum: 1 }))),
   four_eyes_above: Type.Optional(nullable(Type.Integer({ minimum: 0 }))),
@@ -136,13 +142,23 @@ export type RotatedCredential = Type.Static<typeof RotatedCredential>;
 export const RevokedIntegration = Type.Object({ id: Id, revoked_at: Time });
 
 /** POST /api/integrations/:id/limit */
+export const LimitSet = Type.Object({
+  id: Id,
+  endpoint: Type.String(),
+  max_requests: Type.Integer(),
+  window_seconds: Type.Integer(),
+});
 export const SetLimit = Type.Object({
   endpoint: Type.String({ maxLength: 200 }),
   max_requests: Type.Integer({ minimum: 0 }),
   window_seconds: Type.Integer({ minimum: 1, maximum: 86_400 }),
 });
 
+/** POST /api/integrations/:id/require-signing. It cannot be undone. */
+export const RequiredSigning = Type.Object({ id: Id, signing_required_at: Time });
+
 /** POST /api/integrations/:id/managed-merchants */
+export const ManagedMerchants = Type.Object({ id: Id, managed_merchant_ids: Type.Array(Id) });
 export const ManageMerchants = Type.Object({
   add: Type.Array(Id, { maxItems: 1_000 }),
   remove: Type.Array(Id, { maxItems: 1_000 }),

@@ -1,7 +1,27 @@
+import { actRoutes } from './act-routes.ts';
+import { auditRoutes } from './audit-routes.ts';
+import { callbackRoutes } from './callback-routes.ts';
+import { checkoutRoutes } from './checkout-routes.ts';
+import { merchantRoutes } from './merchant-routes.ts';
+import { overdueRoutes } from './overdue-routes.ts';
+import { overviewRoutes } from './overview-routes.ts';
 import { peopleRoutes } from './people-routes.ts';
+import { refundRoutes } from './refund-routes.ts';
 import type { ConsoleRoute } from './route.ts';
 import { sessionRoutes } from './session-routes.ts';
 import { signInRoutes } from './sign-in-routes.ts';
 
 /** Every route of the console's API. A test asks each of them in every role and scope. */
-export const consoleRoutes: ConsoleRoute[] = [...signInRoutes, ...sessionRoutes, ...peopleRoutes];
+export const consoleRoutes: ConsoleRoute[] = [
+  ...signInRoutes,
+  ...sessionRoutes,
+  ...overviewRoutes,
+  ...checkoutRoutes,
+  ...refundRoutes,
+  ...overdueRoutes,
+  ...callbackRoutes,
+  ...merchantRoutes,
+  ...auditRoutes,
+  ...actRoutes,
+  ...peopleRoutes,
+];

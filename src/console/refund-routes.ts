@@ -1,0 +1,197 @@
+import Type from 'typebox';
+import { beginLongAct } from '../acts/begin-long-act.ts';
+import { explainBadReviewer, firstApproverOf, requesterOf } from '../refunds/refund.ts';
+import { approveRefund, declineRefund, retryRefund, reviewerOf } from '../refunds/review-refund.ts';
+import { findRefundsToReview, listRefundsToReview, type ReviewedRefund } from '../search/lists.ts';
+import { LongAct } from './act.schema.ts';
+import { presentLongAct } from './act-routes.ts';
+import { type Column, decimal, whoseColumns } from './csv.ts';
+import { notFound } from './errors.ts';
+import { IdParams } from './list.schema.ts';
+import { answerCsv, answerPage, mustSee, scopeOf } from './pages.ts';
+import {
+  ApproveRefunds,
+  DeclineRefund,
+  RefundDetails,
+  RefundsPage,
+  RefundsQuery,
+} from './refund.schema.ts';
+import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+
+type Query = Type.Static<typeof RefundsQuery>;
+
+function readList(context: Context, query: Query) {
+  return async (page: { after: string | null; limit: number }) => {
+    const { deps } = context;
+    const scope = scopeOf(context, query);
+    const { data, next } = await listRefundsToReview(deps, scope, query.view ?? null, page);
+    return { data: data.map((refund) => presentRow(context, refund)), next };
+  };
+}
+
+const columns: Column<ReturnType<typeof presentRow>>[] = [
+  ['Requested', (row) => row.created_at],
+  ...whoseColumns,
+  ['View', (row) => row.view],
+  ['Amount', (row) => Number(decimal(row.amount))],
+  ['Of', (row) => Number(decimal(row.checkout_amount))],
+  ['Currency', (row) => row.currency],
+  ['Days since purchase', (row) => row.days_since_purchase],
+  ['Approved', (row) => row.approved_at],
+  ['Completed', (row) => row.completed_at],
+  ['Reason', (row) => row.reason],
+  ['Checkout', (row) => row.checkout_id],
+  ['ID', (row) => row.id],
+];
+
+type Review = typeof approveRefund;
+
+/** An act on one refund, which answers with the refund afterwards. */
+const act = (verb: string, permission: 'refunds.review' | 'refunds.retry', review: Review) =>
+  consoleRoute({
+    method: 'POST',
+    url: `/api/refunds/:id/${verb}`,
+    permission,
+    fresh: true,
+    schema: { params: IdParams, response: RefundDetails },
+    async handle(context, { params }) {
+      const { id } = await mustSee(context, 'refund_requests', params.id);
+      await review(context.deps, context.operator, id);
+      return await readRefund(context, id);
+    },
+  });
+
+export const refundRoutes: ConsoleRoute[] = [
+  consoleRoute({
+    method: 'GET',
+    url: '/api/refunds',
+    permission: 'refunds.read',
+    schema: { query: RefundsQuery, response: RefundsPage },
+    handle: (context, { query }) => answerPage(query, readList(context, query)),
+  }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/refunds.csv',
+    permission: 'refunds.read',
+    schema: { query: RefundsQuery, response: Type.String() },
+    handle: (context, { query }) =>
+      answerCsv(context, 'refunds', columns, readList(context, query)),
+  }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/refunds/:id',
+    permission: 'refunds.read',
+    schema: { params: IdParams, response: RefundDetails },
+    handle: (context, { params }) => readRefund(context, params.id),
+  }),
+  act('approve', 'refunds.review', approveRefund),
+  act('retry', 'refunds.retry', retryRefund),
+  consoleRoute({
+    method: 'POST',
+    url: '/api/refunds/:id/decline',
+    permission: 'refunds.review',
+    fresh: true,
+    schema: { params: IdParams, body: DeclineRefund, response: RefundDetails },
+    async handle(context, { params, body }) {
+      const { id } = await mustSee(context, 'refund_requests', params.id);
+      await declineRefund(context.deps, context.operator, id, body.reason);
+      return await readRefund(context, id);
+    },
+  }),
+  consoleRoute({
+    method: 'POST',
+    url: '/api/refunds/approve',
+    permission: 'refunds.review',
+    fresh: true,
+    schema: { body: ApproveRefunds, response: LongAct },
+    async handle({ deps, person, operator }, { body }) {
+      const ids = [...new Set(body.ids.map((id) => id.toLowerCase()))];
+      const { data } = await findRefundsToReview(deps, person.scope, ids);
+      if (data.length !== ids.length) throw notFound();
+      const wanted = { refund_ids: ids };
+      return presentLongAct(
+        await beginLongAct(deps, operator, 'refunds approve', wanted, ids.length),
+      );
+    },
+  }),
+];
+
+/** One refund as it is now. */
+export async function readRefund(context: Context, id: string): Promise<RefundDetails> {
+  const { deps, person } = context;
+  const { data } = await findRefundsToReview(deps, person.scope, [id]);
+  const [refund] = data;
+  if (!refund) throw notFound();
+  return presentRefund(context, refund);
+}
+
+export function presentRefund(context: Context, refund: ReviewedRefund): RefundDetails {
+  return {
+    ...presentRow(context, refund),
+    parts: refund.parts.map(
+      ({
+        round,
+        number,
+        instalment,
+        kind,
+        status,
+        amount,
+        payment_ref,
+        refund_ref,
+        settled_at,
+      }) => ({
+        round,
+        number,
+        instalment,
+        kind,
+        status,
+        amount,
+        payment_ref,
+        refund_ref,
+        settled_at,
+      }),
+    ),
+    waits_for: refund.waits_for,
+  };
+}
+
+function presentRow({ deps, operator }: Context, refund: ReviewedRefund) {
+  const { status, approved_at } = refund;
+  const view =
+    status === 'requested'
+      ? approved_at === null
+        ? ('review' as const)
+        : ('approved' as const)
+      : status;
+  return {
+    id: refund.id,
+    checkout_id: refund.checkout_id,
+    merchant_id: refund.merchant_id,
+    merchant_name: refund.merchant_name,
+    time_zone: refund.time_zone,
+    locale: refund.locale,
+    client_reference_id: refund.client_reference_id,
+    email: refund.email,
+    name: refund.name,
+    status,
+    view,
+    amount: refund.amount,
+    currency: refund.currency,
+    checkout_amount: refund.checkout_amount,
+    purchased_at: refund.purchased_at,
+    days_since_purchase: refund.days_since_purchase,
+    created_at: refund.created_at,
+    approved_at,
+    completed_at: refund.completed_at,
+    reason: refund.reason,
+    planned: refund.planned,
+    refund_rate: refund.refund_rate,
+    requested_by: requesterOf(refund),
+    request_reason: refund.request_reason,
+    needs_second_person: refund.needs_second_person,
+    first_approved_by: firstApproverOf(refund),
+    first_approved_at: refund.first_approved_at,
+    may_approve:
+      view === 'review' && explainBadReviewer(refund, reviewerOf(deps, operator)) === null,
+  };
+}
