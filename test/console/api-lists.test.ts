@@ -1,0 +1,466 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { FastifyInstance } from 'fastify';
+import { auditSlice } from '../../src/audit/audit-books.ts';
+import { writeDestinationStatistics } from '../../src/callbacks/delivery/destination-statistics.ts';
+import { csvCell } from '../../src/console/csv.ts';
+import { consoleRoutes } from '../../src/console/routes.ts';
+import { createIntegration } from '../../src/integrations/create-integration.ts';
+import { addNote } from '../../src/operators/add-note.ts';
+import { raiseAlert } from '../../src/operators/raise-alert.ts';
+import { rollUp, rollUpOverdue } from '../../src/rollups/roll-up.ts';
+import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
+import { askExactly } from '../support/console-api.ts';
+import { askRefund, cards, refundNow } from '../support/money.ts';
+import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import { type Account, createAccount } from '../support/service.ts';
+
+// Two merchants with the same shoppers, orders and amounts, whose rows differ in nothing but the
+// merchant. Everything that a person of one merchant reads must be of that merchant.
+
+let paying: Paying;
+let app: FastifyInstance;
+let theirs: Account;
+let intermediary: string;
+let admin: ConsolePerson;
+let staff: ConsolePerson;
+let newShopper: Shopper;
+const shoppers: Shopper[] = [];
+const theirShoppers: Shopper[] = [];
+const console = () => ({ app, deps: paying.service.deps });
+const get = async (url: string, person = admin) => {
+  const answer = await askExactly(console(), person, 'GET', url);
+  assert.equal(answer.status, 200, `${url}: ${JSON.stringify(answer.body)}`);
+  return answer.body;
+};
+
+const formula = '=HYPERLINK("https://evil.example","pay")';
+const secret = 'only-the-other-merchant';
+
+before(async () => {
+  paying = await startPaying();
+  const { service } = paying;
+  const { deps } = service;
+  app = await openConsole(service);
+  theirs = await createAccount(service);
+  const broken = 'https://nowhere.example/callback';
+  for (const [account, made, mark] of [
+    [paying.account, shoppers, 'ours'],
+    [theirs, theirShoppers, secret],
+  ] as const) {
+    const customer = { email: `thandi+${mark}@example.com`, last_name: `Dlamini-${mark}` };
+    const create = (changes: object) =>
+      paying.shopper({ customer, client_reference_id: `order-${mark}`, ...changes }, account);
+    const open = async (changes: object = {}) => {
+      const shopper = await create(changes);
+      made.push(shopper);
+      return shopper;
+    };
+    const paid = await open();
+    await paid.send('GET', '');
+    await paid.pay(3);
+    const late = await open({ notify_url: broken });
+    await late.pay(3, { card: cards.laterInsufficientFunds });
+    const gone = await open({ client_reference_id: formula });
+    await gone.cancel(1);
+    await open();
+    const declined = await open();
+    await declined.pay(1, { card: '4000000000000002' });
+    const refunded = await open();
+    await refunded.pay(1);
+    await askRefund(paying, paid, 20_000, account);
+    await askRefund(paying, refunded, 10_000, account);
+    await addNote(deps, 'nomsa', { merchant_id: account.merchant.id, id: paid.id }, `note ${mark}`);
+    await raiseAlert(deps, deps.database.db, {
+      kind: 'a_test',
+      merchant_id: account.merchant.id,
+      detail: `about ${mark}`,
+    });
+  }
+  const ours = shoppers[5] as Shopper;
+  await paying.pass({ days: 50 });
+  await refundNow(paying, ours, 5_000);
+  // The charts show 30 days, and the sales above are older.
+  const newest = await paying.shopper({ client_reference_id: 'newest' });
+  await newest.pay(1, { card: '4000000000000002' });
+  await newest.pay(1);
+  newShopper = newest;
+  intermediary = (
+    await createIntegration(deps, 'test', {
+      refund_mode: 'manual',
+      managed_merchant_ids: [paying.account.merchant.id, theirs.merchant.id],
+    })
+  ).id;
+  for (let round = 0; round < 6; round += 1) await auditSlice(deps);
+  while ((await rollUp(deps, 0)) > 0);
+  await rollUpOverdue(deps);
+  await writeDestinationStatistics(deps);
+  admin = await addPerson(service, { roles: ['admin'] });
+  staff = await addPerson(service, {
+    roles: ['admin'],
+    merchant_ids: [paying.account.merchant.id],
+  });
+});
+after(async () => {
+  await app.close();
+  await paying.close();
+});
+
+const lists = [
+  '/api/checkouts',
+  '/api/checkouts?status=successful',
+  '/api/checkouts?status=received',
+  '/api/checkouts?status=cancelled',
+  '/api/checkouts?from=2026-11-01&to=2027-12-31',
+  '/api/refunds',
+  '/api/refunds?view=review',
+  '/api/refunds?view=approved',
+  '/api/refunds?view=complete',
+  '/api/overdue',
+  '/api/callbacks',
+  '/api/callbacks?status=delivered',
+  '/api/callbacks?status=exhausted',
+  '/api/callbacks?status=pending',
+  '/api/callbacks?status=exhausted&host=nowhere.example',
+  '/api/destinations',
+  '/api/merchants',
+  '/api/integrations',
+];
+const wholeLists = [...lists, '/api/alerts', '/api/alerts?state=open', '/api/audit'];
+const withQuery = (url: string, query: string) => `${url}${url.includes('?') ? '&' : '?'}${query}`;
+
+describe('a list', () => {
+  for (const url of wholeLists) {
+    test(`${url} has each row once over its pages, in one order`, async () => {
+      const { data: whole, next } = await get(withQuery(url, 'limit=100'));
+      assert.equal(next, null);
+      const paged: unknown[] = [];
+      for (let after = ''; ; ) {
+        const page = await get(withQuery(url, `limit=2${after}`));
+        assert.ok(page.data.length <= 2);
+        paged.push(...page.data);
+        if (page.next === null) break;
+        after = `&after=${page.next}`;
+      }
+      // The merchant's clock goes on between two requests.
+      const still = (rows: unknown[]) => JSON.stringify(rows).replaceAll(/"now":"[^"]*"/g, '');
+      assert.equal(still(paged), still(whole));
+    });
+  }
+
+  test('refuses a cursor that it did not give, and a limit above 100', async () => {
+    for (const url of wholeLists) {
+      const cursors = ['x', Buffer.from('["x"]').toString('base64url')];
+      for (const cursor of cursors) {
+        const answer = await ask(console(), admin, 'GET', withQuery(url, `after=${cursor}`));
+        assert.deepEqual([answer.status, answer.body.error.code], [400, 'bad_cursor'], url);
+      }
+      const tooMany = await ask(console(), admin, 'GET', withQuery(url, 'limit=101'));
+      assert.equal(tooMany.status, 422, url);
+    }
+    const noDay = await ask(console(), admin, 'GET', '/api/checkouts?from=2026-02-30');
+    assert.equal(noDay.status, 404);
+  });
+
+  test('of checkouts can begin and end with a day, of one merchant and of all', async () => {
+    const { id } = paying.account.merchant;
+    const ids = async (query: string) =>
+      (await get(`/api/checkouts?limit=100&${query}`)).data.map((row: { id: string }) => row.id);
+    const all = await ids(`merchant=${id}`);
+    assert.equal(all.length, shoppers.length + 1);
+    assert.deepEqual(await ids(`merchant=${id}&from=2026-11-15&to=2026-11-15`), all.slice(1));
+    assert.deepEqual(await ids(`merchant=${id}&to=2026-11-14`), []);
+    assert.deepEqual(await ids(`merchant=${id}&from=2026-11-16`), [newShopper.id]);
+    // Of all merchants the ids decide, which have the real time.
+    const today = Temporal.Now.plainDateISO('UTC');
+    const everything = (await get('/api/checkouts?limit=100')).data.length;
+    const around = `from=${today.subtract({ days: 1 })}&to=${today.add({ days: 1 })}`;
+    assert.equal((await ids(around)).length, everything);
+    assert.deepEqual(await ids(`from=${today.add({ days: 2 })}`), []);
+  });
+
+  test('says what a reviewer, a collector and on-call need to decide', async () => {
+    const { id } = paying.account.merchant;
+    const { data: refunds } = await get(`/api/refunds?view=review&merchant=${id}`);
+    const [first] = refunds;
+    assert.equal(first.client_reference_id, 'order-ours');
+    assert.deepEqual(
+      [first.amount, first.checkout_amount, first.days_since_purchase, first.may_approve],
+      [20_000, 150_000, 0, true],
+    );
+    const planned = first.planned.reduce(
+      (sum: number, part: { amount: number }) => sum + part.amount,
+      0,
+    );
+    assert.equal(planned, 20_000);
+    assert.ok(first.refund_rate > 0);
+    const { data: overdue } = await get(`/api/overdue?merchant=${id}`);
+    assert.ok(overdue.length > 0);
+    for (const row of overdue) {
+      assert.deepEqual(
+        [row.reason, row.is_retry_sensible, row.number_of_payments],
+        ['insufficient_funds', true, 3],
+      );
+      assert.ok(row.days_late > 7);
+    }
+    const { data: destinations } = await get(`/api/destinations?merchant=${id}`);
+    const nowhere = destinations.find((one: { host: string }) => one.host === 'nowhere.example');
+    // Its attempts are older than the seven days that the statistics look back.
+    assert.deepEqual([nowhere.success_rate, nowhere.attempts], [null, 0]);
+    assert.ok(nowhere.last_error !== null);
+    const works = destinations.find((one: { success_rate: number }) => one.success_rate === 1);
+    assert.ok(works.p95_ms > 0);
+  });
+});
+
+describe('the scope', () => {
+  const foreign = () => [theirs.merchant.id, secret, ...theirShoppers.map(({ id }) => id)];
+
+  test('leaves no row of another merchant in any list, search, chart or file', async () => {
+    const urls = [
+      ...lists,
+      ...lists.map((url) => url.replace(/^([^?]+)/, '$1.csv')),
+      '/api/counts',
+      '/api/overview',
+      `/api/merchants/${paying.account.merchant.id}`,
+      `/api/integrations/${intermediary}`,
+      ...shoppers.map(({ id }) => `/api/checkouts/${id}`),
+      ...['order', 'thandi', secret, `order-${secret}`, `thandi+${secret}@example.com`, '4242']
+        .concat(foreign())
+        .map((text) => `/api/search?q=${encodeURIComponent(text)}`),
+    ];
+    for (const url of urls) {
+      const { status, body } = await ask(console(), staff, 'GET', url);
+      assert.equal(status, 200, `${url}: ${JSON.stringify(body)}`);
+      const text = JSON.stringify(body);
+      for (const word of foreign()) assert.ok(!text.includes(word), `${url} shows ${word}`);
+    }
+  });
+
+  test('answers 404 for every row of another merchant, on every route and act', async () => {
+    const { rows } = await paying.service.deps.database.pool.query(
+      `select id from refund_requests where merchant_id = $1
+       union all select id from callbacks where merchant_id = $1
+       union all select id from checkouts where merchant_id = $1
+       union all select id from integrations where merchant_id = $1
+       union all select $1`,
+      [theirs.merchant.id],
+    );
+    const ids: string[] = rows.map(({ id }) => id);
+    const bodies: Record<string, object> = {
+      '/api/refunds/:id/decline': { reason: 'no' },
+      '/api/checkouts/:id/refund-preview': { amount: 1 },
+      '/api/checkouts/:id/refunds': { amount: 1, request_id: shoppers[0]?.id },
+      '/api/checkouts/:id/notes': { text: 'x' },
+      '/api/merchants/:id': { no_fees: true },
+      '/api/merchants/:id/clock': {},
+      '/api/integrations/:id/rotate': { credential: 'client_secret', overlap_seconds: 0 },
+      '/api/integrations/:id/limit': {
+        endpoint: 'POST /api/checkouts',
+        max_requests: 1,
+        window_seconds: 1,
+      },
+      '/api/integrations/:id/managed-merchants': { add: [], remove: [] },
+    };
+    const owned = /^\/api\/(checkouts|refunds|callbacks|merchants|integrations|instalments)\//;
+    const routes = consoleRoutes.filter(({ url }) => owned.test(url) && url.includes('/:'));
+    assert.ok(routes.length >= 18, String(routes.length));
+    for (const { method, url } of routes) {
+      for (const id of ids) {
+        const path = url.replace(/:(id|checkout)/, id).replace(':number', '1');
+        const answer = await ask(console(), staff, method, path, {
+          ...(bodies[url] && method !== 'GET' && { body: bodies[url] }),
+        });
+        assert.equal(answer.status, 404, `${method} ${path}: ${JSON.stringify(answer.body)}`);
+      }
+    }
+    const [refund] = ids;
+    const several = { body: { ids: [refund] } };
+    assert.equal(
+      (await ask(console(), staff, 'POST', '/api/refunds/approve', several)).status,
+      404,
+    );
+    const all = { body: { merchant: theirs.merchant.id } };
+    assert.equal(
+      (await ask(console(), staff, 'POST', '/api/callbacks/retry-all', all)).status,
+      404,
+    );
+    const issue = { body: { merchant_id: theirs.merchant.id, refund_mode: 'auto' } };
+    assert.equal((await ask(console(), staff, 'POST', '/api/integrations', issue)).status, 404);
+    const many = {
+      body: { managed_merchant_ids: [paying.account.merchant.id], refund_mode: 'auto' },
+    };
+    assert.equal((await ask(console(), staff, 'POST', '/api/integrations', many)).status, 404);
+    // An intermediary of theirs and ours can be seen, and not changed.
+    const revoke = await ask(console(), staff, 'POST', `/api/integrations/${intermediary}/revoke`);
+    assert.equal(revoke.status, 404);
+  });
+
+  test('a filter by another merchant finds nothing', async () => {
+    for (const url of lists.filter((one) => !one.startsWith('/api/merchants'))) {
+      const { data } = await get(withQuery(url, `merchant=${theirs.merchant.id}`), staff);
+      assert.deepEqual(data, [], url);
+    }
+    const overview = await ask(
+      console(),
+      staff,
+      'GET',
+      `/api/overview?merchant=${theirs.merchant.id}`,
+    );
+    assert.equal(overview.status, 404);
+  });
+});
+
+describe('one checkout', () => {
+  test('has its plan, one timeline, attempts, callback, refunds, books, audit and notes', async () => {
+    const [paid] = shoppers as [Shopper];
+    const details = await get(`/api/checkouts/${paid.id}`);
+    assert.deepEqual(
+      details.plan.map((one: { number: number; status: string }) => `${one.number} ${one.status}`),
+      ['1 collected', '2 collected', '3 scheduled'],
+    );
+    assert.equal(details.collected + details.outstanding, details.amount);
+    assert.equal(details.refundable, details.amount - 20_000);
+    assert.equal(details.callback.history[0].outcome, 'delivered');
+    assert.ok(details.callback.history[0].request_headers['x-signature'] !== undefined);
+    assert.equal(details.refunds.length, 1);
+    assert.ok(details.postings.length > 3 && details.balances.collected > 0);
+    assert.deepEqual(
+      details.notes.map(({ text, by }: { text: string; by: object }) => [text, by]),
+      [['note ours', { person_id: null, name: 'nomsa' }]],
+    );
+    const kinds = new Set(details.timeline.map(({ kind }: { kind: string }) => kind));
+    for (const kind of ['checkout', 'attempt', 'callback', 'collection', 'refund', 'note']) {
+      assert.ok(kinds.has(kind), kind);
+    }
+    const times = details.timeline.map(({ at }: { at: string }) => at);
+    assert.deepEqual(times, [...times].sort());
+  });
+
+  test('shows the books to those who may read money, and addresses to auditors', async () => {
+    const viewer = await addPerson(paying.service, { roles: ['viewer'] });
+    const [paid] = shoppers as [Shopper];
+    const details = await get(`/api/checkouts/${paid.id}`, viewer);
+    assert.deepEqual([details.postings, details.balances], [[], {}]);
+    for (const action of details.audit) assert.equal(action.address, null);
+  });
+});
+
+describe('a file', () => {
+  test('has the rows of its list, and no cell that a spreadsheet would run', async () => {
+    for (const url of wholeLists) {
+      const { data } = await get(withQuery(url, 'limit=100'));
+      const answer = await ask(console(), admin, 'GET', url.replace(/^([^?]+)/, '$1.csv'));
+      assert.equal(answer.status, 200, url);
+      assert.match(String(answer.headers['content-type']), /^text\/csv/);
+      assert.match(
+        String(answer.headers['content-disposition']),
+        /^attachment; filename="\w+\.csv"$/,
+      );
+      const lines = (answer.body as unknown as string).trimEnd().split('\r\n');
+      assert.equal(lines.length, data.length + 1, url);
+      for (const line of lines) assert.doesNotMatch(line, /(^|,)"?[=+@]/, url);
+    }
+    const { body } = await ask(console(), admin, 'GET', '/api/checkouts.csv?status=cancelled');
+    assert.ok(
+      (body as unknown as string).includes(`"'=HYPERLINK(""https://evil.example"",""pay"")"`),
+    );
+  });
+
+  test('never begins a cell with a character of a formula', () => {
+    const starts = fc.constantFrom(
+      '=',
+      '+',
+      '-',
+      '@',
+      '\t',
+      '\r',
+      '\n',
+      ' =',
+      '＝',
+      '＋',
+      '－',
+      '＠',
+    );
+    fc.assert(
+      fc.property(starts, fc.string(), (start, rest) => {
+        const cell = csvCell(start + rest);
+        assert.match(cell, /^"'[\s\S]*"$/);
+        assert.equal(cell.slice(2, -1).replaceAll('""', '"'), start + rest);
+      }),
+    );
+    assert.equal(csvCell(-5), '-5');
+    assert.equal(csvCell(null), '');
+  });
+});
+
+describe('the overview', () => {
+  test('has what waits and the sums of the books by day', async () => {
+    const { id } = paying.account.merchant;
+    const overview = await get(`/api/overview?merchant=${id}`);
+    assert.deepEqual(overview.counts.refunds_to_review, { count: 2, more: false });
+    assert.ok(overview.counts.overdue.count > 0 && overview.counts.callbacks_exhausted.count > 0);
+    assert.equal(overview.oldest_refund_at, '2026-11-15T08:00:00.000Z');
+    assert.equal(overview.books.agree, true);
+    assert.ok(overview.books.proved_at !== null && overview.as_of !== null);
+    const { rows } = await paying.service.deps.database.pool.query(
+      `select coalesce(sum(amount - reduced) filter (where status = 'overdue'), 0) as overdue,
+         coalesce(sum(amount - reduced) filter (where status in ('authorised', 'scheduled')), 0)
+           as due
+       from instalments where merchant_id = $1`,
+      [id],
+    );
+    assert.equal(overview.overdue_amount, Number(rows[0].overdue));
+    const due = overview.due.reduce((sum: number, day: { amount: number }) => sum + day.amount, 0);
+    assert.equal(due, Number(rows[0].due));
+    assert.equal(overview.days.length, 30);
+    assert.equal(overview.due.length, 90);
+  });
+
+  test('counts every row once, however often the sums are added up, in any batches', async () => {
+    const { deps } = paying.service;
+    while ((await rollUp(deps, 0)) > 0);
+    const { pool } = deps.database;
+    const { rows: sums } = await pool.query(
+      `select merchant_id, sum(created)::int as created, sum(opened)::int as opened,
+         sum(tried)::int as tried, sum(paid)::int as paid, sum(approved)::int as approved,
+         sum(declined)::int as declined, sum(sold) as sold, sum(collected) as collected,
+         sum(refunded) as refunded
+       from merchant_days group by merchant_id order by merchant_id`,
+    );
+    const { rows: facts } = await pool.query(
+      `select m.id as merchant_id,
+         (select count(*)::int from checkouts c where c.merchant_id = m.id) as created,
+         (select count(*)::int from checkout_opens o where o.merchant_id = m.id) as opened,
+         (select count(*)::int from payment_attempts a where a.merchant_id = m.id
+            and number = 1) as tried,
+         (select count(*)::int from checkouts c where c.merchant_id = m.id
+            and status = 'successful') as paid,
+         (select count(*)::int from payment_attempts a where a.merchant_id = m.id
+            and status = 'authorised') as approved,
+         (select count(*)::int from payment_attempts a where a.merchant_id = m.id
+            and status = 'declined') as declined,
+         (select sum(amount) from postings p where p.merchant_id = m.id and kind = 'sold') as sold,
+         (select sum(amount) from postings p where p.merchant_id = m.id
+            and debit = 'collected' and credit = 'outstanding') as collected,
+         (select coalesce(sum(case when kind in ('refunded', 'cancelled') then amount
+            else -amount end), 0) from postings p where p.merchant_id = m.id
+            and kind in ('refunded', 'cancelled', 'returned', 'restored')) as refunded
+       from merchants m order by m.id`,
+    );
+    assert.deepEqual(sums, facts);
+    const { rows: dues } = await pool.query(
+      `select (select sum(amount) from merchant_dues) as due,
+         (select sum(case when debit = 'outstanding' then amount else -amount end) from postings
+          where debit = 'outstanding' or credit = 'outstanding') as outstanding`,
+    );
+    assert.equal(dues[0].due, dues[0].outstanding);
+    const before = await get('/api/overview');
+    await Promise.all([rollUp(deps, 0), rollUp(deps, 0), rollUp(deps, 0)]);
+    const again = await get('/api/overview');
+    assert.deepEqual({ ...again, as_of: null }, { ...before, as_of: null });
+    assert.equal(before.decline_reasons.length > 0, true);
+    await assertSound(paying);
+  });
+});
