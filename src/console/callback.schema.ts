@@ -95,7 +95,7 @@ export type OverduePage = Type.Static<typeof OverduePage>;
 /** POST /api/instalments/:checkout/:number/retry */
 export const InstalmentParams = Type.Object({
   checkout: Id,
-  number: Type.String({ pattern: '^[1-9][0-9]{0,2}$' }),
+  number: Type.Integer({ minimum: 1, maximum: 999 }),
 });
 export const RetriedInstalment = Type.Object({
   checkout_id: Id,

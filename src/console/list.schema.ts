@@ -20,7 +20,7 @@ export const pageOf = <Row extends TSchema>(row: Row) =>
 export const paging = {
   after: Type.Optional(Type.String({ maxLength: 1_000 })),
   /** 1 to 100 rows, 50 unless it is given. */
-  limit: Type.Optional(Type.String({ pattern: '^([1-9][0-9]?|100)$' })),
+  limit: Type.Optional(Type.Integer({ minimum: 1, maximum: 100 })),
   /** One merchant of the person's scope. */
   merchant: Type.Optional(Id),
 };

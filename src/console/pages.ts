@@ -12,7 +12,7 @@ const limitDefault = 50;
 /** A download reads its rows in pages of this size. */
 const csvPageSize = 500;
 
-type ListQuery = { after?: string; limit?: string; merchant?: string };
+type ListQuery = { after?: string; limit?: number; merchant?: string };
 
 /** The scope of a list: the person's, or one merchant of it. */
 export const scopeOf = ({ person }: Context, query: { merchant?: string }): Scope =>
@@ -23,7 +23,7 @@ export async function answerPage<Row>(
   query: ListQuery,
   read: (page: PageRequest) => Promise<List<Row>>,
 ): Promise<List<Row>> {
-  const page = { after: query.after ?? null, limit: Number(query.limit ?? limitDefault) };
+  const page = { after: query.after ?? null, limit: query.limit ?? limitDefault };
   return await read(page).catch(refuseBadCursor);
 }
 
