@@ -1,5 +1,6 @@
 import { benchCallbacks, benchClaims } from './callbacks.ts';
 import { benchCollect } from './collect.ts';
+import { benchConsole } from './console.ts';
 import { benchCreate } from './create.ts';
 import { benchLedger } from './ledger.ts';
 import { benchLists } from './lists.ts';
@@ -7,7 +8,8 @@ import { benchMessageClaims, benchMessages } from './messages.ts';
 import { benchStart } from './start.ts';
 
 // npm run bench                everything, about half an hour
-// npm run bench -- create      one part: create, lists, callbacks, messages, ledger, collect or start
+// npm run bench -- create      one part: create, lists, console, callbacks, messages, ledger, collect,
+//                              start
 // npm run bench -- --quick     shorter rounds, fewer rows
 //
 // Machines are shared and noisy, so only ratios count: two things measured in turns in one run,
@@ -61,6 +63,14 @@ if (wanted('lists')) {
   for (const { what, few, many: large } of await benchLists(options, progress)) {
     const growth = large / few;
     row(`${what}, ${many} to 1000 rows`, ratio(growth), '≤ 1.30 ×', growth <= 1.3);
+  }
+}
+if (wanted('console')) {
+  const many = quick ? 20_000 : 2_000_000;
+  const options = { few: 1_000, many, rounds: quick ? 10 : 50 };
+  for (const { what, few, many: large } of await benchConsole(options, progress)) {
+    const growth = large / few;
+    row(`console: ${what}, ${many} to 1000 rows`, ratio(growth), '≤ 1.30 ×', growth <= 1.3);
   }
 }
 if (wanted('ledger')) {

@@ -17,6 +17,16 @@ export const operatorInvariants: Invariant[] = [
             when o.action = 'refunds create' and r.approved_at = r.created_at then 'refunds create'
             else 'refunds approve' end)
         and not exists (select 1 from operator_actions o where o.subject_id = r.id
-          and o.action = 'refunds retry')`,
+          and (o.action = 'refunds retry'
+            or o.action = 'refunds create' and r.requested_by_name is not null))`,
+  },
+  {
+    name: 'A2',
+    says: 'the person who asked for a refund did not approve it',
+    sql: `
+      select r.id, r.status
+      from refund_requests r
+      join operator_actions o on o.subject_id = r.id
+      where o.action = 'refunds approve' and o.person_id = r.requested_by`,
   },
 ];

@@ -1,0 +1,259 @@
+import type { FastifyInstance } from 'fastify';
+import { cookieName } from '../src/console/cookie.ts';
+import { buildConsole } from '../src/console/server.ts';
+import { transaction } from '../src/database/transaction.ts';
+import type { Deps } from '../src/main.ts';
+import { newToken, openConsoleSession } from '../src/operators/console-session.ts';
+import { insertPerson } from '../src/operators/person.sql.ts';
+import { rollUp, rollUpOverdue } from '../src/rollups/roll-up.ts';
+import { timestamp } from '../src/shared/clock.ts';
+import { median } from './create.ts';
+import type { ListResult } from './lists.ts';
+import { type Account, createAccount, startDatabase } from './service.ts';
+
+type Side = {
+  app: FastifyInstance;
+  cookie: string;
+  account: Account;
+  /** Cursors in the middle of the lists, by the list's address. */
+  deep: Map<string, string>;
+  requests: number;
+};
+
+const merchantsCount = 20;
+
+/**
+ * Asks the console the same of a database with few checkouts and of one with many, in turns: first
+ * pages, pages in the middle, searches and the overview, of all merchants and of one. Medians in
+ * milliseconds.
+ */
+export async function benchConsole(
+  options: { few: number; many: number; rounds: number },
+  progress: (text: string) => void,
+): Promise<ListResult[]> {
+  const [small, large] = [await startDatabase(), await startDatabase()];
+  const sides: Side[] = [];
+  try {
+    sides.push(await prepare(small.deps, options.few, progress));
+    sides.push(await prepare(large.deps, options.many, progress));
+    const [few, many] = sides as [Side, Side];
+    const results: ListResult[] = [];
+    for (const [what, urlOf] of Object.entries(requestsOf())) {
+      progress(`console: ${what}`);
+      const times: { few: number[]; many: number[] } = { few: [], many: [] };
+      for (let round = -3; round < options.rounds; round += 1) {
+        const one = await time(few, urlOf(few));
+        const other = await time(many, urlOf(many));
+        // The first rounds fill the caches.
+        if (round < 0) continue;
+        times.few.push(one);
+        times.many.push(other);
+      }
+      results.push({ what, few: median(times.few), many: median(times.many) });
+    }
+    return results;
+  } finally {
+    for (const { app } of sides) await app.close();
+    await small.stop();
+    await large.stop();
+  }
+}
+
+const lists = {
+  checkouts: '/api/checkouts?limit=50',
+  'checkouts, cancelled': '/api/checkouts?limit=50&status=cancelled',
+  'refunds to review': '/api/refunds?limit=50&view=review',
+  overdue: '/api/overdue?limit=50',
+  'callbacks given up': '/api/callbacks?limit=50&status=exhausted',
+  callbacks: '/api/callbacks?limit=50',
+};
+
+function requestsOf(): Record<string, (side: Side) => string> {
+  const requests: Record<string, (side: Side) => string> = {};
+  for (const [name, url] of Object.entries(lists)) {
+    const ofOne = (side: Side) => `${url}&merchant=${side.account.merchant.id}`;
+    requests[`${name}, first page`] = () => url;
+    requests[`${name}, deep page`] = (side) => `${url}&after=${side.deep.get(url)}`;
+    requests[`${name}, one merchant`] = ofOne;
+    requests[`${name}, one merchant, deep page`] = (side) =>
+      `${ofOne(side)}&after=${side.deep.get(ofOne(side))}`;
+  }
+  for (const text of ['order-500', 'shopper500@example.com', 'Dlamini500', 'pi_500']) {
+    requests[`search ${text}`] = () => `/api/search?q=${encodeURIComponent(text)}`;
+  }
+  requests.overview = () => '/api/overview';
+  requests['overview, one merchant'] = ({ account }) =>
+    `/api/overview?merchant=${account.merchant.id}`;
+  requests.counts = () => '/api/counts';
+  return requests;
+}
+
+async function time(side: Side, url: string): Promise<number> {
+  const start = performance.now();
+  await get(side, url);
+  return performance.now() - start;
+}
+
+// biome-ignore lint/suspicious/noExplicitAny: only cursors are read.
+async function get(side: Side, url: string): Promise<any> {
+  side.requests += 1;
+  // Another address for every few requests, so that the limit per address does not count.
+  const remoteAddress = `10.0.${Math.floor(side.requests / 2_000) % 250}.${Math.floor(side.requests / 8) % 250}`;
+  const answer = await side.app.inject({ url, remoteAddress, headers: { cookie: side.cookie } });
+  if (answer.statusCode !== 200) throw new Error(`${url}: ${answer.statusCode} ${answer.body}`);
+  return answer.json();
+}
+
+async function prepare(deps: Deps, total: number, progress: (text: string) => void): Promise<Side> {
+  const accounts: Account[] = [];
+  for (let index = 0; index < merchantsCount; index += 1) accounts.push(await createAccount(deps));
+  await fill(deps, accounts, total, progress);
+  progress(`console: ${total} checkouts are added up`);
+  while ((await rollUp(deps, 0)) > 0);
+  await rollUpOverdue(deps);
+  await deps.database.pool.query('vacuum analyze');
+  const app = buildConsole(deps);
+  await app.ready();
+  const side: Side = {
+    app,
+    cookie: await signIn(deps),
+    account: accounts[0] as Account,
+    deep: new Map(),
+    requests: 0,
+  };
+  for (const url of Object.values(lists)) {
+    for (const full of [url, `${url}&merchant=${side.account.merchant.id}`]) {
+      side.deep.set(full, await findMiddle(side, full));
+    }
+  }
+  return side;
+}
+
+/** A cursor some pages into a list, of at most a hundred pages. */
+async function findMiddle(side: Side, url: string): Promise<string> {
+  const cursors: string[] = [];
+  const short = url.replace('limit=50', 'limit=5');
+  for (let after = ''; cursors.length < 100; ) {
+    const { next } = await get(side, `${short}${after}`);
+    if (next === null) break;
+    cursors.push(next);
+    after = `&after=${next}`;
+  }
+  return cursors[Math.floor(cursors.length / 2)] ?? '';
+}
+
+async function signIn(deps: Deps): Promise<string> {
+  const id = deps.random.uuid();
+  const token = newToken(deps.random);
+  await transaction(deps, async ({ db }) => {
+    await insertPerson(db, {
+      id,
+      email: 'bench@example.com',
+      name: 'Bench',
+      roles: ['admin'],
+      merchant_ids: null,
+      oidc_subject: null,
+      created_at: timestamp(deps.clock.now()),
+      revoked_at: null,
+    });
+    await openConsoleSession(deps, db, {
+      id: deps.random.uuid(),
+      token,
+      person_id: id,
+      method: 'passkey',
+      address: '10.0.0.1',
+      user_agent: 'bench',
+      proved: true,
+    });
+  });
+  return `${cookieName(deps.console.url)}=${token}`;
+}
+
+/**
+ * Checkouts of all merchants in turn, over the last 30 days: of ten, seven are paid in three
+ * payments, one is cancelled and two are open. One of a hundred has a refund to review, a payment
+ * overdue or a callback that was given up, so what waits is as long as the list of checkouts allows.
+ */
+async function fill(
+  deps: Deps,
+  accounts: Account[],
+  total: number,
+  progress: (text: string) => void,
+): Promise<void> {
+  const { pool } = deps.database;
+  const ids = accounts.map(({ merchant }) => merchant.id);
+  const integrations = accounts.map(({ id }) => id);
+  const step = 50_000;
+  const start = Date.now() - 30 * 86_400_000;
+  for (let from = 1; from <= total; from += step) {
+    progress(`console: ${from - 1} of ${total} checkouts made`);
+    const to = Math.min(from + step - 1, total);
+    await pool.query(
+      `create temp table batch as
+       select n, ($3::uuid[])[1 + n % ${merchantsCount}] as merchant_id,
+         ($4::uuid[])[1 + n % ${merchantsCount}] as integration_id,
+         1 + n / ${merchantsCount} as number,
+         to_timestamp(($5::bigint + n * $6::numeric) / 1000) as at,
+         (lpad(to_hex(($5::bigint + n * $6::numeric)::bigint), 12, '0') || '7000' || '8000'
+           || lpad(to_hex(n), 12, '0'))::uuid as id,
+         case when n % 10 < 7 then 'successful' when n % 10 = 7 then 'cancelled' else 'received' end
+           as status
+       from generate_series($1::bigint, $2::bigint) n`,
+      [from, to, ids, integrations, start, (29 * 86_400_000) / total],
+    );
+    await pool.query(
+      `insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,
+         client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms,
+         number_of_payments, signed, created_at, expires_at, completed_at)
+       select merchant_id, id, number, integration_id, status, 150000, 'ZAR', 'order-' || n,
+         'https://shop.example/callback', 'https://shop.example/paid', 'https://shop.example/cart',
+         jsonb_build_object('email', 'shopper' || n || '@example.com', 'first_name', 'Thandi',
+           'last_name', 'Dlamini' || n), '[]', '{1,3}',
+         case when status = 'received' then null else 3 end, true, at, at + interval '30 minutes',
+         case when status = 'received' then null else at end
+       from batch`,
+    );
+    await pool.query(
+      `insert into instalments (merchant_id, checkout_id, number, amount, currency, due_on, status,
+         collected_at, due_at)
+       select merchant_id, id, k, 50000, 'ZAR', (at + (k - 1) * interval '30 days')::date,
+         case when k = 1 then 'collected' when k = 2 and n % 100 = 3 then 'overdue'
+           else 'scheduled' end,
+         case when k = 1 then at end,
+         case when k = 1 or (k = 2 and n % 100 = 3) then null else at + k * interval '30 days' end
+       from batch, generate_series(1, 3) k where status = 'successful'`,
+    );
+    await pool.query(
+      `insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
+         status, created_at, attempts, delivered_at)
+       select merchant_id, id, id, integration_id, 'https://shop.example/callback', '{}',
+         case when n % 100 = 4 then 'exhausted' else 'delivered' end, at, 1,
+         case when n % 100 = 4 then null else at end
+       from batch where status <> 'received'`,
+    );
+    await pool.query(
+      `insert into postings (merchant_id, id, checkout_id, kind, debit, credit, amount, currency, at)
+       select merchant_id, id, id, 'sold', 'outstanding', 'sale', 150000, 'ZAR', at
+       from batch where status = 'successful'`,
+    );
+    await pool.query(
+      `insert into payment_attempts (merchant_id, id, checkout_id, number, status,
+         number_of_payments, amount, currency, payment_ref, card_last4, created_at, settled_at,
+         written_id)
+       select merchant_id, id, id, 1, 'authorised', 3, 50000, 'ZAR', 'pi_' || n, '4242', at, at, id
+       from batch where status = 'successful'`,
+    );
+    await pool.query(
+      `insert into refund_requests (merchant_id, id, number, checkout_id, integration_id, status,
+         amount, currency, signed, created_at)
+       select merchant_id, id, number, id, integration_id, 'requested', 1000, 'ZAR', true, at
+       from batch where n % 100 = 5`,
+    );
+    await pool.query('drop table batch');
+  }
+  await pool.query(
+    `insert into list_totals (merchant_id, list, total, last_created_at)
+     select merchant_id, 'checkouts', max(number), max(created_at) from checkouts
+     group by merchant_id`,
+  );
+}
