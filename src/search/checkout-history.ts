@@ -19,6 +19,8 @@ import type { RefundPart, RefundRequest } from '../refunds/refund.ts';
 import type { Clock, Timestamp } from '../shared/clock.ts';
 import { showMoney } from '../shared/money.ts';
 import { isUuid } from '../shared/uuid.ts';
+import { listShopperAttempts } from '../shoppers/shopper-attempt.sql.ts';
+import type { ShopperAttempt } from '../shoppers/shopper-attempt.ts';
 import { findStoredCard, type HistoryMessage, listHistoryMessages } from './history.sql.ts';
 import type { Scope } from './scope.sql.ts';
 import { findRowById } from './search.sql.ts';
@@ -33,6 +35,8 @@ export type CheckoutHistory = {
   callback_attempts: CallbackAttempt[];
   instalments: Instalment[];
   collections: Collection[];
+  /** What the shopper did to the plan after paying. */
+  acts: ShopperAttempt[];
   refunds: RefundRequest[];
   parts: RefundPart[];
   postings: Posting[];
@@ -69,6 +73,7 @@ export async function readCheckoutHistory(
       callback_attempts: callback ? await listCallbackAttempts(db, callback) : [],
       instalments: await listInstalments(db, key),
       collections: await listCollections(db, key),
+      acts: await listShopperAttempts(db, key),
       refunds,
       parts: await listParts(db, ...of),
       postings: (await listPostings(db, ...of)).sort(byCause),
@@ -101,6 +106,8 @@ const tones: Record<string, TimelineEntry['tone']> = {
   authorised: 'good',
   delivered: 'good',
   collected: 'good',
+  charged: 'good',
+  verified: 'good',
   done: 'good',
   sent: 'good',
   cancelled: 'neutral',
@@ -195,6 +202,15 @@ export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
       tone: toneOf(collection.status),
     });
   }
+  for (const act of history.acts) {
+    entries.push({
+      at: act.settled_at ?? act.created_at,
+      says: describeAct(act, money),
+      kind: 'attempt',
+      by: null,
+      tone: toneOf(act.status),
+    });
+  }
   for (const [index, refund] of history.refunds.entries()) {
     entries.push(...refundEntries(history, refund, `refund ${index + 1}`, money));
   }
@@ -214,6 +230,17 @@ function describeAttempt(attempt: PaymentAttempt, money: Money): string {
   const card = card_last4 === null ? '' : ` on ${card_brand ?? 'card'} ${card_last4}`;
   const why = decline_reason === null ? '' : `: ${decline_reason}`;
   return `attempt ${number} to pay ${money(amount)} of ${countOf(number_of_payments, 'payment')}${card}, ${attempt.status}${why}`;
+}
+
+function describeAct(act: ShopperAttempt, money: Money): string {
+  const { number, purpose, instalments, amount, card_brand, card_last4, decline_reason } = act;
+  const card = card_last4 === null ? '' : ` with ${card_brand ?? 'card'} ${card_last4}`;
+  const why = decline_reason === null ? '' : `: ${decline_reason}`;
+  const what =
+    purpose === 'pay'
+      ? `pay ${money(amount)} (${instalments.length === 1 ? 'payment' : 'payments'} ${instalments.join(', ')})`
+      : 'replace the card';
+  return `the shopper's attempt ${number} to ${what}${card}, ${act.status}${why}`;
 }
 
 function describeCollection(collection: Collection, money: Money): string {

@@ -49,6 +49,20 @@ export async function findNewestAttempt(
   return row ?? null;
 }
 
+/** All attempts of a shopper to act on the plan, in order. */
+export async function listShopperAttempts(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+): Promise<ShopperAttempt[]> {
+  return await db
+    .selectFrom('shopper_attempts')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .orderBy('number')
+    .execute();
+}
+
 export async function lockShopperAttempt(db: Handle, key: Key): Promise<ShopperAttempt | null> {
   const row = await db
     .selectFrom('shopper_attempts')

@@ -1,6 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { collectDueInstalments } from '../../src/instalments/collect-instalments.ts';
+import {
+  collectDueInstalments,
+  collectInstalments,
+} from '../../src/instalments/collect-instalments.ts';
+import { dueInstalments } from '../../src/instalments/instalment.sql.ts';
+import { retryInstalment } from '../../src/instalments/retry-instalment.ts';
+import { findMerchant } from '../../src/merchants/merchant.sql.ts';
+import { claimBatch } from '../../src/merchants/run-due-work.ts';
 import { recoverActs } from '../../src/shoppers/act-on-plan.ts';
 import { type Acting, actingOn } from '../support/acts.ts';
 import {
@@ -210,6 +217,77 @@ test('a charge in flight keeps the card that it was opened with when the shopper
   await paying.pass({ months: 1 });
   assert.deepEqual((await atGateway(shopper)).taken, [50_000, 50_000, 50_000]);
   await assertBalanced(paying, shopper);
+});
+
+test('a collector that claimed a payment and sent nothing loses it to the shopper', async () => {
+  const [shopper, acting] = await paidShopper();
+  await paying.pass({ days: 2 });
+  const due = (await shopper.rows('instalments')).find(({ number }) => number === 2).due_at;
+  await paying.pass(Temporal.Instant.from(due).subtract({ minutes: 1 }).toString());
+  paying.clock.set(due);
+  const { deps } = paying.service;
+  const merchant = await findMerchant(deps.database.db, paying.account.merchant.id);
+  assert(merchant);
+  const lease = { leaseSeconds: 40, batchSize: 32 };
+  const claimed = await claimBatch(deps, dueInstalments, merchant, lease);
+  assert.ok(claimed.some(({ checkout_id }) => checkout_id === shopper.id));
+  assert.equal((await acting.pay('next', { card: mastercard })).act?.status, 'done');
+  await collectInstalments(deps, merchant, claimed);
+  assert.deepEqual((await atGateway(shopper)).taken, [50_000, 50_000]);
+  await assertBalanced(paying, shopper);
+});
+
+test('an operator cannot retry a payment that the shopper pays now', async () => {
+  const [shopper, acting] = await lateShopper();
+  await acting.pay('late', { card: challengeCard });
+  await assert.rejects(
+    retryInstalment(paying.service.deps, 'nomsa', `${shopper.id}:2`),
+    /The shopper is paying it now\. Look again when it has ended\./,
+  );
+  await acting.decide('approve');
+  await assertBalanced(paying, shopper);
+});
+
+test('what a lost database had charged is recorded and not charged again', async () => {
+  const { gateway } = paying.gateway;
+  /** As a service charged it whose database was lost since. */
+  const payBefore = async (shopper: Shopper, instalments: number[]) => {
+    const [card] = await shopper.rows('stored_cards');
+    const { customer_ref, card_ref } = card;
+    const now = paying.clock.now().toString({ fractionalSecondDigits: 3 });
+    const paid = await gateway.pay({
+      key: `${shopper.id}:lost:${instalments}`,
+      merchant: { id: paying.account.merchant.id, now },
+      checkout_id: shopper.id,
+      instalments,
+      attempt_id: `lost ${instalments}`,
+      customer_ref,
+      card: { card_ref },
+      amount: 50_000 * instalments.length,
+      currency: 'ZAR',
+      return_url: 'https://pay.example.com/return',
+    });
+    assert.equal(paid.outcome, 'captured');
+  };
+  const [shopper, acting] = await paidShopper();
+  await payBefore(shopper, [2, 3]);
+  assert.equal((await acting.pay('rest', { card: mastercard })).act?.status, 'done');
+  assert.deepEqual((await atGateway(shopper)).taken, [100_000]);
+  assert.deepEqual(await planOf(shopper), ['1 authorised', '2 collected', '3 collected']);
+  await paying.pass({ days: 2 });
+  await assertBalanced(paying, shopper);
+
+  const [other, otherActing] = await paidShopper();
+  await payBefore(other, [2]);
+  const { act } = await otherActing.pay('rest');
+  assert.equal(act?.status, 'working', 'the amounts differ: an operator has to look');
+  await paying.pass({ minutes: 30 });
+  assert.deepEqual(await otherActing.attempts(), ['voided 2+3 100000']);
+  assert.deepEqual((await atGateway(other)).taken, [50_000]);
+  assert.equal((await otherActing.pay('next')).act?.status, 'done');
+  assert.deepEqual((await atGateway(other)).taken, [50_000], 'payment 2 was paid before');
+  await paying.pass({ days: 2 });
+  await assertBalanced(paying, other);
 });
 
 test('two tabs pay once', async () => {
