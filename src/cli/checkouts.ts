@@ -121,7 +121,9 @@ function present(history: CheckoutHistory) {
       history: history.callback_attempts.map(presentAttempt),
     },
     instalments: history.instalments.map(presentInstalment),
-    collections: history.collections.map(({ merchant_id, checkout_id, ...rest }) => rest),
+    collections: history.collections.map(
+      ({ merchant_id, checkout_id, card_ref, customer_ref, ...rest }) => rest,
+    ),
     shopper_attempts: history.acts.map((act) => ({
       number: act.number,
       purpose: act.purpose,
