@@ -3,7 +3,7 @@
  * about folders.
  */
 const nouns =
-  '^src/(acts/long-act|callbacks/callback|checkouts/checkout|gateway/(gateway|retry-times)|' +
+  '^src/(acts/long-act|callbacks/callback|checkouts/checkout|disputes/dispute|gateway/(gateway|retry-times)|' +
   'instalments/instalment|integrations/integration|ledger/(posting|settlement)|legacy/legacy-credential|merchants/merchant|' +
   'messages/message|payments/payment-attempt|payouts/payout|refunds/refund|shoppers/(plan|plan-act|shopper-attempt))[.]ts$';
 

@@ -53,6 +53,7 @@ export const tableOwners = {
   postings: ['ledger/'],
   settlement_terms: ['ledger/'],
   settlement_entries: ['ledger/'],
+  disputes: ['disputes/'],
   payouts: ['payouts/'],
   payout_days: ['payouts/'],
   idempotency_keys: ['http/', erasure],

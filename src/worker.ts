@@ -6,6 +6,12 @@ import { writeDestinationStatistics } from './callbacks/delivery/destination-sta
 import { dueCallbacks } from './callbacks/delivery/due-callbacks.sql.ts';
 import { expireAttempts, type RetentionDeps } from './callbacks/delivery/expire-attempts.ts';
 import type { AnyDueWork } from './database/due-work.sql.ts';
+import {
+  checkDueDisputes,
+  checkMerchantDisputes,
+  findNewDisputes,
+} from './disputes/check-disputes.ts';
+import { dueDisputes } from './disputes/dispute.sql.ts';
 import { deleteAnswersBefore } from './http/idempotency.sql.ts';
 import { answersCutoff } from './http/idempotency.ts';
 import { deleteEndedWindows } from './http/rate-limits.sql.ts';
@@ -114,6 +120,14 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     run: sendDueMessages,
     due: dueMessages,
     runFor: sendMerchantMessages,
+  },
+  { name: 'find disputes', pauseSeconds: 60, run: findNewDisputes },
+  {
+    name: 'check disputes',
+    pauseSeconds: 5,
+    run: checkDueDisputes,
+    due: dueDisputes,
+    runFor: checkMerchantDisputes,
   },
   {
     name: 'make payouts',

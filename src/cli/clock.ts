@@ -98,6 +98,7 @@ const workNames: Record<MerchantWork['due']['table'], string> = {
   instalments: 'collect a payment',
   refund_requests: 'go on with a refund',
   messages: 'send a message to the shopper',
+  disputes: 'look at a dispute',
   payout_days: 'make the payout of the day',
   shopper_attempts: "look up the outcome of a shopper's attempt",
   replaced_cards: 'remove a replaced card',

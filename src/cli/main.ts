@@ -10,6 +10,7 @@ import { checkouts } from './checkouts.ts';
 import { clock } from './clock.ts';
 import { type Command, type CommandGroup, UsageError } from './command.ts';
 import { database } from './database.ts';
+import { disputes } from './disputes.ts';
 import { find as findCommand } from './find.ts';
 import { instalments } from './instalments.ts';
 import { integrations } from './integrations.ts';
@@ -23,6 +24,7 @@ import { consoleCommands, operators } from './operators.ts';
 import { payouts } from './payouts.ts';
 import { refunds } from './refunds.ts';
 import { sandbox } from './sandbox.ts';
+import { sandboxGateway } from './sandbox-disputes.ts';
 import { sandboxDrill } from './sandbox-drill.ts';
 import { sandboxCancel, sandboxPay } from './sandbox-pay.ts';
 import { serve } from './serve.ts';
@@ -34,6 +36,7 @@ const entries: (Command | CommandGroup)[] = [
   sandboxPay,
   sandboxCancel,
   sandboxDrill,
+  sandboxGateway,
   clock,
   serve,
   merchants,
@@ -42,6 +45,7 @@ const entries: (Command | CommandGroup)[] = [
   checkouts,
   refunds,
   instalments,
+  disputes,
   payouts,
   money,
   ledger,

@@ -1,3 +1,4 @@
+import type { Handle } from '../database/database.ts';
 import { snapshot } from '../database/transaction.ts';
 import { listLastCollections } from '../instalments/instalment.sql.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
@@ -5,7 +6,12 @@ import type { Merchant } from '../merchants/merchant.ts';
 import { OperatorError } from '../operators/operate.ts';
 import { listOperatorActions, type OperatorAction } from '../operators/operator-action.sql.ts';
 import { findRefund, findRefundMerchant, listParts } from '../refunds/refund.sql.ts';
-import type { PlannedPart, RefundPart, RefundRequest } from '../refunds/refund.ts';
+import {
+  NothingLeft,
+  type PlannedPart,
+  type RefundPart,
+  type RefundRequest,
+} from '../refunds/refund.ts';
 import { planRefund } from '../refunds/start-refund.ts';
 import { showMoney } from '../shared/money.ts';
 import { isUuid } from '../shared/uuid.ts';
@@ -40,11 +46,21 @@ export async function readRefund(connection: Connection, id: string): Promise<Fo
       refund,
       merchant,
       parts: parts.filter((part) => part.refund_id === refund.id),
-      planned: isPlanned ? (await planRefund(db, refund, refund.amount)).parts : null,
+      planned: isPlanned ? await planOf(db, refund) : null,
       waits_for: isWaiting ? open.instalment : null,
       actions: (await listOperatorActions(db, { subject_ids: [refund.id] }, actionsMax)).reverse(),
     };
   });
+}
+
+/** Null: a dispute took what the refund would have been taken from. */
+async function planOf(db: Handle, refund: RefundRequest): Promise<PlannedPart[] | null> {
+  try {
+    return (await planRefund(db, refund, refund.amount)).parts;
+  } catch (error) {
+    if (error instanceof NothingLeft) return null;
+    throw error;
+  }
 }
 
 /** The status; `approved` for a request that is past its review and has not begun. */

@@ -50,6 +50,7 @@ export const distribution = [
   { table: 'settlement_terms', by: 'merchant_id', beside: 'list_totals' },
   { table: 'payouts', by: 'merchant_id', beside: 'list_totals' },
   { table: 'settlement_entries', by: 'merchant_id', beside: 'list_totals' },
+  { table: 'disputes', by: 'merchant_id', beside: 'list_totals' },
   { table: 'payout_days', by: 'merchant_id', beside: 'list_totals' },
   { table: 'stored_cards', by: 'merchant_id', beside: 'list_totals' },
   { table: 'replaced_cards', by: 'merchant_id', beside: 'list_totals' },

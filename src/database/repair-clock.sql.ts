@@ -26,6 +26,7 @@ export const leasedTables: Table[] = [
   'shopper_attempts',
   'replaced_cards',
   'long_acts',
+  'disputes',
   'audit',
 ];
 

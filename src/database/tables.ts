@@ -6,6 +6,7 @@ import type {
   CallbackTrigger as CallbackTriggerName,
 } from '../callbacks/callback.ts';
 import type { CheckoutStatus, Customer, LineItem } from '../checkouts/checkout.ts';
+import type { DisputeStatus } from '../disputes/dispute.ts';
 import type { Authentication, DeclineReason } from '../gateway/gateway.ts';
 import type {
   CollectionKind,
@@ -186,6 +187,7 @@ export type Tables = {
     currency: Fixed<string>;
     instalment: Fixed<number | null>;
     refund_id: Fixed<string | null>;
+    dispute_id: Fixed<string | null>;
     at: Fixed<Timestamp>;
   };
   holidays: {
@@ -245,6 +247,32 @@ export type Tables = {
     paid_payout_id: Fixed<string | null>;
     payout_id: string | null;
     line: number | null;
+  };
+  disputes: {
+    merchant_id: Fixed<string>;
+    id: Fixed<string>;
+    dispute_ref: Fixed<string>;
+    checkout_id: Fixed<string>;
+    instalment: Fixed<number>;
+    payment_ref: Fixed<string>;
+    amount: number;
+    currency: Fixed<string>;
+    reason: string;
+    network_reason_code: string | null;
+    status: DisputeStatus;
+    created_at: Fixed<Timestamp>;
+    due_by: Timestamp | null;
+    withdrawn: number;
+    fee: number;
+    is_pausing: boolean;
+    warned_at: Timestamp | null;
+    staged_at: Timestamp | null;
+    submitted_at: Timestamp | null;
+    closed_at: Timestamp | null;
+    due_at: Timestamp | null;
+    tries: Generated<number>;
+    lease: string | null;
+    leased_until: Timestamp | null;
   };
   payout_days: {
     merchant_id: Fixed<string>;

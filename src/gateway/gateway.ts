@@ -142,6 +142,20 @@ export type Gateway = {
   ): Promise<RefundState | null>;
 
   refundStatus(merchant: MerchantTime, refund_ref: string): Promise<RefundState>;
+
+  /** One page of all disputes of the account, the newest first. `after` is the `next` before. */
+  listDisputes(after: string | null): Promise<{ disputes: DisputeState[]; next: string | null }>;
+
+  dispute(merchant: MerchantTime, dispute_ref: string): Promise<DisputeState>;
+
+  /** Puts evidence beside a dispute without sending it to the bank. */
+  stageEvidence(answer: DisputeAnswer & { evidence: Evidence }): Promise<DisputeState>;
+
+  /** Sends evidence to the bank. The gateway takes it once. */
+  submitEvidence(answer: DisputeAnswer & { evidence: Evidence }): Promise<DisputeState>;
+
+  /** Gives a dispute up: it is lost. */
+  acceptDispute(answer: DisputeAnswer): Promise<DisputeState>;
 };
 
 /** The merchant's time (decision 0031): holds and refunds of a test gateway age with it. */
@@ -245,6 +259,38 @@ export type CardVerification =
 export type Charge =
   | { outcome: 'charged'; payment_ref: string }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline };
+
+type DisputeAnswer = { key: string; merchant: MerchantTime; dispute_ref: string };
+
+/** Texts that support our side of a dispute, by the names that the card networks know. */
+export type Evidence = {
+  customer_name?: string;
+  customer_email_address?: string;
+  billing_address?: string;
+  product_description?: string;
+  service_date?: string;
+  refund_policy_disclosure?: string;
+  uncategorized_text?: string;
+};
+
+export type DisputeState = {
+  dispute_ref: string;
+  /** The payment that the cardholder disputes; null if the gateway does not say. */
+  payment_ref: string | null;
+  amount: number;
+  currency: string;
+  reason: string;
+  network_reason_code: string | null;
+  /** An `inquiry` withdraws nothing yet. `closed`: it ended without being decided. */
+  status: 'inquiry' | 'needs_response' | 'under_review' | 'won' | 'lost' | 'closed';
+  opened_at: Timestamp;
+  /** Until when evidence can be submitted. */
+  due_by: Timestamp | null;
+  has_answer: boolean;
+  /** What the gateway withdrew and did not reinstate, and what it charged for the dispute. */
+  withdrawn: number;
+  fee: number;
+};
 
 export type RefundState = {
   refund_ref: string;

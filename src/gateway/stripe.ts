@@ -19,6 +19,7 @@ import {
 } from './gateway.ts';
 import { type StripeSettings, statementPrefix, stripeProblems } from './settings.ts';
 import { paymentDescription, statementSuffix } from './statement.ts';
+import { disputeCalls } from './stripe-disputes.ts';
 
 /** The gateway port over Stripe, or over the test gateway, which speaks Stripe's protocol. */
 export function createStripeGateway(settings: StripeSettings): Gateway {
@@ -533,6 +534,8 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       const refund = await findRefund(merchant, wanted).catch(fail);
       return refund === null ? null : refundState(refund);
     },
+
+    ...disputeCalls(stripe, options, fail),
 
     async refundStatus(merchant, refund_ref) {
       const refund = await stripe.refunds.retrieve(refund_ref, {}, options(merchant)).catch(fail);

@@ -145,15 +145,14 @@ export async function moveReduced(
     .execute();
 }
 
-/** Pauses or resumes collecting from a checkout, and releases its payments. */
-export async function movePaused(db: Handle, key: CheckoutKey, paused: boolean): Promise<void> {
+/** Pauses collecting from a checkout, and releases its payments. */
+export async function movePaused(db: Handle, key: CheckoutKey): Promise<void> {
   await db
     .updateTable('instalments')
-    .set({ paused, lease: null, leased_until: null })
+    .set({ paused: true, lease: null, leased_until: null })
     .where('merchant_id', '=', key.merchant_id)
     .where('checkout_id', '=', key.checkout_id)
-    .where('paused', '!=', paused)
-    .where('shopper_attempt', 'is', null)
+    .where('paused', '=', false)
     .execute();
 }
 
@@ -174,7 +173,12 @@ export async function moveToShopper(
     .execute();
 }
 
-/** The attempt has ended. Its payments are what they were before. */
+/** Whether a dispute pauses the checkout. */
+const hasDispute = ({ merchant_id, checkout_id }: CheckoutKey) => sql<boolean>`exists (
+  select from disputes d
+  where d.merchant_id = ${merchant_id} and d.checkout_id = ${checkout_id} and d.is_pausing)`;
+
+/** The attempt has ended. Its payments are what they were before, unless a dispute came meanwhile. */
 export async function moveFromShopper(
   db: Handle,
   key: CheckoutKey,
@@ -182,7 +186,7 @@ export async function moveFromShopper(
 ): Promise<Instalment[]> {
   return await db
     .updateTable('instalments')
-    .set({ shopper_attempt: null, paused: false })
+    .set({ shopper_attempt: null, paused: hasDispute(key) })
     .where('merchant_id', '=', key.merchant_id)
     .where('checkout_id', '=', key.checkout_id)
     .where('shopper_attempt', '=', shopper_attempt)
@@ -203,6 +207,30 @@ export async function lockInstalments(
     .orderBy('number')
     .forUpdate()
     .execute();
+}
+
+/** Pauses collecting, except for a payment with a request in flight, whose outcome comes first. */
+export async function movePausedUnlessAsked(db: Handle, key: CheckoutKey): Promise<void> {
+  await sql`
+    update instalments i set paused = true, lease = null, leased_until = null
+    where i.merchant_id = ${key.merchant_id} and i.checkout_id = ${key.checkout_id} and not i.paused
+      and not exists (
+        select from collections k
+        where k.merchant_id = i.merchant_id and k.checkout_id = i.checkout_id
+          and k.instalment = i.number and k.status = 'open')`.execute(db);
+}
+
+/** Resumes collecting, unless a pending refund or a dispute of the checkout still pauses it. */
+export async function moveResumed(db: Handle, key: CheckoutKey): Promise<void> {
+  await sql`
+    update instalments i set paused = false, lease = null, leased_until = null
+    where i.merchant_id = ${key.merchant_id} and i.checkout_id = ${key.checkout_id} and i.paused
+      and i.shopper_attempt is null
+      and not exists (
+        select from refund_requests r
+        where r.merchant_id = i.merchant_id and r.checkout_id = i.checkout_id
+          and r.status = 'pending')
+      and not ${hasDispute(key)}`.execute(db);
 }
 
 /** overdue → scheduled, claimed by the caller. Null: it is not overdue, or it is paused. */

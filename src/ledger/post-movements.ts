@@ -13,6 +13,7 @@ export type Movement = {
   currency: string;
   instalment?: number;
   refund_id?: string;
+  dispute_id?: string;
 };
 
 /**
@@ -28,12 +29,13 @@ export async function postMovements(
   if (list.length === 0) return;
   await insertPostings(
     db,
-    list.map(({ instalment, refund_id, ...movement }) => ({
+    list.map(({ instalment, refund_id, dispute_id, ...movement }) => ({
       ...movement,
       ...movements[movement.kind],
       id: deps.random.uuid(),
       instalment: instalment ?? null,
       refund_id: refund_id ?? null,
+      dispute_id: dispute_id ?? null,
       at,
     })),
   );

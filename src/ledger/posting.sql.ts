@@ -1,3 +1,4 @@
+import { sql } from 'kysely';
 import type { Handle } from '../database/database.ts';
 import type { Posting } from './posting.ts';
 
@@ -19,4 +20,18 @@ export async function listPostings(
     .orderBy('at')
     .orderBy('id')
     .execute();
+}
+
+/** What disputes took from the payments of a checkout and did not give back. */
+export async function listDisputedAmounts(
+  db: Handle,
+  { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
+): Promise<{ instalment: number; amount: number }[]> {
+  const { rows } = await sql<{ instalment: number; amount: number }>`
+    select instalment, sum(case kind when 'withdrawn' then amount else -amount end)::bigint as amount
+    from postings
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
+      and kind in ('withdrawn', 'reinstated')
+    group by instalment`.execute(db);
+  return rows;
 }

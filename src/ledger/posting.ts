@@ -6,9 +6,9 @@ import type { Timestamp } from '../shared/clock.ts';
  * transaction of the row that caused it and never changed. So the accounts of a checkout sum to
  * zero, and at any moment
  *
- *   amount = collected + outstanding + refunded + cancelled
+ *   amount = collected + outstanding + refunded + cancelled + disputed
  *
- * where `collected` is what came from the card less what was refunded to it, `refunded` is what was
+ * where `collected` is what came from the card less what went back to it, `refunded` is what was
  * refunded to it, and `cancelled` is what refunds took from payments before they were collected.
  */
 export const accounts = [
@@ -17,6 +17,8 @@ export const accounts = [
   'collected',
   'refunded',
   'cancelled',
+  // What cardholders took back by disputes.
+  'disputed',
   // What the issuer holds for us. It is not money yet.
   'issuer',
   'held',
@@ -42,6 +44,9 @@ export const movements = {
   /** Refunded to the card; `returned` if the card network sent it back to us. */
   refunded: { debit: 'refunded', credit: 'collected' },
   returned: { debit: 'collected', credit: 'refunded' },
+  /** A dispute took it; `reinstated` if the dispute was won. */
+  withdrawn: { debit: 'disputed', credit: 'collected' },
+  reinstated: { debit: 'collected', credit: 'disputed' },
   reserved: { debit: 'reserved', credit: 'refundable' },
   released: { debit: 'refundable', credit: 'reserved' },
 } as const satisfies Record<string, { debit: Account; credit: Account }>;
@@ -59,6 +64,7 @@ export type Posting = {
   currency: string;
   instalment: number | null;
   refund_id: string | null;
+  dispute_id: string | null;
   at: Timestamp;
 };
 

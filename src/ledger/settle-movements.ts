@@ -1,7 +1,7 @@
 import type { Handle } from '../database/database.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
-import { type NewEntry, postEntries } from './post-entries.ts';
+import { type NewEntry, postEntries, withoutFee } from './post-entries.ts';
 import type { Movement } from './post-movements.ts';
 import type { MovementKind } from './posting.ts';
 import { findTerms, listPositions, listSales } from './settlement.sql.ts';
@@ -15,14 +15,18 @@ import {
   type Terms,
 } from './settlement.ts';
 
+type Effect = 'sale' | 'refund' | 'refund_reversed' | 'dispute' | 'dispute_reversed';
+
 /** What a movement does to the merchant's books. All other movements do nothing to them. */
-const effects: Partial<Record<MovementKind, 'sale' | 'refund' | 'refund_reversed'>> = {
+const effects: Partial<Record<MovementKind, Effect>> = {
   captured: 'sale',
   collected: 'sale',
   refunded: 'refund',
   cancelled: 'refund',
   returned: 'refund_reversed',
   restored: 'refund_reversed',
+  withdrawn: 'dispute',
+  reinstated: 'dispute_reversed',
 };
 
 /**
@@ -44,16 +48,24 @@ export async function settleMovements(
   const sales = await listSales(db, merchant_id, checkout_ids);
   const entries: NewEntry[] = [];
   const write = (
-    { checkout_id, refund_id }: Movement,
+    { checkout_id, refund_id, dispute_id }: Movement,
     kind: EntryKind,
     instalment: number | null,
     amounts: Amounts,
-  ) => entries.push({ ...amounts, kind, checkout_id, instalment, refund_id: refund_id ?? null });
+  ) =>
+    entries.push({
+      ...amounts,
+      kind,
+      checkout_id,
+      instalment,
+      refund_id: refund_id ?? null,
+      dispute_id: dispute_id ?? null,
+    });
 
   const wholes = await listWholeSales(db, terms, movements, sales);
   for (const movement of movements) {
     const { checkout_id, amount, instalment = null } = movement;
-    const kind = effects[movement.kind] as 'sale' | 'refund' | 'refund_reversed';
+    const kind = effects[movement.kind] as Effect;
     const own = sales.filter((sale) => sale.checkout_id === checkout_id);
     const sale = own.find((one) => one.instalment === null || one.instalment === instalment);
     if (kind === 'sale') {
@@ -78,6 +90,10 @@ export async function settleMovements(
     }
     // Nothing was owed for it yet, so that there is nothing to take back.
     if (!sale) continue;
+    if (kind === 'dispute' || kind === 'dispute_reversed') {
+      write(movement, kind, sale.instalment, withoutFee(kind === 'dispute' ? -amount : amount));
+      continue;
+    }
     const change = kind === 'refund' ? refundAmounts : reversalAmounts;
     const amounts = change(terms, sale, amount);
     write(movement, kind, sale.instalment, amounts);

@@ -4,6 +4,7 @@ import type { Checkout } from '../checkouts/checkout.ts';
 import type { Database, Handle } from '../database/database.ts';
 import { advanceListTotal } from '../database/merchant-lists.sql.ts';
 import { type Transaction, transaction } from '../database/transaction.ts';
+import { sumDisputed } from '../disputes/dispute.sql.ts';
 import { notFound, unprocessable } from '../http/errors.ts';
 import type { KeyedRequest } from '../http/idempotency.sql.ts';
 import { recordAnswer } from '../http/idempotency.ts';
@@ -26,6 +27,9 @@ import { findRefund, insertRefund, sumRefunds } from './refund.sql.ts';
 import { explainClosedWindow, type RefundRequest, type Reviewer } from './refund.ts';
 
 export const unknownCheckout = () => notFound('There is no checkout with that checkout_id.');
+
+const explainDisputed = (disputed: number, remainder: number) =>
+  `The shopper disputes ${disputed} cents of this checkout with the bank. Until that is decided, at most ${remainder} cents can be refunded.`;
 
 /**
  * Refunds of one checkout wait for the same row: they do so without a connection each. A queue
@@ -77,7 +81,12 @@ export async function createRefund(
     );
     if (closed !== null) throw unprocessable(closed);
     // Sum after the lock, so that refunds committed while we waited for it count.
-    const remainder = checkout.amount - (await sumRefunds(db, merchant.id, checkout_id));
+    const unrefunded = checkout.amount - (await sumRefunds(db, merchant.id, checkout_id));
+    // Money that a cardholder disputes is with the cardholder, or may be soon.
+    const disputed = await sumDisputed(db, merchant.id, checkout.id);
+    const remainder = Math.max(0, unrefunded - disputed);
+    if (amount > remainder && amount <= unrefunded)
+      throw unprocessable(explainDisputed(disputed, remainder));
     if (amount > remainder) {
       throw unprocessable(`Refund amount exceeds the refundable remainder of ${remainder} cents.`);
     }

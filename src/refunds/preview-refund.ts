@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { findCheckout, findCheckoutMerchant } from '../checkouts/checkout.sql.ts';
 import type { Database } from '../database/database.ts';
 import { snapshot } from '../database/transaction.ts';
+import { isDisputed, sumDisputed } from '../disputes/dispute.sql.ts';
 import { listLastCollections } from '../instalments/instalment.sql.ts';
 import { findIntegration } from '../integrations/integration.sql.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
@@ -42,7 +43,9 @@ export async function previewRefund(
       const refusal = `The checkout is ${checkout.status}: only successful ones can be refunded.`;
       return { ...preview, remainder: 0, refusal };
     }
-    const remainder = checkout.amount - (await sumRefunds(db, key.merchant_id, key.checkout_id));
+    const disputed = await sumDisputed(db, key.merchant_id, key.checkout_id);
+    const refunded = await sumRefunds(db, key.merchant_id, key.checkout_id);
+    const remainder = Math.max(0, checkout.amount - refunded - disputed);
     if (amount > remainder) {
       const refusal = `The amount exceeds the refundable remainder of ${remainder} cents.`;
       return { ...preview, remainder, refusal };
@@ -52,6 +55,11 @@ export async function previewRefund(
     if (parts === null) {
       warnings.push(
         'It would leave less to collect than the gateway takes. It waits until the first payment is captured, in the night after the purchase.',
+      );
+    }
+    if (await isDisputed(db, key)) {
+      warnings.push(
+        'The shopper disputes a payment with the bank. A refund waits until that is decided.',
       );
     }
     const creator = await findIntegration(db, checkout.integration_id);

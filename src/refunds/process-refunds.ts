@@ -3,6 +3,7 @@ import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Database } from '../database/database.ts';
 import { releaseDue } from '../database/due-work.sql.ts';
 import { reading, transaction } from '../database/transaction.ts';
+import { isDisputed } from '../disputes/dispute.sql.ts';
 import { type Gateway, OutcomeUnknown } from '../gateway/gateway.ts';
 import {
   isKeyRemembered,
@@ -16,9 +17,15 @@ import type { QueueDeps } from '../messages/queue-messages.ts';
 import { raiseGatewayAlert } from '../operators/raise-gateway-alert.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
-import { isOnCard, type PartFinding, recordParts, recordWatch } from './record-refund.ts';
+import {
+  failRequested,
+  isOnCard,
+  type PartFinding,
+  recordParts,
+  recordWatch,
+} from './record-refund.ts';
 import { dueRefunds, listParts, lockRefund, moveAsked } from './refund.sql.ts';
-import { nextRefundLookUp, type RefundPart, type RefundRequest } from './refund.ts';
+import { NothingLeft, nextRefundLookUp, type RefundPart, type RefundRequest } from './refund.ts';
 import { startRefund } from './start-refund.ts';
 
 export type RefundProcessDeps = QueueDeps & {
@@ -118,6 +125,9 @@ async function release(
   await releaseDue(db, 'refund_requests', { merchant_id, id }, lease, timestamp(retryAt));
 }
 
+/** A dispute takes weeks. A refund that waits for its end looks this often whether it is over. */
+const disputedHours = 6;
+
 /** requested → pending. Null if the refund must wait or another process has claimed it. */
 async function start(
   deps: RefundProcessDeps,
@@ -133,10 +143,19 @@ async function start(
     if (current.status === 'pending') return current;
     const at = timestamp(merchantNow(deps.clock, merchant));
     const claim = { at, lease, leased_until };
-    return (await startRefund(deps, db, current, 'requested', claim)) ?? 'waits';
+    if (await isDisputed(db, current)) return 'disputed';
+    try {
+      return (await startRefund(deps, db, current, 'requested', claim)) ?? 'waits';
+    } catch (error) {
+      if (!(error instanceof NothingLeft)) throw error;
+      await failRequested(deps, db, current, merchantNow(deps.clock, merchant));
+      return null;
+    }
   });
-  if (started !== 'waits') return started;
-  await releaseForRetry(deps, merchant, refund);
+  if (started !== 'waits' && started !== 'disputed') return started;
+  if (started === 'disputed') {
+    await release(deps, refund, merchantNow(deps.clock, merchant).add({ hours: disputedHours }));
+  } else await releaseForRetry(deps, merchant, refund);
   return null;
 }
 

@@ -14,7 +14,7 @@ import { raiseAlert } from '../operators/raise-alert.ts';
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
-import { listCheckoutRefunds, listParts, lockRefund, movePart, moveRefund } from './refund.sql.ts';
+import { listParts, lockRefund, movePart, moveRefund } from './refund.sql.ts';
 import { nextWatch, type RefundPart, type RefundRequest } from './refund.ts';
 import { sumOf } from './start-refund.ts';
 
@@ -167,7 +167,7 @@ async function fail(
   deps: RecordDeps,
   db: Handle,
   refund: RefundRequest,
-  from: 'pending' | 'complete' | 'failed',
+  from: 'requested' | 'pending' | 'complete' | 'failed',
   reason: string,
   now: Temporal.Instant,
 ): Promise<void> {
@@ -188,7 +188,7 @@ async function fail(
   });
 }
 
-/** Frees what the refund reserved, and resumes collecting unless another refund is pending. */
+/** Frees what the refund reserved, and resumes collecting unless something else pauses it. */
 async function end(
   deps: { random: Random },
   db: Handle,
@@ -199,10 +199,25 @@ async function end(
   const { merchant_id, checkout_id, currency, id: refund_id } = refund;
   const of = { merchant_id, checkout_id, currency, refund_id };
   await postMovements(deps, db, at, [{ ...of, kind: 'released', amount: sumOf(round) }]);
-  const refunds = await listCheckoutRefunds(db, merchant_id, checkout_id);
-  if (!refunds.some(({ status }) => status === 'pending')) {
-    await resumeCollecting(db, { merchant_id, checkout_id });
-  }
+  await resumeCollecting(db, { merchant_id, checkout_id });
+}
+
+/**
+ * Fails a refund that has not begun, in a transaction that holds the checkout's lock: a dispute took
+ * what it would have been taken from.
+ */
+export async function failRequested(
+  deps: RecordDeps,
+  db: Handle,
+  refund: RefundRequest,
+  now: Temporal.Instant,
+): Promise<void> {
+  const reason = 'The cardholder got the money back by a dispute.';
+  await fail(deps, db, refund, 'requested', reason, now);
+  const { merchant_id, checkout_id, currency, id: refund_id, amount } = refund;
+  await postMovements(deps, db, timestamp(now), [
+    { merchant_id, checkout_id, currency, refund_id, kind: 'released', amount },
+  ]);
 }
 
 /**

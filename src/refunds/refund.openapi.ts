@@ -42,6 +42,8 @@ A refund request has no callback: read its status with [Get one refund request](
         too_late: 'Orders can only be refunded within 100 days of the purchase date.',
         day_of_purchase: "Order can't be refunded on the day of purchase.",
         remainder: 'Refund amount exceeds the refundable remainder of 100000 cents.',
+        disputed:
+          'The shopper disputes 50000 cents of this checkout with the bank. Until that is decided, at most 100000 cents can be refunded.',
         not_successful: 'Only successful checkouts can be refunded.',
         field: 'Validation failed: amount must be an integer.',
         idempotency_key:

@@ -156,7 +156,8 @@ export function splitRefund(
 ): PlannedPart[] | null {
   const sources = sourcesOf(instalments, returned);
   const missing = amount - sources.reduce((sum, { room }) => sum + room, 0);
-  if (missing > 0) throw new Error(`${missing} cents of a refund have no payment to come from`);
+  if (missing > 0)
+    throw new NothingLeft(`${missing} cents of a refund have no payment to come from`);
   const inOrder = takeInOrder(sources, amount);
   const isAllowed = sources.every((source, index) =>
     leavesEnough(source, inOrder[index] ?? 0, payment_min),
@@ -252,6 +253,9 @@ export function returnedOf(parts: RefundPart[]): Map<number, number> {
   }
   return returned;
 }
+
+/** The payments hold less than the refund. Only a dispute can have taken the rest. */
+export class NothingLeft extends Error {}
 
 const reasonCharactersMax = 500;
 

@@ -1,9 +1,11 @@
 import type { Handle } from '../database/database.ts';
+import { isDisputed } from '../disputes/dispute.sql.ts';
 import { listInstalments, listLastCollections } from '../instalments/instalment.sql.ts';
 import type { Instalment } from '../instalments/instalment.ts';
 import { pauseCollecting } from '../instalments/pause-collecting.ts';
 import { reduceInstalment } from '../instalments/reduce-instalment.ts';
 import { type Movement, postMovements } from '../ledger/post-movements.ts';
+import { listDisputedAmounts } from '../ledger/posting.sql.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
@@ -26,9 +28,14 @@ export async function planRefund(
 ): Promise<{ instalments: Instalment[]; parts: PlannedPart[] | null }> {
   const instalments = await listInstalments(db, key);
   const earlier = await listParts(db, key.merchant_id, key.checkout_id);
+  const returned = returnedOf(earlier);
+  // What a dispute took is with the cardholder already.
+  for (const { instalment, amount: lost } of await listDisputedAmounts(db, key)) {
+    returned.set(instalment, (returned.get(instalment) ?? 0) + lost);
+  }
   const merchant = await findMerchant(db, key.merchant_id);
   const payment_min = merchant?.territory.payment_min ?? 1;
-  const parts = splitRefund(instalments, returnedOf(earlier), amount, payment_min);
+  const parts = splitRefund(instalments, returned, amount, payment_min);
   return { instalments, parts };
 }
 
@@ -36,7 +43,8 @@ export async function planRefund(
  * Makes an approved refund `pending`, in a transaction that holds the checkout's lock. Fixes which
  * payments it is taken from, reduces those that were not collected, and pauses collecting until the
  * refund has ended. Null while a collection of the checkout is open: its outcome decides what the
- * refund can be taken from. Null also while the hold must be captured first (decision 0088).
+ * refund can be taken from. Null also while the hold must be captured first (decision 0088),
+ * and while the cardholder disputes a payment of it.
  */
 export async function startRefund(
   deps: { random: Random },
@@ -48,6 +56,7 @@ export async function startRefund(
   const { merchant_id, checkout_id, currency, id: refund_id } = refund;
   const key = { merchant_id, checkout_id };
   const { at, ...lease } = claim;
+  if (await isDisputed(db, key)) return null;
   const collections = await listLastCollections(db, merchant_id, [checkout_id]);
   if (collections.some(({ status }) => status === 'open')) return null;
 

@@ -9,6 +9,7 @@ import {
 import { checkoutStatuses } from '../../src/checkouts/checkout.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { leasedTables } from '../../src/database/repair-clock.sql.ts';
+import { disputeStatuses } from '../../src/disputes/dispute.ts';
 import {
   collectionKinds,
   collectionStatuses,
@@ -172,6 +173,7 @@ describe('a status in the code is a status in the database', () => {
     ['payouts', 'status', payoutStatuses],
     ['shopper_attempts', 'status', shopperAttemptStatuses],
     ['shopper_attempts', 'purpose', purposes],
+    ['disputes', 'status', disputeStatuses],
   ] as const) {
     test(`${table}.${column}`, async () => {
       assert.deepEqual(await checkedValues(table, column), [...values]);

@@ -4,6 +4,7 @@ import { findViolations } from '../../src/audit/invariants.ts';
 import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
 import type { CallbackSenderOptions } from '../../src/callbacks/delivery/send-callback.ts';
 import { paymentToken } from '../../src/checkouts/payment-token.ts';
+import { checkDueDisputes } from '../../src/disputes/check-disputes.ts';
 import { collectDueInstalments } from '../../src/instalments/collect-instalments.ts';
 import { detachReplacedCards } from '../../src/instalments/detach-cards.ts';
 import { sendDueMessages } from '../../src/messages/sending/send-messages.ts';
@@ -112,9 +113,10 @@ function payingOn(
       const refunded = await processDueRefunds(service.deps);
       const detached = await detachReplacedCards(service.deps);
       const sent = await sendDueMessages(service.deps);
+      const disputed = await checkDueDisputes(service.deps);
       const paidOut = await makeDuePayouts(service.deps);
       const moved = settled + delivered + collected + acted + refunded + detached + sent;
-      if (moved + paidOut === 0) break;
+      if (moved + paidOut + disputed === 0) break;
     }
   }
   return {
@@ -140,6 +142,7 @@ function payingOn(
              union all select due_at from shopper_attempts
              union all select due_at from replaced_cards
              union all select due_at from messages
+             union all select due_at from disputes
              union all select due_at from payout_days) due
            where due_at > $1 and due_at <= $2`,
           [timestamp(clock.now()), timestamp(target)],

@@ -13,7 +13,8 @@ export const ledgerInvariants: Invariant[] = [
         select merchant_id, checkout_id,
           -${balance('sale')} as sold, ${balance('outstanding')} as outstanding,
           ${balance('collected')} as collected, ${balance('refunded')} as refunded,
-          ${balance('cancelled')} as cancelled, ${balance('held')} as held,
+          ${balance('cancelled')} as cancelled, ${balance('disputed')} as disputed,
+          ${balance('held')} as held,
           ${balance('reserved')} as reserved
         from postings where ${within('checkout_id')}
         group by merchant_id, checkout_id
@@ -30,6 +31,10 @@ export const ledgerInvariants: Invariant[] = [
         select merchant_id, checkout_id, sum(amount) as amount
         from refund_parts where kind = 'card' and status = 'done' and ${within('checkout_id')}
         group by merchant_id, checkout_id
+      ), taken as (
+        select merchant_id, checkout_id, sum(withdrawn) as amount
+        from disputes where ${within('checkout_id')}
+        group by merchant_id, checkout_id
       ), claimed as (
         select r.merchant_id, r.checkout_id, sum(case when r.status = 'requested' then r.amount
           else (select sum(p.amount) from refund_parts p
@@ -40,18 +45,21 @@ export const ledgerInvariants: Invariant[] = [
         where r.status in ('requested', 'pending') and ${within('r.checkout_id')}
         group by r.merchant_id, r.checkout_id
       )
-      select c.id, c.amount, b.sold, b.outstanding, b.collected, b.refunded, b.cancelled, b.held,
-        b.reserved
+      select c.id, c.amount, b.sold, b.outstanding, b.collected, b.refunded, b.cancelled, b.disputed,
+        b.held, b.reserved
       from checkouts c
       left join booked b on b.checkout_id = c.id and b.merchant_id = c.merchant_id
       left join planned p on p.checkout_id = c.id and p.merchant_id = c.merchant_id
       left join returned g on g.checkout_id = c.id and g.merchant_id = c.merchant_id
+      left join taken d on d.checkout_id = c.id and d.merchant_id = c.merchant_id
       left join claimed k on k.checkout_id = c.id and k.merchant_id = c.merchant_id
       where ${within('c.id')} and case when c.status = 'successful' then
           b.sold is distinct from c.amount
-          or b.outstanding + b.collected + b.refunded + b.cancelled <> c.amount
+          or b.outstanding + b.collected + b.refunded + b.cancelled + b.disputed <> c.amount
           or b.outstanding is distinct from p.outstanding
           or b.collected is distinct from p.collected - coalesce(g.amount, 0)
+            - coalesce(d.amount, 0)
+          or b.disputed is distinct from coalesce(d.amount, 0)
           or b.refunded is distinct from coalesce(g.amount, 0)
           or b.cancelled is distinct from p.cancelled
           or b.held is distinct from p.held

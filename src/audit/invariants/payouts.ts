@@ -9,14 +9,15 @@ export const payoutInvariants: Invariant[] = [
         select merchant_id, checkout_id, instalment, sum(gross) as gross,
           count(*) filter (where kind = 'sale') as sales
         from settlement_entries
-        where ${within('checkout_id')} and kind in ('sale', 'refund', 'refund_reversed')
+        where ${within('checkout_id')} and kind in
+          ('sale', 'refund', 'refund_reversed', 'dispute', 'dispute_reversed')
         group by merchant_id, checkout_id, instalment
       ), moved as (
         select merchant_id, checkout_id, instalment,
           sum(case when debit in ('outstanding', 'collected') then amount else 0 end
             - case when credit in ('outstanding', 'collected') then amount else 0 end) as remaining,
-          sum(case when kind in ('captured', 'collected', 'returned') then amount
-            when kind = 'refunded' then -amount else 0 end) as collected
+          sum(case when kind in ('captured', 'collected', 'returned', 'reinstated') then amount
+            when kind in ('refunded', 'withdrawn') then -amount else 0 end) as collected
         from postings
         -- Most ranges of a service that settles elsewhere have nothing to compare.
         where ${within('checkout_id')} and (select count(*) from settled) > 0

@@ -1,0 +1,218 @@
+import type { Handle } from '../database/database.ts';
+import { reading } from '../database/transaction.ts';
+import {
+  acceptDispute,
+  answerDispute,
+  mustFindDispute,
+  readEvidence,
+  resumePlan,
+} from '../disputes/answer-dispute.ts';
+import { findDisputeOfAny, pageDisputes } from '../disputes/dispute.sql.ts';
+import { type Dispute, disputeStatuses } from '../disputes/dispute.ts';
+import { writeEvidenceHtml } from '../disputes/evidence.ts';
+import { isUuid } from '../shared/uuid.ts';
+import {
+  type CommandGroup,
+  type Context,
+  command,
+  mustBeId,
+  oneOf,
+  UsageError,
+} from './command.ts';
+import { withMigrated } from './connect.ts';
+import { moneyOf } from './money.ts';
+import { nextPage, pagingHelp, pagingOptions, pagingUsage, readPage } from './paging.ts';
+import { withGateway } from './sandbox-gateway.ts';
+import { fields, showTime, type Terminal, table } from './terminal.ts';
+
+const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
+
+function present(dispute: Dispute) {
+  const { due_at: _, tries: __, lease: ___, leased_until: ____, ...shown } = dispute;
+  return shown;
+}
+
+const list = command({
+  name: 'disputes list',
+  summary: 'payments that cardholders dispute',
+  usage: [`[--status ${disputeStatuses.slice(0, 3).join('|')}|…] ${pagingUsage}`],
+  help: `Lists disputes, the newest first, with the time until which evidence can be submitted.
+
+${pagingHelp}
+
+  tranche disputes list --status needs_response`,
+  options: { status: { type: 'string' }, ...pagingOptions },
+  async run(context) {
+    const { status, merchant, after } = context.values;
+    const { limit } = readPage(context.values);
+    const wanted = {
+      merchant_id: merchant === undefined ? null : mustBeId(merchant, 'merchant'),
+      status: status === undefined ? null : oneOf(status, disputeStatuses, 'status'),
+    };
+    const { rows, money } = await withMigrated(context, (connection) =>
+      reading(connection, async (db) => {
+        const last = after && isUuid(after) ? await findDisputeOfAny(db, { id: after }) : null;
+        if (after !== undefined && last === null) {
+          throw new UsageError(
+            '--after is not a cursor of this list. Copy it from the page before.',
+          );
+        }
+        const rows = await pageDisputes(db, wanted, { after: last, limit });
+        return { rows, money: await moneyOf(db, rows) };
+      }),
+    );
+    const next = rows.length === limit ? (rows.at(-1)?.id ?? null) : null;
+    context.print({ data: rows.map(present), next }, () =>
+      rows.length === 0
+        ? 'There are none.'
+        : `${table(
+            context.terminal,
+            ['ID', 'Status', 'Amount', 'Reason'],
+            rows.map((row) => ({
+              cells: [row.id, row.status, money(row, row.amount), row.reason],
+              below: [
+                `${row.checkout_id}:${row.instalment}`,
+                row.due_by && row.submitted_at === null ? `due by ${showTime(row.due_by)}` : null,
+              ],
+            })),
+          )}${nextPage(context, 'disputes list', next)}`,
+    );
+  },
+});
+
+const show = command({
+  name: 'disputes show',
+  summary: 'one dispute',
+  usage: ['ID'],
+  help: `Shows a dispute by its ID or by the gateway's reference.
+
+  tranche disputes show ${example}`,
+  positionals: ['ID'],
+  options: {},
+  async run(context) {
+    const [id = ''] = context.positionals;
+    await withMigrated(context, async ({ database: { db } }) => {
+      const { dispute } = await mustFindDispute(db, id);
+      await print(context, db, dispute);
+    });
+  },
+});
+
+const evidence = command({
+  name: 'disputes evidence',
+  summary: 'the evidence pack: stage it, submit it',
+  usage: ['ID [--format json|html]', 'ID --stage', 'ID --submit'],
+  help: `Prints the evidence that is made from what we hold: the order, the shopper's consent, the
+3-D Secure result, the plan, refunds and messages. --stage puts it beside the dispute at the
+gateway, where it can be looked at. --submit sends it to the bank, once; it must be staged before.
+
+  tranche disputes evidence ${example} --stage`,
+  positionals: ['ID'],
+  options: {
+    format: { type: 'string' },
+    stage: { type: 'boolean' },
+    submit: { type: 'boolean' },
+  },
+  async run(context) {
+    const [id = ''] = context.positionals;
+    const { stage, submit } = context.values;
+    if (stage && submit) throw new UsageError('Give --stage or --submit, not both.');
+    if (stage || submit) {
+      await withGateway(context, async (deps) => {
+        const what = stage ? 'stage' : 'submit';
+        const dispute = await answerDispute(deps, deps.operator, id, what);
+        await print(context, deps.database.db, dispute);
+      });
+      return;
+    }
+    const format = oneOf(context.values.format ?? 'json', ['json', 'html'], 'format');
+    const found = await withMigrated(context, ({ database: { db } }) => readEvidence(db, id));
+    const { dispute } = found;
+    if (format === 'html' && !context.json) {
+      context.terminal.stdout.write(writeEvidenceHtml(dispute, found.evidence));
+      return;
+    }
+    const answer = { id: dispute.id, dispute_ref: dispute.dispute_ref, evidence: found.evidence };
+    context.print(answer, () => JSON.stringify(answer, null, 2));
+  },
+});
+
+const accept = command({
+  name: 'disputes accept',
+  summary: 'give a dispute up',
+  usage: ['ID'],
+  help: `Accepts a dispute at the gateway: it is lost, and the cardholder keeps the money. This cannot
+be undone. Then \`disputes rest\` decides about the plan.
+
+  tranche disputes accept ${example}`,
+  positionals: ['ID'],
+  options: {},
+  async run(context) {
+    const [id = ''] = context.positionals;
+    await withGateway(context, async (deps) => {
+      const dispute = await acceptDispute(deps, deps.operator, id);
+      await print(context, deps.database.db, dispute);
+    });
+  },
+});
+
+const rest = command({
+  name: 'disputes rest',
+  summary: 'after a loss: let the plan go on',
+  usage: ['ID --due'],
+  help: `After a lost dispute the plan is paused. --due resumes it: what is left of it stays due. To
+cancel what is left instead, refund it: the merchant requests a refund of what was not collected,
+which takes nothing from the card.
+
+  tranche disputes rest ${example} --due`,
+  positionals: ['ID'],
+  options: { due: { type: 'boolean' } },
+  async run(context) {
+    const [id = ''] = context.positionals;
+    if (!context.values.due)
+      throw new UsageError('--due is missing: the rest of the plan stays due.');
+    await withMigrated(context, async (connection) => {
+      const dispute = await resumePlan(connection, connection.operator, id);
+      await print(context, connection.database.db, dispute);
+    });
+  },
+});
+
+async function print(
+  context: Pick<Context, 'print' | 'terminal'>,
+  db: Handle,
+  dispute: Dispute,
+): Promise<void> {
+  const money = await moneyOf(db, [dispute]);
+  context.print(present(dispute), () =>
+    describe(context.terminal, dispute, (cents) => money(dispute, cents)),
+  );
+}
+
+function describe(terminal: Terminal, dispute: Dispute, money: (cents: number) => string): string {
+  const times: [string, string | null][] = [
+    ['Evidence until', dispute.due_by],
+    ['Staged', dispute.staged_at],
+    ['Submitted', dispute.submitted_at],
+    ['Ended', dispute.closed_at],
+  ];
+  return fields(terminal, [
+    ['ID', dispute.id],
+    ['Gateway', dispute.dispute_ref],
+    ['Payment', `${dispute.checkout_id}:${dispute.instalment}`],
+    ['Amount', money(dispute.amount)],
+    ['Withdrawn', `${money(dispute.withdrawn)}, fee ${money(dispute.fee)}`],
+    ['Reason', [dispute.reason, dispute.network_reason_code].filter(Boolean).join(' ')],
+    ['Status', dispute.status],
+    ['Plan', dispute.is_pausing ? 'paused' : 'goes on'],
+    ...times.flatMap(([label, time]): [string, string][] =>
+      time === null ? [] : [[label, showTime(time)]],
+    ),
+  ]);
+}
+
+export const disputes: CommandGroup = {
+  name: 'disputes',
+  summary: 'payments that cardholders take back',
+  commands: [list, show, evidence, accept, rest],
+};

@@ -1,0 +1,185 @@
+import { lockCheckout } from '../checkouts/checkout.sql.ts';
+import type { Database, Handle } from '../database/database.ts';
+import { released } from '../database/due-work.sql.ts';
+import { transaction } from '../database/transaction.ts';
+import type { DisputeState } from '../gateway/gateway.ts';
+import { listInstalments } from '../instalments/instalment.sql.ts';
+import { pauseForDispute, resumeCollecting } from '../instalments/pause-collecting.ts';
+import { postEntries } from '../ledger/post-entries.ts';
+import { postMovements } from '../ledger/post-movements.ts';
+import { findTerms, listSales } from '../ledger/settlement.sql.ts';
+import { proportion } from '../ledger/settlement.ts';
+import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { raiseAlert } from '../operators/raise-alert.ts';
+import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
+import type { Random } from '../shared/random.ts';
+import { findDisputeByRef, insertDispute, moveDispute } from './dispute.sql.ts';
+import { type Dispute, isOver, isToBeWarned, nextCheckAt, spread } from './dispute.ts';
+
+export type RecordDisputeDeps = { database: Database; clock: Clock; random: Random; log: Logger };
+
+/** A dispute of a payment that we know. */
+export type OwnDispute = DisputeState & { payment_ref: string };
+
+/**
+ * Writes what the gateway says of a dispute, and what follows from it, in one transaction under the
+ * checkout's lock. It posts the difference between what was posted and what the gateway says, so the
+ * same answer twice posts nothing twice.
+ */
+export async function recordDispute(
+  deps: RecordDisputeDeps,
+  merchant: Merchant,
+  checkout_id: string,
+  state: OwnDispute,
+): Promise<Dispute> {
+  const id = deps.random.uuid();
+  return await transaction(deps, async ({ db }) => {
+    const key = { merchant_id: merchant.id, checkout_id };
+    await lockCheckout(db, merchant.id, checkout_id);
+    const now = merchantNow(deps.clock, merchant);
+    const at = timestamp(now);
+    const known = await findDisputeByRef(db, merchant.id, state.dispute_ref);
+    const before = known ?? (await open(db, key, id, state, at));
+    // An older answer may arrive late. A dispute that is over stays over.
+    if (isOver(before.status) && !isOver(state.status)) return before;
+    await postMoney(deps, db, before, state, at);
+    const over = isOver(state.status);
+    const { amount, reason, network_reason_code, status, due_by, withdrawn, fee } = state;
+    const submitted_at = before.submitted_at ?? (state.has_answer ? at : null);
+    const warns = isToBeWarned({ ...before, due_by, status, submitted_at }, now);
+    const warned_at = warns ? at : before.warned_at;
+    const after = await moveDispute(db, before, {
+      ...released,
+      ...{ amount, reason, network_reason_code, status, due_by, withdrawn, fee },
+      submitted_at,
+      warned_at,
+      // After a loss an operator decides about the rest.
+      is_pausing: over ? status === 'lost' && before.is_pausing : true,
+      closed_at: over ? (before.closed_at ?? at) : null,
+      due_at: over ? null : timestamp(nextCheckAt({ due_by, warned_at }, now)),
+      tries: 0,
+    });
+    // A collection that was in flight when the dispute came is paused once its outcome is known.
+    if (after.is_pausing) await pauseForDispute(db, key);
+    else await resumeCollecting(db, key);
+    await alert(deps, db, known, after, warns);
+    return after;
+  });
+}
+
+async function open(
+  db: Handle,
+  key: { merchant_id: string; checkout_id: string },
+  id: string,
+  state: OwnDispute,
+  at: Timestamp,
+): Promise<Dispute> {
+  const { dispute_ref, payment_ref, amount, currency, reason, network_reason_code } = state;
+  const payments = await paymentsOf(db, key, payment_ref);
+  const dispute: Dispute = {
+    ...key,
+    ...{ dispute_ref, payment_ref, amount, currency, reason, network_reason_code },
+    id,
+    instalment: payments[0]?.number ?? 1,
+    status: 'inquiry',
+    created_at: at,
+    due_by: state.due_by,
+    withdrawn: 0,
+    fee: 0,
+    is_pausing: true,
+    warned_at: null,
+    staged_at: null,
+    submitted_at: null,
+    closed_at: null,
+    due_at: at,
+    tries: 0,
+    lease: null,
+    leased_until: null,
+  };
+  await insertDispute(db, dispute);
+  return dispute;
+}
+
+/** The payments of the plan that one payment brought. A shopper may pay several at once. */
+async function paymentsOf(
+  db: Handle,
+  key: { merchant_id: string; checkout_id: string },
+  payment_ref: string,
+) {
+  const instalments = await listInstalments(db, key);
+  return instalments.filter((one) => one.payment_ref === payment_ref);
+}
+
+/** Posts the difference between what is in the books and what the gateway says. */
+async function postMoney(
+  deps: RecordDisputeDeps,
+  db: Handle,
+  before: Dispute,
+  state: OwnDispute,
+  at: Timestamp,
+): Promise<void> {
+  const { merchant_id, checkout_id, currency, id: dispute_id } = before;
+  const change = state.withdrawn - before.withdrawn;
+  if (change !== 0) {
+    const payments = await paymentsOf(db, before, state.payment_ref);
+    const rooms = payments.map(({ number, amount, reduced }) => ({
+      number,
+      room: amount - reduced,
+    }));
+    const kind = change > 0 ? ('withdrawn' as const) : ('reinstated' as const);
+    const parts = spread(rooms, Math.abs(change));
+    await postMovements(
+      deps,
+      db,
+      at,
+      parts.map((part) => ({ ...part, kind, merchant_id, checkout_id, currency, dispute_id })),
+    );
+  }
+  const charged = state.fee - before.fee;
+  if (charged === 0) return;
+  // The merchant bears the gateway's fee, with VAT, if the service settles the order.
+  const terms = await findTerms(db, merchant_id, at);
+  const sales = await listSales(db, merchant_id, [checkout_id]);
+  if (terms === null || sales.length === 0) return;
+  const vat = proportion(charged, terms.vat_basis_points, 10_000);
+  await postEntries(deps, db, { merchant_id, currency, at }, [
+    {
+      kind: 'dispute_fee',
+      checkout_id,
+      dispute_id,
+      gross: 0,
+      fee: charged,
+      vat,
+      net: 0 - charged - vat,
+    },
+  ]);
+}
+
+/** Alerts operators at once, again before the deadline, and when the dispute has ended. */
+async function alert(
+  deps: RecordDisputeDeps,
+  db: Handle,
+  known: Dispute | null,
+  after: Dispute,
+  warns: boolean,
+): Promise<void> {
+  const { merchant_id, id, checkout_id, instalment } = after;
+  const about = `Dispute ${id} of payment ${instalment} of checkout ${checkout_id}`;
+  const look = `Look at it with \`tranche disputes show ${id}\`.`;
+  const raise = (kind: string, detail: string) =>
+    raiseAlert(deps, db, { kind, merchant_id, subject_id: id, detail });
+  const until = after.due_by === null ? '' : ` Evidence is due by ${after.due_by}.`;
+  if (known === null && !isOver(after.status)) {
+    await raise('dispute_opened', `${about} was opened (${after.reason}).${until} ${look}`);
+  } else if (warns) {
+    await raise('dispute_deadline', `${about} has no evidence yet.${until} ${look}`);
+  }
+  if (isOver(after.status) && !(known && isOver(known.status))) {
+    const rest =
+      after.status === 'lost'
+        ? `The plan stays paused until \`tranche disputes rest ${id}\` says what becomes of it.`
+        : 'The plan goes on.';
+    await raise('dispute_closed', `${about} is ${after.status}. ${rest}`);
+  }
+}

@@ -1,0 +1,239 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { findViolations } from '../../src/audit/invariants.ts';
+import { findNewDisputes } from '../../src/disputes/check-disputes.ts';
+import { timestamp } from '../../src/shared/clock.ts';
+import { commandLine, type Tranche } from '../support/cli.ts';
+import { accountsOf, alertsOf, askRefund, planOf, refundNow, statusOf } from '../support/money.ts';
+import {
+  assertSound,
+  gatewayEnv,
+  type Paying,
+  type Shopper,
+  startPaying,
+} from '../support/payments.ts';
+import { send } from '../support/service.ts';
+
+// Disputes on the merchant's clock, against the real test gateway. Each test continues at the time
+// of the one before.
+
+let paying: Paying;
+let tranche: Tranche;
+before(async () => {
+  paying = await startPaying({ start: '2026-01-05T08:00:00Z' });
+  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
+  tranche = commandLine({ ...env, TRANCHE_OPERATOR: 'nomsa' }, { clock: paying.clock });
+  const fee = ['--basis-points', '500', '--fixed', '0', '--vat-basis-points', '1500'];
+  await tranche.json('merchants', 'fee', paying.account.merchant.id, ...fee);
+});
+after(async () => {
+  try {
+    await paying.work();
+    await assertSound(paying);
+  } finally {
+    await paying.close();
+  }
+});
+
+/** A plan whose first payment is collected. */
+async function collected(term = 3): Promise<Shopper> {
+  const shopper = await paying.shopper({ amount: 90_000 });
+  await shopper.pay(term);
+  await paying.pass({ days: 2 });
+  return shopper;
+}
+
+const dispute = (shopper: Shopper, number = 1) =>
+  tranche.json('sandbox', 'gateway', 'dispute', `${shopper.id}:${number}`);
+const resolve = (id: string, outcome: '--won' | '--lost') =>
+  tranche.json('sandbox', 'gateway', 'resolve', id, outcome);
+
+async function assertBooks(): Promise<void> {
+  const now = timestamp(paying.clock.now());
+  const names = ['M1', 'M5', 'M6', 'M7', 'M8', 'P1', 'P2', 'P3', 'P4'];
+  assert.deepEqual(await findViolations(paying.service.deps.database, now, names), []);
+}
+
+async function entriesOf(shopper: Shopper): Promise<string[]> {
+  const rows = await shopper.rows('settlement_entries');
+  return rows
+    .filter(({ kind }) => kind.startsWith('dispute'))
+    .map(({ kind, net }) => `${kind} ${net}`)
+    .sort();
+}
+
+test('a dispute is listed with its deadline, withdraws the money and pauses the plan', async () => {
+  const shopper = await collected();
+  const { id } = await dispute(shopper);
+  const { data } = await tranche.json('disputes', 'list', '--status', 'needs_response');
+  const [listed] = data;
+  assert.deepEqual(
+    [listed.id, listed.checkout_id, listed.instalment, listed.amount, listed.status],
+    [id, shopper.id, 1, 30_000, 'needs_response'],
+  );
+  assert.match(listed.due_by, /^\d{4}-\d\d-\d\dT/);
+  assert.deepEqual(await accountsOf(shopper), { outstanding: 60_000, disputed: 30_000 });
+  // The merchant bears the payment and the gateway's fee of R 250,00 with VAT.
+  assert.deepEqual(await entriesOf(shopper), ['dispute -30000', 'dispute_fee -28750']);
+  assert.deepEqual(await alertsOf(paying, { ...shopper, id }), ['dispute_opened']);
+  await assertBooks();
+  await paying.pass({ days: 5 });
+  await tranche.json('disputes', 'accept', id);
+});
+
+test('nothing of a disputed plan is collected, and a won dispute resumes it', async () => {
+  const shopper = await collected();
+  const { id } = await dispute(shopper);
+  await tranche.json('disputes', 'evidence', id, '--stage');
+  await tranche.json('disputes', 'evidence', id, '--submit');
+  await paying.pass({ days: 35 });
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 scheduled', '3 scheduled']);
+  await resolve(id, '--won');
+  await paying.work();
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
+  assert.deepEqual(await accountsOf(shopper), { outstanding: 30_000, collected: 60_000 });
+  assert.deepEqual(await entriesOf(shopper), [
+    'dispute -30000',
+    'dispute_fee -28750',
+    'dispute_reversed 30000',
+  ]);
+  await assertBooks();
+});
+
+test('operators are warned once before the deadline, and a dispute without evidence is lost after it', async () => {
+  const shopper = await collected();
+  const { id, due_by } = await dispute(shopper);
+  const before = (hours: number) => Temporal.Instant.from(due_by).subtract({ hours }).toString();
+  await paying.pass(before(3 * 24 + 1));
+  assert.deepEqual(await alertsOf(paying, { ...shopper, id }), ['dispute_opened']);
+  await paying.pass(before(2 * 24));
+  assert.deepEqual(await alertsOf(paying, { ...shopper, id }), [
+    'dispute_opened',
+    'dispute_deadline',
+  ]);
+  await paying.pass(Temporal.Instant.from(due_by).add({ hours: 25 }).toString());
+  assert.equal((await tranche.json('disputes', 'show', id)).status, 'lost');
+  assert.deepEqual(await alertsOf(paying, { ...shopper, id }), [
+    'dispute_opened',
+    'dispute_deadline',
+    'dispute_closed',
+  ]);
+});
+
+test('after a loss the plan stays paused until an operator lets it go on', async () => {
+  const shopper = await collected();
+  const { id } = await dispute(shopper);
+  await tranche.refused(1, /decide when it is over/, 'disputes', 'rest', id, '--due');
+  await resolve(id, '--lost');
+  await paying.pass({ days: 35 });
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 scheduled', '3 scheduled']);
+  await tranche.json('disputes', 'rest', id, '--due');
+  await paying.work();
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 scheduled']);
+  assert.deepEqual(await accountsOf(shopper), {
+    outstanding: 30_000,
+    collected: 30_000,
+    disputed: 30_000,
+  });
+  await assertBooks();
+});
+
+test('a refund of the disputed part is refused, also after a loss, and the rest can be refunded', async () => {
+  const shopper = await collected();
+  const { id } = await dispute(shopper);
+  const ask = (amount: number) =>
+    send(paying.service, paying.account, 'POST', '/api/refunds', {
+      body: { checkout_id: shopper.id, amount },
+    });
+  const refused = await ask(60_001);
+  assert.equal(refused.status, 422);
+  assert.equal(
+    refused.body.errors[0].detail,
+    'The shopper disputes 30000 cents of this checkout with the bank. Until that is decided, at most 60000 cents can be refunded.',
+  );
+  await resolve(id, '--lost');
+  assert.equal((await ask(60_001)).status, 422);
+  const refund = await refundNow(paying, shopper, 60_000);
+  assert.equal(refund.status, 'complete');
+  assert.deepEqual(await accountsOf(shopper), { cancelled: 60_000, disputed: 30_000 });
+  assert.equal((await ask(1)).status, 422);
+  await assertBooks();
+});
+
+test('a refund that was requested before the dispute waits for it, and fails if the money is gone', async () => {
+  const [won, lost] = [await collected(), await collected()];
+  const refunds = [await askRefund(paying, won, 90_000), await askRefund(paying, lost, 90_000)];
+  const ids = [(await dispute(won)).id, (await dispute(lost)).id];
+  for (const id of refunds) await tranche.json('refunds', 'approve', id);
+  await paying.pass({ days: 3 });
+  assert.deepEqual(await Promise.all(refunds.map((id) => statusOf(paying, id))), [
+    'requested',
+    'requested',
+  ]);
+  const { refunds: made } = await won.books();
+  assert.deepEqual(made, []);
+  await resolve(ids[0] as string, '--won');
+  await resolve(ids[1] as string, '--lost');
+  await paying.pass({ hours: 7 });
+  assert.deepEqual(await Promise.all(refunds.map((id) => statusOf(paying, id))), [
+    'complete',
+    'failed',
+  ]);
+  await assertBooks();
+});
+
+test('evidence is made from what we hold, staged first, and submitted once', async () => {
+  const shopper = await collected();
+  const { id } = await dispute(shopper);
+  const { evidence } = await tranche.json('disputes', 'evidence', id);
+  assert.equal(evidence.customer_email_address, 'thandi@example.com');
+  for (const said of [
+    /3-D Secure: /,
+    /agreed to these charges \(consent version /,
+    /payment 1: R\s300,00, due .*, collected at /,
+  ]) {
+    assert.match(evidence.uncategorized_text, said);
+  }
+  const page = await tranche.run('disputes', 'evidence', id, '--format', 'html');
+  assert.match(page.stdout, /<title>Evidence for dispute du_/);
+  await tranche.refused(1, /was not staged yet/, 'disputes', 'evidence', id, '--submit');
+  assert.equal(
+    (await tranche.json('disputes', 'evidence', id, '--stage')).status,
+    'needs_response',
+  );
+  const submitted = await tranche.json('disputes', 'evidence', id, '--submit');
+  assert.equal(submitted.status, 'under_review');
+  await tranche.refused(1, /its evidence was submitted/, 'disputes', 'evidence', id, '--submit');
+  await tranche.refused(1, /its evidence was submitted/, 'disputes', 'accept', id);
+  await resolve(id, '--won');
+});
+
+test('each payment of a plan can be disputed separately, and each is recorded once', async () => {
+  const shopper = await collected();
+  await paying.pass({ days: 31 });
+  await dispute(shopper, 1);
+  await dispute(shopper, 2);
+  const { deps } = paying.service;
+  await Promise.all([findNewDisputes(deps), findNewDisputes(deps), findNewDisputes(deps)]);
+  const rows = await shopper.rows('disputes');
+  assert.deepEqual(rows.map(({ instalment }) => instalment).sort(), [1, 2]);
+  assert.deepEqual(await accountsOf(shopper), { outstanding: 30_000, disputed: 60_000 });
+  const [one, other] = rows;
+  await resolve(one.id, '--won');
+  assert.equal((await shopper.rows('instalments'))[0].paused, true);
+  await resolve(other.id, '--won');
+  assert.equal((await shopper.rows('instalments'))[0].paused, false);
+  await assertBooks();
+});
+
+test('an inquiry pauses the plan and withdraws nothing', async () => {
+  const shopper = await paying.shopper({ amount: 90_000 });
+  await shopper.pay(3, { card: '4000000000001976' });
+  await paying.pass({ days: 2 });
+  await findNewDisputes(paying.service.deps);
+  const [row] = await shopper.rows('disputes');
+  assert.deepEqual([row.status, row.withdrawn], ['inquiry', 0]);
+  assert.equal((await accountsOf(shopper)).disputed, undefined);
+  await resolve(row.id, '--won');
+  await assertBooks();
+});
