@@ -31,7 +31,7 @@ export async function insertAlert(db: Handle, alert: Alert): Promise<void> {
   await db.insertInto('alerts').values(alert).execute();
 }
 
-/** Whether a merchant has an alert of this kind from after `since`. */
+/** Whether a merchant has an alert of this kind from after `since` that no operator has closed. */
 export async function hasAlertSince(
   db: Handle,
   kind: string,
@@ -44,6 +44,7 @@ export async function hasAlertSince(
     .where('kind', '=', kind)
     .where('merchant_id', '=', merchant_id)
     .where('at', '>', since)
+    .where('closed_at', 'is', null)
     .executeTakeFirst();
   return row !== undefined;
 }

@@ -13,8 +13,8 @@ const daySeconds = 24 * 3600;
 
 /**
  * Raises an alert when money does not move because the gateway does not answer or gives an answer
- * that the service did not expect. One alert a day and merchant: an outage that holds up thousands
- * of payments is one problem.
+ * that the service did not expect. One alert a day and merchant, unless an operator has closed it: an
+ * outage that holds up thousands of payments is one problem.
  */
 export async function raiseGatewayAlert(
   deps: { database: Database; clock: Clock; random: Random; log: Logger },

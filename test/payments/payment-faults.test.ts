@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
 import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
+import { closeAlert } from '../../src/operators/handle-alert.ts';
 import { recoverAttempts } from '../../src/payments/recover-attempts.ts';
 import { faultKinds } from '../../test-gateway/faults.ts';
 import { readCallback } from '../support/callbacks.ts';
@@ -202,6 +203,23 @@ describe('a gateway that refuses our own key', () => {
     assert.deepEqual(await shopper.live(), [50_000]);
   });
 
+  test('raises another alert after an operator closed the first, but not before', async () => {
+    const other = await startRefused();
+    const account = await createAccount(paying.service);
+    const pay = async () => {
+      const shopper = await paying.shopper({}, account);
+      await paying.open(shopper.id, account, other.app).pay(3);
+    };
+    await pay();
+    await pay();
+    const [alert, ...more] = await alertsOf(account);
+    assert.deepEqual(more, []);
+    await closeAlert(paying.service.deps, 'nomsa', alert?.id ?? '', 'The key was corrected.');
+    await pay();
+    assert.equal((await alertsOf(account)).length, 2);
+    await other.close();
+  });
+
   test('after an unknown outcome: the shopper pays again, and a hold of the first attempt is voided', async () => {
     const shopper = await paying.shopper();
     await strike('authorise', 'drop_after');
@@ -254,9 +272,10 @@ test('a hold that cannot be voided for an hour raises one alert', async () => {
 
 async function alertsOf({ merchant }: Account) {
   const { rows } = await paying.service.deps.database.pool.query<{
+    id: string;
     subject_id: string;
     detail: string;
-  }>(`select subject_id, detail from alerts where merchant_id = $1 order by at`, [merchant.id]);
+  }>(`select id, subject_id, detail from alerts where merchant_id = $1 order by at`, [merchant.id]);
   return rows;
 }
 
