@@ -196,7 +196,15 @@ describe('pages', () => {
   test('an unknown filter is refused, and the refusal names the known ones', async () => {
     const known =
       'a list takes page[number], page[items], filter[merchant_id], filter[client_reference_id].';
-    for (const name of ['filter[status]', 'filter[Merchant_id]', 'filter', 'page[size]', 'page']) {
+    for (const name of [
+      'filter[status]',
+      'filter[Merchant_id]',
+      'Filter[merchant_id]',
+      'client_reference_id',
+      'filter',
+      'page[size]',
+      'page',
+    ]) {
       assertRefused(
         await list(caller, `${name}=x`),
         400,
