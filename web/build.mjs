@@ -113,7 +113,7 @@ async function buildConsole() {
       modulePreload: { polyfill: false },
       rolldownOptions: {
         onwarn(warning, warn) {
-          // Mantine marks its files for React's servers. There is none here.
+          // Mantine marks its files for React's servers. We render in the browser alone.
           if (warning.code !== 'MODULE_LEVEL_DIRECTIVE') warn(warning);
         },
       },

@@ -48,7 +48,7 @@ const guide = (about: {
 
 A v1 checkout is read and refunded through version 2, by its \`id\`.
 
-Bodies are JSON or \`${form}\` (\`purchase[order_id]=…\`), at most 256 KiB. Errors are those of version 2 and name v1's fields. There is no \`Idempotency-Key\`: a repeated request creates another checkout.`;
+Bodies are JSON or \`${form}\` (\`purchase[order_id]=…\`), at most 256 KiB, and 4 KiB for a login. Errors are those of version 2 and name v1's fields. There is no \`Idempotency-Key\`: a repeated request creates another checkout.`;
 
 /** The description of v1, made from the schemas that it is validated by (decision 0040). */
 export function describeLegacy(about: { baseUrl: string; legacySunset: string }): OpenApiDocument {

@@ -19,9 +19,9 @@ export const hashToken = (token: string) => createHash('sha256').update(token).d
 const normalise = (email: string) => email.normalize('NFC').trim().toLowerCase();
 
 /**
- * Mails a one-time link if the address is the one given at checkout. The caller answers the same
- * either way, so that nobody learns by asking which address it is. Both ways write the same rows
- * but the message, so that the time taken says little; the route evens out the rest.
+ * Mails a one-time link if the address is the one given at checkout. The route answers the same
+ * either way, so that its client does not learn by asking which address it is. Both ways write the
+ * same rows but the message, so that the time taken says little; the route evens out the rest.
  */
 export async function sendLink(
   deps: LinkDeps,
@@ -41,7 +41,7 @@ export async function sendLink(
     const now = merchantNow(deps.clock, merchant);
     const at = timestamp(now);
     const expires_at = timestamp(now.add({ minutes: linkMinutes }));
-    // A link for the wrong address is written, too, and nobody ever learns its token.
+    // A link for the wrong address is written, too, and its token is never sent.
     const token_hash = hashToken(token);
     await insertPlanLink(db, { merchant_id, checkout_id, token_hash, created_at: at, expires_at });
     if (!isOwner) return;

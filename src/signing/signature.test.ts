@@ -233,7 +233,7 @@ const explained: [
     'The value has 88 characters, but its padding is wrong. A correct signature is standard Base64: 88 characters, the last of them =.',
   ],
   ['an absurdly long value', 'A'.repeat(1_000_000), wrongLength(1_000_000)],
-  ['a key nobody knows', hmac('base64', compact, 'another'), null],
+  ['an unknown key', hmac('base64', compact, 'another'), null],
   ['another body', hmac('base64', '{"checkout":{}}'), null],
 ];
 

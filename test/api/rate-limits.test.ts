@@ -262,7 +262,7 @@ describe('every authenticated request counts, whatever its answer', () => {
     ['an empty body', '/api/refunds', '', 400],
     ['a body that is too large', '/api/checkouts', ' '.repeat(300_000), 400],
     ['a wrong Content-Type', '/api/checkouts', '{}', 400, { 'content-type': 'text/plain' }],
-    ['a Content-Type that is none', '/api/checkouts', '{}', 400, { 'content-type': 'json' }],
+    ['a malformed Content-Type', '/api/checkouts', '{}', 400, { 'content-type': 'json' }],
     ['a wrong signature', '/api/checkouts', '{"checkout":{}}', 400, { 'x-signature': 'x' }],
     ['a bad Idempotency-Key', '/api/refunds', '{}', 400, { 'idempotency-key': '' }],
     ['a bad field', '/api/checkouts', '{"checkout":{}}', 422],

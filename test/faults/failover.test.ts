@@ -103,7 +103,7 @@ describe('a server that takes no writes for a while', () => {
     await assertWhole();
   });
 
-  test('is no server to connect to: every connection of the pool takes writes', async () => {
+  test('gets no connection: every connection of the pool takes writes', async () => {
     await configure('default_transaction_read_only', 'on');
     const { pool } = service.deps.database;
     await assert.rejects(

@@ -392,7 +392,7 @@ describe('a body that cannot be read is a 400', () => {
       `The Content-Type header must be ${types}.`,
     ],
     [
-      'a type that is none',
+      'a malformed type',
       '{}',
       { 'content-type': 'json' },
       `The Content-Type header must be ${types}.`,

@@ -369,7 +369,7 @@ describe('whatever onCallback does, the service gets an answer', () => {
     ['returns a whole order', () => ({ id: 1, email: 'a@b.example' }), 200, {}],
     ['returns more than an address', () => ({ redirect_url, id: 1n }), 200, { redirect_url }],
     ['returns what is no JSON', () => ring, 200, { redirect_url }],
-    ['returns an address that is none', () => ({ redirect_url: { toJSON: 1 } }), 200, {}],
+    ['returns an address that is not text', () => ({ redirect_url: { toJSON: 1 } }), 200, {}],
     ['returns text', () => 'ok', 200, {}],
     ['throws', thrower(new Error('fire')), 500, failed],
     ['throws nothing', thrower(undefined), 500, failed],

@@ -229,7 +229,7 @@ export function visitTest(
       await context.close();
     }
 
-    await until('what was begun to be put down', async () =>
+    await until('claimed rows to be released', async () =>
       (await shopper.attempts()).every(({ lease }) => lease === null),
     );
     await workOnce(paying);
