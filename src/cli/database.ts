@@ -3,8 +3,8 @@ import { distributeDatabase } from '../database/distribute-database.ts';
 import { grantRole, NotOwner, type RoleKind, roleKinds } from '../database/grant-roles.ts';
 import { claimInstallation, refuseOtherEnvironment } from '../database/installation.ts';
 import { migrate } from '../database/migrate.ts';
-import { repairClock } from '../database/repair-clock.sql.ts';
 import { OperatorError, operate } from '../operators/operate.ts';
+import { repairClock } from '../operators/repair-clock.ts';
 import { timestamp } from '../shared/clock.ts';
 import { type CommandGroup, command, UsageError } from './command.ts';
 import { withDatabase, withMigrated } from './connect.ts';
@@ -111,18 +111,15 @@ const repairClockCommand = command({
   summary: 'undo what a node with a wrong clock did',
   usage: [''],
   help: `Brings times that lie in the future back to now: the creation time from which a merchant's next
-checkout and refund go on, leases, and due times of refunds, payments and callbacks. Creation times
-that merchants have seen stay as they are. The time is the database's. Set the wrong clock first:
-the node refuses to serve until then.
+checkout and refund go on, leases, and due times of refunds, payments, callbacks, messages and
+alerts. Creation times that merchants have seen stay as they are. The time is the database's. Set the
+wrong clock first: the node refuses to serve until then.
 
   tranche database repair-clock`,
   options: {},
   async run({ print, ...context }) {
     const repair = await withMigrated(context, (connection) =>
-      operate(connection, connection.operator, 'database repair-clock', async (db, now) => {
-        const result = await repairClock(db, now);
-        return { subject_id: null, details: result, result };
-      }),
+      repairClock(connection, connection.operator),
     );
     print(
       repair,

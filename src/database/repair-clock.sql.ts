@@ -66,12 +66,6 @@ export async function repairClock(db: Handle, now: Timestamp): Promise<ClockRepa
       db,
     );
   }
-  // Alerts are on no merchant's clock.
-  repair.due_rows += await changed(
-    sql`update alerts set due_at = ${now}
-        where due_at > ${now}::timestamptz and at > ${now}::timestamptz + ${margin}`,
-    db,
-  );
   return repair;
 }
 

@@ -60,6 +60,17 @@ export async function hasAlert(db: Handle, kind: string, detail: string): Promis
   return row !== undefined;
 }
 
+/** Makes alerts due that a node with a wrong clock raised in the future. Returns how many. */
+export async function advanceLateAlerts(db: Handle, now: Timestamp): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('alerts')
+    .set({ due_at: now })
+    .where('due_at', '>', now)
+    .where(sql<boolean>`at > ${now}::timestamptz + interval '1 minute'`)
+    .executeTakeFirstOrThrow();
+  return Number(numUpdatedRows);
+}
+
 /** The newest alerts first: those that are not closed, or those in one state. */
 export async function listAlerts(
   db: Handle,
