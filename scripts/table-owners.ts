@@ -66,8 +66,7 @@ export const tableOwners = {
   passkeys: ['operators/'],
   console_sessions: ['operators/'],
   console_challenges: ['operators/'],
-  // Repairing a wrong clock touches the due times of every table.
-  alerts: ['operators/', erasure, 'database/repair-clock.sql.ts'],
+  alerts: ['operators/', erasure],
   audit: ['audit/'],
   legacy_credentials: ['legacy/'],
   legacy_tokens: ['legacy/'],

@@ -32,7 +32,7 @@ export async function startConsoleBrowser(): Promise<ConsoleBrowser> {
   const paying = await startPaying();
   const app = await openConsole(paying.service);
   await app.listen({ host: '127.0.0.1', port: 0 });
-  // Passkeys belong to a host name. An address is none.
+  // Passkeys belong to a host name, not to an IP address.
   const url = `http://localhost:${(app.server.address() as AddressInfo).port}`;
   paying.service.deps.console.url = url;
   const browser = await launchBrowser();
