@@ -22,8 +22,10 @@ export const count = (value: number) => new Intl.NumberFormat('en-ZA').format(va
 
 export function percent(share: number | null): string {
   if (share === null) return '–';
-  const digits = share > 0 && share < 0.1 ? 1 : 0;
-  return `${(share * 100).toFixed(digits).replace('.', ',')} %`;
+  // A rate just below 100 % is not 100 %.
+  const shown = share < 1 ? Math.min(share * 100, 99.9) : share * 100;
+  const digits = (share > 0 && share < 0.1) || (share > 0.99 && share < 1) ? 1 : 0;
+  return `${shown.toFixed(digits).replace('.', ',')} %`;
 }
 
 const dates = new Map<string, Intl.DateTimeFormat>();

@@ -46,7 +46,7 @@ export default function AlertsPage() {
             {row.closed_by}: <span className="quiet">{row.close_reason}</span>
           </span>
         ) : (
-          (row.taken_by ?? <span className="quiet">Nobody yet</span>)
+          (row.taken_by ?? <span className="quiet">Not taken yet</span>)
         ),
       phone: 'sub',
     },

@@ -1,6 +1,6 @@
 import { Link } from 'wouter';
 import type { Action } from '../../../src/console/audit.schema.ts';
-import { sentence, words } from '../format.ts';
+import { money, sentence, words } from '../format.ts';
 import { Id, PageHead, Time } from '../parts/basics.tsx';
 import { TextFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
@@ -32,8 +32,12 @@ export function Actor({ of: action }: { of: Action }) {
 
 const isPlain = (value: unknown): value is string | number | boolean | null =>
   value === null || ['string', 'number', 'boolean'].includes(typeof value);
-const said = (value: unknown): string =>
-  value === null ? 'nothing' : isPlain(value) ? String(value) : JSON.stringify(value);
+const isCents = (name: string) => /amount$|^four_eyes_above$/.test(name);
+const said = (name: string, value: unknown): string => {
+  if (value === null) return 'nothing';
+  if (typeof value === 'number' && isCents(name)) return money(value);
+  return isPlain(value) ? String(value) : JSON.stringify(value);
+};
 
 /** Details as before → after where they have both, and as name and value otherwise. */
 export function Details({ of: details }: { of: unknown }) {
@@ -49,7 +53,7 @@ export function Details({ of: details }: { of: unknown }) {
         {rest.map(([name, value]) => (
           <span key={name} className="quiet">
             {' '}
-            · {words(name)}: {said(value)}
+            · {words(name)}: {said(name, value)}
           </span>
         ))}
       </span>
@@ -60,7 +64,7 @@ export function Details({ of: details }: { of: unknown }) {
       {entries.map(([name, value], index) => (
         <span key={name}>
           {index > 0 && ' · '}
-          <span className="quiet">{words(name)}:</span> {said(value)}
+          <span className="quiet">{words(name)}:</span> {said(name, value)}
         </span>
       ))}
     </span>
@@ -82,14 +86,14 @@ function Change({ before, after }: { before: unknown; after: unknown }) {
     return names.map((name, index) => (
       <span key={name}>
         {index > 0 && ' · '}
-        <span className="quiet">{words(name)}:</span> <s>{said(one[name] ?? null)}</s> →{' '}
-        <strong>{said(other[name] ?? null)}</strong>
+        <span className="quiet">{words(name)}:</span> <s>{said(name, one[name] ?? null)}</s> →{' '}
+        <strong>{said(name, other[name] ?? null)}</strong>
       </span>
     ));
   }
   return (
     <>
-      <s>{said(before)}</s> → <strong>{said(after)}</strong>
+      <s>{said('', before)}</s> → <strong>{said('', after)}</strong>
     </>
   );
 }

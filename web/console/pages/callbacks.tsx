@@ -191,7 +191,7 @@ function Destinations() {
     },
     { head: 'Merchant', cell: (row) => row.merchant_name, phone: 'sub' },
     {
-      head: 'Delivered, 7 days',
+      head: 'Delivered',
       right: true,
       phone: 'end',
       cell: (row) => (
@@ -223,7 +223,7 @@ function Destinations() {
       phone: 'sub',
     },
     {
-      head: 'Failures in a row',
+      head: 'Failing',
       right: true,
       cell: (row) => (
         <span className={row.failures_in_a_row > 0 ? 'warning-text' : 'quiet'}>

@@ -91,9 +91,7 @@ function Waiting({ of: overview }: { of: Overview }) {
         value={bounded(counts.callbacks_exhausted)}
         state={counts.callbacks_exhausted.count > 0 ? 'needs' : ''}
         note={
-          counts.callbacks_exhausted.count > 0
-            ? 'Merchants do not know yet'
-            : 'Every merchant knows'
+          counts.callbacks_exhausted.count > 0 ? 'Merchants do not know yet' : 'All were delivered'
         }
       />
       <Figure
