@@ -29,6 +29,7 @@ const shelf: [group: string, files: string[]][] = [
       'docs/merchants/signing.md',
       'docs/merchants/callbacks.md',
       'docs/merchants/refunds.md',
+      'docs/merchants/plan-page.md',
       'docs/merchants/errors-and-limits.md',
       'docs/merchants/intermediaries.md',
     ],

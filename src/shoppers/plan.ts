@@ -22,6 +22,7 @@ export type PlanPayment = {
   reduced: number;
   /** What refunds gave back of it after it was collected, or are giving back. */
   refunded: number;
+  /** When it was collected. Null for the first one, which the shopper paid on its date. */
   paid_at: Timestamp | null;
   /** Of a late payment: why, and when it is retried by itself (null: it is not). */
   late: { reason: DeclineReason | null; retries_at: Timestamp | null } | null;
@@ -60,7 +61,7 @@ export function presentPlan(rows: PlanRows): Plan {
       status,
       reduced: one.reduced,
       refunded: returned(parts, one.number),
-      paid_at: status === 'paid' ? (one.collected_at ?? null) : null,
+      paid_at: status === 'paid' && one.number > 1 ? (one.collected_at ?? null) : null,
       late:
         status === 'late' ? { reason: last?.decline_reason ?? null, retries_at: one.due_at } : null,
     };

@@ -17,6 +17,8 @@ export function writeReceipt(
     checkout_id: string;
     merchant: { name: string; territory: Territory };
     order: string;
+    /** The one that paid this payment. */
+    card: Plan['card'];
     language: Language;
     nonce: string;
   },
@@ -36,8 +38,8 @@ export function writeReceipt(
     [receipt.payment, fillIn(receipt.of, { number: payment.number, count: plan.payments.length })],
     [receipt.date, writeDate(paidOn, about.language)],
   ];
-  if (plan.card?.last4) {
-    const { brand, last4 } = plan.card;
+  if (about.card?.last4) {
+    const { brand, last4 } = about.card;
     rows.push([receipt.card, fillIn(page.plan_card, { brand: brandName(brand), last4 }).trim()]);
   }
   if (payment.refunded > 0) rows.push([receipt.refunded, money(payment.refunded)]);

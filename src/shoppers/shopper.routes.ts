@@ -23,6 +23,7 @@ import {
   sessionMinutes,
   sessionTokenOf,
 } from './open-session.ts';
+import { findPayingCard } from './paying-card.sql.ts';
 import { isPast, type Plan, presentPlan } from './plan.ts';
 import { readPlan } from './read-plan.ts';
 import { writeReceipt } from './receipt.ts';
@@ -120,6 +121,8 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
     const nonce = deps.random.bytes(16).toString('base64url');
     const order = checkout.client_reference_id;
     const language = languageOf(checkout, request);
+    const card = await findPayingCard(deps.database.db, keyOf(checkout), payment.number);
+    const about = { checkout_id: checkout.id, merchant, order, card, language, nonce };
     return reply
       .header(
         'content-security-policy',
@@ -127,9 +130,7 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
       )
       .header('referrer-policy', 'no-referrer')
       .type('text/html; charset=utf-8')
-      .send(
-        writeReceipt(payment, plan, { checkout_id: checkout.id, merchant, order, language, nonce }),
-      );
+      .send(writeReceipt(payment, plan, about));
   });
 
   async function open(request: FastifyRequest): Promise<Opened> {

@@ -1,12 +1,18 @@
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import type { Page } from 'playwright-core';
+import { findMerchant } from '../../src/merchants/merchant.sql.ts';
+import { merchantNow } from '../../src/merchants/merchant.ts';
 import { axeFindings } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
+import { cards } from '../support/money.ts';
+import { challengeCard } from '../support/payments.ts';
 import {
+  answerBank,
   heading,
   type Shop,
   startShop,
+  typeCard,
   type Visit,
   type VisitOptions,
   visitTest,
@@ -17,6 +23,9 @@ import {
 
 const standing = 'R 500,00 of R 1 500,00 paid';
 const refusals = /Failed to load resource/;
+const mastercard = '5555555555554444';
+/** Longer than any month, and shorter than the time to the payment after. */
+const month = { hours: 31 * 24 + 12 };
 
 describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () => {
   let shop: Shop;
@@ -29,7 +38,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
 
   const scenario = (
     title: string,
-    options: Partial<VisitOptions>,
+    { card, ...options }: Partial<VisitOptions> & { card?: string },
     run: (visit: Visit) => Promise<void>,
   ): void =>
     visitTest(
@@ -37,7 +46,11 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       () => shop,
       { ends: 'successful', closed: true, ...options },
       async (visit) => {
-        await visit.shopper.pay(3);
+        const { challenge_url } = await visit.shopper.pay(3, card === undefined ? {} : { card });
+        if (challenge_url !== null) {
+          await visit.shopper.decide('approve');
+          await visit.shopper.comeBack();
+        }
         await run(visit);
       },
     );
@@ -189,6 +202,152 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
     },
   );
 
+  for (const width of [390, 1280]) {
+    scenario(
+      `late, a link by mail, another card through the bank: the plan is clean and goes on, at ${width} px`,
+      {
+        card: cards.laterLost,
+        payments: 3,
+        browser: { viewport: { width, height: 900 } },
+      },
+      async (visit) => {
+        const { link, page, shopper } = visit;
+        await visit.advance(month);
+        await page.goto(link);
+        await page.getByText('R 500,00 is late.').waitFor();
+        // The page does not tell a finder of the card that it was reported.
+        await page.getByText('Your bank declined this card. It costs you nothing extra.').waitFor();
+        assert.deepEqual(await axeFindings(page), []);
+        await payNow(page).click();
+        await page.getByLabel('E-mail address').fill('thandi@example.com');
+        await page.getByRole('button', { name: 'Send me a link' }).click();
+        await page.getByText('Look at your mail.').waitFor();
+        await page.goto(`${link}/manage#${await mailedToken(visit)}`);
+        await signedIn(page).waitFor();
+        assert.equal(visit.requests.filter(({ url }) => isGateway(url)).length, 0, 'no card frame');
+
+        // The lost card cannot pay, so the page proposes another one.
+        await payNow(page).click();
+        await heading(page, 'Pay R 500,00').waitFor();
+        assert.ok(await page.getByRole('radio', { name: 'Another card' }).isChecked());
+        await typeCard(page, challengeCard);
+        await page.getByRole('checkbox', { name: /^Also charge this card R 500,00 on/ }).check();
+        assert.deepEqual(await axeFindings(page), []);
+        await payNow(page).click();
+        await answerBank(page, 'Approve');
+        await page.getByText('R 500,00 is paid. Thank you.').waitFor();
+        await heading(page, 'R 1 000,00 of R 1 500,00 paid').waitFor();
+        assert.equal(page.url(), link);
+        assert.equal(await page.getByText('Visa ending 3155').first().isVisible(), true);
+        assert.equal(await page.getByText('is late').count(), 0);
+
+        await visit.advance(month);
+        await page.reload();
+        await heading(page, 'Everything is paid').waitFor();
+        const [card] = await shopper.rows('stored_cards');
+        const collections = await shopper.rows('collections');
+        const last = collections.find(({ instalment }) => instalment === 3);
+        assert.equal(card.last4, '3155');
+        assert.equal(last.card_ref, card.card_ref);
+      },
+    );
+  }
+
+  scenario(
+    'the card is replaced while a payment is charged: that payment keeps its card, the next one takes the new one',
+    { payments: 2 },
+    async (visit) => {
+      const { page, shopper } = visit;
+      const [old] = await shopper.rows('stored_cards');
+      // The session must last until the charge, so the shopper signs in a minute before it.
+      const untilDue = await timeToPayment(visit, 2);
+      await visit.advance(untilDue.subtract({ minutes: 1 }));
+      await signIn(visit, page);
+      const hold = await visit.hold();
+      const charging = visit.advance({ minutes: 2 });
+      await hold.reached();
+
+      await page.getByRole('button', { name: 'Pay the next one early' }).click();
+      await payNow(page).click();
+      await page.getByText('This payment is being charged at this moment.').waitFor();
+      await page.getByRole('button', { name: 'Back' }).click();
+
+      await page.getByRole('button', { name: /^Change the card/ }).click();
+      await typeCard(page, mastercard);
+      await page.getByRole('button', { name: 'Use this card' }).click();
+      await page.getByText('Your card was changed.').waitFor();
+      await page.getByText('Mastercard ending 4444').first().waitFor();
+      await hold.release();
+      await charging;
+      await page.reload();
+      await heading(page, 'R 1 000,00 of R 1 500,00 paid').waitFor();
+      const [collection] = (await shopper.rows('collections')).filter(
+        ({ instalment }) => instalment === 2,
+      );
+      assert.equal(collection.card_ref, old.card_ref);
+      const [now] = await shopper.rows('stored_cards');
+      assert.equal(now.last4, '4444');
+    },
+  );
+
+  scenario('two tabs pay the rest at once: one charge', { payments: 2 }, async (visit) => {
+    const { page, link, context, shopper } = visit;
+    await signIn(visit, page);
+    const other = await context.newPage();
+    await other.goto(link);
+    const hold = await visit.hold();
+    for (const tab of [page, other]) {
+      await tab.getByRole('button', { name: /^Pay off the rest/ }).click();
+      await heading(tab, 'Pay R 1 000,00').waitFor();
+    }
+    await Promise.all([page, other].map((tab) => payNow(tab).click()));
+    await hold.reached();
+    await hold.release();
+    for (const tab of [page, other]) await heading(tab, 'Everything is paid').waitFor();
+    const attempts = await shopper.rows('shopper_attempts');
+    assert.deepEqual(
+      attempts.map(({ status, amount }) => [status, Number(amount)]),
+      [['charged', 100_000]],
+    );
+  });
+
+  scenario(
+    'back from the bank’s page the payment can be continued, and a refusal there says so',
+    { card: cards.laterNeedsShopper, payments: 2 },
+    async (visit) => {
+      const { page, link } = visit;
+      await visit.advance(month);
+      await signIn(visit, page);
+      await page.getByText('Your bank wants you to confirm the payment').first().waitFor();
+      await payNow(page).click();
+      await payNow(page).click();
+      await answerBank(page, 'Decline');
+      await page.getByText('Your bank could not confirm that it was you.').waitFor();
+      assert.equal(page.url(), link);
+
+      await payNow(page).click();
+      await payNow(page).click();
+      await heading(page, 'Confirm your payment').waitFor();
+      await page.goBack();
+      await page.getByRole('heading', { name: 'Your bank wants to hear from you' }).waitFor();
+      await page.getByRole('button', { name: 'Continue at your bank' }).click();
+      await answerBank(page, 'Approve');
+      await page.getByText('R 500,00 is paid. Thank you.').waitFor();
+      await heading(page, 'R 1 000,00 of R 1 500,00 paid').waitFor();
+    },
+  );
+
+  const isGateway = (url: string) => url.startsWith(shop.origins.gateway);
+
+  /** How long until a payment falls due on the merchant's clock. */
+  async function timeToPayment({ shopper }: Visit, number: number): Promise<Temporal.Duration> {
+    const { deps } = shop.paying.service;
+    const row = (await shopper.rows('instalments')).find((one) => one.number === number);
+    const merchant = await findMerchant(deps.database.db, row.merchant_id);
+    assert.ok(merchant);
+    return merchantNow(deps.clock, merchant).until(row.due_at);
+  }
+
   /** Signs in by mail, without the form. */
   async function signIn(visit: Visit, page: Page): Promise<void> {
     await visit.shopper.send('POST', 'link', { email: 'thandi@example.com' });
@@ -210,3 +369,4 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
 });
 
 const signedIn = (page: Page) => page.getByText('You are signed in until');
+const payNow = (page: Page) => page.getByRole('button', { name: /^Pay R.* now$/ });

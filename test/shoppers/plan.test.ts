@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { actingOn } from '../support/acts.ts';
 import { cards, refundNow } from '../support/money.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 
@@ -264,6 +265,25 @@ test('a paid payment has a receipt, one that is not paid has none', async () => 
   assert.match(String(receipt.headers['content-security-policy']), /default-src 'none'/);
   assert.equal((await shopper.send('GET', 'receipts/2')).status, 404);
   assert.equal((await shopper.send('GET', 'receipts/9')).status, 404);
+});
+
+test('a receipt names the day and the card of its own payment', async () => {
+  paying.clock.set('2028-06-15T08:00:00Z');
+  const shopper = await paidShopper();
+  const acting = await actingOn(paying, shopper);
+  await acting.pay('next', { card: '5555555555554444' });
+  await paying.pass({ months: 2, days: 1 });
+  const read = async (number: number) =>
+    String((await shopper.send('GET', `receipts/${number}`)).body);
+  for (const [number, card, date] of [
+    [1, 'Visa ending 4242', '15 June 2028'],
+    [2, 'Mastercard ending 4444', '15 June 2028'],
+    [3, 'Visa ending 4242', '15 August 2028'],
+  ] as const) {
+    const receipt = await read(number);
+    assert.ok(receipt.includes(card), `payment ${number}: ${card}`);
+    assert.ok(receipt.includes(date), `payment ${number}: ${date}`);
+  }
 });
 
 test('a payment link stops showing the order a hundred days after the last movement', async () => {

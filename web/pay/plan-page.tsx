@@ -95,7 +95,11 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
       <ActNotice view={view} plan={plan} payment={payment} />
       <Standing plan={plan} />
       {!isPaying && (
-        <Late plan={plan} pay={mayAct && !plan.is_paused ? () => open('late') : null} />
+        <Late
+          plan={plan}
+          saysWhy={page.act?.status !== 'declined'}
+          pay={mayAct && !plan.is_paused ? () => open('late') : null}
+        />
       )}
       <Payments page={page} plan={plan} path={path} hasCalendar={true} />
       <PlanCard plan={plan} />

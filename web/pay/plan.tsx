@@ -50,7 +50,16 @@ export const sumOf = (payments: PlanPayment[]) =>
   payments.reduce((sum, { amount }) => sum + amount, 0);
 
 /** What happened, that it costs nothing, and one button. */
-export function Late({ plan, pay }: { plan: Plan; pay: (() => void) | null }) {
+export function Late({
+  plan,
+  saysWhy,
+  pay,
+}: {
+  plan: Plan;
+  /** False if a notice above says it already. */
+  saysWhy: boolean;
+  pay: (() => void) | null;
+}) {
   const say = useSay();
   const late = latePayments(plan);
   const [first] = late;
@@ -58,7 +67,7 @@ export function Late({ plan, pay }: { plan: Plan; pay: (() => void) | null }) {
   const amount = say.money(sumOf(late));
   const retries = late.map((one) => one.late?.retries_at ?? null).find((at) => at !== null);
   return (
-    <section class="late" aria-labelledby="late">
+    <section class="late-card" aria-labelledby="late">
       <h2 id="late">
         <WarningSign />
         {late.length === 1
@@ -66,7 +75,8 @@ export function Late({ plan, pay }: { plan: Plan; pay: (() => void) | null }) {
           : say.text('plan_late_other', { count: late.length, amount })}
       </h2>
       <p>
-        {happenedWords(first.late?.reason ?? 'generic', say)} {say.text('plan_late_free')}{' '}
+        {saysWhy && `${happenedWords(first.late?.reason ?? 'generic', say)} `}
+        {say.text('plan_late_free')}{' '}
         {retries
           ? say.text('plan_late_retry', { date: say.dateOf(retries).replaceAll(' ', '\u00a0') })
           : say.text('plan_late_stopped')}
