@@ -68,6 +68,7 @@ export const tableOwners = {
   console_challenges: ['operators/'],
   alerts: ['operators/', erasure],
   audit: ['audit/'],
+  reconciliation: ['audit/'],
   legacy_credentials: ['legacy/'],
   legacy_tokens: ['legacy/'],
   legacy_usage: ['legacy/'],

@@ -1,5 +1,6 @@
 import { runLongActs } from './acts/run-long-acts.ts';
 import { auditSlice } from './audit/audit-books.ts';
+import { runDailyReconciliation } from './audit/reconciliation/reconcile.ts';
 import { deliverMerchantCallbacks } from './callbacks/delivery/deliver-callback.ts';
 import { deliverDueCallbacks } from './callbacks/delivery/deliver-due-callbacks.ts';
 import { writeDestinationStatistics } from './callbacks/delivery/destination-statistics.ts';
@@ -136,6 +137,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     due: duePayoutDays,
     runFor: makeMerchantPayouts,
   },
+  { name: 'reconcile the gateway', pauseSeconds: 300, run: runDailyReconciliation },
   {
     name: 'audit the books',
     pauseSeconds: 2,

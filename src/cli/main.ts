@@ -12,6 +12,7 @@ import { type Command, type CommandGroup, UsageError } from './command.ts';
 import { database } from './database.ts';
 import { disputes } from './disputes.ts';
 import { find as findCommand } from './find.ts';
+import { gateway } from './gateway.ts';
 import { instalments } from './instalments.ts';
 import { integrations } from './integrations.ts';
 import { keys } from './keys.ts';
@@ -45,6 +46,7 @@ const entries: (Command | CommandGroup)[] = [
   checkouts,
   refunds,
   instalments,
+  gateway,
   disputes,
   payouts,
   money,

@@ -37,6 +37,7 @@ export const distribution = [
   { table: 'console_challenges', by: null },
   { table: 'alerts', by: null },
   { table: 'audit', by: null },
+  { table: 'reconciliation', by: null },
   { table: 'rollups', by: null },
   { table: 'long_acts', by: null },
   { table: 'list_totals', by: 'merchant_id', beside: null },

@@ -28,6 +28,7 @@ export const leasedTables: Table[] = [
   'long_acts',
   'disputes',
   'audit',
+  'reconciliation',
 ];
 
 /** Rows that fall due, and the columns that show that they were written in the future. */

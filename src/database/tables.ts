@@ -281,6 +281,11 @@ export type Tables = {
     lease: string | null;
     leased_until: Timestamp | null;
   };
+  reconciliation: {
+    only_row: ColumnType<boolean, never, never>;
+    due_at: Timestamp | null;
+    leased_until: Timestamp | null;
+  };
   audit: {
     only_row: ColumnType<boolean, never, never>;
     after: string;

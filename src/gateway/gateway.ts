@@ -143,6 +143,12 @@ export type Gateway = {
 
   refundStatus(merchant: MerchantTime, refund_ref: string): Promise<RefundState>;
 
+  /** One page of the gateway's own records, the newest first. `after` is the `next` before. */
+  listRecords(
+    kind: 'payments' | 'refunds' | 'disputes',
+    page: { after: string | null; from: Timestamp | null; to: Timestamp | null },
+  ): Promise<{ records: GatewayRecord[]; next: string | null }>;
+
   /** One page of all disputes of the account, the newest first. `after` is the `next` before. */
   listDisputes(after: string | null): Promise<{ disputes: DisputeState[]; next: string | null }>;
 
@@ -271,6 +277,18 @@ export type Evidence = {
   service_date?: string;
   refund_policy_disclosure?: string;
   uncategorized_text?: string;
+};
+
+/** What the gateway has on record about a payment, a refund or a dispute. */
+export type GatewayRecord = {
+  reference: string;
+  /** Our id in its metadata. */
+  own_id: string | null;
+  checkout_id: string | null;
+  /** What was taken, held, refunded or withdrawn. */
+  amount: number;
+  state: 'taken' | 'held' | 'nothing' | 'in_flight';
+  created_at: Timestamp;
 };
 
 export type DisputeState = {

@@ -20,6 +20,7 @@ import {
 import { type StripeSettings, statementPrefix, stripeProblems } from './settings.ts';
 import { paymentDescription, statementSuffix } from './statement.ts';
 import { disputeCalls } from './stripe-disputes.ts';
+import { recordCalls } from './stripe-records.ts';
 
 /** The gateway port over Stripe, or over the test gateway, which speaks Stripe's protocol. */
 export function createStripeGateway(settings: StripeSettings): Gateway {
@@ -536,6 +537,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
     },
 
     ...disputeCalls(stripe, options, fail),
+    ...recordCalls(stripe, fail),
 
     async refundStatus(merchant, refund_ref) {
       const refund = await stripe.refunds.retrieve(refund_ref, {}, options(merchant)).catch(fail);

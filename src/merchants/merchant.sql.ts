@@ -149,3 +149,13 @@ export async function lockMerchant(
 export async function moveClock(db: Handle, id: string, clock_ahead_ms: number): Promise<void> {
   await db.updateTable('merchants').set({ clock_ahead_ms }).where('id', '=', id).execute();
 }
+
+/** How far the clock of every merchant that is ahead is ahead, in milliseconds. */
+export async function listMerchantClocks(db: Handle): Promise<Map<string, number>> {
+  const rows = await db
+    .selectFrom('merchants')
+    .select(['id', 'clock_ahead_ms'])
+    .where('clock_ahead_ms', '>', 0)
+    .execute();
+  return new Map(rows.map(({ id, clock_ahead_ms }) => [id, clock_ahead_ms]));
+}

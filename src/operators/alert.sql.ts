@@ -49,15 +49,20 @@ export async function hasAlertSince(
   return row !== undefined;
 }
 
-/** Whether there is an alert of this kind with exactly this text. */
-export async function hasAlert(db: Handle, kind: string, detail: string): Promise<boolean> {
+/** The id of the alert of this kind with exactly this text, or null. */
+export async function findAlert(db: Handle, kind: string, detail: string): Promise<string | null> {
   const row = await db
     .selectFrom('alerts')
     .select('id')
     .where('kind', '=', kind)
     .where('detail', '=', detail)
     .executeTakeFirst();
-  return row !== undefined;
+  return row?.id ?? null;
+}
+
+/** Whether there is an alert of this kind with exactly this text. */
+export async function hasAlert(db: Handle, kind: string, detail: string): Promise<boolean> {
+  return (await findAlert(db, kind, detail)) !== null;
 }
 
 /** Makes alerts due that a node with a wrong clock raised in the future. Returns how many. */

@@ -5,7 +5,7 @@ import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
 import { insertAlert } from './alert.sql.ts';
 
-/** Records something that an operator must see, as a row that stays and a log line. */
+/** Records something that an operator must see, as a row that stays and a log line. Returns its id. */
 export async function raiseAlert(
   deps: { clock: Clock; random: Random; log: Logger },
   db: Handle,
@@ -19,7 +19,7 @@ export async function raiseAlert(
     /** The detail quotes a shopper or a mail server, so it is not logged. */
     isPrivate?: true;
   },
-): Promise<void> {
+): Promise<string> {
   const at = timestamp(deps.clock.now());
   const row = {
     id: deps.random.uuid(),
@@ -36,4 +36,5 @@ export async function raiseAlert(
   await insertAlert(db, row);
   const { detail, ...rest } = row;
   deps.log.warn({ alert: alert.isPrivate ? rest : { ...rest, detail } }, 'alert');
+  return row.id;
 }

@@ -37,6 +37,7 @@ const groups: Record<string, string[]> = {
   checkouts: ['show'],
   refunds: ['list', 'show', 'approve', 'decline', 'retry', 'preview'],
   instalments: ['list', 'retry'],
+  gateway: ['reconcile'],
   disputes: ['list', 'show', 'evidence', 'accept', 'rest'],
   payouts: ['list', 'show', 'approve', 'export', 'paid', 'returned', 'statement'],
   money: ['day'],
