@@ -20,7 +20,7 @@ type Side = {
   requests: number;
 };
 
-const merchantsCount = 20;
+const merchantsCount = 5;
 
 /**
  * Asks the console the same of a database with few checkouts and of one with many, in turns: first
@@ -60,12 +60,12 @@ export async function benchConsole(
 }
 
 const lists = {
-  checkouts: '/api/checkouts?limit=50',
-  'checkouts, cancelled': '/api/checkouts?limit=50&status=cancelled',
-  'refunds to review': '/api/refunds?limit=50&view=review',
-  overdue: '/api/overdue?limit=50',
-  'callbacks given up': '/api/callbacks?limit=50&status=exhausted',
-  callbacks: '/api/callbacks?limit=50',
+  checkouts: '/api/checkouts?limit=5',
+  'checkouts, cancelled': '/api/checkouts?limit=5&status=cancelled',
+  'refunds to review': '/api/refunds?limit=5&view=review',
+  overdue: '/api/overdue?limit=5',
+  'callbacks given up': '/api/callbacks?limit=5&status=exhausted',
+  callbacks: '/api/callbacks?limit=5',
 };
 
 function requestsOf(): Record<string, (side: Side) => string> {
@@ -132,9 +132,8 @@ async function prepare(deps: Deps, total: number, progress: (text: string) => vo
 /** A cursor some pages into a list, of at most a hundred pages. */
 async function findMiddle(side: Side, url: string): Promise<string> {
   const cursors: string[] = [];
-  const short = url.replace('limit=50', 'limit=5');
   for (let after = ''; cursors.length < 100; ) {
-    const { next } = await get(side, `${short}${after}`);
+    const { next } = await get(side, `${url}${after}`);
     if (next === null) break;
     cursors.push(next);
     after = `&after=${next}`;
@@ -170,9 +169,9 @@ async function signIn(deps: Deps): Promise<string> {
 }
 
 /**
- * Checkouts of all merchants in turn, over the last 30 days: of ten, seven are paid in three
- * payments, one is cancelled and two are open. One of a hundred has a refund to review, a payment
- * overdue or a callback that was given up, so what waits is as long as the list of checkouts allows.
+ * Checkouts of all merchants in turn, over the last 30 days. Of ten, seven are paid in three payments,
+ * one is cancelled and two are open. One has a refund to review, one a payment overdue and one a
+ * callback that was given up, so that the small side has whole pages of everything.
  */
 async function fill(
   deps: Deps,
@@ -185,14 +184,14 @@ async function fill(
   const integrations = accounts.map(({ id }) => id);
   const step = 50_000;
   const start = Date.now() - 30 * 86_400_000;
-  for (let from = 1; from <= total; from += step) {
-    progress(`console: ${from - 1} of ${total} checkouts made`);
-    const to = Math.min(from + step - 1, total);
+  for (let from = 0; from < total; from += step) {
+    progress(`console: ${from} of ${total} checkouts made`);
+    const to = Math.min(from + step, total) - 1;
     await pool.query(
       `create temp table batch as
-       select n, ($3::uuid[])[1 + n % ${merchantsCount}] as merchant_id,
-         ($4::uuid[])[1 + n % ${merchantsCount}] as integration_id,
-         1 + n / ${merchantsCount} as number,
+       select n, ($3::uuid[])[1 + n / 10 % ${merchantsCount}] as merchant_id,
+         ($4::uuid[])[1 + n / 10 % ${merchantsCount}] as integration_id,
+         1 + n / ${10 * merchantsCount} * 10 + n % 10 as number,
          to_timestamp(($5::bigint + n * $6::numeric) / 1000) as at,
          (lpad(to_hex(($5::bigint + n * $6::numeric)::bigint), 12, '0') || '7000' || '8000'
            || lpad(to_hex(n), 12, '0'))::uuid as id,
@@ -217,18 +216,18 @@ async function fill(
       `insert into instalments (merchant_id, checkout_id, number, amount, currency, due_on, status,
          collected_at, due_at)
        select merchant_id, id, k, 50000, 'ZAR', (at + (k - 1) * interval '30 days')::date,
-         case when k = 1 then 'collected' when k = 2 and n % 100 = 3 then 'overdue'
+         case when k = 1 then 'collected' when k = 2 and n % 10 = 3 then 'overdue'
            else 'scheduled' end,
          case when k = 1 then at end,
-         case when k = 1 or (k = 2 and n % 100 = 3) then null else at + k * interval '30 days' end
+         case when k = 1 or (k = 2 and n % 10 = 3) then null else at + k * interval '30 days' end
        from batch, generate_series(1, 3) k where status = 'successful'`,
     );
     await pool.query(
       `insert into callbacks (merchant_id, id, checkout_id, integration_id, notify_url, payload,
          status, created_at, attempts, delivered_at)
        select merchant_id, id, id, integration_id, 'https://shop.example/callback', '{}',
-         case when n % 100 = 4 then 'exhausted' else 'delivered' end, at, 1,
-         case when n % 100 = 4 then null else at end
+         case when n % 10 = 4 then 'exhausted' else 'delivered' end, at, 1,
+         case when n % 10 = 4 then null else at end
        from batch where status <> 'received'`,
     );
     await pool.query(
@@ -247,7 +246,7 @@ async function fill(
       `insert into refund_requests (merchant_id, id, number, checkout_id, integration_id, status,
          amount, currency, signed, created_at)
        select merchant_id, id, number, id, integration_id, 'requested', 1000, 'ZAR', true, at
-       from batch where n % 100 = 5`,
+       from batch where n % 10 = 5`,
     );
     await pool.query('drop table batch');
   }
