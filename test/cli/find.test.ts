@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { pageCallbacks, pageCheckouts, pageRefunds } from '../../src/search/lists.sql.ts';
 import {
   listCallbacks,
   listCheckouts,
   listInstalments,
   listRefunds,
 } from '../../src/search/lists.ts';
+import { pageActions, pageDestinations } from '../../src/search/registers.sql.ts';
 import type { Scope } from '../../src/search/scope.sql.ts';
 import { namesIn, search } from '../../src/search/search.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
@@ -319,6 +321,21 @@ test('every search and every list walks an index, and sorts nothing but its own 
     for (const status of [null, 'requested', 'failed'] as const) {
       await listRefunds(within, scope, status, page);
     }
+    // What only the console lists.
+    for (const status of ['received', 'successful', 'cancelled', 'invalid_payload'] as const) {
+      await pageCheckouts(recorded, scope, { status }, page);
+    }
+    const days = { from: '2026-11-01T00:00:00.000Z', until: '2026-12-01T00:00:00.000Z' };
+    await pageCheckouts(recorded, scope, days, page);
+    for (const view of ['review', 'approved'] as const) {
+      await pageRefunds(recorded, scope, view, page);
+    }
+    await pageCallbacks(recorded, scope, 'exhausted', 'shop.example', page);
+    await pageDestinations(recorded, scope, page);
+    for (const subject_id of [null, unknownId]) {
+      await pageActions(recorded, scope, { subject_id, person_id: null }, page);
+    }
+    await pageActions(recorded, scope, { subject_id: null, person_id: unknownId }, page);
   }
   assert.ok(statements.length > 60, String(statements.length));
   const client = await deps.database.pool.connect();
