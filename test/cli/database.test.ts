@@ -58,16 +58,18 @@ test('every command refuses an empty database until it is migrated', async () =>
   });
 });
 
-test('a database newer than the program is refused', async () => {
+test('a newer database is used, unless it says that it needs a newer program', async () => {
   await withMigratedDatabase(async (url) => {
-    await onNode(url, (client) =>
-      client.query(
-        `insert into schema_migrations values (9999, '9999_future.sql', 'x', '2030-01-01Z')`,
-      ),
-    );
+    const query = (text: string) => onNode(url, (client) => client.query(text));
     const tranche = commandLine({ DATABASE_URL: url });
-    await tranche.refused(1, /not at the version of this program/, 'merchants', 'list');
-    await tranche.refused(1, /newer than this program/, 'database', 'migrate');
+    await query(
+      `insert into schema_migrations (version, name, hash, applied_at)
+       values (9999, '9999_future.sql', 'x', '2030-01-01Z')`,
+    );
+    assert.deepEqual(await tranche.json('merchants', 'list'), { data: [] });
+    await query('update schema_migrations set oldest_program = 9999 where version = 9999');
+    await tranche.refused(1, /the newer version/, 'merchants', 'list');
+    await tranche.refused(1, /Run a newer version/, 'database', 'migrate');
   });
 });
 
