@@ -5,8 +5,8 @@ const erasure = 'shoppers/erasure.sql.ts';
 
 /**
  * Which slice writes a table: a folder of `src/`, or one file of it. Everything else reads, or
- * calls a use case of the owner with its own transaction. `npm run check` holds the code and the
- * list in ARCHITECTURE.md against this.
+ * calls a use case of the owner with its own transaction. `npm run check` compares the code and the
+ * list in ARCHITECTURE.md with this.
  */
 export const tableOwners = {
   schema_migrations: ['database/migrate.ts'],

@@ -3,7 +3,7 @@ import type { Timestamp } from '../shared/clock.ts';
 /**
  * One mail to a shopper. The transaction that causes it writes the row, `pending` and due on the
  * merchant's clock. The worker sends it and makes it `sent`. A mail server that refuses the message
- * for good makes it `refused`, which operators see. A message that is no longer true when it falls
+ * permanently makes it `refused`, which operators see. A message that is no longer true when it falls
  * due, such as a reminder of a payment that a refund has cancelled, is `skipped`.
  *
  * A crash between sending and recording sends the message again under the same Message-ID.

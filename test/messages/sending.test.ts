@@ -207,7 +207,7 @@ test('after three days without a server the message is given up and the operator
   assert.equal(kinds.filter((kind) => kind === 'messages_failing').length, 3);
 });
 
-test('a recipient that the server refuses for good is not retried, and the audit does not name them', async () => {
+test('a recipient that the server refuses permanently is not retried, and the audit does not name them', async () => {
   const server = await startServer({
     onRcptTo: ({ address }, _session, done) =>
       done(Object.assign(new Error(`<${address}> does not live here`), { responseCode: 550 })),
