@@ -42,6 +42,8 @@ export type Config = {
   callbackAllow: AllowedRange[];
   /** How long an attempt to deliver a callback is stored. */
   callbackRetentionDays: number;
+  /** How long a shopper's data is kept after a checkout's last movement. Null: until it is erased. */
+  retentionDays: number | null;
   /** What the operator adds to the pages that shoppers see. */
   page: HostedPageSettings;
   logLevel: string;
@@ -306,6 +308,9 @@ export function readConfig(
     redisUrl,
     trustProxy,
     callbackAllow,
+    retentionDays: text('RETENTION_DAYS')
+      ? count('RETENTION_DAYS', 400, { min: 1, max: 36_500 })
+      : null,
     callbackRetentionDays: count('CALLBACK_RETENTION_DAYS', 400, { min: 1, max: 36_500 }),
     page: readPage(text, problem),
     logLevel: choice('LOG_LEVEL', logLevels, 'info'),

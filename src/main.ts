@@ -108,6 +108,7 @@ export async function createDeps(
     clockProblem: () => databaseClock?.problem() ?? null,
     callbackAllow: config.callbackAllow,
     callbackRetentionDays: config.callbackRetentionDays,
+    retentionDays: config.retentionDays,
     alertWebhookUrl: config.alertWebhookUrl,
     legacySunset: config.legacySunset,
     sealing,

@@ -42,10 +42,19 @@ import { dueRefunds } from './refunds/refund.sql.ts';
 import { rollUp, rollUpOverdue } from './rollups/roll-up.ts';
 import { timestamp } from './shared/clock.ts';
 import { recoverActs, recoverMerchantActs } from './shoppers/act-on-plan.ts';
+import { deleteErasedCustomers, deleteMerchantCustomers } from './shoppers/delete-customers.ts';
+import {
+  type ErasureDeps,
+  eraseExpired,
+  eraseMerchantExpired,
+  findExpired,
+  findMerchantExpired,
+} from './shoppers/erase-expired.ts';
 import { deleteEndedProofs } from './shoppers/plan-proof.sql.ts';
+import { dueCustomers, dueErasures, dueMarks } from './shoppers/retention.sql.ts';
 import { dueShopperAttempts } from './shoppers/shopper-attempt.sql.ts';
 
-export type WorkerDeps = PaymentDeps & AlertDeps & RetentionDeps & MessageDeps;
+export type WorkerDeps = PaymentDeps & AlertDeps & RetentionDeps & MessageDeps & ErasureDeps;
 
 /** A kind of due work. Any number of workers may run it at once. */
 type Work = {
@@ -107,6 +116,27 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     run: detachReplacedCards,
     due: dueReplacedCards,
     runFor: detachMerchantCards,
+  },
+  {
+    name: 'find checkouts to erase',
+    pauseSeconds: 30,
+    run: findExpired,
+    due: dueMarks,
+    runFor: findMerchantExpired,
+  },
+  {
+    name: 'erase shoppers',
+    pauseSeconds: 30,
+    run: eraseExpired,
+    due: dueErasures,
+    runFor: eraseMerchantExpired,
+  },
+  {
+    name: 'delete shoppers at the gateway',
+    pauseSeconds: 30,
+    run: deleteErasedCustomers,
+    due: dueCustomers,
+    runFor: deleteMerchantCustomers,
   },
   {
     name: 'process refunds',

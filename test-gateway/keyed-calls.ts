@@ -146,7 +146,7 @@ export function createCaller(store: Store, faults: Faults) {
       await callWithKey(call, key, fault, run);
       return;
     }
-    const work = method === 'POST' ? () => store.write(context.merchant, run) : run;
+    const work = method !== 'GET' ? () => store.write(context.merchant, run) : run;
     await withFault(fault, request.socket, () => {
       const { status, body } = work();
       return () => send(response, status, JSON.stringify(body));

@@ -5,7 +5,7 @@ import type { EventObject } from './objects/event.ts';
 
 /** What the gateway keeps beside an object and does not show to callers. */
 type Hidden = {
-  customer: Record<never, never>;
+  customer: { deleted?: boolean };
   confirmation_token: { card: string; exp_month: number; exp_year: number; used: boolean };
   payment_method: { card: string; authenticated: boolean };
   setup_intent: { challenge: string | null; return_url: string | null };

@@ -102,6 +102,9 @@ const workNames: Record<MerchantWork['due']['table'], string> = {
   payout_days: 'make the payout of the day',
   shopper_attempts: "look up the outcome of a shopper's attempt",
   replaced_cards: 'remove a replaced card',
+  retention_marks: 'find checkouts to erase',
+  erasures: 'erase a shopper',
+  deleted_customers: 'delete a shopper at the gateway',
 };
 
 async function findNext(

@@ -81,8 +81,8 @@ export async function withWorker<T>(
 ): Promise<T> {
   return await withDelivery(context, async (deps) => {
     const { openMailTransport } = await import('../messages/sending/open-transport.ts');
-    const { alertWebhookUrl, callbackRetentionDays } = deps.config;
-    const settings = { alertWebhookUrl, callbackRetentionDays };
+    const { alertWebhookUrl, callbackRetentionDays, retentionDays } = deps.config;
+    const settings = { alertWebhookUrl, callbackRetentionDays, retentionDays };
     const mail = openMailTransport(deps.config, deps);
     try {
       return await work({ ...deps, ...(await openGateway(deps.config)), ...settings, mail });

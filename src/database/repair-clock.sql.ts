@@ -27,6 +27,9 @@ export const leasedTables: Table[] = [
   'replaced_cards',
   'long_acts',
   'disputes',
+  'retention_marks',
+  'erasures',
+  'deleted_customers',
   'audit',
   'reconciliation',
 ];

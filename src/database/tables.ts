@@ -712,6 +712,32 @@ export type Tables = {
     text: Fixed<string>;
     html: Fixed<string>;
   };
+  retention_marks: {
+    merchant_id: Fixed<string>;
+    number: number;
+    due_at: Timestamp;
+    tries: Generated<number>;
+    lease: string | null;
+    leased_until: Timestamp | null;
+  };
+  erasures: {
+    merchant_id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    due_at: Timestamp;
+    tries: Generated<number>;
+    lease: string | null;
+    leased_until: Timestamp | null;
+  };
+  deleted_customers: {
+    merchant_id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    customer_ref: Fixed<string>;
+    due_at: Timestamp | null;
+    deleted_at: Timestamp | null;
+    tries: Generated<number>;
+    lease: string | null;
+    leased_until: Timestamp | null;
+  };
   plan_links: {
     merchant_id: Fixed<string>;
     checkout_id: Fixed<string>;

@@ -126,6 +126,12 @@ export type Gateway = {
   /** Removes a stored card, also one that is removed already. It cannot be charged any more. */
   detachCard(card: { key: string; merchant: MerchantTime; card_ref: string }): Promise<void>;
 
+  /**
+   * Deletes the gateway's record of a shopper and all its cards, also one that is deleted already.
+   * Payments and refunds stay.
+   */
+  deleteCustomer(customer: { merchant: MerchantTime; customer_ref: string }): Promise<void>;
+
   /** Refunds captured money. If the gateway refuses, the refund has failed without a reference. */
   refund(refund: {
     key: string;

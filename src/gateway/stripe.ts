@@ -511,6 +511,15 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       }
     },
 
+    async deleteCustomer({ merchant, customer_ref }) {
+      try {
+        // A DELETE needs no key: deleting twice is the same as once.
+        await stripe.customers.del(customer_ref, {}, options(merchant));
+      } catch (error) {
+        if (!isCode(error, 'resource_missing')) fail(error);
+      }
+    },
+
     async refund({ key, merchant, payment_ref, amount, refund_id }) {
       try {
         const params = { payment_intent: payment_ref, amount, metadata: { refund_id } };

@@ -34,6 +34,7 @@ import {
   pseudonymise,
   withoutPerson,
 } from './pseudonyms.ts';
+import { insertDeletedCustomers } from './retention.sql.ts';
 import { listShopperCheckouts } from './shopper-data.sql.ts';
 
 export type Erasure = {
@@ -89,16 +90,32 @@ export async function eraseShopper(
       locked.push(checkout);
     }
     const { erased, refused } = await sortOut(deps, db, locked);
-    const identifiers = identifiersOf(locked.map(({ customer }) => customer));
-    const pseudonym = `erased-${deps.random.bytes(8).toString('hex')}`;
-    const kept: Kept[] = [];
-    for (const checkout of locked.filter(({ id }) => erased.includes(id))) {
-      kept.push(...(await eraseCheckout(deps, db, checkout, identifiers, pseudonym, now)));
-    }
+    const finished = locked.filter(({ id }) => erased.includes(id));
+    const kept = await eraseFinished(deps, db, finished, now, locked);
     const result = { erased, refused, kept };
     const details = { erased, refused: refused.map(({ checkout_id }) => checkout_id) };
     return { subject_id: null, details, result };
   });
+}
+
+/**
+ * Erases finished checkouts of one shopper, which the caller has locked, and has the gateway delete
+ * its records of the shopper. `known` are checkouts that tell by which names the shopper went.
+ */
+export async function eraseFinished(
+  deps: OperatorDeps,
+  db: Handle,
+  finished: Checkout[],
+  now: ReturnType<typeof timestamp>,
+  known: Checkout[] = finished,
+): Promise<Kept[]> {
+  const identifiers = identifiersOf(known.map(({ customer }) => customer));
+  const pseudonym = `erased-${deps.random.bytes(8).toString('hex')}`;
+  const kept: Kept[] = [];
+  for (const checkout of finished) {
+    kept.push(...(await eraseCheckout(deps, db, checkout, identifiers, pseudonym, now)));
+  }
+  return kept;
 }
 
 async function sortOut(
@@ -151,6 +168,7 @@ async function eraseCheckout(
   await updateErasedCards(db, key);
   const { merchantNow: settled_at } = await timesOf(deps, db, merchant_id);
   await updateErasedMessages(db, key, settled_at);
+  await insertDeletedCustomers(db, key, settled_at);
   await deleteErasedNotes(db, key);
 
   const refunds = await listRefundReasons(db, key);

@@ -1,6 +1,7 @@
 import { invalidRequest, missing } from '../errors.ts';
 import { type Form, readForm } from '../form.ts';
 import { makeCustomer } from '../objects/customer.ts';
+import type { Kept } from '../store.ts';
 import { type Answer, type Context, ok } from './operation.ts';
 
 export function createCustomer(context: Context, form: Form): Answer {
@@ -29,5 +30,32 @@ export function retrieveCustomer({ store }: Context, form: Form, id: string): An
   readForm(form, {});
   const customer = store.find('customer', id);
   if (customer === null) throw missing('customer', id);
-  return ok(customer.object);
+  return ok(customer.hidden.deleted ? deletedCustomer(id) : customer.object);
+}
+
+const deletedCustomer = (id: string) => ({ id, object: 'customer', deleted: true });
+
+/** Null for a customer that was deleted: it can be used for nothing. */
+export function findCustomer({ store }: Context, id: string): Kept<'customer'> | null {
+  const customer = store.find('customer', id);
+  return customer?.hidden.deleted ? null : customer;
+}
+
+/** Removes the customer's data and cards. Payments keep the customer's id. */
+export function deleteCustomer(context: Context, form: Form, id: string): Answer {
+  readForm(form, {});
+  const customer = findCustomer(context, id);
+  if (customer === null) throw missing('customer', id);
+  const { store } = context;
+  for (const method of store.list('payment_method', { customer: id, limit: 1_000 })) {
+    method.object.customer = null;
+    store.save('payment_method', method);
+  }
+  const gone = { email: null, name: null, phone: null, description: null, metadata: {} };
+  store.save('customer', {
+    ...customer,
+    object: { ...customer.object, ...gone },
+    hidden: { deleted: true },
+  });
+  return ok(deletedCustomer(id));
 }

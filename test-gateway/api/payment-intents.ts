@@ -14,6 +14,7 @@ import {
   storedMethod,
   useToken,
 } from './card-payments.ts';
+import { findCustomer } from './customers.ts';
 import { answerList } from './lists.ts';
 import { type Answer, type Context, ok, oneOf, throwMissing } from './operation.ts';
 import { present, readExpand } from './presentation.ts';
@@ -71,7 +72,7 @@ export function createPaymentIntent(context: Context, form: Form): Answer {
   for (const type of given.allowed_payment_method_types ?? []) {
     oneOf(type, ['card'], 'allowed_payment_method_types');
   }
-  const customer = given.customer === undefined ? null : store.find('customer', given.customer);
+  const customer = given.customer === undefined ? null : findCustomer(context, given.customer);
   if (given.customer !== undefined && customer === null) {
     throw missing('customer', given.customer, 'customer');
   }

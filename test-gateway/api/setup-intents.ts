@@ -6,6 +6,7 @@ import { newId } from '../objects/made.ts';
 import { makeSetupIntent } from '../objects/setup-intent.ts';
 import type { Kept } from '../store.ts';
 import { authenticationOf, type Decision, readCardOptions, useToken } from './card-payments.ts';
+import { findCustomer } from './customers.ts';
 import { answerList } from './lists.ts';
 import { type Answer, type Context, ok, oneOf, throwMissing } from './operation.ts';
 
@@ -39,7 +40,7 @@ export function createSetupIntent(context: Context, form: Form): Answer {
     oneOf(type, ['card'], 'allowed_payment_method_types');
   }
   const options = readCardOptions(given.payment_method_options?.card);
-  if (given.customer !== undefined && store.find('customer', given.customer) === null) {
+  if (given.customer !== undefined && findCustomer(context, given.customer) === null) {
     throw missing('customer', given.customer, 'customer');
   }
   if (given.return_url === undefined) throwMissing('return_url');

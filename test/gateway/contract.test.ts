@@ -22,6 +22,7 @@ import {
   startGateway,
   useGateway,
 } from '../support/gateway.ts';
+import { departures } from '../support/stripe-declarations.ts';
 
 // One contract over the port. It runs against the adapter with the test gateway. The part that
 // needs neither a browser nor a clock of ours also runs against Stripe's test mode.
@@ -894,6 +895,27 @@ describe('settings', () => {
     });
     const { cardEntry } = createStripeGateway(good.sandbox);
     assert.equal(new URL(cardEntry.scriptUrl).origin, 'https://js.stripe.com');
+  });
+});
+
+describe("the gateway's record of a shopper", () => {
+  test('can be deleted more than once; its cards go with it, and its payments stay', async () => {
+    const { payment, charge } = await storeCard(local, '4242424242424242');
+    const charged = await gateway.charge(charge);
+    const { merchant, customer_ref } = payment;
+    for (let time = 0; time < 2; time += 1)
+      await gateway.deleteCustomer({ merchant, customer_ref });
+    const { body } = await local.call('GET', `/v1/customers/${customer_ref}`);
+    assert.deepEqual(departures(body, 'DeletedCustomer'), []);
+    assert.deepEqual(body, { id: customer_ref, object: 'customer', deleted: true });
+    await assert.rejects(
+      gateway.charge({ ...charge, key: randomUUID(), attempt_id: randomUUID() }),
+      RequestRefused,
+    );
+    const payment_ref = charged.payment_ref ?? '';
+    const refund = { key: randomUUID(), merchant, payment_ref, amount: 1_000, refund_id: '1' };
+    assert.equal((await gateway.refund(refund)).status, 'succeeded');
+    await gateway.deleteCustomer({ merchant, customer_ref: 'cus_unknown' });
   });
 });
 

@@ -12,6 +12,7 @@ import { askRefund, assertBalanced, cards, refundNow } from '../support/money.ts
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { checkoutBody, send } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
+import { findTraces } from '../support/traces.ts';
 
 const person = {
   email: 'Nomvula.Dlamini@example.co.za',
@@ -62,26 +63,7 @@ after(async () => {
 const query = async (text: string, values: unknown[] = []) =>
   (await paying.service.deps.database.pool.query(text, values)).rows;
 
-/** The columns of the whole database that contain one of the texts, bytes included. */
-async function findTraces(texts: string[]): Promise<string[]> {
-  const columns = await query(
-    `select table_name as table, column_name as column, data_type as type
-     from information_schema.columns
-     where table_schema = 'public' and data_type in ('text', 'json', 'jsonb', 'bytea')`,
-  );
-  const found: string[] = [];
-  for (const { table, column, type } of columns) {
-    const value = type === 'bytea' ? `encode(${column}, 'escape')` : `${column}::text`;
-    for (const text of texts) {
-      const rows = await query(
-        `select 1 from ${table} where position(lower($1) in lower(${value})) > 0 limit 1`,
-        [text],
-      );
-      if (rows.length > 0) found.push(`${table}.${column}: ${text}`);
-    }
-  }
-  return found;
-}
+const searched = (texts: string[]) => findTraces(paying.service.deps.database, texts);
 
 const bodyOf = (order: string) => ({
   client_reference_id: `${order} ${person.email}`,
@@ -176,7 +158,7 @@ test('a shopper is exported and erased, and nothing that names them stays', asyn
 
   const planned = await tranche.json('shoppers', 'erase', person.email, '--dry-run');
   assert.deepEqual(planned, { dry_run: true, erased: ids, refused: [], kept: [] });
-  assert.ok((await findTraces(traces)).length > 10, 'a dry run changes nothing');
+  assert.ok((await searched(traces)).length > 10, 'a dry run changes nothing');
 
   const before = await paid.rows('postings');
   const erasure = await tranche.json('shoppers', 'erase', person.email);
@@ -185,7 +167,7 @@ test('a shopper is exported and erased, and nothing that names them stays', asyn
   // The chain of operators' actions cannot be changed, so the command says what stays.
   const actions = { table: 'operator_actions', checkout_id: paid.id, count: 1 };
   assert.deepEqual(erasure.kept, [actions]);
-  assert.deepEqual(await findTraces(traces), ['operator_actions.details: 82 555 0199']);
+  assert.deepEqual(await searched(traces), ['operator_actions.details: 82 555 0199']);
 
   assert.deepEqual(await paid.rows('postings'), before);
   assert.deepEqual(await other.rows('checkouts'), others, 'another shopper');

@@ -16,6 +16,8 @@ import { processDueRefunds } from '../../src/refunds/process-refunds.ts';
 import { timestamp } from '../../src/shared/clock.ts';
 import type { Logger } from '../../src/shared/logger.ts';
 import { recoverActs } from '../../src/shoppers/act-on-plan.ts';
+import { deleteErasedCustomers } from '../../src/shoppers/delete-customers.ts';
+import { eraseExpired, findExpired } from '../../src/shoppers/erase-expired.ts';
 import {
   answerChallenge,
   type Books,
@@ -114,9 +116,10 @@ function payingOn(
       const detached = await detachReplacedCards(service.deps);
       const sent = await sendDueMessages(service.deps);
       const disputed = await checkDueDisputes(service.deps);
+      const erased = await eraseAll(service.deps);
       const paidOut = await makeDuePayouts(service.deps);
       const moved = settled + delivered + collected + acted + refunded + detached + sent;
-      if (moved + paidOut + disputed === 0) break;
+      if (moved + paidOut + disputed + erased === 0) break;
     }
   }
   return {
@@ -141,6 +144,9 @@ function payingOn(
              union all select due_at from refund_requests
              union all select due_at from shopper_attempts
              union all select due_at from replaced_cards
+             union all select due_at from retention_marks
+             union all select due_at from erasures
+             union all select due_at from deleted_customers
              union all select due_at from messages
              union all select due_at from disputes
              union all select due_at from payout_days) due
@@ -160,6 +166,12 @@ function payingOn(
       await receiver.close();
     },
   };
+}
+
+/** Only a service with a time of retention has shoppers to find. */
+async function eraseAll(deps: Service['deps']): Promise<number> {
+  const found = deps.retentionDays === null ? 0 : await findExpired(deps);
+  return found + (await eraseExpired(deps)) + (await deleteErasedCustomers(deps));
 }
 
 type PayOptions = {

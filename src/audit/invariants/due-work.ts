@@ -28,6 +28,13 @@ export const dueWorkInvariants: Invariant[] = [
         select merchant_id, id, status, due_at, leased_until from shopper_attempts
         union all
         select merchant_id, checkout_id, card_ref, due_at, leased_until from replaced_cards
+        union all
+        select merchant_id, merchant_id, 'retention', due_at, leased_until from retention_marks
+        union all
+        select merchant_id, checkout_id, 'erasure', due_at, leased_until from erasures
+        union all
+        select merchant_id, checkout_id, customer_ref, due_at, leased_until
+        from deleted_customers
       ) a join merchants m on m.id = a.merchant_id
       where a.due_at < $1::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
           - interval '${graceSeconds} seconds'
