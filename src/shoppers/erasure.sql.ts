@@ -50,6 +50,11 @@ export async function findOpenReason(
           and r.status in ('requested', 'pending'))
         then 'a refund is in progress'
       when exists (
+        select from disputes d
+        where d.checkout_id = c.id and d.merchant_id = c.merchant_id
+          and (d.closed_at is null or d.is_pausing))
+        then 'a payment is disputed'
+      when exists (
         select from instalments i
         where i.checkout_id = c.id and i.merchant_id = c.merchant_id and i.status = 'overdue')
         then 'a payment is overdue'

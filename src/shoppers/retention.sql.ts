@@ -97,7 +97,9 @@ export async function findLastMovement(
       (select max(collected_at) from instalments i
        where i.merchant_id = ${merchant_id} and i.checkout_id = ${checkout_id}),
       (select max(coalesce(completed_at, created_at)) from refund_requests r
-       where r.merchant_id = ${merchant_id} and r.checkout_id = ${checkout_id})) as at
+       where r.merchant_id = ${merchant_id} and r.checkout_id = ${checkout_id}),
+      (select max(coalesce(closed_at, created_at)) from disputes d
+       where d.merchant_id = ${merchant_id} and d.checkout_id = ${checkout_id})) as at
     from checkouts c
     where c.merchant_id = ${merchant_id} and c.id = ${checkout_id}`.execute(db);
   return rows[0]?.at ?? null;

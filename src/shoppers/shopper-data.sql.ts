@@ -27,6 +27,7 @@ const checkoutTables = [
   'shopper_attempts',
   'refund_requests',
   'refund_parts',
+  'disputes',
   'postings',
   'messages',
   'mailbox',

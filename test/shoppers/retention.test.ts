@@ -5,6 +5,7 @@ import { join } from 'node:path';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { readConfig } from '../../src/config.ts';
 import { transaction } from '../../src/database/transaction.ts';
+import { findNewDisputes } from '../../src/disputes/check-disputes.ts';
 import { openLog } from '../../src/running/log.ts';
 import { findExpired } from '../../src/shoppers/erase-expired.ts';
 import { eraseShopper } from '../../src/shoppers/erase-shopper.ts';
@@ -127,6 +128,17 @@ describe('after the time of retention', () => {
     assert.equal(rows[0].count, 0);
     await assertSound(paying);
   });
+});
+
+test('a disputed payment keeps its checkout from being erased', async () => {
+  const customer = { email: 'zanele@example.com' };
+  const shopper = await paying.shopper({ customer });
+  await shopper.pay(1, { card: '4000000000000259' });
+  await paying.pass({ days: 2 });
+  await findNewDisputes(paying.service.deps);
+  const { erased, refused } = await eraseShopper(paying.service.deps, 'nomsa', customer.email);
+  assert.deepEqual(erased, []);
+  assert.deepEqual(refused, [{ checkout_id: shopper.id, reason: 'a payment is disputed' }]);
 });
 
 describe("the gateway's record of an erased shopper", () => {
