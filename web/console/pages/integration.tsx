@@ -25,6 +25,7 @@ export default function IntegrationPage({ id }: { id: string }) {
   const [revoking, setRevoking] = useState(false);
   const [limiting, setLimiting] = useState<Limit | null>(null);
   const [managing, setManaging] = useState(false);
+  const [requiring, setRequiring] = useState(false);
   const { data, error, refetch } = useQuery({
     queryKey: ['/api/integrations', id],
     queryFn: ({ signal }) => get<IntegrationRow>(`/api/integrations/${id}`, {}, signal),
@@ -55,7 +56,12 @@ export default function IntegrationPage({ id }: { id: string }) {
           </span>
         }
       >
-        {isLive && can('integrations.change') && (
+        {isLive && data.signing_required_at === null && can('integrations.change') && (
+          <Button variant="default" onClick={() => setRequiring(true)}>
+            Require signatures…
+          </Button>
+        )}
+        {mayRotate && (
           <Button variant="default" color="danger" onClick={() => setRevoking(true)}>
             Revoke…
           </Button>
@@ -211,6 +217,7 @@ export default function IntegrationPage({ id }: { id: string }) {
       {revoking && <Revoke of={data} close={() => setRevoking(false)} />}
       {limiting && <ChangeLimit id={data.id} limit={limiting} close={() => setLimiting(null)} />}
       {managing && <Manage of={data} close={() => setManaging(false)} />}
+      {requiring && <RequireSigning of={data} close={() => setRequiring(false)} />}
     </>
   );
 }
@@ -343,6 +350,33 @@ function Revoke({ of: row, close }: { of: IntegrationRow; close: () => void }) {
       <p>
         Every request with its credentials is refused at once, and it cannot be brought back.
         Checkouts that it created go on: payments are collected and callbacks are sent.
+      </p>
+    </ActDialog>
+  );
+}
+
+function RequireSigning({ of: row, close }: { of: IntegrationRow; close: () => void }) {
+  const { run, busy, problem } = useAct();
+  const what = `Require signatures of ${ownerOf(row)}`;
+  return (
+    <ActDialog
+      title="Require signatures"
+      opened
+      close={close}
+      what={what}
+      busy={busy}
+      problem={problem}
+      onAct={() =>
+        void run({
+          path: `/api/integrations/${row.id}/require-signing`,
+          what,
+          said: () => 'Requests without a signature are refused from now on.',
+        }).then((answer) => answer && close())
+      }
+    >
+      <p>
+        Every request that changes something must be signed from now on. This cannot be undone. The
+        shop must sign its requests already, or they are refused.
       </p>
     </ActDialog>
   );

@@ -1,4 +1,4 @@
-import { Button, Select, TextInput } from '@mantine/core';
+import { Button, Checkbox, Select, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
@@ -96,6 +96,8 @@ export default function MerchantPage({ id }: { id: string }) {
                     ? 'Not needed for any refund'
                     : `For refunds above ${show(data.four_eyes_above)}`,
                 ],
+                ['On statements', data.short_name ?? 'The beginning of its name'],
+                ['Says “No fees”', data.no_fees ? 'Yes' : 'No'],
                 ['Since', <Time key="since" at={data.created_at} zone={data.time_zone} exact />],
               ]}
             />
@@ -193,6 +195,8 @@ function ChangeRules({ of: merchant, close }: { of: MerchantDetails; close: () =
   const [threshold, setThreshold] = useState(
     merchant.four_eyes_above === null ? '' : typedAmount(merchant.four_eyes_above),
   );
+  const [shortName, setShortName] = useState(merchant.short_name ?? '');
+  const [isFree, setIsFree] = useState(merchant.no_fees);
   const { run, busy, problem } = useAct();
   const { bands: rules } = readBands(bands);
   const terms = [...new Set((rules ?? []).flatMap((band) => band.terms))].sort((a, b) => a - b);
@@ -217,6 +221,8 @@ function ChangeRules({ of: merchant, close }: { of: MerchantDetails; close: () =
             rules,
             preselected_term: preselected === '' ? null : Number(preselected),
             four_eyes_above: above,
+            short_name: shortName.trim() === '' ? null : shortName.trim(),
+            no_fees: isFree,
           },
           what,
           said: () => 'New checkouts follow the new rules. Existing ones keep theirs.',
@@ -242,6 +248,19 @@ function ChangeRules({ of: merchant, close }: { of: MerchantDetails; close: () =
         value={threshold}
         error={isBad ? 'Write it like 5000,00.' : null}
         onChange={(event) => setThreshold(event.currentTarget.value)}
+      />
+      <TextInput
+        label="Name on card statements"
+        description="Empty: the beginning of the merchant’s name."
+        maxLength={20}
+        value={shortName}
+        onChange={(event) => setShortName(event.currentTarget.value)}
+      />
+      <Checkbox
+        label="The payment page says: No interest. No fees."
+        description="Only if it is true of this merchant’s prices."
+        checked={isFree}
+        onChange={(event) => setIsFree(event.currentTarget.checked)}
       />
     </ActDialog>
   );

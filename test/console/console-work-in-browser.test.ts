@@ -1,0 +1,275 @@
+import assert from 'node:assert/strict';
+import { after, before, describe, test } from 'node:test';
+import type { Page } from 'playwright-core';
+import { runLongActs } from '../../src/acts/run-long-acts.ts';
+import { changeRules } from '../../src/merchants/change-rules.ts';
+import { createMerchant } from '../../src/merchants/create-merchant.ts';
+import { raiseAlert } from '../../src/operators/raise-alert.ts';
+import { rollUp } from '../../src/rollups/roll-up.ts';
+import { axeFindings } from '../support/axe.ts';
+import { noBrowser } from '../support/browser.ts';
+import { readCallback } from '../support/callbacks.ts';
+import { type ConsoleBrowser, startConsoleBrowser } from '../support/console-browser.ts';
+import { askRefund, assertBalanced, cards, partsOf, statusOf } from '../support/money.ts';
+import type { Shopper } from '../support/payments.ts';
+import { rules } from '../support/service.ts';
+
+// What merchants, shoppers and receivers can write. The window would have a mark if one of these
+// became markup or a script.
+const hostile = (name: string) =>
+  `<img src=x onerror="window.broken='${name}'"><script>window.broken='${name}'</script>`;
+
+describe('work at the console in a browser', { skip: noBrowser }, () => {
+  let console: ConsoleBrowser;
+  let shopper: Shopper;
+  let unlucky: Shopper;
+  let isDown = true;
+
+  before(async () => {
+    console = await startConsoleBrowser();
+    const { paying } = console;
+    paying.receiver.answer = ({ path }) =>
+      path === '/refuses' && isDown
+        ? { status: 500, headers: { 'x-said': hostile('header') }, body: hostile('body') }
+        : {};
+    const customer = {
+      email: 'thandi@example.com',
+      first_name: hostile('first'),
+      last_name: hostile('last'),
+      billing_address: hostile('address'),
+    };
+    shopper = await paying.shopper({
+      client_reference_id: 'ORDER-1',
+      customer,
+      line_items: [{ name: hostile('item'), amount: 150_000, quantity: 1 }],
+    });
+    await shopper.pay(3);
+    unlucky = await paying.shopper({
+      client_reference_id: hostile('order'),
+      notify_url: `${paying.receiver.url}/refuses`,
+      customer,
+    });
+    await unlucky.pay(3, { card: cards.laterInsufficientFunds });
+    // The second payment of the unlucky one becomes overdue, and its callback is given up.
+    await paying.pass({ days: 45 });
+    const { deps } = paying.service;
+    await createMerchant(deps, 'test', { name: hostile('merchant'), territory: 'ZA', rules });
+    await raiseAlert(deps, deps.database.db, { kind: 'refund failed', detail: hostile('alert') });
+    while ((await rollUp(deps)) > 0);
+  });
+  after(() => console?.close());
+
+  test('a reviewer sees what a refund is taken from, and approves exactly that', async (t) => {
+    const { paying, url } = console;
+    const refund = await askRefund(paying, shopper, 60_000);
+    const { page, complaints } = await console.signedIn(t, ['refunds']);
+    await page.goto(`${url}/refunds`);
+    await page.getByRole('button', { name: /^Review the refund of R.600,00 for ORDER-1/ }).click();
+    const dialog = page.getByRole('dialog', { name: 'Refund' });
+    await dialog.getByText('What it will be taken from').waitFor();
+    const shown = (await dialog.getByRole('row').allTextContents()).map(plain);
+    assert.equal(shown[0], 'Payment 3Not collected yet: it is cancelledR 500,00');
+    assert.equal(shown[1], 'Payment 2Collected: it goes back to the cardR 100,00');
+    assert.deepEqual(await axeFindings(page), []);
+    await dialog.getByRole('button', { name: /^Approve R.600,00$/ }).click();
+    await page.getByText(/600,00 is approved/).waitFor();
+    await paying.work();
+    assert.equal(await statusOf(paying, refund), 'complete');
+    assert.deepEqual(await partsOf(shopper, refund), ['3 cancel 50000 done', '2 card 10000 done']);
+    await assertBalanced(paying, shopper);
+    assert.deepEqual(complaints, []);
+  });
+
+  test('above the threshold two people approve, and the first one cannot be the second', async (t) => {
+    const { paying, url } = console;
+    const { deps } = paying.service;
+    const { id } = paying.account.merchant;
+    await changeRules(deps, 'test', { id, four_eyes_above: 10_000 });
+    t.after(() => changeRules(deps, 'test', { id, four_eyes_above: null }));
+    const refund = await askRefund(paying, shopper, 20_000);
+    const first = await console.signedIn(t, ['refunds'], 'First Reviewer');
+    await first.page.goto(`${url}/refunds?refund=${refund}`);
+    await first.page.getByText('two people have to approve it').waitFor();
+    await first.page.getByRole('button', { name: /^Approve R.200,00$/ }).click();
+    await first.page.getByText('It now needs a second person').waitFor();
+    await paying.work();
+    assert.equal(await statusOf(paying, refund), 'requested');
+    await first.page.goto(`${url}/refunds?refund=${refund}`);
+    await first.page.getByText('Another person has to approve it too').waitFor();
+    const again = first.page.getByRole('button', { name: /as second person$/ });
+    assert.equal(await again.isDisabled(), true);
+    const second = await console.signedIn(t, ['refunds'], 'Second Reviewer');
+    await second.page.goto(`${url}/refunds?refund=${refund}`);
+    await second.page.getByText('Your approval starts the refund').waitFor();
+    await second.page.getByRole('button', { name: /^Approve R.200,00 as second person$/ }).click();
+    await second.page.getByText(/200,00 is approved/).waitFor();
+    await paying.work();
+    assert.equal(await statusOf(paying, refund), 'complete');
+    await assertBalanced(paying, shopper);
+  });
+
+  test('support refunds a checkout from its page after the passkey, once', async (t) => {
+    const { paying, url } = console;
+    const { page, complaints } = await console.signedIn(t, ['support']);
+    paying.clock.advance({ minutes: 6 });
+    await page.goto(`${url}/checkouts/${shopper.id}`);
+    await page.getByRole('button', { name: 'Refund…' }).click();
+    await page.getByLabel('Amount').fill('10,50');
+    await page.getByText('What it will be taken from').waitFor();
+    await page.getByRole('button', { name: /^Refund R.10,50$/ }).click();
+    const proof = page.getByRole('dialog', { name: 'Prove that it is you' });
+    await proof.getByText(/Refund R.10,50/).waitFor();
+    await proof.getByRole('button', { name: 'Use the passkey' }).click();
+    await page.getByRole('dialog', { name: 'Refund ORDER-1' }).waitFor({ state: 'detached' });
+    const requests = await shopper.rows('refund_requests');
+    assert.equal(requests.filter(({ amount }) => amount === 1_050).length, 1);
+    assert.deepEqual(complaints, []);
+  });
+
+  test('several refunds are approved at once, with progress that survives a reload', async (t) => {
+    const { paying, url } = console;
+    const wanted = [
+      await askRefund(paying, shopper, 1_100),
+      await askRefund(paying, shopper, 1_200),
+    ];
+    const { page } = await console.signedIn(t, ['refunds']);
+    await page.goto(`${url}/refunds`);
+    await page
+      .getByRole('row', { name: /R.11,00/ })
+      .getByRole('checkbox')
+      .check();
+    await page
+      .getByRole('row', { name: /R.12,00/ })
+      .getByRole('checkbox')
+      .check();
+    await page.getByRole('button', { name: /^Approve 2 refunds of R.23,00$/ }).click();
+    await page.getByText('Approving refunds').waitFor();
+    await page.reload();
+    await page.getByText('Approving refunds').waitFor();
+    while ((await runLongActs(paying.service.deps)) > 0);
+    await page.getByText('Refunds approved').waitFor();
+    await page.getByText('2 of 2 done').waitFor();
+    await paying.work();
+    for (const id of wanted) assert.equal(await statusOf(paying, id), 'complete');
+    await assertBalanced(paying, shopper);
+  });
+
+  test('a callback that was given up is resent, and the page says what the receiver answered', async (t) => {
+    const { paying, url } = console;
+    const { page, complaints } = await console.signedIn(t, ['support']);
+    await page.goto(`${url}/callbacks`);
+    await page.getByRole('button', { name: /^Resend the callback for/ }).click();
+    await page.getByText(/^Not delivered/).waitFor();
+    isDown = false;
+    await page.getByRole('button', { name: /^Attempts of the callback for/ }).click();
+    const dialog = page.getByRole('dialog', { name: 'Callback' });
+    await dialog
+      .getByText(/^Attempt/)
+      .first()
+      .click();
+    await dialog.getByText(hostile('body')).waitFor();
+    await dialog.getByRole('button', { name: 'Resend the callback' }).click();
+    await page.getByText('Delivered.', { exact: true }).waitFor();
+    assert.equal((await readCallback(paying.service, unlucky.id)).status, 'delivered');
+    assert.equal(await page.evaluate('window.broken'), undefined);
+    assert.deepEqual(complaints, []);
+  });
+
+  test('an administrator rotates a signing key, and sees the new one once', async (t) => {
+    const { paying, url } = console;
+    const { page, complaints } = await console.signedIn(t, ['admin']);
+    await page.goto(`${url}/integrations/${paying.account.id}`);
+    await page.getByRole('button', { name: 'Rotate the signing key…' }).click();
+    await page.getByRole('button', { name: /^Rotate the signing key of Bean There$/ }).click();
+    const value = String(await page.locator('[data-secret="Signing key"]').textContent());
+    assert.ok(value.length > 20 && value !== paying.account.signing_key);
+    await page.getByRole('dialog').getByRole('button', { name: 'Close', exact: true }).click();
+    await page.getByText(/^Ends/).waitFor();
+    assert.equal(await page.getByText(value).count(), 0);
+    await page.reload();
+    await page.getByText(/^Ends/).waitFor();
+    assert.equal(await page.getByText(value).count(), 0);
+    assert.deepEqual(complaints, []);
+  });
+
+  test('keys go to pages, rows and the search, which finds an order', async (t) => {
+    const { page } = await console.signedIn(t, ['viewer']);
+    await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    await page.keyboard.press('g');
+    await page.keyboard.press('c');
+    await page.getByRole('link', { name: 'ORDER-1', exact: true }).waitFor();
+    await page.keyboard.press('j');
+    await page.keyboard.press('Enter');
+    await page.getByText('What happened').waitFor();
+    await page.keyboard.press('/');
+    await page.getByRole('combobox').fill('ORDER-1');
+    await page.getByRole('option').first().waitFor();
+    assert.deepEqual(await axeFindings(page), []);
+    await page.keyboard.press('Enter');
+    await page.waitForURL(`**/checkouts/${shopper.id}`);
+    await page.getByRole('heading', { name: 'ORDER-1' }).waitFor();
+    await page.keyboard.press('?');
+    await page.getByRole('dialog', { name: 'Keys' }).getByText('Go to Refunds').waitFor();
+    assert.deepEqual(await axeFindings(page), []);
+  });
+
+  test('every page passes axe on a light phone and a dark desktop, fits, and runs no foreign script', async (t) => {
+    const { paying, url } = console;
+    const { page, complaints } = await console.signedIn(
+      t,
+      ['admin'],
+      hostile('person').slice(0, 90),
+    );
+    await page.goto(`${url}/checkouts/${unlucky.id}`);
+    await page.getByLabel('Add a note').fill(hostile('note'));
+    await page.getByRole('button', { name: 'Add the note' }).click();
+    await page.getByText(hostile('note')).first().waitFor();
+    const pages: [string, string | RegExp][] = [
+      ['/', 'From created to paid, 30 days'],
+      ['/search?q=thandi@example.com', /^Found/],
+      ['/checkouts', 'ORDER-1'],
+      [`/checkouts/${unlucky.id}`, 'What happened'],
+      ['/refunds', 'Nothing to review'],
+      ['/refunds?view=complete', 'ORDER-1'],
+      ['/overdue', 'May work'],
+      ['/callbacks?view=all', 'ORDER-1'],
+      ['/callbacks?view=destinations', /127[.]0[.]0[.]1|in 7 days/],
+      ['/merchants', 'Bean There'],
+      [`/merchants/${paying.account.merchant.id}`, 'Bands'],
+      ['/integrations', 'Bean There'],
+      [`/integrations/${paying.account.id}`, 'Signing keys'],
+      ['/alerts', 'Refund failed'],
+      ['/audit', 'test'],
+      ['/people', 'person1@example.com'],
+      ['/me', 'Open sessions'],
+      ['/nowhere', 'There is no such page'],
+    ];
+    const found: string[] = [];
+    const look = async (path: string, on: string) => {
+      const excess = await excessWidth(page);
+      if (excess !== 0) found.push(`${path} on ${on}: ${excess} px too wide`);
+      for (const finding of await axeFindings(page)) found.push(`${path} on ${on}: ${finding}`);
+      const broken = await page.evaluate('window.broken');
+      if (broken !== undefined) found.push(`${path}: the script of ${broken} ran`);
+    };
+    for (const [path, text] of pages) {
+      await page.setViewportSize({ width: 390, height: 844 });
+      await page.emulateMedia({ colorScheme: 'light' });
+      await page.goto(`${url}${path}`);
+      await page.locator('#main').getByText(text).first().waitFor();
+      await look(path, 'a light phone');
+      await page.setViewportSize({ width: 1280, height: 800 });
+      await page.emulateMedia({ colorScheme: 'dark' });
+      await page.locator('html[data-mantine-color-scheme="dark"]').waitFor();
+      await look(path, 'a dark desktop');
+    }
+    assert.deepEqual(found, []);
+    assert.deepEqual(complaints, []);
+  });
+});
+
+const excessWidth = (page: Page) =>
+  page.evaluate('document.documentElement.scrollWidth - document.documentElement.clientWidth');
+
+/** Without the spaces that keep an amount on one line. */
+const plain = (text: string) => text.replaceAll(/\s/g, ' ');
