@@ -10,6 +10,7 @@ import Fastify, {
 import { type CheckoutDeps, checkoutRoutes } from './checkouts/checkout.routes.ts';
 import type { Config } from './config.ts';
 import { startDeadline } from './database/deadline.ts';
+import { gatewayEventRoutes } from './disputes/gateway-event.routes.ts';
 import { docsRoutes } from './docs/docs.routes.ts';
 import {
   answerNotFound,
@@ -116,6 +117,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   app.register((scope) => paymentRoutes(scope, deps));
   app.register((scope) => shopperRoutes(scope, deps));
   app.register((scope) => legacyRoutes(scope, deps));
+  if (deps.gateway.receivesEvents) app.register((scope) => gatewayEventRoutes(scope, deps));
   app.register(async (api) => {
     useMerchantApi(api, deps);
     await merchantRoutes(api, deps);

@@ -461,11 +461,13 @@ function readGateway(
   if (secretKey === undefined && environment === 'sandbox') return null;
   const url = text('TEST_GATEWAY_URL')?.replace(/\/+$/, '');
   const prefix = text('STRIPE_STATEMENT_PREFIX');
+  const webhookSecret = text('STRIPE_WEBHOOK_SECRET');
   return {
     environment,
     secretKey: secretKey ?? '',
     publicKey: text('STRIPE_PUBLISHABLE_KEY') ?? '',
     ...(prefix !== undefined && { statementPrefix: prefix }),
+    ...(webhookSecret !== undefined && { webhookSecret }),
     ...(url !== undefined && testGatewayAt(url)),
   };
 }

@@ -155,6 +155,12 @@ export type Gateway = {
     page: { after: string | null; from: Timestamp | null; to: Timestamp | null },
   ): Promise<{ records: GatewayRecord[]; next: string | null }>;
 
+  /** Whether the gateway was given an address for events and we know its secret. */
+  receivesEvents: boolean;
+
+  /** What an event announces. Null: its signature is not the gateway's. */
+  readEvent(raw: Buffer, signature: string): Promise<{ dispute_ref: string | null } | null>;
+
   /** One page of all disputes of the account, the newest first. `after` is the `next` before. */
   listDisputes(after: string | null): Promise<{ disputes: DisputeState[]; next: string | null }>;
 

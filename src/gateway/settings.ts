@@ -15,6 +15,8 @@ export type StripeSettings = {
   testGateway?: boolean;
   /** What the account puts before every statement descriptor. */
   statementPrefix?: string;
+  /** With it we believe that an event comes from the gateway. */
+  webhookSecret?: string;
   timeoutMs?: number;
 };
 

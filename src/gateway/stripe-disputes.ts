@@ -38,7 +38,13 @@ function disputeState(dispute: Stripe.Dispute): DisputeState {
 
 type DisputeCalls = Pick<
   Gateway,
-  'listDisputes' | 'dispute' | 'stageEvidence' | 'submitEvidence' | 'acceptDispute'
+  | 'receivesEvents'
+  | 'readEvent'
+  | 'listDisputes'
+  | 'dispute'
+  | 'stageEvidence'
+  | 'submitEvidence'
+  | 'acceptDispute'
 >;
 
 /** The part of the port that is about disputes. */
@@ -46,8 +52,22 @@ export function disputeCalls(
   stripe: Stripe,
   options: (merchant: MerchantTime, key?: string) => Stripe.RequestOptions,
   fail: (error: unknown) => never,
+  webhookSecret: string | undefined,
 ): DisputeCalls {
   return {
+    receivesEvents: webhookSecret !== undefined,
+
+    async readEvent(raw, signature) {
+      if (webhookSecret === undefined) return null;
+      try {
+        const event = await stripe.webhooks.constructEventAsync(raw, signature, webhookSecret);
+        const isDispute = event.type.startsWith('charge.dispute.');
+        return { dispute_ref: isDispute ? (event.data.object as { id: string }).id : null };
+      } catch {
+        return null;
+      }
+    },
+
     async listDisputes(after) {
       const page = await stripe.disputes
         .list({ limit: 100, ...(after !== null && { starting_after: after }) })

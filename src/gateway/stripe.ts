@@ -545,7 +545,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       return refund === null ? null : refundState(refund);
     },
 
-    ...disputeCalls(stripe, options, fail),
+    ...disputeCalls(stripe, options, fail, settings.webhookSecret),
     ...recordCalls(stripe, fail),
 
     async refundStatus(merchant, refund_ref) {

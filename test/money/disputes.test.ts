@@ -3,6 +3,7 @@ import { after, before, test } from 'node:test';
 import { findViolations } from '../../src/audit/invariants.ts';
 import { findNewDisputes } from '../../src/disputes/check-disputes.ts';
 import { timestamp } from '../../src/shared/clock.ts';
+import { signatureOf } from '../../test-gateway/webhooks.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { accountsOf, alertsOf, askRefund, planOf, refundNow, statusOf } from '../support/money.ts';
 import {
@@ -17,10 +18,14 @@ import { send } from '../support/service.ts';
 // Disputes on the merchant's clock, against the real test gateway. Each test continues at the time
 // of the one before.
 
+const webhookSecret = 'whsec_of_tests';
 let paying: Paying;
 let tranche: Tranche;
 before(async () => {
-  paying = await startPaying({ start: '2026-01-05T08:00:00Z' });
+  paying = await startPaying({
+    start: '2026-01-05T08:00:00Z',
+    env: { STRIPE_WEBHOOK_SECRET: webhookSecret },
+  });
   const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
   tranche = commandLine({ ...env, TRANCHE_OPERATOR: 'nomsa' }, { clock: paying.clock });
   const fee = ['--basis-points', '500', '--fixed', '0', '--vat-basis-points', '1500'];
@@ -235,5 +240,46 @@ test('an inquiry pauses the plan and withdraws nothing', async () => {
   assert.deepEqual([row.status, row.withdrawn], ['inquiry', 0]);
   assert.equal((await accountsOf(shopper)).disputed, undefined);
   await resolve(row.id, '--won');
+  await assertBooks();
+});
+
+test('an event is a hint: a signed one makes the dispute be read, and its body is not believed', async () => {
+  const shopper = await collected();
+  const [{ payment_ref }] = (await shopper.rows('instalments')).filter(
+    ({ number }) => number === 1,
+  );
+  const { body } = await paying.gateway.call('POST', '/_test/disputes', {
+    payment_intent: payment_ref,
+  });
+  const post = (secret: string) => {
+    const object = { id: body.id, object: 'dispute', status: 'lost', amount: 1 };
+    const payload = JSON.stringify({
+      id: 'evt_1',
+      object: 'event',
+      type: 'charge.dispute.created',
+      data: { object },
+    });
+    const seconds = Math.floor(Date.now() / 1000);
+    return paying.service.app.inject({
+      method: 'POST',
+      url: '/gateway/events',
+      headers: {
+        'content-type': 'application/json',
+        'stripe-signature': `t=${seconds},v1=${signatureOf(secret, seconds, payload)}`,
+      },
+      payload,
+    });
+  };
+  assert.equal((await post('whsec_of_another')).statusCode, 400);
+  assert.deepEqual(await shopper.rows('disputes'), []);
+  for (let times = 0; times < 2; times += 1) {
+    const answer = await post(webhookSecret);
+    assert.deepEqual([answer.statusCode, answer.json()], [200, { received: true }]);
+    const [row, ...others] = await shopper.rows('disputes');
+    assert.deepEqual([row.status, row.amount, others.length], ['needs_response', 30_000, 0]);
+  }
+  await paying.gateway.call('POST', `/_test/disputes/${body.id}/resolve`, { outcome: 'won' });
+  await post(webhookSecret);
+  assert.equal((await shopper.rows('disputes'))[0].status, 'won');
   await assertBooks();
 });

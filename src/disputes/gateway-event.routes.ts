@@ -1,0 +1,33 @@
+import type { FastifyInstance } from 'fastify';
+import { badRequest } from '../http/errors.ts';
+import { rawBodyOf, takeRawBodies } from '../http/raw-body.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
+import { type DisputeDeps, findNewDisputes, readAgain } from './check-disputes.ts';
+import { findDisputeOfAny } from './dispute.sql.ts';
+
+const json = ['application/json'] as const;
+const bodyBytesMax = 256 * 1024;
+
+/**
+ * The gateway announces changes of disputes. An announcement is a hint: its signature is checked, and
+ * the dispute is read again at the gateway, whatever the announcement says of it (decision 0082).
+ */
+export async function gatewayEventRoutes(api: FastifyInstance, deps: DisputeDeps): Promise<void> {
+  takeRawBodies(api, json, bodyBytesMax);
+  api.post('/gateway/events', async (request) => {
+    const { raw } = rawBodyOf(request, json);
+    const signature = request.headers['stripe-signature'];
+    const hint = await deps.gateway.readEvent(raw, String(signature ?? ''));
+    if (hint === null) throw badRequest('The signature does not fit the body.');
+    if (hint.dispute_ref !== null) await readAnnounced(deps, hint.dispute_ref);
+    return { received: true };
+  });
+}
+
+async function readAnnounced(deps: DisputeDeps, dispute_ref: string): Promise<void> {
+  const { db } = deps.database;
+  const known = await findDisputeOfAny(db, { dispute_ref });
+  const merchant = known && (await findMerchant(db, known.merchant_id));
+  if (known && merchant) await readAgain(deps, merchant, known);
+  else await findNewDisputes(deps);
+}
