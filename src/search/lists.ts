@@ -267,14 +267,26 @@ async function presentReviewed(
           ? null
           : daysBetween(purchased_at, row.created_at, merchant.time_zone),
       needs_second_person: needsSecondPerson(row.amount, merchant),
-      planned: isPlanned
-        ? splitRefund(instalments, returnedOf(parts), row.amount, merchant.payment_min)
-        : null,
+      planned: isPlanned ? planOf(row, instalments, returnedOf(parts), merchant.payment_min) : null,
       parts: parts.filter((part) => part.refund_id === row.id),
       waits_for: row.status === 'requested' ? open : null,
       refund_rate: rates.get(row.merchant_id) ?? null,
     };
   });
+}
+
+/** The split of a refund, or null if there is none: one row must not fail the whole page. */
+function planOf(
+  { amount }: RefundRequest,
+  instalments: Instalment[],
+  returned: ReadonlyMap<number, number>,
+  payment_min: number,
+): PlannedPart[] | null {
+  try {
+    return splitRefund(instalments, returned, amount, payment_min);
+  } catch {
+    return null;
+  }
 }
 
 function daysBetween(from: Timestamp, to: Timestamp, timeZone: string): number {

@@ -87,6 +87,22 @@ describe('refunds list', () => {
 });
 
 describe('refunds approve', () => {
+  test('above the threshold of the merchant a second operator has to approve it too', async () => {
+    const account = await createAccount(paying.service);
+    const { id } = account.merchant;
+    await tranche.json('merchants', 'rules', id, '--four-eyes-above', '20000');
+    const checkout = await paid(3, { account });
+    const refund = await ask(checkout.id, 20_001, account);
+    const { stdout } = await tranche.run('refunds', 'approve', refund);
+    assert.match(stdout.replaceAll(/\s+/g, ' '), /Another person has to approve it too/);
+    await tranche.refused(1, /Another person has to give/, 'refunds', 'approve', refund);
+    assert.equal(await statusOf(refund, account), 'requested');
+    assert.equal((await sipho.json('refunds', 'approve', refund)).status, 'complete');
+    await tranche.json('merchants', 'rules', id, '--four-eyes-above', 'none');
+    const next = await ask(checkout.id, 20_001, account);
+    assert.equal((await tranche.json('refunds', 'approve', next)).status, 'complete');
+  });
+
   test('does what the preview showed, and `show` has the gateway’s references', async () => {
     const { id, books } = await paid();
     await paying.pass('2026-12-16T06:00:00Z');
