@@ -51,6 +51,18 @@ for (const [name, path] of Object.entries(calls)) {
       assert.notEqual((await shopper.attempts())[0]?.settled_at, null);
       await assertNothingSent(shopper);
     });
+
+    test('after the checkout expired while no worker ran', async () => {
+      const shopper = await paying.shopper();
+      await down(path);
+      assert.equal((await shopper.pay(3)).status, 'paying');
+      await paying.clearFaults();
+      paying.clock.advance({ minutes: 91 });
+      await paying.work();
+      await paying.pass({ minutes: 15 });
+      assert.notEqual((await shopper.attempts())[0]?.settled_at, null);
+      await assertNothingSent(shopper);
+    });
   });
 }
 
