@@ -60,7 +60,7 @@ function payments(...statuses: InstalmentStatus[]) {
 }
 
 const written = (parts: PlannedPart[] | null) =>
-  parts && parts.map((part) => `${part.instalment} ${part.kind} ${part.amount}`);
+  parts?.map((part) => `${part.instalment} ${part.kind} ${part.amount}`) ?? null;
 
 describe('a refund is taken from uncollected payments, then the hold, then the card', () => {
   const held = payments('authorised', 'scheduled', 'scheduled');
