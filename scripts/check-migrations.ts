@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 
 /** Earlier migrations are history and were written before these rules (decision 0090). */
-const firstChecked = 40;
+const firstChecked = 30;
 
 const rules: { says: string; breaks(statement: string, created: Set<string>): boolean }[] = [
   {
@@ -42,15 +42,26 @@ const contracting = /^(?:drop (?:table|view)|alter table .*\b(?:drop column|rena
 /** New migrations that would stop a service which runs, or break older programs unannounced. */
 export function findUnsafeMigrations(root: string, first = firstChecked): string[] {
   const folder = path.join(root, 'migrations');
-  return fs
+  const names = fs
     .readdirSync(folder)
-    .filter((name) => name.endsWith('.sql') && Number(name.slice(0, 4)) >= first)
-    .sort()
+    .filter((name) => name.endsWith('.sql'))
+    .sort();
+  const unsafe = names
+    .filter((name) => Number(name.slice(0, 4)) >= first)
     .flatMap((name) =>
       findUnsafe(fs.readFileSync(path.join(folder, name), 'utf8')).map(
         (problem) => `migrations/${name} ${problem}.`,
       ),
     );
+  return [...findEqualNumbers(names), ...unsafe];
+}
+
+/** Two migrations with one number: whichever comes second is never applied. */
+export function findEqualNumbers(names: string[]): string[] {
+  const numbers = Map.groupBy(names, (name) => name.slice(0, 4));
+  return [...numbers.values()]
+    .filter((same) => same.length > 1)
+    .map((same) => `migrations ${same.join(' and ')} have the same number.`);
 }
 
 export function findUnsafe(text: string): string[] {

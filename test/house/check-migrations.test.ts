@@ -1,7 +1,11 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { test } from 'node:test';
-import { findUnsafe, findUnsafeMigrations } from '../../scripts/check-migrations.ts';
+import {
+  findEqualNumbers,
+  findUnsafe,
+  findUnsafeMigrations,
+} from '../../scripts/check-migrations.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 
@@ -27,7 +31,7 @@ const safe = [
   "alter table checkouts add column a text not null default '';",
   'alter table checkouts add constraint a check (amount > 0) not valid;',
   '-- concurrently\ncreate index concurrently if not exists a on checkouts (id);',
-  '-- contract 0041\nalter table checkouts drop column amount;',
+  '-- contract 0031\nalter table checkouts drop column amount;',
   '-- drop table checkouts;\nupdate checkouts set amount = 1 where amount is null;',
 ];
 
@@ -37,6 +41,12 @@ test('a migration that would stop the running service is refused', () => {
 
 test('a migration that adds is accepted', () => {
   for (const text of safe) assert.deepEqual(findUnsafe(text), [], text);
+});
+
+test('two migrations with the same number are refused', () => {
+  assert.deepEqual(findEqualNumbers(['0001_a.sql', '0002_b.sql', '0002_c.sql']), [
+    'migrations 0002_b.sql and 0002_c.sql have the same number.',
+  ]);
 });
 
 test('earlier migrations are left alone, and all of them can be read', () => {
