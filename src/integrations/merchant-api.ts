@@ -211,9 +211,7 @@ export async function readListRequest(
 ): Promise<ListRequest> {
   const query = request.query as Record<string, unknown>;
   const unknown = Object.keys(query).find(
-    (name) =>
-      /^(filter|page|merchant_id|client_reference_id)\b/i.test(name) &&
-      !listParameters.includes(name),
+    (name) => /^(filter|page|client_reference_id)\b/i.test(name) && !listParameters.includes(name),
   );
   if (unknown !== undefined) {
     throw badRequest(

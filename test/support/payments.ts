@@ -89,6 +89,11 @@ export async function startPaying(
     ...(options.log && { log: options.log }),
     ...(options.callbackSender && { callbackSender: options.callbackSender }),
     ...(options.databaseUrl && { databaseUrl: options.databaseUrl }),
+  }).catch(async (error) => {
+    // Servers that stay open would keep the test process alive after its failure.
+    await gateway.close();
+    await receiver.close();
+    throw error;
   });
   const account = await createAccount(service);
   return payingOn({ service, gateway, clock, account, receiver });
