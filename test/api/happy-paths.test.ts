@@ -5,8 +5,9 @@ import { sql } from 'kysely';
 import { advanceListTotal } from '../../src/database/merchant-lists.sql.ts';
 import { createIntegration } from '../../src/integrations/create-integration.ts';
 import { timestamp } from '../../src/shared/clock.ts';
+import { actingOn } from '../support/acts.ts';
 import { createLegacyCheckout, createPlugin, logIn } from '../support/legacy.ts';
-import { challengeCard, type Paying, startPaying } from '../support/payments.ts';
+import { challengeCard, type Paying, startPaying, visa } from '../support/payments.ts';
 import { checkoutBody, createAccount, liftLimits, type Service, send } from '../support/service.ts';
 
 // One request per endpoint that must succeed: with the tests of pure rules this is what
@@ -171,6 +172,24 @@ const paths: Record<string, () => Promise<void>> = {
       payload: { text: 'The amount is wrong.' },
     });
     assert.equal(statusCode, 202);
+  },
+  async 'GET /pay/:token/manage'() {
+    const { shopper } = await signedInShopper();
+    const { statusCode, body } = await service.app.inject(`${shopper.url}/manage`);
+    assert.equal(statusCode, 200);
+    assert.match(body, /Your payments/);
+  },
+  async 'POST /pay/:token/plan/pay'() {
+    const shopper = await paying.shopper();
+    await shopper.pay(3);
+    const acting = await actingOn(paying, shopper);
+    assert.equal((await acting.pay('next')).act?.status, 'done');
+  },
+  async 'POST /pay/:token/plan/card'() {
+    const shopper = await paying.shopper();
+    await shopper.pay(3);
+    const acting = await actingOn(paying, shopper);
+    assert.equal((await acting.replaceCard(visa)).act?.status, 'done');
   },
   async 'GET /pay/:token/payments.ics'() {
     const shopper = await paying.shopper();
