@@ -305,7 +305,10 @@ export async function completeTestCheckout(
   });
 }
 
+/** Whether this is `npm run test:long`. */
+export const isLong = Boolean(process.env.TRANCHE_TEST_LONG);
+
 /** How often a randomised test runs: fully in `npm run test:long`, otherwise a tenth. */
 export function runs(long: number): number {
-  return process.env.TRANCHE_TEST_LONG ? long : Math.ceil(long / 10);
+  return isLong ? long : Math.ceil(long / 10);
 }
