@@ -3,7 +3,7 @@ import type { Clock } from '../shared/clock.ts';
 
 // How long work may wait for a database that is away. A request has one deadline, from its arrival,
 // whatever it passes on its way. It travels with the request by itself: a parameter would have to go
-// through every use case. The create bench did not see the difference.
+// through every use case.
 
 /** Work that no request asked for is due again later, so it gives up sooner. */
 const graceMilliseconds = 8_000;
