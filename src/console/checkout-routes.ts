@@ -55,7 +55,7 @@ function readList(context: Context, query: Query) {
     listCheckouts(context.deps, scopeOf(context, query), page, filter);
 }
 
-/** A day such as 2026-02-30 has the right form and is none. */
+/** A day such as 2026-02-30 has the right form and does not exist. */
 function validated<T>(read: () => T): T {
   try {
     return read();

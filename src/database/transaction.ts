@@ -144,12 +144,7 @@ export function transaction<T>(
     const client = await deps.database.pool.connect();
     let committing: Promise<void> | undefined;
     const isLimited = options.lockMilliseconds !== undefined && !maybeCommitted;
-    const ended = new AbortController();
-    if (isLimited) {
-      void deps.clock.sleep(stallMilliseconds, ended.signal).then(() => {
-        if (!ended.signal.aborted) cut(client);
-      });
-    }
+    const ended = isLimited ? cutIfStalled(deps.clock, client) : null;
     const commit = () => {
       committing ??= client.query('commit').then(({ command }) => {
         if (command !== 'COMMIT') throw new RolledBack('the transaction was rolled back');
@@ -178,11 +173,20 @@ export function transaction<T>(
       if (isOpen) throw new CommitInterrupted('COMMIT got no answer', { cause: error });
       throw causeOf(client, error);
     } finally {
-      ended.abort();
+      ended?.abort();
     }
   };
   if (options.lockMilliseconds === undefined) return persist(deps.clock, attempt);
   return persist(deps.clock, attempt, (error) => !isLockTimeout(error));
+}
+
+/** Cuts the connection after a while, unless the returned controller is aborted before. */
+function cutIfStalled(clock: Clock, client: pg.PoolClient): AbortController {
+  const ended = new AbortController();
+  void clock.sleep(stallMilliseconds, ended.signal).then(() => {
+    if (!ended.signal.aborted) cut(client);
+  });
+  return ended;
 }
 
 const isRefused = (committing: Promise<void>) => committing.then(() => false, isRefusal);

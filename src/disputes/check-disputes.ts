@@ -91,7 +91,7 @@ export async function recordNew(deps: DisputeDeps, state: DisputeState): Promise
   const owner = payment_ref && (await findDisputedCheckout(db, payment_ref));
   const merchant = owner && (await findMerchant(db, owner.merchant_id));
   if (!payment_ref || !owner || !merchant) {
-    const detail = `The gateway has dispute ${dispute_ref} of payment ${payment_ref}, which is none of ours.`;
+    const detail = `The gateway has dispute ${dispute_ref} of payment ${payment_ref}, which is not one of ours.`;
     if (!(await hasAlert(db, 'dispute_unknown', detail))) {
       await raiseAlert(deps, db, { kind: 'dispute_unknown', detail });
     }

@@ -110,7 +110,7 @@ export type Gateway = {
 
   cardVerification(merchant: MerchantTime, verification_ref: string): Promise<CardVerification>;
 
-  /** Finds a verification whose reference we never learnt; null if there is none. */
+  /** Finds a verification whose reference we never learnt; null if it does not exist. */
   findCardVerification(
     merchant: MerchantTime,
     attempt: { customer_ref: string; attempt_id: string },

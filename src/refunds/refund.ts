@@ -208,7 +208,8 @@ function leavesEnough({ kind, room }: Source, take: number, payment_min: number)
 
 /**
  * The first allowed split, which takes the newest payments whole. Chooses which payments are taken
- * whole; the others give what they need not keep, and the card the rest. Null: there is none.
+ * whole; the others give what they need not keep, and the card the rest. Null: no
+ * split is allowed.
  */
 function takeAllowed(sources: Source[], amount: number, payment_min: number): number[] | null {
   const open = sources.filter(({ kind }) => kind !== 'card');

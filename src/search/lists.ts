@@ -275,7 +275,7 @@ async function presentReviewed(
   });
 }
 
-/** The split of a refund, or null if there is none: one row must not fail the whole page. */
+/** The split of a refund; null if no split is possible. One row must not fail the whole page. */
 function planOf(
   { amount }: RefundRequest,
   instalments: Instalment[],

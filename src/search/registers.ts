@@ -260,7 +260,7 @@ export function listDestinationsWithin(
   );
 }
 
-/** The end of the bucket that contains the part's answer; null if there is none. */
+/** The end of the bucket that contains the part's answer; null without answers. */
 function percentile(
   histograms: number[][],
   bounds: readonly number[],

@@ -16,7 +16,7 @@ export type SessionDeps = { database: Database; clock: Clock; random: Random };
 
 export const sessionMinutes = 30;
 
-/** The session's token in a `Cookie` header; null when there is none. */
+/** The session's token in a `Cookie` header; null without one. */
 export function sessionTokenOf(cookie: string | undefined): string | null {
   return /(?:^|;\s*)plan=([\w-]{43})(?:;|$)/.exec(cookie ?? '')?.[1] ?? null;
 }
@@ -42,7 +42,7 @@ export async function openSession(
   });
 }
 
-/** When the session ends; null when there is none. */
+/** When the session ends; null without one. */
 export async function findSession(
   deps: Pick<SessionDeps, 'database' | 'clock'>,
   merchant: Merchant,

@@ -273,7 +273,7 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
   const untilExpiry = Date.parse(first.expires_at) - Date.now();
   if (untilExpiry > 0 && untilExpiry < 86_400_000) setTimeout(refresh, untilExpiry + 1_000);
 
-  /** The gateway's token for the typed card; null if there is none, and the page says why. */
+  /** The gateway's token for the typed card; null if the gateway refused it, and the page says why. */
   async function takeCard(createToken: () => Promise<CardToken>): Promise<string | null> {
     if (isBusy(view)) return null;
     // An answer to an earlier request does not know about this payment.

@@ -230,7 +230,7 @@ type Life = {
 };
 
 function Lives({ rows, withUse }: { rows: Life[]; withUse?: boolean }) {
-  if (rows.length === 0) return <p className="quiet card-body">There is none in force.</p>;
+  if (rows.length === 0) return <p className="quiet card-body">Nothing is in force.</p>;
   return (
     <div className="lines">
       {rows.map((row, index) => (
