@@ -206,13 +206,17 @@ function changeSome(example: Json, other: unknown, places: number[]): unknown {
 /** Filled in when it is sampled: the IDs are known only once the service runs. */
 const known = () => fc.nat().map((index) => ids[index % ids.length] as string);
 
+/** A generated object may have a member `toString`, so `String` would throw. */
+const written = (value: unknown) =>
+  typeof value === 'object' ? JSON.stringify(value) : String(value);
+
 function requestsOf(operation: Operation) {
   const texts = (place: string) =>
     fc.record(
       Object.fromEntries(
         operation.parameters
           .filter((one) => one.in === place)
-          .map(({ name, schema }) => [name, valuesOf(schema, 1).map(String)]),
+          .map(({ name, schema }) => [name, valuesOf(schema, 1).map(written)]),
       ),
       { requiredKeys: [] },
     );
