@@ -65,9 +65,9 @@ export type Program = {
 };
 
 /** Starts `tranche …` with only those variables of our environment that a program needs to run. */
-export function launch(args: string[], env: NodeJS.ProcessEnv): Program {
+export function launch(args: string[], env: NodeJS.ProcessEnv, program = entry): Program {
   const { PATH, HOME, NODE_COMPILE_CACHE } = process.env;
-  const child = spawn(process.execPath, [entry, ...args], {
+  const child = spawn(process.execPath, [program, ...args], {
     // A test run starts hundreds of these, and a short one spends most of its time compiling.
     env: { PATH, HOME, NODE_COMPILE_CACHE, TMPDIR: os.tmpdir(), ...env },
     stdio: ['ignore', 'pipe', 'pipe'],
@@ -188,8 +188,12 @@ export async function startSandbox(
 export type ServeReady = Program & { metricsUrl: string; baseUrl: string };
 
 /** Starts `tranche serve`, and returns once it logs that it is ready. */
-export async function startServe(args: string[], env: NodeJS.ProcessEnv): Promise<ServeReady> {
-  const program = launch(['serve', ...args], { PORT: '0', ...env });
+export async function startServe(
+  args: string[],
+  env: NodeJS.ProcessEnv,
+  file = entry,
+): Promise<ServeReady> {
+  const program = launch(['serve', ...args], { PORT: '0', ...env }, file);
   const ready = await until('the service to get ready', () => {
     if (program.hasExited()) throw new Error(`it did not start: ${program.stderr()}`);
     return program.lines().find(({ msg }) => msg === 'the service is ready');

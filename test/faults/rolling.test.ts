@@ -1,0 +1,141 @@
+import assert from 'node:assert/strict';
+import path from 'node:path';
+import { after, afterEach, before, type TestContext, test } from 'node:test';
+import { startBalancer } from '../support/balancer.ts';
+import { copyOfCommit, copyWithMigration, findPreviousCommit } from '../support/program-copy.ts';
+import {
+  findDamage,
+  kill,
+  type Program,
+  request,
+  type ServeReady,
+  startLoad,
+  startServe,
+  stop,
+  temporaryFolder,
+  until,
+} from '../support/sandbox-process.ts';
+import {
+  type Account,
+  createAccount,
+  createEmptyDatabase,
+  createTestDatabase,
+  isLong,
+  startService,
+} from '../support/service.ts';
+
+// A release replaces the nodes behind a load balancer one by one, while merchants create checkouts.
+// The newer program is this one with one more migration, because a checkout without history has no
+// older one. The long run also takes the real program from before the newest migration.
+
+let folder: Awaited<ReturnType<typeof temporaryFolder>>;
+let newer: string;
+const programs: Program[] = [];
+before(async () => {
+  folder = await temporaryFolder();
+  newer = await copyWithMigration(
+    path.join(folder.path, 'newer'),
+    'alter table checkouts add column next_note text;\n',
+  );
+});
+afterEach(async () => {
+  for (const program of programs.splice(0)) await kill(program);
+});
+after(() => folder.remove());
+
+/** Longer than the balancer needs to see that a node is not ready any more. */
+const drainSeconds = 3;
+
+/** Nodes behind a balancer under load. `program` undefined is this program. */
+async function startNodes(t: TestContext, count: number, program?: string) {
+  // The previous program makes its own database.
+  const database = await (program === undefined ? createTestDatabase() : createEmptyDatabase());
+  t.after(database.drop);
+  const start = async (file?: string): Promise<ServeReady> => {
+    const env = {
+      DATABASE_URL: database.url,
+      MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+      STRIPE_SECRET_KEY: 'sk_test_of_tests',
+      STRIPE_PUBLISHABLE_KEY: 'pk_test_of_tests',
+      DRAIN_SECONDS: String(drainSeconds),
+    };
+    const node = await startServe([], env, file);
+    programs.push(node);
+    return node;
+  };
+  const balancer = await startBalancer();
+  t.after(balancer.close);
+  const nodes: ServeReady[] = [];
+  for (let index = 0; index < count; index += 1) nodes.push(await start(program));
+  const caller = await account(database.url);
+  for (const node of nodes) await balancer.add(node.baseUrl);
+  const load = startLoad({ baseUrl: () => balancer.url, callers: [caller] }, 2);
+  t.after(load.stop);
+  const add = async (file?: string): Promise<ServeReady> => {
+    const node = await start(file);
+    await balancer.add(node.baseUrl);
+    await until('the new node to serve', () => balancer.requests(node.baseUrl) > 5);
+    return node;
+  };
+  const retire = async (node: ServeReady): Promise<void> => {
+    const { code } = await stop(node);
+    assert.equal(code, 0, node.stderr());
+    balancer.remove(node.baseUrl);
+  };
+  return { url: database.url, nodes, load, add, retire };
+}
+
+async function account(databaseUrl: string): Promise<Account> {
+  const here = await startService({ databaseUrl });
+  try {
+    return await createAccount(here);
+  } finally {
+    await here.close();
+  }
+}
+
+async function assertNothingFailed(
+  t: TestContext,
+  { url, load }: Pick<Awaited<ReturnType<typeof startNodes>>, 'url' | 'load'>,
+): Promise<void> {
+  await load.stop();
+  const failed = load.attempts.filter(
+    ({ statuses, unanswered }) => unanswered > 0 || statuses.some((status) => status !== 200),
+  );
+  assert.deepEqual(failed, []);
+  assert.deepEqual(await findDamage(url, load.attempts), []);
+  t.diagnostic(`${load.attempts.length} requests, none failed`);
+}
+
+test('a newer version migrates under load, takes over, and gives way to this one again', async (t) => {
+  const running = await startNodes(t, 1);
+  const [first] = running.nodes as [ServeReady];
+  const second = await running.add(newer);
+  // The first node drains while the third one starts on the newer database.
+  const [third] = await Promise.all([running.add(), running.retire(first)]);
+  await running.retire(second);
+  assert.equal((await request(`${third.baseUrl}/readyz`)).status, 200);
+  await assertNothingFailed(t, running);
+});
+
+const commit = isLong ? findPreviousCommit() : null;
+const skip = !isLong
+  ? 'only in npm run test:long'
+  : commit === null && 'this checkout has no history to take the previous version from';
+
+test('six rolling restarts between the previous version, this one and a newer one cut no request', {
+  skip,
+}, async (t) => {
+  const previous = await copyOfCommit(path.join(folder.path, 'previous'), commit ?? '');
+  const running = await startNodes(t, 2, previous);
+  let { nodes } = running;
+  for (const file of [undefined, newer, undefined, previous, undefined, newer]) {
+    const next: ServeReady[] = [];
+    for (const node of nodes) {
+      next.push(await running.add(file));
+      await running.retire(node);
+    }
+    nodes = next;
+  }
+  await assertNothingFailed(t, running);
+});
