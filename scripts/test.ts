@@ -53,11 +53,13 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-test-'));
 // Under root the server and some tests run as another user, who must be able to enter the folder.
 fs.chmodSync(folder, 0o711);
+const failedFiles = path.join(folder, 'failed-files');
+const rerunsMax = 5;
 let server: EmbeddedPostgres | null = null;
 try {
   if (!process.env.TEST_DATABASE_URL) server = await startServer();
   const url = server?.url ?? process.env.TEST_DATABASE_URL ?? '';
-  process.exitCode = interruption === null ? await runTests(url) : 1;
+  process.exitCode = interruption === null ? await runAll(url) : 1;
 } finally {
   await server?.stop();
   if (interruption === null && (await stopStrays()) > 0) process.exitCode = 1;
@@ -115,16 +117,46 @@ function findStrays(): { pid: number; command: string }[] {
     });
 }
 
-function runTests(url: string): Promise<number> {
+/**
+ * Runs all files. In a whole run, a file that fails runs once more with no other test beside it
+ * (decision 0092).
+ */
+async function runAll(url: string): Promise<number> {
+  const code = await runTests(url, files);
+  const failed = readLines(failedFiles).filter((file) => fs.existsSync(file));
+  const isWhole = !long && !quick && filters.length === 0 && options.length === 0;
+  if (code === 0 || !isWhole || failed.length === 0 || failed.length > rerunsMax) return code;
+  if (interruption !== null) return code;
+  const names = failed.map((file) => `  ${path.relative(root, file)}\n`).join('');
+  process.stdout.write(`\nRunning the files with failed tests once more, alone:\n${names}\n`);
+  const again = await runTests(url, failed, 1);
+  if (again === 0) {
+    process.stdout.write(`\nFailed beside other tests and passed alone, see above:\n${names}`);
+  }
+  return again;
+}
+
+function readLines(file: string): string[] {
+  return fs.readFileSync(file, 'utf8').split('\n').filter(Boolean);
+}
+
+function runTests(
+  url: string,
+  files: string[],
+  // Tests wait as much as they compute: for the database, a browser, a deadline. So run one file
+  // per core and one more.
+  concurrency = Math.max(2, os.availableParallelism()) + 1,
+): Promise<number> {
   const minutes = long ? 120 : 10;
   const child = spawn(
     process.execPath,
     [
       '--test',
       '--test-reporter=spec',
-      // Tests wait as much as they compute: for the database, a browser, a deadline. So run one file
-      // per core and one more.
-      `--test-concurrency=${Math.max(2, os.availableParallelism()) + 1}`,
+      '--test-reporter-destination=stdout',
+      `--test-reporter=${new URL('report-failed-files.ts', import.meta.url)}`,
+      `--test-reporter-destination=${failedFiles}`,
+      `--test-concurrency=${concurrency}`,
       `--test-timeout=${minutes * 60_000}`,
       ...options,
       ...files,

@@ -327,7 +327,8 @@ test('a merchant with many due payments does not delay the others', async () => 
     await shopper.pay(3);
     return shopper;
   };
-  for (let count = 0; count < 70; count += 1) await buy(large);
+  const many = new Set<string>();
+  for (let count = 0; count < 70; count += 1) many.add((await buy(large)).id);
   const last = await buy(small);
   await paying.pass({ days: 2 });
   paying.clock.advance({ days: 31 });
@@ -342,7 +343,9 @@ test('a merchant with many due payments does not delay the others', async () => 
   };
   await collectDueInstalments({ ...deps, gateway });
   const place = charged.indexOf(last.id);
-  assert.ok(place >= 0 && place < 40, `it came ${place + 1} of ${charged.length}`);
+  const before = charged.slice(0, place).filter((id) => many.has(id)).length;
+  // Two lanes may each have a batch of 32 of the large merchant in progress. The third batch waits.
+  assert.ok(place >= 0 && before <= 64, `${before} payments of the large merchant came first`);
   await paying.work();
   await assertBalanced(paying, last);
 });
