@@ -40,7 +40,7 @@ export async function benchCollect(
   const { deps: base, stop } = await startDatabase();
   const gateway = await startTestGatewayProcess(
     { ...base, log: pino({ level: 'warn' }) },
-    { dataDir: folder, port: 0, pageOrigin: 'http://localhost' },
+    { dataDir: folder, port: 0, pageOrigin: 'http://localhost', webhookUrl: null },
   );
   try {
     const adapter = createStripeGateway({

@@ -10,6 +10,7 @@ import {
 import { findDisputeOfAny, pageDisputes } from '../disputes/dispute.sql.ts';
 import { type Dispute, disputeStatuses } from '../disputes/dispute.ts';
 import { writeEvidenceHtml } from '../disputes/evidence.ts';
+import { cancelRest } from '../refunds/cancel-rest.ts';
 import { isUuid } from '../shared/uuid.ts';
 import {
   type CommandGroup,
@@ -129,7 +130,7 @@ gateway, where it can be looked at. --submit sends it to the bank, once; it must
     const found = await withMigrated(context, ({ database: { db } }) => readEvidence(db, id));
     const { dispute } = found;
     if (format === 'html' && !context.json) {
-      context.terminal.stdout.write(writeEvidenceHtml(dispute, found.evidence));
+      context.terminal.stdout.write(writeEvidenceHtml(dispute, found.evidence, found.merchant));
       return;
     }
     const answer = { id: dispute.id, dispute_ref: dispute.dispute_ref, evidence: found.evidence };
@@ -158,19 +159,30 @@ be undone. Then \`disputes rest\` decides about the plan.
 
 const rest = command({
   name: 'disputes rest',
-  summary: 'after a loss: let the plan go on',
-  usage: ['ID --due'],
-  help: `After a lost dispute the plan is paused. --due resumes it: what is left of it stays due. To
-cancel what is left instead, refund it: the merchant requests a refund of what was not collected,
-which takes nothing from the card.
+  summary: 'after a loss: what becomes of the plan',
+  usage: ['ID --due', 'ID --cancel'],
+  help: `After a lost dispute the plan is paused. --due resumes it: what is left of it stays due.
+--cancel cancels what is left, by a refund that takes nothing from the card. If the merchant's
+refunds of that amount need two people, another operator approves it, and the plan stays paused
+until then.
 
   tranche disputes rest ${example} --due`,
   positionals: ['ID'],
-  options: { due: { type: 'boolean' } },
+  options: { due: { type: 'boolean' }, cancel: { type: 'boolean' } },
   async run(context) {
     const [id = ''] = context.positionals;
-    if (!context.values.due)
-      throw new UsageError('--due is missing: the rest of the plan stays due.');
+    const { due, cancel } = context.values;
+    if (!due === !cancel) throw new UsageError('Give --due or --cancel.');
+    if (cancel) {
+      await withGateway(context, async (deps) => {
+        const { dispute, refund } = await cancelRest(deps, deps.operator, id);
+        if (refund && dispute.is_pausing && !context.json) {
+          context.terminal.warn(`Refund ${refund.id} is ${refund.status}: it is not done yet.`);
+        }
+        await print(context, deps.database.db, dispute);
+      });
+      return;
+    }
     await withMigrated(context, async (connection) => {
       const dispute = await resumePlan(connection, connection.operator, id);
       await print(context, connection.database.db, dispute);

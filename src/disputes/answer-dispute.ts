@@ -107,10 +107,16 @@ export async function resumePlan(
     if (current.closed_at === null) {
       throw new OperatorError(`Dispute ${id} is ${current.status}: decide when it is over.`);
     }
-    const result = await moveDispute(db, current, { is_pausing: false });
-    await resumeCollecting(db, { merchant_id, checkout_id });
+    const result = await endPause(db, current);
     return { subject_id: id, details: { rest: 'due' }, result };
   });
+}
+
+/** The rest of the plan is decided. In a transaction that holds the checkout's lock. */
+export async function endPause(db: Handle, dispute: Dispute): Promise<Dispute> {
+  const ended = await moveDispute(db, dispute, { is_pausing: false });
+  await resumeCollecting(db, dispute);
+  return ended;
 }
 
 function refuseUnlessAnswerable(dispute: Dispute): void {

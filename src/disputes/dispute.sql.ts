@@ -109,6 +109,22 @@ export async function isDisputed(
   return row !== undefined;
 }
 
+/** Whether a dispute pauses the plan: an open one, or a lost one about which no operator decided yet. */
+export async function findPausingDispute(
+  db: Handle,
+  { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
+): Promise<'open' | 'lost' | null> {
+  const rows = await db
+    .selectFrom('disputes')
+    .select('closed_at')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('is_pausing', '=', true)
+    .execute();
+  if (rows.length === 0) return null;
+  return rows.some(({ closed_at }) => closed_at === null) ? 'open' : 'lost';
+}
+
 /** What disputes of a checkout hold or took: the whole amount of open ones, the loss of others. */
 export async function sumDisputed(
   db: Handle,

@@ -1,8 +1,13 @@
 import type { Evidence } from '../gateway/gateway.ts';
 import type { Merchant } from '../merchants/merchant.ts';
 import { escapeHtml } from '../shared/html.ts';
+import { languages } from '../shared/language.ts';
 import { showMoney } from '../shared/money.ts';
 import { oneLine } from '../shared/plain-text.ts';
+import { consentVersion } from '../shared/words/consent-version.ts';
+import { fillIn } from '../shared/words/fill-in.ts';
+import { words } from '../shared/words/words.ts';
+import { writeDate } from '../shared/words/write-date.ts';
 import type { Dispute } from './dispute.ts';
 import type { Facts } from './evidence.sql.ts';
 
@@ -45,6 +50,7 @@ export function writeHistory(dispute: Dispute, facts: Facts, merchant: Merchant)
     ...(consent
       ? [
           `The shopper agreed to these charges (consent version ${consent.version}) at ${facts.completed_at}:`,
+          ...sayConsent(consent, money),
           ...consent.payments.map(
             ({ number, amount, due_on }) => `  payment ${number}: ${money(amount)} on ${due_on}`,
           ),
@@ -53,7 +59,7 @@ export function writeHistory(dispute: Dispute, facts: Facts, merchant: Merchant)
     `The disputed payment is number ${dispute.instalment}. The plan:`,
     ...facts.payments.map(
       ({ number, amount, due_on, status, collected_at }) =>
-        `  payment ${number}: ${money(amount)}, due ${due_on}, ${status}${collected_at ? ` at ${collected_at}` : ''}`,
+        `  payment ${number}: ${money(amount)}, due ${due_on}, ${status}${collected_at ? ` at ${collected_at}, receipt ${dispute.checkout_id}:${number}` : ''}`,
     ),
     ...(facts.refunds.length > 0 ? ['Refunds:'] : ['No refund was requested.']),
     ...facts.refunds.map(
@@ -62,6 +68,23 @@ export function writeHistory(dispute: Dispute, facts: Facts, merchant: Merchant)
     ...(facts.messages.length > 0 ? ['Messages to the shopper:'] : []),
     ...facts.messages.map(({ kind, sent_at }) => `  ${kind} sent ${sent_at}`),
   ];
+}
+
+/** The sentence that the shopper agreed to, in the language of its version. */
+function sayConsent(
+  { version, payments }: NonNullable<Facts['consent']>,
+  money: (cents: number) => string,
+): string[] {
+  const language = languages.find((one) => consentVersion(one) === version);
+  // The wording has changed since. The amounts and dates below are the agreed ones.
+  if (language === undefined) return [];
+  const { page } = words[language];
+  const charges = payments
+    .filter(({ number }) => number > 1)
+    .map(({ amount, due_on }) =>
+      fillIn(page.consent_charge, { amount: money(amount), date: writeDate(due_on, language) }),
+    );
+  return [`  “${fillIn(page.consent, { charges: charges.join(', ') })}”`];
 }
 
 const fieldNames: Record<keyof Evidence, string> = {
@@ -75,18 +98,28 @@ const fieldNames: Record<keyof Evidence, string> = {
 };
 
 /** The pack as a page that prints well. */
-export function writeEvidenceHtml(dispute: Dispute, evidence: Evidence): string {
-  const rows = Object.entries(evidence)
-    .map(
-      ([name, text]) =>
-        `<dt>${fieldNames[name as keyof Evidence]}</dt><dd>${escapeHtml(text ?? '')}</dd>`,
-    )
+export function writeEvidenceHtml(
+  dispute: Dispute,
+  evidence: Evidence,
+  { territory }: Merchant,
+): string {
+  const about: [string, string][] = [
+    ['Disputed amount', showMoney(dispute.amount, territory)],
+    ['Reason', [dispute.reason, dispute.network_reason_code].filter(Boolean).join(', ')],
+    ['Evidence is due by', dispute.due_by ?? 'no deadline'],
+    ...Object.entries(evidence).map(([name, text]): [string, string] => [
+      fieldNames[name as keyof Evidence],
+      text ?? '',
+    ]),
+  ];
+  const rows = about
+    .map(([name, text]) => `<dt>${escapeHtml(name)}</dt><dd>${escapeHtml(text)}</dd>`)
     .join('\n');
   return `<!doctype html>
 <html lang="en-GB">
 <head>
 <meta charset="utf-8">
-<title>Evidence for dispute ${dispute.dispute_ref}</title>
+<title>Evidence for dispute ${escapeHtml(dispute.dispute_ref)}</title>
 <style>
 body { margin: 32px auto; max-width: 800px; color: #10201e; font: 14px/1.5 system-ui, sans-serif }
 dt { margin-top: 16px; color: #55635f; font-weight: 600 }

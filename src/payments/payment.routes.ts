@@ -21,6 +21,7 @@ import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts'
 import { timestamp } from '../shared/clock.ts';
 import type { HostedPageSettings } from '../shared/hosted-page.ts';
 import { chooseLanguage, type Language, languages } from '../shared/language.ts';
+import { consentVersion } from '../shared/words/consent-version.ts';
 import { words } from '../shared/words/words.ts';
 import { payPlan, replaceStoredCard, settleReturnedAct } from '../shoppers/act-on-plan.ts';
 import { sessionTokenOf } from '../shoppers/open-session.ts';
@@ -60,7 +61,7 @@ import {
 } from './payment.schema.ts';
 import { listAttempts } from './payment-attempt.sql.ts';
 import { type Consent, isInFlight, type PaymentAttempt } from './payment-attempt.ts';
-import { consentVersion, presentPage } from './present-page.ts';
+import { presentPage } from './present-page.ts';
 import { settleReturned } from './recover-attempts.ts';
 import { spacedRuns } from './spaced-runs.ts';
 import { mayTryAgain, type PaymentDeps, startPayment } from './start-payment.ts';

@@ -8,20 +8,13 @@ import { localDate, type Merchant, merchantNow, preselectedTerm } from '../merch
 import { type Clock, secondsAfter } from '../shared/clock.ts';
 import type { HostedPageSettings } from '../shared/hosted-page.ts';
 import type { Language } from '../shared/language.ts';
+import { consentVersion } from '../shared/words/consent-version.ts';
 import type { Plan } from '../shoppers/plan.ts';
 import { presentAct } from '../shoppers/plan-act.ts';
 import type { ShopperAttempt } from '../shoppers/shopper-attempt.ts';
 import type { PayPage } from './pay-page.ts';
 import { isInFlight, type PaymentAttempt } from './payment-attempt.ts';
 import { isOpen, mayTryAgain } from './start-payment.ts';
-
-/**
- * Names the wording that the shopper agreed to, which has a version in each language. Change the
- * date with every change of the sentence.
- */
-export function consentVersion(language: Language): string {
-  return language === 'en' ? '2026-11' : `2026-11-${language}`;
-}
 
 /** What the shopper sees now. `attempts` are the checkout's, newest first. */
 export function presentPage(

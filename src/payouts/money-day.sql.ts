@@ -43,12 +43,13 @@ export async function sumMovements(
         sum(case when kind in ('captured', 'collected') then amount else 0 end) as collected,
         sum(case kind when 'refunded' then amount when 'returned' then -amount else 0 end)
           as refunded,
-        0 as disputed, 0 as fees, 0 as vat, 0 as paid_out
+        sum(case kind when 'withdrawn' then amount when 'reinstated' then -amount else 0 end)
+          as disputed,
+        0 as fees, 0 as vat, 0 as paid_out
       from postings where at >= ${from} and at < ${to}
       group by merchant_id
       union all
-      select merchant_id, 0, 0, 0,
-        sum(case when kind in ('dispute', 'dispute_reversed') then -gross else 0 end),
+      select merchant_id, 0, 0, 0, 0,
         sum(fee), sum(vat),
         sum(case when kind in ('paid_out', 'payout_returned') then -net else 0 end)
       from settlement_entries where at >= ${from} and at < ${to}

@@ -1,5 +1,6 @@
 import { findCheckoutMerchant, lockCheckout } from '../checkouts/checkout.sql.ts';
 import { newLease } from '../database/due-work.sql.ts';
+import { sumDisputed } from '../disputes/dispute.sql.ts';
 import { leaseSeconds } from '../gateway/retry-times.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { merchantNow } from '../merchants/merchant.ts';
@@ -49,7 +50,9 @@ export async function requestRefund(
         `The checkout is ${checkout?.status}: only successful ones can be refunded.`,
       );
     }
-    const remainder = checkout.amount - (await sumRefunds(db, merchant.id, checkout_id));
+    const refunded = await sumRefunds(db, merchant.id, checkout_id);
+    const disputed = await sumDisputed(db, merchant.id, checkout_id);
+    const remainder = Math.max(0, checkout.amount - refunded - disputed);
     if (amount > remainder) {
       throw new OperatorError(`The amount exceeds the refundable remainder of ${remainder} cents.`);
     }

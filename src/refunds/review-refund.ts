@@ -1,6 +1,7 @@
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Handle } from '../database/database.ts';
 import { newLease } from '../database/due-work.sql.ts';
+import { isDisputed, sumDisputed } from '../disputes/dispute.sql.ts';
 import { leaseSeconds } from '../gateway/retry-times.ts';
 import { postMovements } from '../ledger/post-movements.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
@@ -73,7 +74,8 @@ export async function retryRefund(
     const moved = sumOf(
       parts.filter((part) => part.refund_id === refund.id && part.status === 'done'),
     );
-    const remainder = (checkout?.amount ?? 0) - taken;
+    const disputed = await sumDisputed(db, refund.merchant_id, refund.checkout_id);
+    const remainder = Math.max(0, (checkout?.amount ?? 0) - taken - disputed);
     if (refund.amount - moved > remainder) {
       throw new OperatorError(
         `${refund.amount - moved} cents are left to refund, but only ${remainder} cents of the checkout are refundable by now.`,
@@ -83,7 +85,9 @@ export async function retryRefund(
     const started = await startRefund(deps, db, refund, 'failed', lease);
     if (!started) {
       throw new OperatorError(
-        'A payment of this checkout must be collected first. Try again when its outcome is known.',
+        (await isDisputed(db, refund))
+          ? 'The shopper disputes a payment of this checkout. Try again when that is decided.'
+          : 'A payment of this checkout must be collected first. Try again when its outcome is known.',
       );
     }
     return started;

@@ -51,6 +51,7 @@ export async function startService(
         dataDir: config.dataDir,
         port: config.gatewayPort,
         pageOrigin: new URL(config.baseUrl).origin,
+        webhookUrl: `http://${localHost(config.host)}:${config.port}/gateway/events`,
       },
     );
     started.push(gateway.stop);
@@ -58,6 +59,7 @@ export async function startService(
       environment: config.environment,
       secretKey: gateway.secret_key,
       publicKey: gateway.publishable_key,
+      webhookSecret: gateway.webhook_secret,
       ...testGatewayAt(gateway.url),
     };
   };
@@ -100,6 +102,12 @@ export async function startService(
     await stop();
     throw error;
   }
+}
+
+/** Where a program on this machine reaches us. */
+function localHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
 }
 
 /** One process may count in its own memory. Several must share their counts (decision 0007). */

@@ -7,7 +7,7 @@ import type { Logger } from '../shared/logger.ts';
 import { startProgram } from '../shared/program.ts';
 import type { Random } from '../shared/random.ts';
 
-type Keys = { secret_key: string; publishable_key: string };
+type Keys = { secret_key: string; publishable_key: string; webhook_secret: string };
 
 /**
  * Starts the sandbox's gateway as a separate program with its own origin, as the real one is. Its
@@ -15,7 +15,13 @@ type Keys = { secret_key: string; publishable_key: string };
  */
 export async function startTestGatewayProcess(
   deps: { clock: Clock; random: Random; log: Logger },
-  options: { dataDir: string; port: number; pageOrigin: string },
+  options: {
+    dataDir: string;
+    port: number;
+    pageOrigin: string;
+    /** Where it posts events; null: nowhere. */
+    webhookUrl: string | null;
+  },
 ): Promise<Keys & { url: string; stop(): Promise<void> }> {
   await mkdir(options.dataDir, { recursive: true });
   const keys = await ensureKeys(deps.random, options.dataDir);
@@ -31,6 +37,8 @@ export async function startTestGatewayProcess(
       GATEWAY_SECRET_KEY: keys.secret_key,
       GATEWAY_PUBLISHABLE_KEY: keys.publishable_key,
       GATEWAY_PAGE_ORIGINS: options.pageOrigin,
+      GATEWAY_WEBHOOK_URL: options.webhookUrl ?? '',
+      GATEWAY_WEBHOOK_SECRET: keys.webhook_secret,
     }),
   });
   return { ...keys, ...program };
@@ -38,14 +46,16 @@ export async function startTestGatewayProcess(
 
 async function ensureKeys(random: Random, dataDir: string): Promise<Keys> {
   const file = join(dataDir, 'gateway.json');
-  try {
-    return JSON.parse(await readFile(file, 'utf8'));
-  } catch {
-    const keys = {
-      secret_key: `sk_test_${random.bytes(24).toString('base64url')}`,
-      publishable_key: `pk_test_${random.bytes(24).toString('base64url')}`,
-    };
-    await writePrivately(file, keys);
-    return keys;
-  }
+  const made = (prefix: string) => `${prefix}_${random.bytes(24).toString('base64url')}`;
+  const known: Partial<Keys> = await readFile(file, 'utf8')
+    .then(JSON.parse)
+    .catch(() => ({}));
+  const keys = {
+    secret_key: known.secret_key ?? made('sk_test'),
+    publishable_key: known.publishable_key ?? made('pk_test'),
+    // A folder of an earlier version has none.
+    webhook_secret: known.webhook_secret ?? made('whsec'),
+  };
+  if (known.webhook_secret === undefined) await writePrivately(file, keys);
+  return keys;
 }

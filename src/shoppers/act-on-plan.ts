@@ -4,6 +4,7 @@ import type { Checkout } from '../checkouts/checkout.ts';
 import type { Handle } from '../database/database.ts';
 import { newLease, releaseDue } from '../database/due-work.sql.ts';
 import { reading, transaction } from '../database/transaction.ts';
+import { findPausingDispute } from '../disputes/dispute.sql.ts';
 import { OutcomeUnknown, RequestRefused } from '../gateway/gateway.ts';
 import { leaseSeconds, nextRetryAt } from '../gateway/retry-times.ts';
 import { listLastCollections, lockInstalments } from '../instalments/instalment.sql.ts';
@@ -196,7 +197,10 @@ async function findRefusal(
   if (wanted === null) {
     return coveredBy('rest', instalments).length === 0 ? 'plan_changed' : null;
   }
-  if (instalments.some(({ paused }) => paused)) return 'refund_in_progress';
+  if (instalments.some(({ paused }) => paused)) {
+    const dispute = await findPausingDispute(db, { merchant_id, checkout_id });
+    return dispute === null ? 'refund_in_progress' : 'disputed';
+  }
   const numbers = payments.map(({ number }) => number);
   const isShown =
     numbers.length > 0 &&

@@ -43,6 +43,8 @@ export type ActRefusal =
   | 'being_charged'
   /** A refund of the order is in progress. */
   | 'refund_in_progress'
+  /** A dispute with the bank pauses the plan. */
+  | 'disputed'
   /** The payments are not what the page showed. */
   | 'plan_changed';
 

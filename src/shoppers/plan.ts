@@ -35,8 +35,13 @@ export type Plan = {
   paid: number;
   outstanding: number;
   refunds: { amount: number; status: RefundStatus; created_at: Timestamp }[];
-  /** A refund is in progress: nothing is charged until it has ended. */
+  /** Nothing is charged for now: a refund is in progress, or see `dispute`. */
   is_paused: boolean;
+  /**
+   * `open`: the shopper disputes a payment with the bank. `lost`: the bank gave a payment back, and it
+   * is not decided yet whether the rest stays due.
+   */
+  dispute: 'open' | 'lost' | null;
 };
 
 export type PlanRows = {
@@ -46,10 +51,11 @@ export type PlanRows = {
   refunds: RefundRequest[];
   parts: RefundPart[];
   card: Plan['card'];
+  dispute: Plan['dispute'];
 };
 
 export function presentPlan(rows: PlanRows): Plan {
-  const { instalments, collections, refunds, parts, card } = rows;
+  const { instalments, collections, refunds, parts, card, dispute } = rows;
   const next = instalments.find(isToCome);
   const payments = instalments.map((one): PlanPayment => {
     const status = stateOf(one, one === next);
@@ -79,6 +85,7 @@ export function presentPlan(rows: PlanRows): Plan {
     is_paused: instalments.some(
       ({ paused, shopper_attempt }) => paused && shopper_attempt === null,
     ),
+    dispute,
   };
 }
 

@@ -1,4 +1,5 @@
 import type { Handle } from '../database/database.ts';
+import { findPausingDispute } from '../disputes/dispute.sql.ts';
 import {
   findStoredCardFace,
   listInstalments,
@@ -17,5 +18,6 @@ export async function readPlan(db: Handle, key: PlanKey): Promise<PlanRows> {
     refunds: await listCheckoutRefunds(db, merchant_id, checkout_id),
     parts: await listParts(db, merchant_id, checkout_id),
     card: await findStoredCardFace(db, key),
+    dispute: await findPausingDispute(db, key),
   };
 }

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { readFile } from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
@@ -10,6 +11,7 @@ import {
   type Sandbox,
   startSandbox,
   temporaryFolder,
+  until,
 } from '../support/sandbox-process.ts';
 import { checkoutBody } from '../support/service.ts';
 
@@ -129,6 +131,19 @@ test('advancing the clock of a running sandbox does the due work', async () => {
   // Only captures and collections are left, on later nights and mornings.
   assert.ok(moved.next_event_at > moved.now, moved.next_event_at);
   assert.deepEqual(await tranche.json('sandbox', 'pay', id), open);
+});
+
+test('the gateway of a sandbox announces a dispute to the service, which reads it', async () => {
+  const id = await create();
+  await tranche.json('sandbox', 'pay', id);
+  await tranche.json('clock', 'advance', '--merchant', sandbox.file.merchant.id, '--by', '2d');
+  const dispute = await tranche.json('sandbox', 'gateway', 'dispute', `${id}:1`);
+  assert.deepEqual([dispute.checkout_id, dispute.status], [id, 'needs_response']);
+  await until('the announcement', async () => {
+    const lines = (await readFile(path.join(sandbox.dataDir, 'tranche.log'), 'utf8')).split('\n');
+    const line = lines.find((one) => one.includes('"/gateway/events"'));
+    return line !== undefined && JSON.parse(line).status === 200;
+  });
 });
 
 test('a refusal is one sentence', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { findViolations } from '../../src/audit/invariants.ts';
 import { findNewDisputes } from '../../src/disputes/check-disputes.ts';
+import { requestRefund } from '../../src/refunds/request-refund.ts';
 import { timestamp } from '../../src/shared/clock.ts';
 import { signatureOf } from '../../test-gateway/webhooks.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
@@ -13,7 +14,7 @@ import {
   type Shopper,
   startPaying,
 } from '../support/payments.ts';
-import { send } from '../support/service.ts';
+import { createAccount, send } from '../support/service.ts';
 
 // Disputes on the merchant's clock, against the real test gateway. Each test continues at the time
 // of the one before.
@@ -143,6 +144,105 @@ test('after a loss the plan stays paused until an operator lets it go on', async
   await assertBooks();
 });
 
+test('after a loss an operator cancels the rest of the plan, and nothing more is collected', async () => {
+  const shopper = await collected();
+  const { id } = await dispute(shopper);
+  await tranche.refused(1, /only after a loss/, 'disputes', 'rest', id, '--cancel');
+  const page = async () => (await shopper.state()).plan?.dispute;
+  assert.equal(await page(), 'open');
+  await resolve(id, '--lost');
+  assert.equal(await page(), 'lost');
+  const rest = await tranche.json('disputes', 'rest', id, '--cancel');
+  assert.equal(rest.is_pausing, false);
+  assert.equal(await page(), null);
+  assert.deepEqual(await planOf(shopper), [
+    '1 collected',
+    '2 cancelled -30000',
+    '3 cancelled -30000',
+  ]);
+  assert.deepEqual(await accountsOf(shopper), { cancelled: 60_000, disputed: 30_000 });
+  const { refunds } = await shopper.books();
+  assert.deepEqual(refunds, [], 'nothing is refunded to the card');
+  // A repetition changes nothing.
+  await tranche.json('disputes', 'rest', id, '--cancel');
+  await paying.pass({ days: 35 });
+  assert.deepEqual(await planOf(shopper), [
+    '1 collected',
+    '2 cancelled -30000',
+    '3 cancelled -30000',
+  ]);
+  await assertBooks();
+});
+
+test('a plan that needs two people for its cancellation stays paused until the second approves', async () => {
+  const account = await createAccount(paying.service);
+  const rules = ['merchants', 'rules', account.merchant.id];
+  await tranche.json(...rules, '--four-eyes-above', '50000');
+  const shopper = await paying.shopper({ amount: 90_000 }, account);
+  await shopper.pay(3);
+  await paying.pass({ days: 2 });
+  const { id } = await dispute(shopper);
+  await resolve(id, '--lost');
+  assert.equal((await tranche.json('disputes', 'rest', id, '--cancel')).is_pausing, true);
+  const [refund] = await shopper.rows('refund_requests');
+  assert.equal(refund.status, 'requested');
+  await paying.pass({ days: 35 });
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 scheduled', '3 scheduled']);
+  const env = { DATABASE_URL: paying.service.databaseUrl, ...gatewayEnv(paying.gateway) };
+  const sipho = commandLine({ ...env, TRANCHE_OPERATOR: 'sipho' }, { clock: paying.clock });
+  await sipho.json('refunds', 'approve', refund.id);
+  assert.equal((await tranche.json('disputes', 'rest', id, '--cancel')).is_pausing, false);
+  assert.deepEqual(await planOf(shopper), [
+    '1 collected',
+    '2 cancelled -30000',
+    '3 cancelled -30000',
+  ]);
+  await assertBooks();
+});
+
+test('an operator cannot refund what the shopper disputes either, nor retry a refund of it', async () => {
+  const shopper = await collected(1);
+  const refund = await askRefund(paying, shopper, 90_000);
+  const { id } = await dispute(shopper);
+  const { deps } = paying.service;
+  const wanted = { id: deps.random.uuid(), checkout_id: shopper.id, amount: 1, reason: null };
+  await assert.rejects(requestRefund(deps, 'nomsa', wanted), /remainder of 0 cents/);
+  await tranche.json('refunds', 'decline', refund, '--reason', 'disputed');
+  await tranche.refused(
+    1,
+    /only 0 cents of the checkout are refundable/,
+    'refunds',
+    'retry',
+    refund,
+  );
+  await resolve(id, '--lost');
+  await tranche.refused(
+    1,
+    /only 0 cents of the checkout are refundable/,
+    'refunds',
+    'retry',
+    refund,
+  );
+  await assertBooks();
+});
+
+test('money day counts disputes of a merchant without terms too', async () => {
+  const account = await createAccount(paying.service);
+  const shopper = await paying.shopper({ amount: 90_000 }, account);
+  await shopper.pay(1);
+  await paying.pass({ days: 2 });
+  const { id } = await dispute(shopper);
+  const disputed = async () => {
+    const date = paying.clock.now().toZonedDateTimeISO('Africa/Johannesburg').toPlainDate();
+    const { data } = await tranche.json('money', 'day', '--date', date.toString());
+    return data.find((row: { merchant_id: string }) => row.merchant_id === account.merchant.id)
+      .disputed;
+  };
+  assert.equal(await disputed(), 90_000);
+  await resolve(id, '--won');
+  assert.equal(await disputed(), 0);
+});
+
 test('a refund of the disputed part is refused, also after a loss, and the rest can be refunded', async () => {
   const shopper = await collected();
   const { id } = await dispute(shopper);
@@ -195,12 +295,14 @@ test('evidence is made from what we hold, staged first, and submitted once', asy
   for (const said of [
     /3-D Secure: /,
     /agreed to these charges \(consent version /,
-    /payment 1: R\s300,00, due .*, collected at /,
+    /“By paying you agree that this card is also charged R\s300,00 on /,
+    /payment 1: R\s300,00, due .*, collected at .*, receipt .*:1/,
   ]) {
     assert.match(evidence.uncategorized_text, said);
   }
   const page = await tranche.run('disputes', 'evidence', id, '--format', 'html');
   assert.match(page.stdout, /<title>Evidence for dispute du_/);
+  assert.match(page.stdout, /<dt>Disputed amount<\/dt><dd>R\s300,00</);
   await tranche.refused(1, /was not staged yet/, 'disputes', 'evidence', id, '--submit');
   assert.equal(
     (await tranche.json('disputes', 'evidence', id, '--stage')).status,

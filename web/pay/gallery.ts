@@ -219,6 +219,7 @@ function planOf(
     outstanding: sum((status) => status !== 'paid' && status !== 'cancelled'),
     refunds: [],
     is_paused: false,
+    dispute: null,
     ...more,
   };
 }
@@ -268,6 +269,12 @@ function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState
           { 1: { refunded: 5_000 }, 2: { amount: 20_000, reduced: 30_000 } },
           { refunds, is_paused: true },
         ),
+      },
+    },
+    'plan-disputed': {
+      page: {
+        ...paid,
+        plan: planOf(['paid', 'next', 'planned'], {}, { is_paused: true, dispute: 'open' }),
       },
     },
     'plan-finished': { page: { ...paid, plan: planOf(['paid', 'paid', 'paid']) } },

@@ -460,6 +460,7 @@ export function Refusal({ view }: { view: View }) {
   const key = {
     being_charged: 'refused_charging',
     refund_in_progress: 'refused_refund',
+    disputed: 'refused_disputed',
     plan_changed: 'refused_changed',
   } as const;
   return (

@@ -29,7 +29,11 @@ export function Standing({ plan }: { plan: Plan }) {
           : next &&
             say.text('plan_next', { amount: say.money(next.amount), date: whole(next, say) })}
       </p>
-      {plan.is_paused && <p>{say.text('plan_paused')}</p>}
+      {plan.dispute !== null ? (
+        <p>{say.text(plan.dispute === 'open' ? 'plan_disputed' : 'plan_dispute_lost')}</p>
+      ) : (
+        plan.is_paused && <p>{say.text('plan_paused')}</p>
+      )}
     </div>
   );
 }

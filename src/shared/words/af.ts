@@ -133,6 +133,10 @@ export const af: Words = {
     plan_next: 'Volgende: {amount} op {date}.',
     plan_nothing: 'Niks meer sal gehef word nie.',
     plan_paused: '’n Terugbetaling is aan die gang. Niks word gehef voordat dit klaar is nie.',
+    plan_disputed:
+      'U het ’n betaling van hierdie bestelling by u bank betwis. Niks word gehef voordat die bank besluit het nie.',
+    plan_dispute_lost:
+      'U bank het ’n betaling van hierdie bestelling aan u teruggegee. Niks word vir eers gehef nie; vra die winkel wat nou gebeur.',
     plan_late_one: '{amount} is laat.',
     plan_late_other: '{count} betalings is laat: altesaam {amount}.',
     plan_late_free: 'Dit kos u niks ekstra nie.',
@@ -198,6 +202,8 @@ export const af: Words = {
     refused_charging: 'Hierdie betaling word op hierdie oomblik verhaal. Kyk oor ’n minuut weer.',
     refused_refund:
       '’n Terugbetaling is aan die gang. U kan betaal wanneer dit klaar is. Niks is gehef nie.',
+    refused_disputed:
+      'U het ’n betaling by u bank betwis. U kan betaal wanneer daaroor besluit is. Niks is gehef nie.',
     refused_changed: 'U plan het intussen verander. Niks is gehef nie. Kyk weer daarna.',
 
     back: 'Terug',

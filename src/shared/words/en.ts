@@ -130,6 +130,10 @@ export const en = {
     plan_next: 'Next: {amount} on {date}.',
     plan_nothing: 'Nothing more will be charged.',
     plan_paused: 'A refund is in progress. Nothing is charged until it is done.',
+    plan_disputed:
+      'You disputed a payment of this order with your bank. Nothing is charged until the bank has decided.',
+    plan_dispute_lost:
+      'Your bank gave a payment of this order back to you. Nothing is charged for now; ask the shop what happens next.',
     plan_late_one: '{amount} is late.',
     plan_late_other: '{count} payments are late: {amount} in all.',
     plan_late_free: 'It costs you nothing extra.',
@@ -194,6 +198,8 @@ export const en = {
     act_bank_card: 'It asks you to confirm the card. Nothing is charged.',
     refused_charging: 'This payment is being charged at this moment. Look again in a minute.',
     refused_refund: 'A refund is in progress. You can pay when it is done. Nothing was charged.',
+    refused_disputed:
+      'You disputed a payment with your bank. You can pay when that is decided. Nothing was charged.',
     refused_changed: 'Your plan has changed meanwhile. Nothing was charged. Look at it again.',
 
     back: 'Back',

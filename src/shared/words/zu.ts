@@ -139,6 +139,10 @@ export const zu: Words = {
     plan_next: 'Okulandelayo: {amount} ngo\u2011{date}.',
     plan_nothing: 'Akukho okunye okuzokhokhiswa.',
     plan_paused: 'Ukubuyiselwa kwemali kuyaqhubeka. Akukho okukhokhiswayo kuze kuphele.',
+    plan_disputed:
+      'Uphikise inkokhelo yale oda ebhange lakho. Akukho okukhokhiswayo kuze kube ibhange selinqumile.',
+    plan_dispute_lost:
+      'Ibhange lakho likubuyisele inkokhelo yale oda. Okwamanje akukho okukhokhiswayo; buza isitolo ukuthi kwenzekani manje.',
     plan_late_one: '{amount} isemuva kwesikhathi.',
     plan_late_other: 'Izinkokhelo ezi-{count} zisemuva kwesikhathi: {amount} sezizonke.',
     plan_late_free: 'Akukubizi lutho olwengeziwe.',
@@ -206,6 +210,8 @@ export const zu: Words = {
     refused_charging: 'Le nkokhelo iyakhokhiswa njengamanje. Bheka futhi ngemva komzuzu.',
     refused_refund:
       'Ukubuyiselwa kwemali kuyaqhubeka. Ungakhokha uma sekuphelile. Akukho okukhokhisiwe.',
+    refused_disputed:
+      'Uphikise inkokhelo ebhange lakho. Ungakhokha uma sekunqunyiwe. Akukho okukhokhisiwe.',
     refused_changed: 'Uhlelo lwakho lushintshile phakathi. Akukho okukhokhisiwe. Lubheke futhi.',
 
     back: 'Emuva',
