@@ -4,16 +4,13 @@ import type { Language } from '../../shared/language.ts';
 import { showMoney } from '../../shared/money.ts';
 import { oneLine } from '../../shared/plain-text.ts';
 import type { Territory } from '../../shared/territories.ts';
+import { fillIn } from '../../shared/words/fill-in.ts';
+import { words } from '../../shared/words/words.ts';
 import { writeDate, writeMonth } from '../../shared/words/write-date.ts';
-import { isToCome, stateOf } from '../../shoppers/plan.ts';
+import { isToCome, type PaymentState, stateOf } from '../../shoppers/plan.ts';
 import type { Message } from '../message.ts';
-import type { Letter, LetterFacts } from './letter.ts';
-import { af } from './texts/af.ts';
-import { en } from './texts/en.ts';
-import type { MessageTexts } from './texts/texts.ts';
-import { zu } from './texts/zu.ts';
-
-const textsOf: Record<Language, MessageTexts> = { en, af, zu };
+import type { Letter } from './letter.ts';
+import { type LetterFacts, writeLetter } from './letters.ts';
 
 /** Everything that a message is written from, read when it is sent: it tells today's truth. */
 export type MessageSubject = {
@@ -35,7 +32,7 @@ export function composeMessage(
   message: Pick<Message, 'kind' | 'facts'>,
   subject: MessageSubject,
 ): Letter {
-  const texts = textsOf[subject.language];
+  const texts = words[subject.language].letter;
   const { checkout, merchant, instalments } = subject;
   // Amounts are written as in the merchant's territory, whatever the language (decision 0063).
   const money = (cents: number) =>
@@ -67,7 +64,7 @@ export function composeMessage(
         : null,
     cardExpires: expires ? writeMonth(expires, subject.language) : '',
   };
-  const said = texts.letters[message.kind](facts);
+  const said = writeLetter(message.kind, facts, subject.language);
   const hasTable = message.kind !== 'sign_in_link' && instalments.length > 0;
   return {
     from: facts.merchant,
@@ -77,19 +74,30 @@ export function composeMessage(
       ? instalments.map((one) => {
           const status = stateOf(one, one === next);
           return {
-            name: texts.payment(one.number, instalments.length),
+            name:
+              instalments.length === 1
+                ? texts.payment
+                : fillIn(texts.payment_of, { number: one.number, count: instalments.length }),
             date: date(one.due_on),
             // Of a cancelled payment nothing is left to ask for; the letter says what it was.
             amount: money(status === 'cancelled' ? one.amount : asked(one)),
             status,
-            state: texts.states[status],
+            state: texts[stateKeys[status]],
           };
         })
       : [],
     link: { label: said.link, url: subject.url },
-    footer: texts.footer(facts.merchant),
+    footer: [fillIn(texts.footer, { merchant: facts.merchant })],
   };
 }
+
+const stateKeys = {
+  paid: 'state_paid',
+  next: 'state_next',
+  planned: 'state_planned',
+  late: 'state_late',
+  cancelled: 'state_cancelled',
+} as const satisfies Record<PaymentState, string>;
 
 /** `2–4`, or `2, 4` with a gap. Null for one payment. */
 function rangeOf(numbers: number[]): string | null {

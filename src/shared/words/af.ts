@@ -238,4 +238,67 @@ export const af: Words = {
     summary: '{amount} aan {merchant}',
     description: 'Betaling {number} van {count} vir bestelling {order}.',
   },
+  letter: {
+    card: 'u {brand}-kaart wat op {last4} eindig',
+    card_unknown: 'u kaart',
+    standing: '{paid} van {total} is betaal.',
+    standing_next: 'Volgende: {next_amount} op {next_date}.',
+    see: 'Sien u betalings',
+
+    paid_subject: '{amount} aan {merchant} betaal',
+    receipt: 'U het {amount} aan {merchant} betaal vir bestelling {order}.',
+    receipt_later: 'Ons verhaal die latere betalings van {card} op die datums hieronder.',
+    charged:
+      'Ons het {amount} van {card} verhaal. Dit was betaling {number} van {count} vir bestelling {order}.',
+    charged_several:
+      'Ons het {amount} van {card} verhaal. Dit was betalings {numbers} van {count} vir bestelling {order}.',
+
+    soon_subject: '{amount} word op {date} verhaal',
+    soon: 'Op {date} verhaal ons {amount} van {card}. Dit is betaling {number} van {count} vir bestelling {order} by {merchant}.',
+    soon_next: 'U hoef niks te doen nie. Om ’n ander kaart te gebruik, maak u betalings oop.',
+
+    declined_subject: 'U betaling van {amount} aan {merchant} het nie deurgegaan nie',
+    declined:
+      'U bank het betaling {number} van {count} vir bestelling {order} geweier: {amount} van {card}. Niks is verhaal nie.',
+    declined_retry:
+      'Ons probeer weer op {retry_on}. U kan ook nou betaal, met hierdie kaart of ’n ander een.',
+    declined_stopped:
+      'Ons probeer nie self weer nie. Betaal dit asseblief nou, met hierdie kaart of ’n ander een.',
+    declined_free: '’n Laat betaling kos u niks ekstra nie.',
+    declined_link: 'Betaal nou',
+
+    expires_subject: 'U kaart vir {merchant} verval voor u laaste betaling',
+    expires:
+      '{card} verval aan die einde van {expires}. Betalings vir bestelling {order} gaan daarna voort.',
+    expires_next: 'Maak u betalings oop en voeg die nuwe kaart by, sodat niks geweier word nie.',
+    expires_link: 'Voeg ’n ander kaart by',
+
+    replaced_subject: 'U kaart vir {merchant} is verander',
+    replaced: 'Van nou af verhaal ons die betalings vir bestelling {order} van {card}.',
+    replaced_next: 'As u dit nie gedoen het nie, laat ons weet vanaf die bladsy met u betalings.',
+
+    refunded_subject: '{amount} deur {merchant} terugbetaal',
+    refunded:
+      '{merchant} het {amount} van bestelling {order} terugbetaal. Die tabel wys wat dit verander het.',
+    refunded_next: 'Wat na u kaart teruggaan, verskyn op u staat sodra u bank dit verwerk het.',
+
+    finished_subject: 'Alles is betaal: {total} aan {merchant}',
+    finished:
+      'U het die laaste betaling vir bestelling {order} gemaak. Niks meer sal verhaal word nie.',
+
+    link_subject: 'U skakel na die betalings vir {merchant}',
+    link: 'Gebruik hierdie skakel om te betaal, of om die kaart te verander, vir bestelling {order}. Dit werk een keer, binne 15 minute.',
+    link_next:
+      'As u nie daarvoor gevra het nie, ignoreer hierdie boodskap. Niks verander daarsonder nie.',
+    link_open: 'Maak u betalings oop',
+
+    payment: 'Betaling',
+    payment_of: 'Betaling {number} van {count}',
+    state_paid: 'betaal',
+    state_next: 'volgende',
+    state_planned: 'beplan',
+    state_late: 'laat',
+    state_cancelled: 'gekanselleer',
+    footer: 'U kry hierdie boodskap omdat u by {merchant} gekoop het en deur Tranche betaal.',
+  },
 };

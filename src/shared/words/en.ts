@@ -233,4 +233,63 @@ export const en = {
     summary: '{amount} to {merchant}',
     description: 'Payment {number} of {count} for order {order}.',
   },
+  letter: {
+    card: 'your {brand} card ending {last4}',
+    card_unknown: 'your card',
+    standing: '{paid} of {total} is paid.',
+    standing_next: 'Next: {next_amount} on {next_date}.',
+    see: 'See your payments',
+
+    paid_subject: '{amount} paid to {merchant}',
+    receipt: 'You paid {amount} to {merchant} for order {order}.',
+    receipt_later: 'We charge the later payments to {card} on the dates below.',
+    charged: 'We charged {amount} to {card}. It was payment {number} of {count} for order {order}.',
+    charged_several:
+      'We charged {amount} to {card}. It was payments {numbers} of {count} for order {order}.',
+
+    soon_subject: '{amount} will be charged on {date}',
+    soon: 'On {date} we charge {amount} to {card}. It is payment {number} of {count} for order {order} from {merchant}.',
+    soon_next: 'You do not need to do anything. To use another card, open your payments.',
+
+    declined_subject: 'Your payment of {amount} to {merchant} did not go through',
+    declined:
+      'Your bank declined payment {number} of {count} for order {order}: {amount} from {card}. Nothing was charged.',
+    declined_retry:
+      'We try again on {retry_on}. You can also pay now, with this card or another one.',
+    declined_stopped:
+      'We do not try again by ourselves. Please pay it now, with this card or another one.',
+    declined_free: 'A late payment costs you nothing extra.',
+    declined_link: 'Pay now',
+
+    expires_subject: 'Your card for {merchant} expires before your last payment',
+    expires: '{card} expires at the end of {expires}. Payments for order {order} go on after that.',
+    expires_next: 'Open your payments and add the new card, so that nothing is declined.',
+    expires_link: 'Add another card',
+
+    replaced_subject: 'Your card for {merchant} was changed',
+    replaced: 'From now on we charge the payments for order {order} to {card}.',
+    replaced_next: 'If you did not do this, tell us from the page with your payments.',
+
+    refunded_subject: '{amount} refunded by {merchant}',
+    refunded: '{merchant} refunded {amount} of order {order}. The table shows what it changed.',
+    refunded_next:
+      'What goes back to your card shows on your statement as soon as your bank has handled it.',
+
+    finished_subject: 'Everything is paid: {total} to {merchant}',
+    finished: 'You made the last payment for order {order}. Nothing more will be charged.',
+
+    link_subject: 'Your link to the payments for {merchant}',
+    link: 'Use this link to pay, or to change the card, for order {order}. It works once, within 15 minutes.',
+    link_next: 'If you did not ask for it, ignore this message. Nothing changes without it.',
+    link_open: 'Open your payments',
+
+    payment: 'Payment',
+    payment_of: 'Payment {number} of {count}',
+    state_paid: 'paid',
+    state_next: 'next',
+    state_planned: 'planned',
+    state_late: 'late',
+    state_cancelled: 'cancelled',
+    footer: 'You get this message because you bought from {merchant} and pay through Tranche.',
+  },
 } as const satisfies Record<string, Record<string, string>>;

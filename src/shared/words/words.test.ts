@@ -18,12 +18,18 @@ const textOf = (language: (typeof languages)[number], name: string): string => {
   return (words[language][section as Section] as Record<string, string>)[key] ?? '';
 };
 const valuesIn = (text: string) => [...text.matchAll(/\{(\w+)\}/g)].map(([, name]) => name).sort();
-const sources = globSync(['web/pay/*.{ts,tsx}', 'src/shoppers/{receipt,calendar}.ts']).map(
-  (file) => ({
-    file,
-    text: readFileSync(file, 'utf8'),
-  }),
-);
+const read = (pattern: string) =>
+  globSync(pattern)
+    // The gallery shows the page's states to developers.
+    .filter((file) => !file.endsWith('gallery.ts'))
+    .map((file) => ({ file, text: readFileSync(file, 'utf8') }));
+/** Where the texts of each section are used. */
+const users: Record<Section, { file: string; text: string }[]> = {
+  page: [...read('web/pay/*.{ts,tsx}'), ...read('src/shared/words/write-date.ts')],
+  receipt: read('src/shoppers/receipt.ts'),
+  calendar: read('src/shoppers/calendar.ts'),
+  letter: read('src/messages/sending/{letters,compose-message}.ts'),
+};
 
 for (const language of languages) {
   test(`every text exists in ${language}, with the values of the English one`, () => {
@@ -51,22 +57,23 @@ test('no language repeats the English text by mistake', () => {
   }
 });
 
-test('the pages use every text', () => {
-  const used = sources.map(({ text }) => text).join('\n');
-  const isUsed = (name: string) => {
-    const [section, key] = name.split('.');
-    return new RegExp(`['"]${key}['"]|(?:words|${section})[.]${key}\\b`).test(used);
+test('pages and messages use every text', () => {
+  const isUsed = (section: Section, key: string) => {
+    const use = new RegExp(`['"]${key}['"]|(?:words|texts|${section})[.]${key}\\b`);
+    return users[section].some(({ text }) => use.test(text));
   };
-  assert.deepEqual(
-    keys.filter((key) => !isUsed(key)),
-    [],
+  const unused = sections.flatMap((section) =>
+    Object.keys(en[section])
+      .filter((key) => !isUsed(section, key))
+      .map((key) => `${section}.${key}`),
   );
+  assert.deepEqual(unused, []);
 });
 
-test('the page has no text of its own', () => {
-  // The ribbon of the sandbox is for developers; the gallery is not part of the page.
-  const others = /(test-cards[.]tsx|gallery[.]ts|calendar[.]ts)$/;
-  for (const { file, text } of sources) {
+test('pages and messages have no text of their own', () => {
+  // The ribbon of the sandbox is for developers; the words in a calendar file are its format's.
+  const others = /(test-cards[.]tsx|calendar[.]ts)$/;
+  for (const { file, text } of Object.values(users).flat()) {
     if (others.test(file)) continue;
     const code = text.replaceAll(/^\s*(?:\/\/|\/?\*).*$/gm, '');
     const written = code

@@ -4,7 +4,7 @@ import { en } from './en.ts';
 import { zu } from './zu.ts';
 
 // What shoppers read, one catalogue per language. English is the source: a text that another
-// language lacks does not compile, and a test finds texts that no page uses. `{name}` stands for a
+// language lacks does not compile, and a test finds texts that no page and no message uses. `{name}` stands for a
 // value. A native speaker has not reviewed the Afrikaans and isiZulu texts yet (decision 0063).
 
 /** A catalogue has a section for each place that needs it, so that a page loads only its own. */
@@ -15,3 +15,11 @@ export type PageKey = keyof typeof en.page;
 export type PageWords = Words['page'];
 
 export const words: Record<Language, Words> = { en, af, zu };
+
+/** The texts of messages, as types, so that the values they name can be checked. */
+export type LetterText = typeof en.letter;
+
+/** The values that a text names: `amount` of `Pay {amount} now`. */
+export type ValuesIn<Text extends string> = Text extends `${string}{${infer Name}}${infer Rest}`
+  ? Name | ValuesIn<Rest>
+  : never;

@@ -246,4 +246,66 @@ export const zu: Words = {
     summary: '{amount} ku\u2011{merchant}',
     description: 'Inkokhelo {number} kwezi-{count} ye-oda {order}.',
   },
+  letter: {
+    card: 'ikhadi lakho le\u2011{brand} eligcina ngo\u2011{last4}',
+    card_unknown: 'ikhadi lakho',
+    standing: 'Kukhokhwe u\u2011{paid} ku\u2011{total}.',
+    standing_next: 'Okulandelayo: {next_amount} ngo\u2011{next_date}.',
+    see: 'Bona izinkokhelo zakho',
+
+    paid_subject: 'U\u2011{amount} ukhokhelwe ku\u2011{merchant}',
+    receipt: 'Ukhokhe u\u2011{amount} ku\u2011{merchant} nge-oda {order}.',
+    receipt_later: 'Izinkokhelo ezizayo sizithatha ku\u2011{card} ngezinsuku ezingezansi.',
+    charged:
+      'Sithathe u\u2011{amount} ku\u2011{card}. Bekuyinkokhelo {number} kwezingu\u2011{count} ye-oda {order}.',
+    charged_several:
+      'Sithathe u\u2011{amount} ku\u2011{card}. Bekuyizinkokhelo {numbers} kwezingu\u2011{count} ye-oda {order}.',
+
+    soon_subject: 'U\u2011{amount} uzokhokhiswa ngo\u2011{date}',
+    soon: 'Ngo\u2011{date} sizothatha u\u2011{amount} ku\u2011{card}. Inkokhelo {number} kwezingu\u2011{count} ye-oda {order} yakwa\u2011{merchant}.',
+    soon_next: 'Akudingeki wenze lutho. Ukuze usebenzise elinye ikhadi, vula izinkokhelo zakho.',
+
+    declined_subject: 'Inkokhelo yakho ka\u2011{amount} ku\u2011{merchant} ayiphumelelanga',
+    declined:
+      'Ibhange lakho linqabe inkokhelo {number} kwezingu\u2011{count} ye-oda {order}: u\u2011{amount} ku\u2011{card}. Akukho mali ethathiwe.',
+    declined_retry:
+      'Sizozama futhi ngo\u2011{retry_on}. Ungakhokha nokukhokha manje, ngaleli khadi noma ngelinye.',
+    declined_stopped: 'Asizami futhi ngokwethu. Sicela ukhokhe manje, ngaleli khadi noma ngelinye.',
+    declined_free: 'Inkokhelo ephuzile ayikubizi lutho olwengeziwe.',
+    declined_link: 'Khokha manje',
+
+    expires_subject:
+      'Ikhadi lakho laku\u2011{merchant} liphelelwa isikhathi ngaphambi kwenkokhelo yokugcina',
+    expires:
+      '{card} liphelelwa isikhathi ekupheleni kuka\u2011{expires}. Izinkokhelo ze-oda {order} ziyaqhubeka ngemva kwalokho.',
+    expires_next: 'Vula izinkokhelo zakho ufake ikhadi elisha, ukuze kungabi bikho okunqatshwayo.',
+    expires_link: 'Faka elinye ikhadi',
+
+    replaced_subject: 'Ikhadi lakho laku\u2011{merchant} lishintshiwe',
+    replaced: 'Kusukela manje izinkokhelo ze-oda {order} sizithatha ku\u2011{card}.',
+    replaced_next: 'Uma ungakwenzanga lokhu, sitshele ekhasini lezinkokhelo zakho.',
+
+    refunded_subject: 'U\u2011{amount} ubuyiswe yi\u2011{merchant}',
+    refunded:
+      'I\u2011{merchant} ibuyise u\u2011{amount} we-oda {order}. Ithebula likhombisa okushintshile.',
+    refunded_next:
+      'Okubuyela ekhadini lakho kuvela esitatimendeni sakho uma ibhange lakho seliqedile.',
+
+    finished_subject: 'Konke kukhokhiwe: {total} ku\u2011{merchant}',
+    finished: 'Wenze inkokhelo yokugcina ye-oda {order}. Ayikho enye imali ezothathwa.',
+
+    link_subject: 'Isixhumanisi sakho sezinkokhelo zaku\u2011{merchant}',
+    link: 'Sebenzisa lesi sixhumanisi ukuze ukhokhe, noma ushintshe ikhadi, le-oda {order}. Sisebenza kanye, phakathi kwemizuzu engu-15.',
+    link_next: 'Uma ungasicelanga, ungawunaki lo mlayezo. Akukho okushintshayo ngaphandle kwaso.',
+    link_open: 'Vula izinkokhelo zakho',
+
+    payment: 'Inkokhelo',
+    payment_of: 'Inkokhelo {number} kwezingu\u2011{count}',
+    state_paid: 'kukhokhiwe',
+    state_next: 'okulandelayo',
+    state_planned: 'kuhleliwe',
+    state_late: 'kwephuzile',
+    state_cancelled: 'kukhanseliwe',
+    footer: 'Uthola lo mlayezo ngoba uthenge ku\u2011{merchant} futhi ukhokha nge-Tranche.',
+  },
 };
