@@ -428,6 +428,8 @@ function readPage(
   }
   return {
     cardBrands: brands as CardBrand[],
+    // `tranche sandbox` runs the mailbox page and fills this in.
+    mailboxUrl: null,
     operator: { terms_url: link('TERMS_URL'), privacy_url: link('PRIVACY_URL'), contact },
   };
 }

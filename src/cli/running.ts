@@ -31,6 +31,7 @@ export async function settlePort(config: Config, env: NodeJS.ProcessEnv): Promis
     const url = env.CONSOLE_URL ? config.console.url : `http://localhost:${port}`;
     settled.console = { ...config.console, port, url };
   }
+  if (config.mailboxPort === 0) settled.mailboxPort = await freePort();
   return settled;
 }
 
@@ -51,7 +52,7 @@ export function explainStart(error: unknown): Error {
   const { code, port } = error as { code?: string; port?: number };
   if (code === 'EADDRINUSE') {
     return new Error(
-      `Port ${port} is in use. Stop the program that uses it, or set PORT (GATEWAY_PORT for the test gateway, SHOP_PORT for the demo shop, CONSOLE_PORT for the console, METRICS_PORT for the metrics) to another port.`,
+      `Port ${port} is in use. Stop the program that uses it, or set PORT (GATEWAY_PORT for the test gateway, SHOP_PORT for the demo shop, MAILBOX_PORT for the mailbox, CONSOLE_PORT for the console, METRICS_PORT for the metrics) to another port.`,
     );
   }
   if (code === 'EACCES' && port !== undefined) {

@@ -1,6 +1,6 @@
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { readConfig } from '../config.ts';
+import { type Config, readConfig } from '../config.ts';
 import { openDatabase } from '../database/database.ts';
 import type { ReadyConfig } from '../main.ts';
 import { createSignInLink } from '../operators/sandbox-link.ts';
@@ -11,6 +11,7 @@ import { startMailbox } from '../sandbox/mailbox.ts';
 import { systemClock } from '../shared/clock.ts';
 import { writePrivately } from '../shared/files.ts';
 import type { Logger } from '../shared/logger.ts';
+import { isLoopback } from '../shared/loopback.ts';
 import { systemRandom } from '../shared/random.ts';
 import { createSealing } from '../shared/sealing.ts';
 import { command, UsageError } from './command.ts';
@@ -28,7 +29,8 @@ facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays.
   PORT=4000 DATA_DIR=/tmp/tranche tranche sandbox`,
   options: {},
   async run({ env, terminal, json, print }) {
-    const config = await settlePort(readConfig(env), env);
+    const settled = await settlePort(readConfig(env), env);
+    const config = { ...settled, page: { ...settled.page, mailboxUrl: mailboxUrlOf(settled) } };
     if (config.environment === 'production') {
       throw new UsageError('TRANCHE_ENV is production. Run production with `tranche serve`.');
     }
@@ -128,6 +130,12 @@ async function provideSignIn(config: ReadyConfig, log: Logger): Promise<string |
   } finally {
     await database.close();
   }
+}
+
+/** The mailbox listens on loopback only, so a page that is reached elsewhere has no link to it. */
+function mailboxUrlOf({ mail, mailboxPort, baseUrl }: Config): string | null {
+  const isNear = isLoopback(new URL(baseUrl).hostname);
+  return mail === null && isNear ? `http://localhost:${mailboxPort}` : null;
 }
 
 /** A sandbox that sends through a mail server has no mailbox of its own. */

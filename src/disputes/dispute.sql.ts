@@ -94,6 +94,20 @@ export async function moveDispute(
     .executeTakeFirstOrThrow();
 }
 
+export async function listCheckoutDisputes(
+  db: Handle,
+  { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
+): Promise<Dispute[]> {
+  return await db
+    .selectFrom('disputes')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute();
+}
+
 /** Whether nothing of a checkout may move because a dispute of it is open. */
 export async function isDisputed(
   db: Handle,
@@ -107,22 +121,6 @@ export async function isDisputed(
     .where('closed_at', 'is', null)
     .executeTakeFirst();
   return row !== undefined;
-}
-
-/** Whether a dispute pauses the plan: an open one, or a lost one about which no operator decided yet. */
-export async function findPausingDispute(
-  db: Handle,
-  { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
-): Promise<'open' | 'lost' | null> {
-  const rows = await db
-    .selectFrom('disputes')
-    .select('closed_at')
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
-    .where('is_pausing', '=', true)
-    .execute();
-  if (rows.length === 0) return null;
-  return rows.some(({ closed_at }) => closed_at === null) ? 'open' : 'lost';
 }
 
 /** What disputes of a checkout hold or took: the whole amount of open ones, the loss of others. */

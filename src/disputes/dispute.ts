@@ -49,6 +49,15 @@ export type Dispute = {
 
 export const isOver = (status: DisputeStatus) => ['won', 'lost', 'closed'].includes(status);
 
+/** Whether a dispute pauses the plan: an open one, or a lost one about which no operator decided yet. */
+export function pausingDispute(
+  disputes: Pick<Dispute, 'is_pausing' | 'closed_at'>[],
+): 'open' | 'lost' | null {
+  const pausing = disputes.filter(({ is_pausing }) => is_pausing);
+  if (pausing.length === 0) return null;
+  return pausing.some(({ closed_at }) => closed_at === null) ? 'open' : 'lost';
+}
+
 /** Whether evidence can still be submitted, or the dispute be accepted. */
 export const isAnswerable = ({ status, submitted_at }: Dispute) =>
   submitted_at === null && (status === 'needs_response' || status === 'inquiry');

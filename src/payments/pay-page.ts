@@ -22,6 +22,8 @@ export type PayPage = {
   status: 'open' | 'paying' | 'challenge' | 'expired' | Exclude<CheckoutStatus, 'received'>;
   /** Never in production. */
   test_mode: boolean;
+  /** Where a sandbox shows its messages, if it does. Never in production. */
+  mailbox_url: string | null;
   merchant_name: string;
   amount: number;
   currency: string;

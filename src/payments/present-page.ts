@@ -37,6 +37,7 @@ export function presentPage(
   return {
     status,
     test_mode: deps.environment === 'sandbox',
+    mailbox_url: deps.page.mailboxUrl,
     merchant_name: merchant.name,
     amount: checkout.amount,
     currency: checkout.currency,

@@ -10,4 +10,9 @@ export type OperatorLinks = {
   contact: string | null;
 };
 
-export type HostedPageSettings = { cardBrands: CardBrand[]; operator: OperatorLinks };
+export type HostedPageSettings = {
+  cardBrands: CardBrand[];
+  operator: OperatorLinks;
+  /** The mailbox page of a sandbox on this machine; null elsewhere. */
+  mailboxUrl: string | null;
+};

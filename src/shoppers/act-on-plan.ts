@@ -4,7 +4,7 @@ import type { Checkout } from '../checkouts/checkout.ts';
 import type { Handle } from '../database/database.ts';
 import { newLease, releaseDue } from '../database/due-work.sql.ts';
 import { reading, transaction } from '../database/transaction.ts';
-import { findPausingDispute } from '../disputes/dispute.sql.ts';
+import { listCheckoutDisputes } from '../disputes/dispute.sql.ts';
 import { OutcomeUnknown, RequestRefused } from '../gateway/gateway.ts';
 import { leaseSeconds, nextRetryAt } from '../gateway/retry-times.ts';
 import { listLastCollections, lockInstalments } from '../instalments/instalment.sql.ts';
@@ -197,10 +197,10 @@ async function findRefusal(
   if (wanted === null) {
     return coveredBy('rest', instalments).length === 0 ? 'plan_changed' : null;
   }
-  if (instalments.some(({ paused }) => paused)) {
-    const dispute = await findPausingDispute(db, { merchant_id, checkout_id });
-    return dispute === null ? 'refund_in_progress' : 'disputed';
-  }
+  // A payment that was in flight when the dispute came is not paused yet.
+  const disputes = await listCheckoutDisputes(db, { merchant_id, checkout_id });
+  if (disputes.some(({ is_pausing }) => is_pausing)) return 'disputed';
+  if (instalments.some(({ paused }) => paused)) return 'refund_in_progress';
   const numbers = payments.map(({ number }) => number);
   const isShown =
     numbers.length > 0 &&

@@ -1,3 +1,4 @@
+import { type Dispute, pausingDispute } from '../disputes/dispute.ts';
 import type { DeclineReason } from '../gateway/gateway.ts';
 import type { Collection, Instalment } from '../instalments/instalment.ts';
 import type { RefundPart, RefundRequest, RefundStatus } from '../refunds/refund.ts';
@@ -26,6 +27,8 @@ export type PlanPayment = {
   paid_at: Timestamp | null;
   /** Of a late payment: why, and when it is retried by itself (null: it is not). */
   late: { reason: DeclineReason | null; retries_at: Timestamp | null } | null;
+  /** The cardholder disputes it at the bank, or the bank took it back. */
+  dispute: 'open' | 'lost' | null;
 };
 
 /** The plan of a successful checkout as its shopper sees it. */
@@ -50,12 +53,12 @@ export type PlanRows = {
   collections: Collection[];
   refunds: RefundRequest[];
   parts: RefundPart[];
+  disputes: Dispute[];
   card: Plan['card'];
-  dispute: Plan['dispute'];
 };
 
 export function presentPlan(rows: PlanRows): Plan {
-  const { instalments, collections, refunds, parts, card, dispute } = rows;
+  const { instalments, collections, refunds, parts, disputes, card } = rows;
   const next = instalments.find(isToCome);
   const payments = instalments.map((one): PlanPayment => {
     const status = stateOf(one, one === next);
@@ -70,6 +73,7 @@ export function presentPlan(rows: PlanRows): Plan {
       paid_at: status === 'paid' && one.number > 1 ? (one.collected_at ?? null) : null,
       late:
         status === 'late' ? { reason: last?.decline_reason ?? null, retries_at: one.due_at } : null,
+      dispute: disputeOf(one, disputes),
     };
   });
   const sum = (states: PaymentState[]) =>
@@ -85,8 +89,15 @@ export function presentPlan(rows: PlanRows): Plan {
     is_paused: instalments.some(
       ({ paused, shopper_attempt }) => paused && shopper_attempt === null,
     ),
-    dispute,
+    dispute: pausingDispute(disputes),
   };
+}
+
+/** One payment at the gateway may have brought several payments of the plan. */
+function disputeOf({ payment_ref }: Instalment, disputes: Dispute[]): PlanPayment['dispute'] {
+  const own = disputes.filter((one) => payment_ref !== null && one.payment_ref === payment_ref);
+  if (own.some(({ closed_at }) => closed_at === null)) return 'open';
+  return own.some(({ status }) => status === 'lost') ? 'lost' : null;
 }
 
 const isLate = ({ status, declines }: Instalment) =>
@@ -131,10 +142,11 @@ const shownDays = 100;
 
 /** Whether the order behind a payment link is old enough to be no longer shown. */
 export function isPast(
-  rows: Pick<PlanRows, 'instalments' | 'refunds'>,
+  rows: Pick<PlanRows, 'instalments' | 'refunds' | 'disputes'>,
   now: Temporal.Instant,
 ): boolean {
-  const { instalments, refunds } = rows;
+  const { instalments, refunds, disputes } = rows;
+  if (disputes.some(({ closed_at }) => closed_at === null)) return false;
   const isFinished = instalments.every(
     ({ status }) => status === 'collected' || status === 'cancelled',
   );
@@ -144,6 +156,7 @@ export function isPast(
   const movements = [
     ...instalments.map(({ collected_at, due_on }) => collected_at ?? `${due_on}T00:00:00.000Z`),
     ...refunds.map(({ completed_at, created_at }) => completed_at ?? created_at),
+    ...disputes.map(({ closed_at, created_at }) => closed_at ?? created_at),
   ];
   const last = movements.sort().at(-1);
   return last !== undefined && now.since(last).total('hours') > shownDays * 24;

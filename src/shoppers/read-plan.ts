@@ -1,5 +1,5 @@
 import type { Handle } from '../database/database.ts';
-import { findPausingDispute } from '../disputes/dispute.sql.ts';
+import { listCheckoutDisputes } from '../disputes/dispute.sql.ts';
 import {
   findStoredCardFace,
   listInstalments,
@@ -17,7 +17,7 @@ export async function readPlan(db: Handle, key: PlanKey): Promise<PlanRows> {
     collections: await listLastCollections(db, merchant_id, [checkout_id]),
     refunds: await listCheckoutRefunds(db, merchant_id, checkout_id),
     parts: await listParts(db, merchant_id, checkout_id),
+    disputes: await listCheckoutDisputes(db, key),
     card: await findStoredCardFace(db, key),
-    dispute: await findPausingDispute(db, key),
   };
 }

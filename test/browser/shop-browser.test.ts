@@ -158,14 +158,23 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
     await inspect(watching);
   }
 
-  test('cancels, and finds the order cancelled and the cart as it was', async () => {
-    await visit(async (page) => {
+  test('finds the mailbox in the banner, cancels, and finds the order cancelled and the cart as it was', async () => {
+    await visit(async (page, context) => {
       const orderUrl = await checkOut(page);
+      const banner = page.getByRole('complementary', { name: 'Test mode' });
+      const opened = context.waitForEvent('page');
+      await banner.getByRole('link', { name: 'Mailbox' }).click();
+      const mailbox = await opened;
+      assert.equal(new URL(mailbox.url()).origin, sandbox.file.mailbox_url);
+      await heading(mailbox, 'Mailbox').waitFor();
+      await mailbox.close();
       await cancelButton(page).click();
       await page.waitForURL(orderUrl);
       await heading(page, 'Not paid').waitFor();
       await seen(page, 'Signed callback verified: cancelled');
       await inspect(page);
+      const shopsLink = page.getByRole('link', { name: 'mailbox' });
+      assert.equal(await shopsLink.getAttribute('href'), sandbox.file.mailbox_url);
       await page.getByRole('link', { name: 'Back to the cart' }).click();
       await page.getByText('Mohair blanket').waitFor();
       await page.goto(`${shopUrl}/nothing`);

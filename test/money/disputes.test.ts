@@ -5,6 +5,7 @@ import { findNewDisputes } from '../../src/disputes/check-disputes.ts';
 import { requestRefund } from '../../src/refunds/request-refund.ts';
 import { timestamp } from '../../src/shared/clock.ts';
 import { signatureOf } from '../../test-gateway/webhooks.ts';
+import { actingOn } from '../support/acts.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { accountsOf, alertsOf, askRefund, planOf, refundNow, statusOf } from '../support/money.ts';
 import {
@@ -241,6 +242,43 @@ test('money day counts disputes of a merchant without terms too', async () => {
   assert.equal(await disputed(), 90_000);
   await resolve(id, '--won');
   assert.equal(await disputed(), 0);
+});
+
+test('the page says what a dispute stops, and takes no payment meanwhile', async () => {
+  const shopper = await collected();
+  const acting = await actingOn(paying, shopper);
+  const { id } = await dispute(shopper);
+  const look = async (language: string) => {
+    const headers = { 'accept-language': language };
+    const { body } = await paying.service.app.inject({ url: shopper.url, headers });
+    const { plan } = await shopper.state();
+    // The script's data contains every text.
+    return { plan, text: body.replaceAll(/<script.*?<\/script>/gs, '') };
+  };
+  const open = await look('en');
+  assert.deepEqual([open.plan?.dispute, open.plan?.payments[0]?.dispute], ['open', 'open']);
+  assert.match(
+    open.text,
+    /disputed a payment of this order with your bank\. Nothing is charged until the bank has decided/,
+  );
+  assert.doesNotMatch(open.text, /refund is in progress/);
+  assert.match((await look('af')).text, /by u bank betwis/);
+  assert.match((await look('zu')).text, /Uphikise inkokhelo yale oda ebhange lakho/);
+  assert.equal((await acting.pay('rest')).act?.refusal, 'disputed');
+
+  await resolve(id, '--lost');
+  const lost = await look('en');
+  assert.deepEqual([lost.plan?.dispute, lost.plan?.payments[0]?.dispute], ['lost', 'lost']);
+  assert.match(
+    lost.text,
+    /bank gave a payment of this order back to you\. Nothing is charged for now/,
+  );
+  assert.equal((await acting.pay('next')).act?.refusal, 'disputed');
+
+  await tranche.json('disputes', 'rest', id, '--due');
+  assert.equal((await look('en')).plan?.dispute, null);
+  assert.equal((await acting.pay('next')).act?.status, 'done');
+  await assertBooks();
 });
 
 test('a refund of the disputed part is refused, also after a loss, and the rest can be refunded', async () => {

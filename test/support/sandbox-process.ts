@@ -28,6 +28,7 @@ export type Credentials = { id: string; client_secret: string; signing_key: stri
 export type SandboxFile = {
   base_url: string;
   shop_url: string | null;
+  mailbox_url: string | null;
   console_url: string;
   console_sign_in_url: string;
   gateway_url: string | null;

@@ -71,7 +71,7 @@ export function App({ page: first, path, words: firstWords, pickedTerm, linkToke
 
   return (
     <Speaking.Provider value={say}>
-      {page?.test_mode && <TestRibbon />}
+      {page?.test_mode && <TestRibbon mailboxUrl={page.mailbox_url} />}
       <div class={page === null ? 'page alone' : 'page'}>
         {page !== null && <Order page={page} />}
         <main ref={main} aria-labelledby="heading">

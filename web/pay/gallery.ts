@@ -46,6 +46,8 @@ const noCards: CardEntry = {
   connectOrigins: ['http://127.0.0.1:9'],
 };
 
+const mailbox_url = 'http://localhost:3004';
+
 export function galleryStates(
   card_entry: CardEntry,
   shopUrl: string,
@@ -62,6 +64,7 @@ export function galleryStates(
     ...offer(150_000, [1, 3, 6]),
     status: 'open',
     test_mode: true,
+    mailbox_url,
     merchant_name: 'Karoo Coffee Roasters',
     currency: 'ZAR',
     language: 'en',
@@ -93,7 +96,7 @@ export function galleryStates(
   };
   const inAfrikaans = { language: 'af' } as const;
   const inZulu = { language: 'zu' } as const;
-  const live: PayPage = { ...open, test_mode: false };
+  const live: PayPage = { ...open, test_mode: false, mailbox_url: null };
   const declined: PayPage = {
     ...live,
     decline: { reason: 'insufficient_funds', may_retry: true },
@@ -205,6 +208,7 @@ function planOf(
         status === 'late'
           ? { reason: 'insufficient_funds', retries_at: `${due_on.slice(0, 8)}18T06:00:00.000Z` }
           : null,
+      dispute: null,
       ...changes[index + 1],
     };
   });
@@ -274,7 +278,12 @@ function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState
     'plan-disputed': {
       page: {
         ...paid,
-        plan: planOf(['paid', 'next', 'planned'], {}, { is_paused: true, dispute: 'open' }),
+        session,
+        plan: planOf(
+          ['paid', 'late', 'next'],
+          { 1: { dispute: 'open' } },
+          { is_paused: true, dispute: 'open' },
+        ),
       },
     },
     'plan-finished': { page: { ...paid, plan: planOf(['paid', 'paid', 'paid']) } },
@@ -303,7 +312,7 @@ function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState
     'plan-link-opens': { page: paid, state: signedIn, link: 'opens', sees: 'You are signed in' },
     'plan-link-ended': { page: paid, link: 'ended', sees: 'This link was used already' },
     'plan-prove-sent': {
-      page: { ...latePage, test_mode: true },
+      page: { ...latePage, test_mode: true, mailbox_url },
       clicks: payStored,
       fills: { label: 'E-mail address', text: 'thandi@example.com', press: 'Send me a link' },
       sees: 'Look at your mail.',

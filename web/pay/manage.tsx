@@ -9,7 +9,7 @@ import { CardFields, useCard } from './card-fields.tsx';
 import { CardMark } from './card-marks.tsx';
 import { buttonWords, Trouble } from './form.tsx';
 import { isBusy, type Payment, type View } from './payment.ts';
-import { cardName, latePayments, sumOf } from './plan.tsx';
+import { cardName, isPausedPlan, latePayments, sumOf } from './plan.tsx';
 import { useSay } from './say.tsx';
 import { type Answered, closeSession, report, sendLink } from './session.ts';
 import { MailboxHint } from './test-cards.tsx';
@@ -64,7 +64,7 @@ export function ActList({
   const say = useSay();
   const unpaid = plan.payments.filter(({ status }) => isUnpaid(status));
   const late = latePayments(plan);
-  const mayPay = !plan.is_paused && unpaid.length > 0;
+  const mayPay = !isPausedPlan(plan) && unpaid.length > 0;
   const act = (panel: Panel, key: PageKey, detail: string | null) => (
     <li key={panel}>
       <button type="button" aria-disabled={open === null} onClick={() => open?.(panel)}>
@@ -178,7 +178,7 @@ function Prove({ page, path, close }: PanelProps) {
       >
         <span>{say.text(state === 'sending' ? 'prove_sending' : 'prove_send')}</span>
       </button>
-      {page.test_mode && <MailboxHint />}
+      {page.test_mode && <MailboxHint url={page.mailbox_url} />}
     </form>
   );
 }

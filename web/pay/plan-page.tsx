@@ -98,7 +98,7 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
         <Late
           plan={plan}
           saysWhy={page.act?.status !== 'declined'}
-          pay={mayAct && !plan.is_paused ? () => open('late') : null}
+          pay={mayAct ? () => open('late') : null}
         />
       )}
       <Payments page={page} plan={plan} path={path} hasCalendar={true} />

@@ -46,6 +46,9 @@ function isRefunded({ payments, paid }: Plan): boolean {
   return payments.reduce((sum, { refunded }) => sum + refunded, 0) >= paid;
 }
 
+/** Whether nothing can be charged for now. A dispute pauses a payment in flight a little later. */
+export const isPausedPlan = ({ is_paused, dispute }: Plan) => is_paused || dispute !== null;
+
 export function latePayments({ payments }: Plan): PlanPayment[] {
   return payments.filter(({ status }) => status === 'late');
 }
@@ -69,6 +72,8 @@ export function Late({
   const [first] = late;
   if (first === undefined) return null;
   const amount = say.money(sumOf(late));
+  // The plan says above why nothing is charged.
+  const isPaused = isPausedPlan(plan);
   const retries = late.map((one) => one.late?.retries_at ?? null).find((at) => at !== null);
   return (
     <section class="late-card" aria-labelledby="late">
@@ -81,18 +86,21 @@ export function Late({
       <p>
         {saysWhy && `${happenedWords(first.late?.reason ?? 'generic', say)} `}
         {say.text('plan_late_free')}{' '}
-        {retries
-          ? say.text('plan_late_retry', { date: say.dateOf(retries).replaceAll(' ', '\u00a0') })
-          : say.text('plan_late_stopped')}
+        {!isPaused &&
+          (retries
+            ? say.text('plan_late_retry', { date: say.dateOf(retries).replaceAll(' ', '\u00a0') })
+            : say.text('plan_late_stopped'))}
       </p>
-      <button
-        type="button"
-        class="button needs-script"
-        aria-disabled={pay === null}
-        onClick={() => pay?.()}
-      >
-        <span>{say.text('pay_now', { amount })}</span>
-      </button>
+      {!isPaused && (
+        <button
+          type="button"
+          class="button needs-script"
+          aria-disabled={pay === null}
+          onClick={() => pay?.()}
+        >
+          <span>{say.text('pay_now', { amount })}</span>
+        </button>
+      )}
     </section>
   );
 }
@@ -159,7 +167,7 @@ function Row({
   isFolded: boolean;
 }) {
   const say = useSay();
-  const { number, status, due_on, amount, reduced, refunded, paid_at } = payment;
+  const { number, status, due_on, amount, reduced, refunded, paid_at, dispute } = payment;
   const paidOn = status === 'paid' && paid_at ? localDay(paid_at, page.time_zone) : due_on;
   const isGone = status === 'cancelled';
   return (
@@ -185,6 +193,11 @@ function Row({
           </>
         )}
       </span>
+      {dispute !== null && (
+        <span class="state">
+          {say.text(dispute === 'open' ? 'plan_row_disputed' : 'plan_row_returned')}
+        </span>
+      )}
       {reduced > 0 && !isGone && (
         <span class="state">{say.text('plan_reduced', { amount: say.money(reduced) })}</span>
       )}

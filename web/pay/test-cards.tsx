@@ -14,7 +14,7 @@ const cards: [number: string, does: string][] = [
   ['4000 0000 0077 7005', 'approved; the later payments are declined'],
 ];
 
-export function TestRibbon() {
+export function TestRibbon({ mailboxUrl }: { mailboxUrl: string | null }) {
   const [copied, setCopied] = useState<string | null>(null);
   // Render the cards only while the list is open: a search of the page for "declined" must not
   // find them.
@@ -63,15 +63,26 @@ export function TestRibbon() {
           </div>
         )}
       </details>
+      {mailboxUrl !== null && <MailboxLink url={mailboxUrl} text="Mailbox" />}
     </aside>
   );
 }
 
 /** Where a sandbox keeps its messages, for developers. */
-export function MailboxHint() {
+export function MailboxHint({ url }: { url: string | null }) {
+  if (url === null) return null;
   return (
     <p class="small" lang="en">
-      <strong>Test mode</strong>: no mail is sent. The message is on the sandbox’s mailbox page.
+      <strong>Test mode</strong>: no mail is sent. The message is in the{' '}
+      <MailboxLink url={url} text="sandbox’s mailbox" />.
     </p>
+  );
+}
+
+function MailboxLink({ url, text }: { url: string; text: string }) {
+  return (
+    <a class="ribbon-more" href={url} target="_blank" rel="noopener noreferrer">
+      {text}
+    </a>
   );
 }

@@ -150,6 +150,8 @@ export const af: Words = {
     plan_cancelled: 'Deur ’n terugbetaling gekanselleer',
     plan_reduced: '{amount} minder ná ’n terugbetaling',
     plan_returned: '{amount} terugbetaal',
+    plan_row_disputed: 'Word by die bank betwis',
+    plan_row_returned: 'Deur die bank teruggegee',
     plan_receipt: 'Kwitansie',
     plan_receipt_of: 'Kwitansie vir betaling {number}',
     plan_card_next: 'Kaart vir die komende betalings',

@@ -147,6 +147,8 @@ export const en = {
     plan_cancelled: 'Cancelled by a refund',
     plan_reduced: '{amount} less after a refund',
     plan_returned: '{amount} refunded',
+    plan_row_disputed: 'Disputed at the bank',
+    plan_row_returned: 'Given back by the bank',
     plan_receipt: 'Receipt',
     plan_receipt_of: 'Receipt for payment {number}',
     plan_card_next: 'Card for the payments to come',

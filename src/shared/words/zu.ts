@@ -156,6 +156,8 @@ export const zu: Words = {
     plan_cancelled: 'Kukhanselwe ukubuyiselwa kwemali',
     plan_reduced: 'Kwehliswe nge\u2011{amount} ngemva kokubuyiselwa',
     plan_returned: 'Kubuyiselwe {amount}',
+    plan_row_disputed: 'Iphikiswa ebhange',
+    plan_row_returned: 'Ibuyiswe yibhange',
     plan_receipt: 'Irisidi',
     plan_receipt_of: 'Irisidi lenkokhelo {number}',
     plan_card_next: 'Ikhadi lezinkokhelo ezizayo',
