@@ -108,6 +108,7 @@ export async function followDatabaseClock(
     },
     monotonic: () => machine.monotonic(),
     sleep: (milliseconds, signal) => machine.sleep(milliseconds, signal),
+    after: (milliseconds, act) => machine.after(milliseconds, act),
     problem: () => problem,
     skewMilliseconds: () => lastSkew,
     stop: () => stopping.abort(),

@@ -78,16 +78,14 @@ export function groupCommit<Item, Result>(
     while (queue.length > 0) {
       const batch = queue.splice(0, batchSize);
       observeBatch?.(batch.length);
-      const written = new AbortController();
-      void clock.sleep(lateMilliseconds, written.signal).then(() => {
-        const isLate = !written.signal.aborted && queue.length > 0;
-        if (isLate && flights.size < flightsMax) startFlight();
+      const cancel = clock.after(lateMilliseconds, () => {
+        if (queue.length > 0 && flights.size < flightsMax) startFlight();
       });
       try {
         if (!tenantOf) await writeBatch(batch);
         else if (!(await writeShared(batch))) separate(batch, tenantOf);
       } finally {
-        written.abort();
+        cancel();
       }
     }
   }

@@ -144,7 +144,9 @@ export function transaction<T>(
     const client = await deps.database.pool.connect();
     let committing: Promise<void> | undefined;
     const isLimited = options.lockMilliseconds !== undefined && !maybeCommitted;
-    const ended = isLimited ? cutIfStalled(deps.clock, client) : null;
+    const cancelCut = isLimited
+      ? deps.clock.after(stallMilliseconds, () => cut(client))
+      : undefined;
     const commit = () => {
       committing ??= client.query('commit').then(({ command }) => {
         if (command !== 'COMMIT') throw new RolledBack('the transaction was rolled back');
@@ -173,20 +175,11 @@ export function transaction<T>(
       if (isOpen) throw new CommitInterrupted('COMMIT got no answer', { cause: error });
       throw causeOf(client, error);
     } finally {
-      ended?.abort();
+      cancelCut?.();
     }
   };
   if (options.lockMilliseconds === undefined) return persist(deps.clock, attempt);
   return persist(deps.clock, attempt, (error) => !isLockTimeout(error));
-}
-
-/** Cuts the connection after a while, unless the returned controller is aborted before. */
-function cutIfStalled(clock: Clock, client: pg.PoolClient): AbortController {
-  const ended = new AbortController();
-  void clock.sleep(stallMilliseconds, ended.signal).then(() => {
-    if (!ended.signal.aborted) cut(client);
-  });
-  return ended;
 }
 
 const isRefused = (committing: Promise<void>) => committing.then(() => false, isRefusal);

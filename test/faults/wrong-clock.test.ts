@@ -40,6 +40,7 @@ function settableClock(hours: number): Clock & { set(hours: number): void } {
   return {
     now: () => systemClock.now().add({ hours: ahead }),
     monotonic: systemClock.monotonic,
+    after: systemClock.after,
     sleep: (milliseconds, signal) =>
       systemClock.sleep(milliseconds === 10_000 ? 20 : milliseconds, signal),
     set(next) {

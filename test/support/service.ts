@@ -97,6 +97,7 @@ export function movableClock(start = '2026-11-15T08:00:00Z'): Clock & {
     now: () => now,
     monotonic: () => elapsed + systemClock.monotonic(),
     sleep: systemClock.sleep,
+    after: systemClock.after,
     advance(duration) {
       const next = now.toZonedDateTimeISO('UTC').add(duration).toInstant();
       elapsed += next.epochMilliseconds - now.epochMilliseconds;
