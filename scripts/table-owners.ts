@@ -58,6 +58,8 @@ export const tableOwners = {
   settlement_entries: ['ledger/'],
   disputes: ['disputes/'],
   payouts: ['payouts/'],
+  bank_accounts: ['payouts/'],
+  statement_addresses: ['payouts/'],
   payout_days: ['payouts/'],
   idempotency_keys: ['http/', erasure],
   rate_limits: ['http/'],

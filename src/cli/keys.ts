@@ -1,13 +1,15 @@
-import { reencryptKeys } from '../integrations/reencrypt-keys.ts';
+import type { IntegrationDeps } from '../integrations/create-integration.ts';
+import { type Reencryption, reencryptKeys } from '../integrations/reencrypt-keys.ts';
 import { OperatorError } from '../operators/operate.ts';
+import { reencryptAccounts } from '../payouts/set-bank-account.ts';
 import { type CommandGroup, command } from './command.ts';
-import { withSealing } from './connect.ts';
+import { type Connection, withSealing } from './connect.ts';
 
 const reencrypt = command({
   name: 'keys reencrypt',
-  summary: 're-encrypt signing keys under a new master key',
+  summary: 're-encrypt signing keys and bank accounts',
   usage: [''],
-  help: `Re-encrypts the signing keys that a previous master key encrypts. To change the master key:
+  help: `Re-encrypts the signing keys and bank accounts that a previous master key encrypts. To change the master key:
 
   1. Restart the service with MASTER_KEY set to the new one and
      MASTER_KEY_PREVIOUS to the old one.
@@ -19,27 +21,40 @@ const reencrypt = command({
   options: {},
   async run({ terminal, print, ...context }) {
     const done = await withSealing(context, (connection) =>
-      reencryptKeys(connection, connection.operator, {
-        onProgress: ({ examined, reencrypted }) =>
-          terminal.progress(`${examined} signing keys examined, ${reencrypted} re-encrypted`),
-      }),
+      reencryptAll(connection, (text) => terminal.progress(text)),
     ).finally(() => terminal.endProgress());
     const { examined, reencrypted, unreadable } = done;
     if (unreadable.length > 0) {
       throw new OperatorError(
-        `Neither MASTER_KEY nor MASTER_KEY_PREVIOUS opens ${unreadable.length} of ${examined} signing keys ` +
+        `Neither MASTER_KEY nor MASTER_KEY_PREVIOUS opens ${unreadable.length} of ${examined} signing keys and bank accounts ` +
           `(re-encrypted: ${reencrypted}). Run this again with the right key as MASTER_KEY_PREVIOUS, ` +
-          `or rotate them: ${unreadable.slice(0, 5).join(', ')}${unreadable.length > 5 ? ', …' : ''}`,
+          `or replace them: ${unreadable.slice(0, 5).join(', ')}${unreadable.length > 5 ? ', …' : ''}`,
       );
     }
     print(
       { examined, reencrypted },
       () =>
-        `${examined} signing keys are under the current master key. ${reencrypted} of them were re-encrypted now.`,
+        `${examined} signing keys and bank accounts are under the current master key. ${reencrypted} of them were re-encrypted now.`,
     );
     return 0;
   },
 });
+
+async function reencryptAll(
+  connection: Connection & IntegrationDeps,
+  progress: (text: string) => void,
+): Promise<Reencryption> {
+  const signing = await reencryptKeys(connection, connection.operator, {
+    onProgress: ({ examined, reencrypted }) =>
+      progress(`${examined} signing keys examined, ${reencrypted} re-encrypted`),
+  });
+  const banks = await reencryptAccounts(connection, connection.operator);
+  return {
+    examined: signing.examined + banks.examined,
+    reencrypted: signing.reencrypted + banks.reencrypted,
+    unreadable: [...signing.unreadable, ...banks.unreadable],
+  };
+}
 
 export const keys: CommandGroup = {
   name: 'keys',

@@ -11,6 +11,7 @@ import { isUuid } from '../shared/uuid.ts';
 import { type CommandGroup, command, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { readInteger } from './duration.ts';
+import { bank } from './merchant-bank.ts';
 import { fee } from './merchant-fee.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
 
@@ -197,7 +198,7 @@ characters. Without it, or with \`none\`, the statement shows the beginning of t
 export const merchants: CommandGroup = {
   name: 'merchants',
   summary: 'shops and what they accept',
-  commands: [create, list, show, rules, page, fee],
+  commands: [create, list, show, rules, page, fee, bank],
 };
 
 export const noMerchant = (id: string) =>

@@ -2,10 +2,12 @@ import type { Handle } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import type { Merchant } from '../merchants/merchant.ts';
+import { writeBankFile } from '../payouts/bank-file.ts';
 import { findPayoutOfAny, listLines, pagePayouts } from '../payouts/payout.sql.ts';
 import { type Payout, type PayoutLine, payoutStatuses } from '../payouts/payout.ts';
 import {
   approvePayout,
+  type Export,
   exportPayouts,
   mustFindPayout,
   payPayout,
@@ -15,11 +17,11 @@ import {
 import {
   lineNames,
   totalsOf,
-  writeBankCsv,
   writeStatementCsv,
   writeStatementHtml,
 } from '../payouts/statement.ts';
 import { showMoney } from '../shared/money.ts';
+import type { Sealing } from '../shared/sealing.ts';
 import { isUuid } from '../shared/uuid.ts';
 import {
   type CommandGroup,
@@ -30,7 +32,7 @@ import {
   required,
   UsageError,
 } from './command.ts';
-import { type Connection, withMigrated } from './connect.ts';
+import { type Connection, withMigrated, withSealing } from './connect.ts';
 import { nextPage, pagingHelp, pagingOptions, pagingUsage, readPage } from './paging.ts';
 import { fields, fill, showDate, showTime, type Terminal, table } from './terminal.ts';
 
@@ -227,33 +229,52 @@ const exportCommand = command({
   summary: 'all approved payouts, as a CSV file for the bank',
   usage: ['', '--export ID'],
   help: `Prints one CSV row for each approved payout and marks them exported: each is in one export.
-Amounts are in cents. If the output was lost, --export ID prints that export again and changes
+Amounts are in cents. A payout whose merchant has no confirmed bank account is not exported, and
+the command says so. The file has whole account numbers: keep it where the bank run is kept. If the output was lost, --export ID prints that export again and changes
 nothing; \`payouts show\` shows the ID. --json prints the payouts.
 
   tranche payouts export > bank-run.csv`,
   options: { export: { type: 'string' } },
   async run(context) {
     const earlier = context.values.export;
-    const { export_id, rows } = await withMigrated(context, async (connection) => {
-      const { export_id, payouts } =
+    const { export_id, rows, refused, file } = await withSealing(context, async (connection) => {
+      const { db } = connection.database;
+      const { payouts, ...made } =
         earlier === undefined
           ? await exportPayouts(connection, connection.operator)
-          : { export_id: earlier, payouts: await readExport(connection, earlier) };
+          : await readAgain(connection, earlier);
       const rows: Shown[] = [];
-      for (const payout of payouts) rows.push(await read(connection.database.db, payout));
-      return { export_id, rows };
+      for (const payout of payouts) rows.push(await read(db, payout));
+      return { ...made, rows };
     });
     if (context.json) {
-      context.print({ export_id, data: rows.map(present) }, () => '');
+      const without_account = refused.map(({ id, merchant_id, reference }) => ({
+        id,
+        merchant_id,
+        reference,
+      }));
+      context.print({ export_id, data: rows.map(present), without_account }, () => '');
       return;
     }
-    const csv = rows.map(({ payout, merchant }) => ({ payout, merchant_name: merchant.name }));
-    context.terminal.stdout.write(writeBankCsv(csv));
-    context.terminal.warn(
-      rows.length === 0 ? 'No payout is approved.' : `${rows.length} in export ${export_id}.`,
-    );
+    context.terminal.stdout.write(file);
+    for (const { reference, merchant_id } of refused) {
+      context.terminal.warn(
+        `${reference} was not exported: its merchant has no confirmed bank account. Set one with \`tranche merchants bank ${merchant_id}\`.`,
+      );
+    }
+    if (rows.length > 0) context.terminal.warn(`${rows.length} in export ${export_id}.`);
+    else if (refused.length === 0) context.terminal.warn('No payout is approved.');
   },
 });
+
+async function readAgain(
+  connection: Connection & { sealing: Sealing },
+  export_id: string,
+): Promise<Export> {
+  const payouts = await readExport(connection, export_id);
+  const file = await writeBankFile(connection, connection.database.db, payouts);
+  return { export_id, payouts, refused: [], file };
+}
 
 const formats = ['csv', 'json', 'html'] as const;
 

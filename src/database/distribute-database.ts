@@ -53,6 +53,8 @@ export const distribution = [
   { table: 'settlement_entries', by: 'merchant_id', beside: 'list_totals' },
   { table: 'disputes', by: 'merchant_id', beside: 'list_totals' },
   { table: 'payout_days', by: 'merchant_id', beside: 'list_totals' },
+  { table: 'bank_accounts', by: 'merchant_id', beside: 'list_totals' },
+  { table: 'statement_addresses', by: 'merchant_id', beside: 'list_totals' },
   { table: 'stored_cards', by: 'merchant_id', beside: 'list_totals' },
   { table: 'replaced_cards', by: 'merchant_id', beside: 'list_totals' },
   { table: 'shopper_attempts', by: 'merchant_id', beside: 'list_totals' },

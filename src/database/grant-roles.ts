@@ -26,6 +26,7 @@ const servePrivileges: Partial<Record<string, string>> = {
 /** What lets its bearer in: secrets, hashes of tokens, and answers and mails that contain them. */
 const credentials = new Set([
   'client_secrets',
+  'bank_accounts',
   'signing_keys',
   'legacy_credentials',
   'legacy_tokens',

@@ -227,6 +227,25 @@ export type Tables = {
     bank_reference: string | null;
     returned_at: Timestamp | null;
     return_reason: string | null;
+    bank_account: number | null;
+  };
+  bank_accounts: {
+    merchant_id: Fixed<string>;
+    number: Fixed<number>;
+    holder: Fixed<string>;
+    bank: Fixed<string>;
+    branch_code: Fixed<string>;
+    sealed_account: Buffer;
+    last4: Fixed<string>;
+    created_at: Fixed<Timestamp>;
+    proposed_by: Fixed<string>;
+    confirmed_by: string | null;
+    confirmed_at: Timestamp | null;
+  };
+  statement_addresses: {
+    merchant_id: Fixed<string>;
+    email: Fixed<string>;
+    changed_at: Fixed<Timestamp>;
   };
   settlement_entries: {
     merchant_id: Fixed<string>;

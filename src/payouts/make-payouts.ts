@@ -101,6 +101,7 @@ async function issue(
     bank_reference: null,
     returned_at: null,
     return_reason: null,
+    bank_account: null,
   };
   await insertPayout(db, payout);
   // A transaction of the day before that commits between these two statements undoes this one, and

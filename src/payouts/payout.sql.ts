@@ -114,6 +114,7 @@ type Moved = Partial<
     | 'bank_reference'
     | 'returned_at'
     | 'return_reason'
+    | 'bank_account'
   >
 >;
 

@@ -31,6 +31,8 @@ export type Payout = {
   bank_reference: string | null;
   returned_at: Timestamp | null;
   return_reason: string | null;
+  /** The number of the merchant's account that it was exported for. */
+  bank_account: number | null;
 };
 
 /** A line of a payout. The lines sum to its amount. */

@@ -4,7 +4,10 @@ import { findMerchant } from '../merchants/merchant.sql.ts';
 import { merchantNow } from '../merchants/merchant.ts';
 import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
 import { type Timestamp, timestamp } from '../shared/clock.ts';
+import type { Sealing } from '../shared/sealing.ts';
 import { isUuid } from '../shared/uuid.ts';
+import { findAccountInUse } from './bank-account.sql.ts';
+import { writeBankFile } from './bank-file.ts';
 import { findPayoutOfAny, listExport, lockPayout, movePayout } from './payout.sql.ts';
 import type { Payout, PayoutStatus } from './payout.ts';
 
@@ -73,28 +76,51 @@ export async function returnPayout(
   });
 }
 
+export type Export = {
+  /** Null: no payout was exported. */
+  export_id: string | null;
+  payouts: Payout[];
+  /** Approved payouts whose merchants have no confirmed bank account. They stay approved. */
+  refused: Payout[];
+  /** The file for the bank. */
+  file: string;
+};
+
 /**
- * Moves every approved payout to `exported`, under one id for the file. An earlier export can be
- * read again by that id and moves nothing.
+ * Moves every approved payout to `exported`, under one id for the file, if its merchant has a
+ * confirmed bank account. An earlier export can be read again by that id and moves nothing.
  */
 export async function exportPayouts(
-  deps: OperatorDeps,
+  deps: OperatorDeps & { sealing: Sealing },
   operator: string,
-): Promise<{ export_id: string | null; payouts: Payout[] }> {
+): Promise<Export> {
   const export_id = deps.random.uuid();
-  const payouts = await operate(deps, operator, 'payouts export', async (db, at) => {
-    const exported: Payout[] = [];
+  return await operate(deps, operator, 'payouts export', async (db, at): Promise<Made> => {
+    const payouts: Payout[] = [];
+    const refused: Payout[] = [];
     for (const payout of await listExport(db, 'approved')) {
+      const account = await findAccountInUse(db, payout.merchant_id);
+      if (!account) {
+        refused.push(payout);
+        continue;
+      }
       const to = { status: 'exported', export_id, exported_at: at } as const;
       // Another export may have taken it meanwhile.
-      const moved = await movePayout(db, payout, ['approved'], to);
-      if (moved) exported.push(moved);
+      const moved = await movePayout(db, payout, ['approved'], {
+        ...to,
+        bank_account: account.number,
+      });
+      if (moved) payouts.push(moved);
     }
-    const details = { payouts: exported.length };
-    return { subject_id: exported.length > 0 ? export_id : null, details, result: exported };
+    // If an account number cannot be opened, nothing is exported.
+    const file = await writeBankFile(deps, db, payouts);
+    const id = payouts.length > 0 ? export_id : null;
+    const details = { payouts: payouts.length, without_account: refused.length };
+    return { subject_id: id, details, result: { export_id: id, payouts, refused, file } };
   });
-  return { export_id: payouts.length > 0 ? export_id : null, payouts };
 }
+
+type Made = { subject_id: string | null; details: object; result: Export };
 
 export async function readExport(deps: OperatorDeps, export_id: string): Promise<Payout[]> {
   const payouts = isUuid(export_id)

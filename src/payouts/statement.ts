@@ -55,21 +55,6 @@ export function totalsOf(lines: PayoutLine[]): Totals {
   return totals;
 }
 
-/** The file for the bank run: one row for each payout. */
-export function writeBankCsv(rows: { payout: Payout; merchant_name: string }[]): string {
-  return writeCsv(
-    ['reference', 'merchant_id', 'merchant_name', 'amount', 'currency', 'payout_id'],
-    rows.map(({ payout, merchant_name }) => [
-      payout.reference,
-      payout.merchant_id,
-      merchant_name,
-      payout.amount,
-      payout.currency,
-      payout.id,
-    ]),
-  );
-}
-
 /** How a statement names a kind of line. */
 export const lineNames: Record<PayoutLine['kind'], string> = {
   sale: 'Sale',

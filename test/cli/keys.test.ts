@@ -37,23 +37,27 @@ async function inFolder(work: (folder: string) => Promise<void>): Promise<void> 
 const post = async (service: Service, account: { client_secret: string; signing_key: string }) =>
   (await send(service, account, 'POST', '/api/checkouts', { body: checkoutBody() })).status;
 
-test('every signing key is re-encrypted under a new master key, and then the old one is not needed', async () => {
+test('every signing key and bank account is re-encrypted under a new master key, and then the old one is not needed', async () => {
   await withService(async (service) => {
     const accounts = [];
     for (let count = 0; count < 5; count += 1) accounts.push(await createAccount(service));
+    const before = commandLine({ DATABASE_URL: service.databaseUrl });
+    const bank = ['merchants', 'bank', String(accounts[0]?.merchant.id), '--holder', 'Karoo'];
+    const where = ['--bank', 'FNB', '--branch-code', '250655', '--account-number', '62100049876'];
+    await before.json(...bank, ...where);
     const changing = { MASTER_KEY: newKey, MASTER_KEY_PREVIOUS: masterKey };
     const tranche = commandLine({ DATABASE_URL: service.databaseUrl, ...changing });
-    assert.deepEqual(await tranche.json('keys', 'reencrypt'), { examined: 5, reencrypted: 5 });
-    assert.deepEqual(await tranche.json('keys', 'reencrypt'), { examined: 5, reencrypted: 0 });
+    assert.deepEqual(await tranche.json('keys', 'reencrypt'), { examined: 6, reencrypted: 6 });
+    assert.deepEqual(await tranche.json('keys', 'reencrypt'), { examined: 6, reencrypted: 0 });
 
     const { databaseUrl } = service;
     const after = await startService({ databaseUrl, env: { MASTER_KEY: newKey } });
     for (const account of accounts) assert.equal(await post(after, account), 200);
     await after.close();
     const { rows } = await service.deps.database.pool.query(
-      `select details from operator_actions where action = 'keys reencrypt'`,
+      `select details from operator_actions where action = 'keys reencrypt' order by at, id`,
     );
-    assert.deepEqual(rows, [{ details: { signing_keys: 5 } }]);
+    assert.deepEqual(rows, [{ details: { signing_keys: 5 } }, { details: { bank_accounts: 1 } }]);
   });
 });
 
@@ -96,7 +100,7 @@ test('a key that no master key opens is named, and the others are re-encrypted',
     });
     await tranche.refused(
       1,
-      new RegExp(`1 of 2 signing keys \\(re-encrypted: 1\\).*${rows[0].id}`),
+      new RegExp(`1 of 2 signing keys and bank accounts \\(re-encrypted: 1\\).*${rows[0].id}`),
       'keys',
       'reencrypt',
     );

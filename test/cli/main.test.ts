@@ -23,7 +23,7 @@ after(async () => {
 
 const rules = '[{"from_amount":1000,"to_amount":2000,"terms":[1]}]';
 const groups: Record<string, string[]> = {
-  merchants: ['create', 'list', 'show', 'rules', 'fee'],
+  merchants: ['create', 'list', 'show', 'rules', 'fee', 'bank'],
   integrations: [
     'create',
     'list',

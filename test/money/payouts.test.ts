@@ -41,7 +41,24 @@ async function merchantWith(...options: string[]): Promise<Account> {
   const account = await createAccount(paying.service);
   const fee = ['--basis-points', '500', '--fixed', '200', '--vat-basis-points', '1500'];
   await nomsa.json('merchants', 'fee', account.merchant.id, ...fee, ...options);
+  await confirmedAccount(account);
   return account;
+}
+
+const accountNumber = '0629871234';
+
+async function confirmedAccount({ merchant }: Account): Promise<void> {
+  const account = [
+    '--holder',
+    'Karoo & Sons',
+    '--bank',
+    'Standard Bank',
+    '--branch-code',
+    '051001',
+  ];
+  const number = ['--account-number', accountNumber];
+  await nomsa.json('merchants', 'bank', merchant.id, ...account, ...number);
+  await sipho.json('merchants', 'bank', merchant.id, '--confirm', '1');
 }
 
 async function bought(
@@ -289,10 +306,67 @@ describe('a payout', () => {
     assert.deepEqual((await nomsa.json('payouts', 'export')).data, []);
     const again = await nomsa.run('payouts', 'export', '--export', exported.export_id);
     const [heading, row] = again.stdout.split('\r\n');
-    assert.equal(heading, 'reference,merchant_id,merchant_name,amount,currency,payout_id');
-    assert.match(row ?? '', new RegExp(`^${payout.reference},.*,94020,ZAR,${id}$`));
+    assert.equal(
+      heading,
+      'reference,merchant_id,merchant_name,amount,currency,payout_id,account_holder,bank,branch_code,account_number',
+    );
+    const account = `Karoo & Sons,Standard Bank,051001,${accountNumber}`;
+    assert.match(row ?? '', new RegExp(`^${payout.reference},.*,94020,ZAR,${id},${account}$`));
     const paid = await nomsa.json('payouts', 'paid', id, '--bank-reference', 'FT26');
     assert.deepEqual([paid.status, paid.bank_reference], ['paid', 'FT26']);
+    await assertBooks();
+  });
+
+  test('is not exported before two operators agree on the bank account, and the export says so', async () => {
+    const account = await createAccount(paying.service);
+    const { id: merchant } = account.merchant;
+    const fee = ['--basis-points', '0', '--fixed', '0', '--vat-basis-points', '0'];
+    await nomsa.json('merchants', 'fee', merchant, ...fee);
+    await bought(account, 1);
+    await paying.pass({ days: 5 });
+    const [payout] = await payoutsOf(account);
+    assert.ok(payout);
+    await nomsa.json('payouts', 'approve', payout.id);
+    await sipho.json('payouts', 'approve', payout.id);
+    const refusal = async () => {
+      const { stdout, stderr } = await nomsa.run('payouts', 'export');
+      assert.equal(stdout.split('\r\n')[1], '', 'the file has no row');
+      assert.match(stderr, new RegExp(`${payout.reference} was not exported: .* bank account`));
+      return (await nomsa.json('payouts', 'show', payout.id)).status;
+    };
+    assert.equal(await refusal(), 'approved');
+    const bank = ['merchants', 'bank', merchant];
+    const proposal = ['--holder', 'Thandi', '--bank', 'FNB', '--branch-code', '250655'];
+    const bad = [...proposal, '--account-number', '12 34'];
+    await nomsa.refused(1, /must have 5 to 20 digits/, ...bank, ...bad);
+    const shown = await nomsa.json(...bank, ...proposal, '--account-number', '62100049876');
+    assert.equal(shown.account, null);
+    assert.equal(shown.proposed.last4, '9876');
+    assert.equal(await refusal(), 'approved');
+    await nomsa.refused(1, /Another operator must confirm it/, ...bank, '--confirm', '1');
+    await sipho.json(...bank, '--confirm', '1');
+    await sipho.refused(1, /No bank account .* waits/, ...bank, '--confirm', '1');
+    const { stdout } = await nomsa.run('payouts', 'export');
+    assert.match(stdout, /,Thandi,FNB,250655,62100049876\r\n$/);
+
+    // A later proposal changes nothing until it is confirmed, and an export stays what it was.
+    const other = ['--holder', 'Thandi', '--bank', 'FNB', '--branch-code', '250655'];
+    await sipho.json(...bank, ...other, '--account-number', '62100041111');
+    assert.equal((await nomsa.json(...bank)).account.last4, '9876');
+    await nomsa.refused(1, /not the newest proposal/, ...bank, '--confirm', '1');
+    await nomsa.json(...bank, '--confirm', '2');
+    assert.equal((await nomsa.json(...bank)).account.last4, '1111');
+    const { export_id } = await nomsa.json('payouts', 'show', payout.id);
+    const again = await nomsa.run('payouts', 'export', '--export', export_id);
+    assert.equal(again.stdout, stdout);
+    await nomsa.json('payouts', 'paid', payout.id, '--bank-reference', 'FT2');
+
+    // Nothing but the bank file has the whole number.
+    const { pool } = paying.service.deps.database;
+    for (const table of ['bank_accounts', 'operator_actions', 'alerts', 'payouts']) {
+      const { rows } = await pool.query(`select t::text as row from ${table} t`);
+      assert.ok(!rows.some(({ row }) => row.includes('6210004')), table);
+    }
     await assertBooks();
   });
 
