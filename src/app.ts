@@ -30,6 +30,8 @@ import { type PaymentRouteDeps, paymentRoutes } from './payments/payment.routes.
 import { payoutRoutes } from './payouts/payout.routes.ts';
 import { refundRoutes } from './refunds/refund.routes.ts';
 import { type ShopperDeps, shopperRoutes } from './shoppers/shopper.routes.ts';
+import type { Tracer } from './tracing/trace.ts';
+import { traceRequests } from './tracing/trace-requests.ts';
 
 export type AppDeps = CheckoutDeps &
   LegacyDeps &
@@ -38,6 +40,8 @@ export type AppDeps = CheckoutDeps &
     trustProxy: Config['trustProxy'];
     requestDeadlineSeconds: Config['requestDeadlineSeconds'];
     metrics: Metrics;
+    /** Null: no collector of traces is set. */
+    tracer: Tracer | null;
     /** The process is about to stop. It still serves, and asks clients to connect anew. */
     draining: boolean;
     /** Why the time cannot be trusted, or null. */
@@ -85,6 +89,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   // Route schemas only describe and serialise.
   app.setValidatorCompiler(() => () => true);
   handleErrors(app);
+  if (deps.tracer) traceRequests(app, deps.tracer);
 
   app.addHook('onRequest', async (request, reply) => {
     startDeadline(deps.clock, deps.requestDeadlineSeconds * 1_000);

@@ -12,6 +12,7 @@ import { addressOf, type MailSettings } from './messages/sending/smtp-transport.
 import type { OidcSettings } from './operators/oidc.ts';
 import { type CardBrand, cardBrands, type HostedPageSettings } from './shared/hosted-page.ts';
 import { isLoopback } from './shared/loopback.ts';
+import type { TraceSettings } from './tracing/otlp-exporter.ts';
 
 /** What a process does: answer requests, do due work, or both. */
 export const roles = ['web', 'worker', 'all'] as const;
@@ -52,6 +53,8 @@ export type Config = {
   /** How long a process that stops still serves, so that load balancers notice. */
   drainSeconds: number;
   alertWebhookUrl: string | null;
+  /** Where traces go. Null: none are made. */
+  traces: TraceSettings | null;
   /** Null: a sandbox keeps messages in its mailbox, and production sends none. */
   mail: MailSettings | null;
   mailFrom: string;
@@ -230,6 +233,11 @@ export function readConfig(
     refuseInsecure('alerts-plaintext', 'ALERT_WEBHOOK_URL must be https in production.');
   }
 
+  const traces = readTraces(text, problem);
+  if (traces?.endpoint.startsWith('http:') && !isLocal(new URL(traces.endpoint).hostname)) {
+    refuseInsecure('traces-plaintext', 'OTEL_EXPORTER_OTLP_ENDPOINT must be https in production.');
+  }
+
   const metricsHost = text('METRICS_HOST') ?? '127.0.0.1';
   if (isEveryAddress(metricsHost)) {
     refuseInsecure(
@@ -317,6 +325,7 @@ export function readConfig(
     requestDeadlineSeconds: count('REQUEST_DEADLINE_SECONDS', 30, { min: 1, max: 55 }),
     drainSeconds: count('DRAIN_SECONDS', isProduction ? 10 : 0, { min: 0, max: 300 }),
     alertWebhookUrl,
+    traces,
     mail: mailUrl === null ? null : { url: mailUrl, from: mailFrom },
     mailFrom,
     sendsMessages: mailUrl !== null || !isProduction,
@@ -345,6 +354,7 @@ const risks = [
   'database-plaintext',
   'metrics-everywhere',
   'redis-plaintext',
+  'traces-plaintext',
 ] as const;
 type Risk = (typeof risks)[number];
 
@@ -376,6 +386,34 @@ function isPlaintext(databaseUrl: string): boolean {
   const mode = searchParams.get('sslmode') ?? '';
   const isChecked = mode === 'verify-full' || mode === 'verify-ca' || mode === 'require';
   return !isChecked || searchParams.get('uselibpqcompat') === 'true';
+}
+
+/** The standard settings of OpenTelemetry's exporters, as far as we know them. */
+function readTraces(
+  text: (name: string) => string | undefined,
+  problem: (text: string) => void,
+): TraceSettings | null {
+  const endpoint = text('OTEL_EXPORTER_OTLP_ENDPOINT');
+  if (endpoint === undefined) return null;
+  if (!isAddress(endpoint, /^https?:\/\//)) {
+    problem('OTEL_EXPORTER_OTLP_ENDPOINT must be an http or https address.');
+    return null;
+  }
+  const pairs = (text('OTEL_EXPORTER_OTLP_HEADERS') ?? '').split(',').filter((pair) => pair.trim());
+  // Do not repeat the setting: it can hold a password.
+  const isPairs = pairs.every((pair) => /^[\w-]+=[\x20-\x7e]+$/.test(pair.trim()));
+  if (!isPairs)
+    problem('OTEL_EXPORTER_OTLP_HEADERS must be pairs such as name=value, with commas.');
+  const ratio = Number(text('OTEL_TRACES_SAMPLER_ARG') ?? '1');
+  if (!(ratio >= 0 && ratio <= 1)) problem('OTEL_TRACES_SAMPLER_ARG must be from 0 to 1.');
+  return {
+    endpoint,
+    headers: Object.fromEntries(
+      isPairs ? pairs.map((pair) => pair.trim().split(/=(.*)/s).slice(0, 2)) : [],
+    ),
+    serviceName: text('OTEL_SERVICE_NAME') ?? 'tranche',
+    ratio,
+  };
 }
 
 /** All three settings, or none. */

@@ -11,6 +11,7 @@ import { buildConsole } from './console/server.ts';
 import { type Database, openDatabase } from './database/database.ts';
 import { followDatabaseClock } from './database/database-clock.ts';
 import { listDueAges } from './database/due-work.sql.ts';
+import { traceCommit } from './database/group-commit.ts';
 import { programVersion } from './database/migrate.ts';
 import { announceNode } from './database/nodes.ts';
 import { listTableBytes } from './database/table-bytes.sql.ts';
@@ -29,6 +30,8 @@ import { type Clock, systemClock, timestamp, within } from './shared/clock.ts';
 import type { Logger } from './shared/logger.ts';
 import { type Random, systemRandom } from './shared/random.ts';
 import { createSealing } from './shared/sealing.ts';
+import { createOtlpExporter } from './tracing/otlp-exporter.ts';
+import { createTracer } from './tracing/trace.ts';
 import { merchantWork, startWorker, type WorkerDeps } from './worker.ts';
 
 export type Deps = AppDeps & WorkerDeps & ConsoleDeps & QueueDeps & { close(): Promise<void> };
@@ -56,7 +59,8 @@ export async function createDeps(
 ): Promise<Deps> {
   const random = given.random ?? systemRandom;
   const maxConnections = given.maxConnections ?? 12;
-  const database = openDatabase(config.databaseUrl, { log, maxConnections });
+  const isTraced = config.traces !== null;
+  const database = openDatabase(config.databaseUrl, { log, maxConnections, isTraced });
   const databaseClock = given.clock
     ? null
     : await followDatabaseClock({ database, log }, given.machineClock ?? systemClock).catch(
@@ -68,6 +72,9 @@ export async function createDeps(
   const clock = given.clock ?? (databaseClock as Clock);
   const sealing = createSealing(config.masterKeys, random);
   const base = { database, clock, random, log };
+  const tracer =
+    config.traces &&
+    createTracer(base, createOtlpExporter(base, config.traces), config.traces.ratio);
   const store = await openRateLimitStore(config, base);
   const metrics = createMetrics({
     clock,
@@ -82,11 +89,14 @@ export async function createDeps(
     }),
     clockSkewMilliseconds: () => databaseClock?.skewMilliseconds() ?? 0,
   });
-  const commitCheckout = checkoutCommits({
-    ...base,
-    observeBatch: (items) => metrics.observeBatch('checkouts', items),
-  });
-  const commits = attemptCommits({ ...base, sealing });
+  const traced = tracer === null ? <T>(commit: T) => commit : traceCommit;
+  const commitCheckout = traced(
+    checkoutCommits({
+      ...base,
+      observeBatch: (items) => metrics.observeBatch('checkouts', items),
+    }),
+  );
+  const { openAttempt, recordAttempt } = attemptCommits({ ...base, sealing });
   const sender = createCallbackSender({
     clock,
     allowed: config.callbackAllow,
@@ -118,10 +128,12 @@ export async function createDeps(
       limitsFor(config.gateway),
     ),
     metrics,
+    tracer,
     rateLimits: createRateLimits(store),
     callers: createCallers({ ...base, sealing }),
     commitCheckout,
-    ...commits,
+    openAttempt: traced(openAttempt),
+    recordAttempt: traced(recordAttempt),
     sendCallback: sender.send,
     async close() {
       databaseClock?.stop();
@@ -129,8 +141,9 @@ export async function createDeps(
       await store.close?.();
       await commitCheckout.settled();
       await sender.close();
-      await commits.recordAttempt.settled();
+      await recordAttempt.settled();
       await mail?.close();
+      await tracer?.close();
       await database.close();
     },
   };

@@ -16,6 +16,7 @@ import { findRule, type Merchant, merchantNow, offeredTerms } from '../merchants
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 import type { Sealing } from '../shared/sealing.ts';
+import { beginCheckout } from '../tracing/trace.ts';
 import type { CreateCheckoutBody } from './checkout.schema.ts';
 import {
   advanceCheckoutTotals,
@@ -39,6 +40,7 @@ export async function createCheckout(
   const rule = findRule(merchant.rules, checkout.amount);
   assert(rule, 'the body was validated');
   const id = deps.random.uuid();
+  beginCheckout(id);
   const outcome = await deps.commitCheckout({
     ...post,
     at: timestamp(merchantNow(deps.clock, merchant)),

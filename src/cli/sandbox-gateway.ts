@@ -47,11 +47,11 @@ function errorsOnly(terminal: Terminal): Logger {
 /** For a command that moves money: the configured gateway, or the running sandbox's. */
 export async function withGateway<T>(
   context: Pick<Context, 'env' | 'clock' | 'random' | 'terminal'>,
-  work: (deps: Connection & { log: Logger; gateway: Gateway }) => Promise<T>,
+  work: (deps: Connection & { log: Logger; gateway: Gateway; tracer: null }) => Promise<T>,
 ): Promise<T> {
   return await withMigrated(context, async (connection) => {
     const { gateway } = await openGateway(connection.config);
-    return await work({ ...connection, log: errorsOnly(context.terminal), gateway });
+    return await work({ ...connection, log: errorsOnly(context.terminal), gateway, tracer: null });
   });
 }
 
@@ -66,7 +66,7 @@ export async function withDelivery<T>(
     const { clock, config } = connection;
     const sender = createCallbackSender({ clock, allowed: config.callbackAllow });
     try {
-      const deps = { ...connection, log: silent };
+      const deps = { ...connection, log: silent, tracer: null };
       return await work({ ...deps, ...attemptCommits(deps), sendCallback: sender.send });
     } finally {
       await sender.close();

@@ -36,7 +36,7 @@ facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays.
     }
     await mkdir(config.dataDir, { recursive: true, mode: 0o755 });
     const sandboxFile = join(config.dataDir, 'sandbox.json');
-    const log = openLog(config.logLevel, await startLogFile(config.dataDir));
+    const log = openLog(config, await startLogFile(config.dataDir));
     const stopped = untilStopped();
     // Load the service only here, so that other commands start quickly.
     const { startService } = await import('../running/supervisor.ts');

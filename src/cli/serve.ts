@@ -25,7 +25,7 @@ Migrations are applied first; nodes that start together wait for each other.
       throw new UsageError(`--processes is "${values.processes}" and must be from 1 to 99.`);
     }
     const config = await settlePort(readConfig(env), env);
-    const log = openLog(config.logLevel);
+    const log = openLog(config);
     const stopped = untilStopped();
     // Load the service only here, so that other commands start quickly.
     const { startService } = await import('../running/supervisor.ts');

@@ -14,6 +14,7 @@ import {
 } from '../search/checkout-history.ts';
 import { listMerchantNames, listRefundSources } from '../search/lists.sql.ts';
 import { findRefundsToReview, type ListedCheckout, listCheckouts } from '../search/lists.ts';
+import { traceIdOf } from '../tracing/trace.ts';
 import { presentAction } from './audit-routes.ts';
 import { presentCallback } from './callback-routes.ts';
 import {
@@ -252,6 +253,7 @@ async function presentDetails(
     ),
     number: checkout.number,
     integration_id: checkout.integration_id,
+    trace_id: context.deps.tracer && traceIdOf(checkout.id),
     phone_number: phone_number ?? null,
     billing_address: billing_address ?? null,
     line_items: checkout.line_items.map(({ name, amount, quantity }) => ({

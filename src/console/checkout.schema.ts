@@ -166,6 +166,8 @@ export const CheckoutDetails = Type.Object({
   ...CheckoutRow.properties,
   number: Type.Integer(),
   integration_id: Id,
+  /** Where the checkout is found in the collector of traces. Null: there is no collector. */
+  trace_id: nullable(Type.String()),
   phone_number: nullable(Type.String()),
   billing_address: nullable(Type.String()),
   line_items: Type.Array(

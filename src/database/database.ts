@@ -3,6 +3,7 @@ import type { Duplex } from 'node:stream';
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import type { Logger } from '../shared/logger.ts';
+import { traceStatements } from '../tracing/trace-statements.ts';
 import { gatherWrites } from './gather-writes.ts';
 import { chooseServers, serversOf } from './servers.ts';
 import { prepareSession, verifySession } from './session.ts';
@@ -41,7 +42,13 @@ const lifetimeSeconds = 1_800;
 
 export function openDatabase(
   url: string,
-  options: { log: Logger; maxConnections: number; queryTimeoutMilliseconds?: number },
+  options: {
+    log: Logger;
+    maxConnections: number;
+    queryTimeoutMilliseconds?: number;
+    /** Record a span for each statement. */
+    isTraced?: boolean;
+  },
 ): Database {
   // A network that drops packets must not hold a request for ever.
   const queryMilliseconds = options.queryTimeoutMilliseconds ?? 30_000;
@@ -61,6 +68,7 @@ export function openDatabase(
       watchForFaults(client);
       try {
         await prepareSession(client, queryMilliseconds - graceMilliseconds);
+        if (options.isTraced) traceStatements(client);
       } catch (error) {
         servers.skip(client);
         throw error;
@@ -69,6 +77,7 @@ export function openDatabase(
   } as pg.PoolConfig);
   // The pool replaces an idle connection that died (the server restarted) at the next use.
   pool.on('error', (error) => options.log.warn({ err: error }, 'a database connection was lost'));
+  if (options.isTraced) traceStatements(pool);
   const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: dropsFaulty(pool) }) });
   return {
     db,

@@ -1,4 +1,5 @@
 import type { Clock } from '../shared/clock.ts';
+import { inSpan, outsideSpans } from '../tracing/trace.ts';
 import { currentDeadline, type Deadline, withDeadline } from './deadline.ts';
 import { FateUnknown, isLockTimeout, isTransient } from './transaction.ts';
 
@@ -68,9 +69,9 @@ export function groupCommit<Item, Result>(
 
   function startFlight(): void {
     // Everything that arrives in this turn of the event loop leaves together.
-    const flight = new Promise<void>((begin) => setImmediate(begin))
-      .then(fly)
-      .finally(() => flights.delete(flight));
+    const flight = outsideSpans(() =>
+      new Promise<void>((begin) => setImmediate(begin)).then(fly),
+    ).finally(() => flights.delete(flight));
     flights.add(flight);
   }
 
@@ -188,6 +189,14 @@ export function groupCommit<Item, Result>(
   }
 
   return Object.assign(commit, { settled });
+}
+
+/** The same commit with a span for each item, from its arrival to its answer. */
+export function traceCommit<Item, Result>(
+  commit: GroupCommit<Item, Result>,
+): GroupCommit<Item, Result> {
+  const traced = (item: Item) => inSpan('commit', 'client', () => commit(item));
+  return Object.assign(traced, { settled: commit.settled });
 }
 
 /** The batch may be retried until its first item has no time left, and looked up until the last. */

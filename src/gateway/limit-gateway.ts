@@ -1,5 +1,6 @@
 import type { Clock } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
+import { inSpan } from '../tracing/trace.ts';
 import { createBreaker } from './breaker.ts';
 import { type Gateway, OutcomeUnknown } from './gateway.ts';
 import { createPacer } from './pacer.ts';
@@ -88,25 +89,29 @@ export function limitGateway(
     const user = shopperCalls.has(name) ? 'shopper' : 'worker';
     return [
       name,
-      async (...args: unknown[]) => {
-        refuseIfOpen();
-        await pace(user);
-        // It may have opened meanwhile.
-        refuseIfOpen();
-        breaker.enter();
-        const start = clock.monotonic();
-        try {
-          const answer = await call(...args);
-          noteAnswer();
-          observe(name, 'answered', clock.monotonic() - start);
-          return answer;
-        } catch (error) {
-          noteFailure(error);
-          const outcome = error instanceof OutcomeUnknown ? (error.why ?? 'unknown') : 'refused';
-          observe(name, outcome, clock.monotonic() - start);
-          throw error;
-        }
-      },
+      (...args: unknown[]) =>
+        inSpan(`gateway ${name}`, 'client', async (span) => {
+          refuseIfOpen();
+          await pace(user);
+          // It may have opened meanwhile.
+          refuseIfOpen();
+          breaker.enter();
+          const start = clock.monotonic();
+          const note = (outcome: string) => {
+            observe(name, outcome, clock.monotonic() - start);
+            if (span) span.attributes['tranche.outcome'] = outcome;
+          };
+          try {
+            const answer = await call(...args);
+            noteAnswer();
+            note('answered');
+            return answer;
+          } catch (error) {
+            noteFailure(error);
+            note(error instanceof OutcomeUnknown ? (error.why ?? 'unknown') : 'refused');
+            throw error;
+          }
+        }),
     ];
   });
   return Object.fromEntries(limited) as Gateway;

@@ -1,5 +1,6 @@
 import Stripe from 'stripe';
 import { timestamp } from '../shared/clock.ts';
+import { traceHeaders } from '../tracing/trace.ts';
 import {
   type Authentication,
   type Authorisation,
@@ -41,9 +42,13 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
   function options(merchant: MerchantTime, key?: string): Stripe.RequestOptions {
     return {
       ...(key !== undefined && { idempotencyKey: key }),
-      ...(settings.testGateway && {
-        headers: { 'Tranche-Merchant': merchant.id, 'Tranche-Merchant-Time': merchant.now },
-      }),
+      headers: {
+        ...traceHeaders(),
+        ...(settings.testGateway && {
+          'Tranche-Merchant': merchant.id,
+          'Tranche-Merchant-Time': merchant.now,
+        }),
+      },
     };
   }
 

@@ -13,6 +13,7 @@ import type { QueueDeps } from '../messages/queue-messages.ts';
 import { raiseGatewayAlert } from '../operators/raise-gateway-alert.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
+import type { Tracer } from '../tracing/trace.ts';
 import { type AskedCollection, askGateway } from './ask-gateway.ts';
 import {
   dueInstalments,
@@ -31,6 +32,7 @@ export type CollectDeps = QueueDeps & {
   clock: Clock;
   log: Logger;
   gateway: Gateway;
+  tracer: Tracer | null;
 };
 
 const work: MerchantDueWork<'instalments', CollectDeps> = {
@@ -71,12 +73,16 @@ export async function collectInstalments(
     work.batchSize,
   );
   await Promise.all(
-    opened.map(async (asked) => {
-      try {
-        await record({ ...asked, finding: await askGateway(deps, merchant, asked) });
-      } catch (error) {
-        await releaseForRetry(deps, merchant, asked, error);
-      }
+    opened.map((asked) => {
+      const collect = async () => {
+        try {
+          await record({ ...asked, finding: await askGateway(deps, merchant, asked) });
+        } catch (error) {
+          await releaseForRetry(deps, merchant, asked, error);
+        }
+      };
+      const { checkout_id } = asked.instalment;
+      return deps.tracer ? deps.tracer.inCheckout(checkout_id, 'collection', collect) : collect();
     }),
   );
 }

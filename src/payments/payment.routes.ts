@@ -41,6 +41,7 @@ import {
   type Purpose,
   type ShopperAttempt,
 } from '../shoppers/shopper-attempt.ts';
+import { joinCheckout } from '../tracing/trace.ts';
 import { cancelPayment } from './cancel-payment.ts';
 import { noteDecline, refuseCardTesting } from './card-testing.ts';
 import { noteOpening } from './note-opening.ts';
@@ -249,6 +250,7 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     const { token } = request.params as { token: string };
     const key = checkoutOfToken(deps.sealing, token);
     if (!key) return null;
+    joinCheckout(key.id);
     return await reading(deps, async (db) => {
       const checkout = await findCheckout(db, key.merchant_id, key.id);
       const merchant = checkout && (await findMerchant(db, key.merchant_id));

@@ -48,7 +48,17 @@ export async function startPayment(
  * attempt is committed, and a later claim settles it. The callback is sent at once while a
  * shopper's request waits, else by the worker.
  */
-export async function settleAttempt(
+export function settleAttempt(
+  deps: PaymentDeps,
+  merchant: Merchant,
+  attempt: PaymentAttempt,
+  isAwaited: boolean,
+): Promise<void> {
+  const work = () => findAndRecord(deps, merchant, attempt, isAwaited);
+  return deps.tracer ? deps.tracer.inCheckout(attempt.checkout_id, 'payment', work) : work();
+}
+
+async function findAndRecord(
   deps: PaymentDeps,
   merchant: Merchant,
   attempt: PaymentAttempt,

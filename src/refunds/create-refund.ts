@@ -22,6 +22,7 @@ import { timestamp } from '../shared/clock.ts';
 import { createTurns } from '../shared/in-turn.ts';
 import type { Random } from '../shared/random.ts';
 import { isUuid } from '../shared/uuid.ts';
+import { joinCheckout } from '../tracing/trace.ts';
 import type { CreateRefundBody } from './refund.schema.ts';
 import { findRefund, insertRefund, sumRefunds } from './refund.sql.ts';
 import { explainClosedWindow, type RefundRequest, type Reviewer } from './refund.ts';
@@ -64,6 +65,7 @@ export async function createRefund(
     }
     if (post.key === null && mandatory.has(post.caller.id)) throw mustSign();
     if (!checkout) throw unknownCheckout();
+    joinCheckout(checkout.id);
     if (checkout.status !== 'successful') {
       throw unprocessable('Only successful checkouts can be refunded.');
     }

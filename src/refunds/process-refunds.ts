@@ -17,6 +17,7 @@ import type { QueueDeps } from '../messages/queue-messages.ts';
 import { raiseGatewayAlert } from '../operators/raise-gateway-alert.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
+import type { Tracer } from '../tracing/trace.ts';
 import {
   failRequested,
   isOnCard,
@@ -33,6 +34,7 @@ export type RefundProcessDeps = QueueDeps & {
   clock: Clock;
   log: Logger;
   gateway: Gateway;
+  tracer: Tracer | null;
 };
 
 const work: MerchantDueWork<'refund_requests', RefundProcessDeps> = {
@@ -59,7 +61,16 @@ export const processMerchantRefunds = (deps: RefundProcessDeps, merchant: Mercha
  * Processes a claimed refund as far as possible now. Never throws: the refund is committed, and a
  * later claim continues it.
  */
-export async function processRefund(
+export function processRefund(
+  deps: RefundProcessDeps,
+  merchant: Merchant,
+  refund: RefundRequest,
+): Promise<void> {
+  const work = () => processOnce(deps, merchant, refund);
+  return deps.tracer ? deps.tracer.inCheckout(refund.checkout_id, 'refund', work) : work();
+}
+
+async function processOnce(
   deps: RefundProcessDeps,
   merchant: Merchant,
   refund: RefundRequest,

@@ -1,11 +1,16 @@
 import { pino } from 'pino';
+import type { Config } from '../config.ts';
 import type { Logger } from '../shared/logger.ts';
+import { currentTraceId } from '../tracing/trace.ts';
 
 /**
  * Writes one JSON object a line, to a file or to standard output. Each call chooses its fields.
  * Headers, bodies and addresses with a payment token are never logged.
  */
-export function openLog(level: string, file?: string): Logger & { flushSync(): void } {
+export function openLog(
+  { logLevel: level, traces }: Pick<Config, 'logLevel' | 'traces'>,
+  file?: string,
+): Logger & { flushSync(): void } {
   const destination = pino.destination({ dest: file ?? 1, sync: false, minLength: 0, mode: 0o600 });
   const log = pino(
     {
@@ -13,6 +18,7 @@ export function openLog(level: string, file?: string): Logger & { flushSync(): v
       base: { pid: process.pid },
       timestamp: pino.stdTimeFunctions.isoTime,
       serializers: { err: describeError },
+      ...(traces && { mixin: currentTraceId }),
     },
     destination,
   );

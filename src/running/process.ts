@@ -8,7 +8,7 @@ import { type FailedMessage, readyMessage, stopMessage } from './supervisor.ts';
 // what it decided in the environment.
 
 const config = readConfig(process.env) as ReadyConfig;
-const log = openLog(config.logLevel);
+const log = openLog(config);
 const running = await startProcess(config, process.argv[2] as Role, log).catch(reportFailure);
 // The library answers the supervisor's request for metrics only if a registry like this exists.
 new AggregatorRegistry();

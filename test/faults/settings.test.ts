@@ -121,6 +121,11 @@ describe('in production', () => {
     [{ DATABASE_URL: '' }, /^DATABASE_URL must be set in production/, null],
     [{ TRUST_PROXY: 'true' }, /^TRUST_PROXY must be/, 'any-proxy'],
     [{ ALERT_WEBHOOK_URL: 'http://hooks.example/x' }, /must be https/, 'alerts-plaintext'],
+    [
+      { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://otel.example:4318' },
+      /must be https/,
+      'traces-plaintext',
+    ],
     ...['0.0.0.0', '0', '::', '[::]', '::0', '::ffff:0.0.0.0'].map(
       (METRICS_HOST): [NodeJS.ProcessEnv, RegExp, string] => [
         { METRICS_HOST },
@@ -164,6 +169,7 @@ describe('in production', () => {
       { REDIS_URL: 'redis://127.0.0.1' },
       { METRICS_HOST: '10.0.0.7' },
       { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9000/alerts' },
+      { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' },
       { TRUST_PROXY: '2' },
     ]) {
       assert.deepEqual(problemsOf({ ...usable, ...env }), [], JSON.stringify(env));

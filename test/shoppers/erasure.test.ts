@@ -39,7 +39,7 @@ let paying: Paying;
 let tranche: Tranche;
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tranche-erasure-'));
-  log = openLog('trace', join(folder, 'log'));
+  log = openLog({ logLevel: 'trace', traces: null }, join(folder, 'log'));
   paying = await startPaying({ log });
   const { clock, service } = paying;
   tranche = commandLine({ DATABASE_URL: service.databaseUrl }, { clock });

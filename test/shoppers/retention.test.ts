@@ -30,7 +30,7 @@ let log: ReturnType<typeof openLog>;
 let paying: Paying;
 before(async () => {
   folder = await mkdtemp(join(tmpdir(), 'tranche-retention-'));
-  log = openLog('trace', join(folder, 'log'));
+  log = openLog({ logLevel: 'trace', traces: null }, join(folder, 'log'));
   paying = await startPaying({ log, env: { RETENTION_DAYS: '40' } });
 });
 after(async () => {

@@ -30,6 +30,8 @@ type Attempt = {
   id: string;
   trigger: CallbackTrigger;
   operator: string | null;
+  /** The header by which the receiver can continue the trace, if there is one. */
+  traceHeaders: Record<string, string>;
 };
 
 /** `headers` is null without a signing key; `started_at` is on the merchant's clock. */
@@ -132,13 +134,14 @@ const attemptRow = (attempt: OpenAttempt) => ({
 });
 
 function writeHeaders(
-  { callback }: Attempt,
+  { callback, traceHeaders }: Attempt,
   key: string | undefined,
   now: Temporal.Instant,
 ): Record<string, string> | null {
   const number = callback.attempts + 1;
-  if (isForm(callback)) return formHeaders(callback, number);
-  return key === undefined ? null : callbackHeaders({ ...callback, number, key, now });
+  if (isForm(callback)) return { ...formHeaders(callback, number), ...traceHeaders };
+  if (key === undefined) return null;
+  return { ...callbackHeaders({ ...callback, number, key, now }), ...traceHeaders };
 }
 
 async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchange[]> {

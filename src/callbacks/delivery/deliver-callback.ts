@@ -5,6 +5,7 @@ import { type Clock, timestamp, within } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
 import type { Random } from '../../shared/random.ts';
 import type { Sealing } from '../../shared/sealing.ts';
+import { inSpan, type Tracer, traceHeaders } from '../../tracing/trace.ts';
 import type { Callback, CallbackTrigger } from '../callback.ts';
 import { nextAttemptAt } from './answer.ts';
 import { findAttemptStart } from './attempt.sql.ts';
@@ -21,19 +22,38 @@ export type DeliveryDeps = AttemptCommits & {
   log: Logger;
   sealing: Sealing;
   sendCallback: SendCallback;
+  tracer: Tracer | null;
 };
 
 /**
  * Makes one attempt to deliver a claimed callback. Returns null if the attempt could not begin,
  * because another process claimed the callback or had begun this attempt before it died.
  */
-export async function deliverCallback(
+export function deliverCallback(
   deps: DeliveryDeps,
   callback: Callback,
   trigger: CallbackTrigger,
   operator: string | null = null,
 ): Promise<Exchange | null> {
-  const attempt = await deps.openAttempt({ callback, id: deps.random.uuid(), trigger, operator });
+  const deliver = () => makeAttempt(deps, callback, trigger, operator);
+  return deps.tracer
+    ? deps.tracer.inCheckout(callback.checkout_id, 'callback', deliver)
+    : deliver();
+}
+
+async function makeAttempt(
+  deps: DeliveryDeps,
+  callback: Callback,
+  trigger: CallbackTrigger,
+  operator: string | null,
+): Promise<Exchange | null> {
+  const attempt = await deps.openAttempt({
+    callback,
+    id: deps.random.uuid(),
+    trigger,
+    operator,
+    traceHeaders: traceHeaders(),
+  });
   if (attempt === null) {
     await countUnknown(deps, callback);
     return null;
@@ -42,9 +62,25 @@ export async function deliverCallback(
   const body = isForm(callback) ? formBody(deps.sealing, callback) : callback.payload;
   const exchange =
     headers && body
-      ? await deps.sendCallback({ url: callback.notify_url, headers, body })
+      ? await send(deps, callback.notify_url, headers, body)
       : { ...nothing, reason: headers ? 'no_transaction_verify' : 'no_signing_key' };
   return await deps.recordAttempt({ attempt, exchange });
+}
+
+function send(
+  deps: DeliveryDeps,
+  url: string,
+  headers: Record<string, string>,
+  body: Buffer,
+): Promise<Exchange> {
+  return inSpan('POST', 'client', async (span) => {
+    const exchange = await deps.sendCallback({ url, headers, body });
+    if (span) {
+      span.attributes['tranche.outcome'] = exchange.reason ?? 'delivered';
+      if (exchange.status) span.attributes['http.response.status_code'] = exchange.status;
+    }
+    return exchange;
+  });
 }
 
 /**

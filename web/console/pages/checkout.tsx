@@ -265,6 +265,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
             <Facts
               rows={[
                 ['Id', <Id key="id" id={checkout.id} whole />],
+                ['Trace', checkout.trace_id && <Id id={checkout.trace_id} whole />],
                 [
                   'Integration',
                   can('integrations.read') ? (

@@ -1,0 +1,162 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { pino } from 'pino';
+import { currentTraceId } from '../../src/tracing/trace.ts';
+import { type Paying, startPaying } from '../support/payments.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { request, until } from '../support/sandbox-process.ts';
+import { checkoutBody, sign } from '../support/service.ts';
+
+// A collector that takes OTLP over HTTP, on loopback. The service posts its spans there.
+
+type Span = {
+  traceId: string;
+  spanId: string;
+  parentSpanId?: string;
+  name: string;
+  kind: number;
+  startTimeUnixNano: string;
+  endTimeUnixNano: string;
+  attributes: { key: string; value: { stringValue?: string; intValue?: string } }[];
+  links: { traceId: string; spanId: string }[];
+};
+
+let collector: Receiver;
+let paying: Paying;
+let baseUrl: string;
+const lines: string[] = [];
+before(async () => {
+  collector = await startReceiver();
+  const log = pino({ mixin: currentTraceId }, { write: (line: string) => void lines.push(line) });
+  paying = await startPaying({
+    log,
+    env: {
+      OTEL_EXPORTER_OTLP_ENDPOINT: `${collector.url}/otel`,
+      OTEL_EXPORTER_OTLP_HEADERS: 'authorization=Basic%20x,x-tenant=a=b',
+      OTEL_SERVICE_NAME: 'tranche-test',
+    },
+  });
+  baseUrl = await paying.service.app.listen({ host: '127.0.0.1', port: 0 });
+});
+after(async () => {
+  await paying.close();
+  await collector.close();
+});
+
+const spans = (): Span[] =>
+  collector.received.flatMap(({ raw }) => {
+    const { resourceSpans } = JSON.parse(raw.toString());
+    return resourceSpans[0].scopeSpans[0].spans;
+  });
+
+/** Over a real connection: an injected request would share the test's own context. */
+async function create(headers: Record<string, string> = {}): Promise<string> {
+  const { client_secret, signing_key } = paying.account;
+  const body = JSON.stringify(checkoutBody({ notify_url: `${paying.receiver.url}/notify` }));
+  const answer = await request(`${baseUrl}/api/checkouts`, {
+    method: 'POST',
+    body,
+    headers: {
+      authorization: `Bearer ${client_secret}`,
+      'content-type': 'application/json',
+      'content-length': String(Buffer.byteLength(body)),
+      'x-signature': sign(signing_key, body),
+      ...headers,
+    },
+  });
+  assert.equal(answer.status, 200);
+  return answer.body.data.id;
+}
+
+const ofTrace = (traceId: string) => spans().filter((span) => span.traceId === traceId);
+
+/** The names from a span up to the first span of its trace. */
+function pathOf(span: Span): string[] {
+  const parent = spans().find(({ spanId }) => spanId === span.parentSpanId);
+  return [span.name, ...(parent ? pathOf(parent) : [])];
+}
+
+test('one trace of a checkout has its requests, statements, gateway calls and callback', async () => {
+  const id = await create();
+  const { url } = paying.open(id);
+  const token = url.split('/').at(-1) ?? '';
+  const cardToken = await paying.gateway.tokenFor('4242424242424242');
+  const body = JSON.stringify({ number_of_payments: 1, card_token: cardToken, consent: null });
+  const paid = await request(`${baseUrl}/pay/${token}/pay`, {
+    method: 'POST',
+    body,
+    headers: { 'content-type': 'application/json', 'content-length': String(body.length) },
+  });
+  assert.equal(paid.body.status, 'successful', JSON.stringify(paid.body));
+  const traceId = id.replaceAll('-', '');
+  const named = (name: string) => ofTrace(traceId).find((span) => span.name === name);
+  const pay = await until('the spans', () => named('POST /pay/:token/pay'));
+  const first = named('POST /api/checkouts');
+  assert.equal(first?.parentSpanId, undefined);
+  assert.equal(pay.parentSpanId, first?.spanId);
+  const delivered = named('POST');
+  assert.ok(delivered);
+  const way = ['POST', 'callback', 'payment', 'POST /pay/:token/pay', 'POST /api/checkouts'];
+  assert.deepEqual(pathOf(delivered), way);
+  const held = named('gateway authorise');
+  assert.ok(held);
+  assert.deepEqual(pathOf(held), ['gateway authorise', ...way.slice(2)]);
+  const commit = ofTrace(traceId).find(
+    (span) => span.name === 'commit' && span.parentSpanId === first?.spanId,
+  );
+  assert.ok(commit, 'the shared commit is a part of each request in it');
+  assert.ok(named('select checkouts'));
+  // The receiver can go on from the span that called it.
+  const [received] = paying.receiver.at('/notify');
+  const sent = ofTrace(traceId).find(({ name }) => name === 'callback');
+  assert.equal(received?.headers.traceparent, `00-${traceId}-${sent?.spanId}-01`);
+  for (const { startTimeUnixNano, endTimeUnixNano } of ofTrace(traceId)) {
+    assert.ok(BigInt(endTimeUnixNano) >= BigInt(startTimeUnixNano));
+  }
+  const line = lines
+    .map((text) => JSON.parse(text))
+    .find(({ msg, route }) => msg === 'request' && route === '/pay/:token/pay');
+  assert.equal(line.trace_id, traceId);
+  const [post] = collector.received;
+  assert.equal(post?.path, '/otel/v1/traces');
+  assert.equal(post?.headers.authorization, 'Basic%20x');
+  assert.equal(post?.headers['x-tenant'], 'a=b');
+  assert.match(String(post?.raw), /"service.name","value":\{"stringValue":"tranche-test"\}/);
+  // Nothing in the spans identifies a shopper or opens anything.
+  const { client_secret, signing_key } = paying.account;
+  const exported = collector.received.map(({ raw }) => raw.toString()).join();
+  const { checkout } = checkoutBody();
+  for (const secret of [
+    ...[client_secret, signing_key, token, cardToken, checkout.customer.email],
+    ...[checkout.client_reference_id, paying.receiver.url, collector.url],
+  ]) {
+    assert.ok(!exported.includes(secret), secret);
+  }
+});
+
+test("a caller's trace goes on, with a link to the checkout's, and its decision holds", async () => {
+  const callers = '4bf92f3577b34da6a3ce929d0e0e4736';
+  const id = await create({ traceparent: `00-${callers}-00f067aa0ba902b7-01` });
+  const traceId = id.replaceAll('-', '');
+  const first = await until('the spans', () =>
+    ofTrace(callers).find(({ name }) => name === 'POST /api/checkouts'),
+  );
+  assert.equal(first.parentSpanId, '00f067aa0ba902b7');
+  const [own] = ofTrace(traceId);
+  assert.equal(own?.name, 'checkout');
+  assert.deepEqual(first.links, [{ traceId, spanId: own?.spanId }]);
+  assert.deepEqual(own?.links, [{ traceId: callers, spanId: first.spanId }]);
+
+  const silent = 'aaf92f3577b34da6a3ce929d0e0e4736';
+  await create({ traceparent: `00-${silent}-00f067aa0ba902b7-00` });
+  // Not valid, so the trace begins here.
+  const invalid = await create({ traceparent: `00-${'0'.repeat(32)}-00f067aa0ba902b7-01` });
+  await until('the last request', () => ofTrace(invalid.replaceAll('-', ''))[0]);
+  assert.deepEqual(ofTrace(silent), []);
+});
+
+test('a collector that is away stops nothing', async () => {
+  collector.answer = () => ({ status: 503 });
+  await create();
+  await until('the warning', () => lines.some((line) => line.includes('spans could not be')));
+});
