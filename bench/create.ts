@@ -1,5 +1,6 @@
+import { readFileSync } from 'node:fs';
 import pg from 'pg';
-import { has, load, run, writeScript } from './load.ts';
+import { has, listScripts, load, run, writeScript } from './load.ts';
 import { type Account, createAccount, serve, signedCheckout, startDatabase } from './service.ts';
 
 const connections = 64;
@@ -11,6 +12,9 @@ export type CreateResult = {
   processes: number;
   p50: number;
   p99: number;
+  /** Our p99 to p50 against that of the bare inserts in the same round. */
+  tail: number;
+  bareTail: number;
   memory: number;
   failures: number;
 };
@@ -33,7 +37,7 @@ export async function benchCreate(
       progress('create: warming up');
       await load(request, { connections, seconds: 2 });
       await insertion.run(1);
-      const bare: number[] = [];
+      const bare: Bare[] = [];
       const served: Awaited<ReturnType<typeof load>>[] = [];
       for (let round = 1; round <= options.rounds; round += 1) {
         progress(`create: round ${round} of ${options.rounds}, bare inserts`);
@@ -42,12 +46,16 @@ export async function benchCreate(
         served.push(await load(request, { connections, seconds: options.seconds }));
       }
       return {
-        bare: median(bare),
+        bare: median(bare.map((one) => one.perSecond)),
         bareTool: insertion.tool,
         service: median(served.map((one) => one.perSecond)),
         processes: options.processes,
         p50: median(served.map((one) => one.p50)),
         p99: median(served.map((one) => one.p99)),
+        tail: median(
+          served.map((one, round) => one.p99 / one.p50 / tailOf(bare[round] ?? noInserts)),
+        ),
+        bareTail: median(bare.map(tailOf)),
         memory: Math.max(...service.memory()),
         failures: served.reduce((sum, one) => sum + one.failures, 0),
       };
@@ -57,6 +65,16 @@ export async function benchCreate(
   } finally {
     await stop();
   }
+}
+
+type Bare = { perSecond: number; p50: number; p99: number };
+const noInserts: Bare = { perSecond: 0, p50: 1, p99: 1 };
+const tailOf = ({ p50, p99 }: Bare) => p99 / p50;
+
+function percentilesOf(milliseconds: number[]): { p50: number; p99: number } {
+  const sorted = milliseconds.toSorted((a, b) => a - b);
+  const at = (part: number) => sorted[Math.floor(sorted.length * part)] ?? 0;
+  return { p50: at(0.5), p99: at(0.99) };
 }
 
 export function median(values: number[]): number {
@@ -71,7 +89,7 @@ const columns = `merchant_id, id, number, integration_id, status, amount, curren
 async function bareInsertion(
   url: string,
   account: Account,
-): Promise<{ tool: string; run(seconds: number): Promise<number> }> {
+): Promise<{ tool: string; run(seconds: number): Promise<Bare> }> {
   const { checkout } = JSON.parse(signedCheckout(account, '').body);
   const client = new pg.Client({ connectionString: url });
   await client.connect();
@@ -93,16 +111,24 @@ async function bareInsertion(
   return {
     tool: 'pgbench',
     async run(seconds) {
+      // One file per thread, one line per transaction: client, number, microseconds, and more.
+      const log = writeScript('log', '');
       const stdout = await run('pgbench', [
         ...['-n', '-M', 'prepared', '-c', String(connections), '-j', '2'],
-        ...['-T', String(seconds), '-f', script, url],
+        ...['-T', String(seconds), '-l', '--log-prefix', log, '-f', script, url],
       ]);
-      return Number(/tps = ([\d.]+)/.exec(stdout)?.[1]);
+      const times = listScripts(`${log}.`).flatMap((file) =>
+        readFileSync(file, 'utf8')
+          .split('\n')
+          .slice(0, -1)
+          .map((line) => Number(line.split(' ')[2]) / 1_000),
+      );
+      return { perSecond: Number(/tps = ([\d.]+)/.exec(stdout)?.[1]), ...percentilesOf(times) };
     },
   };
 }
 
-async function insertWithClients(url: string, text: string, seconds: number): Promise<number> {
+async function insertWithClients(url: string, text: string, seconds: number): Promise<Bare> {
   const clients = await Promise.all(
     Array.from({ length: connections }, async () => {
       const client = new pg.Client({ connectionString: url });
@@ -111,16 +137,17 @@ async function insertWithClients(url: string, text: string, seconds: number): Pr
     }),
   );
   const start = performance.now();
-  let inserted = 0;
+  const times: number[] = [];
   await Promise.all(
     clients.map(async (client) => {
       while (performance.now() - start < seconds * 1000) {
+        const begun = performance.now();
         await client.query({ name: 'insert', text });
-        inserted += 1;
+        times.push(performance.now() - begun);
       }
     }),
   );
   const elapsed = (performance.now() - start) / 1000;
   await Promise.all(clients.map((client) => client.end()));
-  return inserted / elapsed;
+  return { perSecond: times.length / elapsed, ...percentilesOf(times) };
 }

@@ -1,5 +1,5 @@
 import { spawn, spawnSync } from 'node:child_process';
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 
@@ -57,6 +57,13 @@ export function writeScript(name: string, text: string): string {
   number += 1;
   writeFileSync(file, text);
   return file;
+}
+
+/** The files that a program wrote beside a script, by the beginning of their paths. */
+export function listScripts(begin: string): string[] {
+  return readdirSync(scripts)
+    .map((name) => join(scripts, name))
+    .filter((file) => file.startsWith(begin));
 }
 
 /** Repeats one request from `connections` clients at once. */
