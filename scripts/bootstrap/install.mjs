@@ -6,6 +6,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import {
+  isRelease,
   modules,
   pinnedNode,
   Refusal,
@@ -55,7 +56,8 @@ export async function install(reason) {
       'package.json and package-lock.json disagree: run `npm install` and commit both.',
     );
   }
-  const count = Object.values(lock.packages).filter((entry) => isForThisSystem(entry)).length - 1;
+  const isWanted = (entry) => isForThisSystem(entry) && !(isRelease && entry.dev);
+  const count = Object.values(lock.packages).filter(isWanted).length - 1;
   say(
     `Installing ${count} packages, Node ${readManifest().dependencies.node} and PostgreSQL among them, for ${system}: ${reason}.`,
   );
@@ -64,7 +66,8 @@ export async function install(reason) {
     const seconds = Math.round((Date.now() - begun) / 1000);
     return `  ${Math.min(countInstalled(), count)} of ${count} packages, ${seconds} s`;
   });
-  const result = await runNpm(['ci', '--include=dev', '--include=optional'], addToLock);
+  const dev = isRelease ? '--omit=dev' : '--include=dev';
+  const result = await runNpm(['ci', dev, '--include=optional'], addToLock);
   done();
   if (result.code !== 0) {
     process.stderr.write(`${result.output.trim()}\n`);
@@ -74,7 +77,7 @@ export async function install(reason) {
   }
   const fault = findFault();
   if (fault !== null) throw new Refusal(fault);
-  writeStamp(true);
+  writeStamp(!isRelease);
   say(`Installed in ${Math.max(1, Math.round((Date.now() - begun) / 1000))} s.`);
 }
 
