@@ -2,7 +2,12 @@ import { listBalanceTransactions, retrieveBalanceTransaction } from './api/balan
 import { books } from './api/books.ts';
 import { listCharges, retrieveCharge } from './api/charges.ts';
 import { createConfirmationToken, retrieveConfirmationToken } from './api/confirmation-tokens.ts';
-import { createCustomer, deleteCustomer, retrieveCustomer } from './api/customers.ts';
+import {
+  createCustomer,
+  deleteCustomer,
+  retrieveCustomer,
+  searchCustomers,
+} from './api/customers.ts';
 import {
   closeDispute,
   controlDispute,
@@ -42,6 +47,7 @@ export type Operation = {
 
 const operations: [method: string, path: RegExp, operation: Operation][] = [
   ['POST', /^\/v1\/customers$/, { run: createCustomer }],
+  ['GET', /^\/v1\/customers\/search$/, { run: searchCustomers }],
   ['GET', /^\/v1\/customers\/([^/]+)$/, { run: retrieveCustomer }],
   ['DELETE', /^\/v1\/customers\/([^/]+)$/, { run: deleteCustomer }],
   ['POST', /^\/v1\/confirmation_tokens$/, { run: createConfirmationToken, publishable: true }],

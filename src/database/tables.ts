@@ -457,6 +457,7 @@ export type Tables = {
     card_brand: string | null;
     card_last4: string | null;
     card_expires: string | null;
+    authentication: JSONColumnType<Authentication | null, string | null, string | null>;
     decline_reason: DeclineReason | null;
     may_retry: boolean | null;
     decline_code: string | null;

@@ -132,6 +132,12 @@ export type Gateway = {
    */
   deleteCustomer(customer: { merchant: MerchantTime; customer_ref: string }): Promise<void>;
 
+  /**
+   * The gateway's records of the shopper of a checkout that are not deleted, also those that we did
+   * not learn of. A record may be missing in the first hour after it was created.
+   */
+  findCustomers(merchant: MerchantTime, checkout_id: string): Promise<string[]>;
+
   /** Refunds captured money. If the gateway refuses, the refund has failed without a reference. */
   refund(refund: {
     key: string;
@@ -258,7 +264,14 @@ export type Authorisation =
 export type PaymentState =
   | Exclude<Authorisation, { outcome: 'refused' }>
   | { outcome: 'processing'; payment_ref: string }
-  | { outcome: 'captured'; payment_ref: string; amount: number; card: HeldCard }
+  | {
+      outcome: 'captured';
+      payment_ref: string;
+      amount: number;
+      card: HeldCard;
+      /** Null: the bank was not asked. */
+      authentication: Authentication | null;
+    }
   | { outcome: 'voided'; payment_ref: string };
 
 /** The outcome of a payment with the shopper present. */

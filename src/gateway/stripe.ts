@@ -525,6 +525,12 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       }
     },
 
+    async findCustomers(merchant, checkout_id) {
+      const query = `metadata['checkout_id']:'${checkout_id}'`;
+      const found = stripe.customers.search({ query, limit: 100 }, options(merchant));
+      return (await found.catch(fail)).data.map(({ id }) => id);
+    },
+
     async refund({ key, merchant, payment_ref, amount, refund_id }) {
       try {
         const params = { payment_intent: payment_ref, amount, metadata: { refund_id } };
@@ -616,6 +622,7 @@ function paymentState(intent: Stripe.PaymentIntent): PaymentState {
         payment_ref,
         amount: intent.amount_received,
         card: heldCard(intent),
+        authentication: authenticationOf(intent),
       };
     case 'canceled':
       return { outcome: 'voided', payment_ref };

@@ -2,6 +2,7 @@ import type { Checkout } from '../checkouts/checkout.ts';
 import { paymentToken } from '../checkouts/payment-token.ts';
 import type { Database } from '../database/database.ts';
 import {
+  type Authentication,
   type CardVerification,
   type Decline,
   type Gateway,
@@ -30,7 +31,13 @@ export type AskDeps = {
 /** What the gateway answered about an attempt, at once or when it was asked later. */
 export type Finding =
   /** The card was charged, or it is verified and stored. */
-  | { outcome: 'done'; payment_ref: string; card: HeldCard }
+  | {
+      outcome: 'done';
+      payment_ref: string;
+      card: HeldCard;
+      /** Null: the bank was not asked, or the card was only verified. */
+      authentication: Authentication | null;
+    }
   | { outcome: 'challenge'; payment_ref: string; url: string }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
   | { outcome: 'processing'; payment_ref: string }
@@ -201,7 +208,7 @@ const verifications: Side = {
 function verified({ verification_ref: payment_ref, ...state }: CardVerification): Finding {
   return (
     state.outcome === 'verified'
-      ? { ...state, payment_ref, outcome: 'done' }
+      ? { ...state, payment_ref, outcome: 'done', authentication: null }
       : { ...state, payment_ref }
   ) as Finding;
 }

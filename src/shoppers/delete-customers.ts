@@ -9,7 +9,7 @@ import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '../merchan
 import { raiseGatewayAlert } from '../operators/raise-gateway-alert.ts';
 import { timestamp } from '../shared/clock.ts';
 import type { ErasureDeps } from './erase-expired.ts';
-import { dueCustomers, moveCustomerDeleted } from './retention.sql.ts';
+import { dueCustomers, moveCustomerDeleted, unknownRef } from './retention.sql.ts';
 
 type DeletionDeps = Omit<ErasureDeps, 'retentionDays'> & { gateway: Gateway };
 
@@ -43,7 +43,13 @@ async function deleteCustomer(
   const now = merchantNow(deps.clock, merchant);
   try {
     const time = merchantTime(deps.clock, merchant);
-    await deps.gateway.deleteCustomer({ merchant: time, customer_ref });
+    const refs =
+      customer_ref === unknownRef
+        ? await deps.gateway.findCustomers(time, checkout_id)
+        : [customer_ref];
+    for (const ref of refs) {
+      await deps.gateway.deleteCustomer({ merchant: time, customer_ref: ref });
+    }
     await moveCustomerDeleted(deps.database.db, one, timestamp(now));
   } catch (error) {
     const about = { err: error, checkout_id };

@@ -3,7 +3,7 @@ import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Database, Handle } from '../database/database.ts';
 import { released } from '../database/due-work.sql.ts';
 import { transaction } from '../database/transaction.ts';
-import type { Decline, HeldCard } from '../gateway/gateway.ts';
+import type { Decline } from '../gateway/gateway.ts';
 import { nextRetryAt } from '../gateway/retry-times.ts';
 import { replaceCard } from '../instalments/replace-card.ts';
 import { collectShopperPayment, releaseShopperPayment } from '../instalments/shopper-payment.ts';
@@ -57,7 +57,7 @@ async function recordDone(
   db: Handle,
   merchant: Merchant,
   attempt: ShopperAttempt,
-  { payment_ref, card }: { payment_ref: string; card: HeldCard },
+  { payment_ref, card, authentication }: Extract<Finding, { outcome: 'done' }>,
   now: Temporal.Instant,
 ): Promise<void> {
   const at = timestamp(now);
@@ -70,6 +70,7 @@ async function recordDone(
     card_brand: card.brand,
     card_last4: card.last4,
     card_expires: card.expires,
+    authentication: authentication && JSON.stringify(authentication),
     decline_reason: null,
     may_retry: null,
     sealed_card_token: null,

@@ -1,7 +1,7 @@
 import { sql } from 'kysely';
 import type { Handle } from '../database/database.ts';
 import type { DueWork } from '../database/due-work.sql.ts';
-import type { Timestamp } from '../shared/clock.ts';
+import { secondsAfter, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { PlanKey } from './plan-proof.sql.ts';
 
 // Statements of the time of retention, and of the gateway's records of erased shoppers
@@ -119,20 +119,30 @@ export async function deleteErasure(
   return numDeletedRows > 0n;
 }
 
-/** Has the gateway delete its records of the shopper of a checkout. */
+/**
+ * Has the gateway delete its records of the shopper of a checkout. An attempt without a reference
+ * may have created a record that we did not learn of. Its row has no reference either, and the
+ * record is searched for once the gateway finds it.
+ */
 export async function insertDeletedCustomers(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,
   due_at: Timestamp,
 ): Promise<void> {
+  const found_at = timestamp(secondsAfter(Temporal.Instant.from(due_at), searchSeconds));
   await sql`
     insert into deleted_customers (merchant_id, checkout_id, customer_ref, due_at)
-    select distinct merchant_id, checkout_id, customer_ref, ${due_at}::timestamptz
+    select distinct merchant_id, checkout_id, coalesce(customer_ref, ${unknownRef}),
+      case when customer_ref is null then ${found_at}::timestamptz else ${due_at}::timestamptz end
     from payment_attempts
     where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
-      and customer_ref is not null
     on conflict do nothing`.execute(db);
 }
+
+/** Stands for a reference that we do not know. */
+export const unknownRef = '';
+/** The gateway finds a record this long after it was created. */
+const searchSeconds = 3_600;
 
 export async function moveCustomerDeleted(
   db: Handle,

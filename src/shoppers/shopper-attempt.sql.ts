@@ -18,6 +18,7 @@ export async function insertShopperAttempt(
     | 'card_brand'
     | 'card_last4'
     | 'card_expires'
+    | 'authentication'
     | 'decline_reason'
     | 'may_retry'
     | 'decline_code'

@@ -1,4 +1,4 @@
-import type { DeclineReason } from '../gateway/gateway.ts';
+import type { Authentication, DeclineReason } from '../gateway/gateway.ts';
 import { nextRetryAt } from '../gateway/retry-times.ts';
 import type { Consent } from '../payments/payment-attempt.ts';
 import type { Timestamp } from '../shared/clock.ts';
@@ -53,6 +53,8 @@ export type ShopperAttempt = {
   card_brand: string | null;
   card_last4: string | null;
   card_expires: string | null;
+  /** How the bank authenticated the shopper; null if it was not asked. */
+  authentication: Authentication | null;
   decline_reason: DeclineReason | null;
   may_retry: boolean | null;
   /** The codes of the gateway and of the card network. */

@@ -128,7 +128,7 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
 
     test('a hold is captured for less, and the rest is released', async () => {
       const payment = await newPayment(subject, 'pm_card_visa');
-      const { payment_ref, card } = (await gateway.authorise(payment)) as Held;
+      const { payment_ref, card, authentication } = (await gateway.authorise(payment)) as Held;
       const { merchant, key } = payment;
       const capture = { key: `${key}:capture`, merchant, payment_ref, amount: 12_345 };
       assert.deepEqual(await gateway.capture(capture), { outcome: 'captured' });
@@ -137,6 +137,7 @@ function contract(name: string, subject: Subject, options: { skip: string | fals
         payment_ref,
         amount: 12_345,
         card,
+        authentication,
       });
     });
 
@@ -916,6 +917,15 @@ describe("the gateway's record of a shopper", () => {
     const refund = { key: randomUUID(), merchant, payment_ref, amount: 1_000, refund_id: '1' };
     assert.equal((await gateway.refund(refund)).status, 'succeeded');
     await gateway.deleteCustomer({ merchant, customer_ref: 'cus_unknown' });
+  });
+
+  test('is found by its checkout until it is deleted', async () => {
+    const { payment } = await storeCard(local, '4242424242424242');
+    const { merchant, customer_ref, checkout_id } = payment;
+    assert.deepEqual(await gateway.findCustomers(merchant, checkout_id), [customer_ref]);
+    assert.deepEqual(await gateway.findCustomers(merchant, randomUUID()), []);
+    await gateway.deleteCustomer({ merchant, customer_ref });
+    assert.deepEqual(await gateway.findCustomers(merchant, checkout_id), []);
   });
 });
 

@@ -82,6 +82,8 @@ test('a shopper pays what is late with another card through a challenge, and the
   );
   assert.deepEqual(plan?.card, { brand: 'visa', last4: '3155' });
   assert.deepEqual(await acting.attempts(), ['charged 2 50000']);
+  const [{ authentication }] = await shopper.rows('shopper_attempts');
+  assert.deepEqual([authentication.flow, authentication.result], ['challenge', 'authenticated']);
   const mails = await mailsOf(shopper);
   assert.ok(
     mails.some((text) => /From now on we charge .* to your Visa card ending 3155/.test(text)),

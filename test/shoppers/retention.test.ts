@@ -167,6 +167,32 @@ describe("the gateway's record of an erased shopper", () => {
     });
   }
 
+  test('is found and deleted although the answer that named it was lost', async () => {
+    const path = '/v1/customers';
+    await paying.gateway.fault({ fault: 'drop_after', method: 'POST', path, times: 20 });
+    const shopper = await paying.shopper(bodyOf('order-6'));
+    await shopper.pay(1);
+    await shopper.cancel(1);
+    await paying.gateway.struck('drop_after');
+    await paying.clearFaults();
+    await paying.pass({ hours: 2 });
+    const [attempt] = await shopper.attempts();
+    assert.equal(attempt?.customer_ref, null);
+    const query = `metadata['checkout_id']:'${shopper.id}'`;
+    const found = async () => (await paying.gateway.call('GET', `${path}/search`, { query })).body;
+    assert.deepEqual(
+      (await found()).data.map(({ email }: { email: string }) => email),
+      [person.email],
+    );
+    await eraseShopper(paying.service.deps, 'nomsa', person.email);
+    await paying.pass({ minutes: 50 });
+    assert.equal((await found()).data.length, 1, 'a new record may not be found for an hour');
+    await paying.pass({ minutes: 20 });
+    assert.deepEqual((await found()).data, []);
+    assert.ok((await shopper.rows('deleted_customers'))[0].deleted_at);
+    await assertSound(paying);
+  });
+
   test('is asked for once, however often the checkout is erased', async () => {
     const shopper = await erased();
     await paying.work();
