@@ -5,7 +5,7 @@
 const nouns =
   '^src/(acts/long-act|callbacks/callback|checkouts/checkout|disputes/dispute|gateway/(gateway|retry-times)|' +
   'instalments/instalment|integrations/integration|ledger/(posting|settlement)|legacy/legacy-credential|merchants/merchant|' +
-  'messages/message|payments/payment-attempt|payouts/payout|refunds/refund|shoppers/(plan|plan-act|shopper-attempt))[.]ts$';
+  'messages/message|payments/payment-attempt|payouts/(bank-account|payout|statement-mail)|refunds/refund|shoppers/(plan|plan-act|shopper-attempt))[.]ts$';
 
 module.exports = {
   forbidden: [

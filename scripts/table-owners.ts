@@ -60,6 +60,7 @@ export const tableOwners = {
   payouts: ['payouts/'],
   bank_accounts: ['payouts/'],
   statement_addresses: ['payouts/'],
+  statement_mails: ['payouts/'],
   payout_days: ['payouts/'],
   idempotency_keys: ['http/', erasure],
   rate_limits: ['http/'],

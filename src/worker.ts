@@ -37,6 +37,8 @@ import { recoverAttempts, recoverMerchantAttempts } from './payments/recover-att
 import type { PaymentDeps } from './payments/start-payment.ts';
 import { makeDuePayouts, makeMerchantPayouts } from './payouts/make-payouts.ts';
 import { duePayoutDays } from './payouts/payout.sql.ts';
+import { sendDueStatements, sendMerchantStatements } from './payouts/send-statements.ts';
+import { dueStatementMails } from './payouts/statement-mail.sql.ts';
 import { processDueRefunds, processMerchantRefunds } from './refunds/process-refunds.ts';
 import { dueRefunds } from './refunds/refund.sql.ts';
 import { rollUp, rollUpOverdue } from './rollups/roll-up.ts';
@@ -166,6 +168,13 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     run: makeDuePayouts,
     due: duePayoutDays,
     runFor: makeMerchantPayouts,
+  },
+  {
+    name: 'send statements',
+    pauseSeconds: 5,
+    run: sendDueStatements,
+    due: dueStatementMails,
+    runFor: sendMerchantStatements,
   },
   { name: 'reconcile the gateway', pauseSeconds: 300, run: runDailyReconciliation },
   {

@@ -100,6 +100,7 @@ const workNames: Record<MerchantWork['due']['table'], string> = {
   messages: 'send a message to the shopper',
   disputes: 'look at a dispute',
   payout_days: 'make the payout of the day',
+  statement_mails: 'send a statement to the merchant',
   shopper_attempts: "look up the outcome of a shopper's attempt",
   replaced_cards: 'remove a replaced card',
   retention_marks: 'find checkouts to erase',

@@ -55,6 +55,7 @@ export const distribution = [
   { table: 'payout_days', by: 'merchant_id', beside: 'list_totals' },
   { table: 'bank_accounts', by: 'merchant_id', beside: 'list_totals' },
   { table: 'statement_addresses', by: 'merchant_id', beside: 'list_totals' },
+  { table: 'statement_mails', by: 'merchant_id', beside: 'list_totals' },
   { table: 'stored_cards', by: 'merchant_id', beside: 'list_totals' },
   { table: 'replaced_cards', by: 'merchant_id', beside: 'list_totals' },
   { table: 'shopper_attempts', by: 'merchant_id', beside: 'list_totals' },

@@ -23,6 +23,7 @@ export const leasedTables: Table[] = [
   'callbacks',
   'messages',
   'payout_days',
+  'statement_mails',
   'shopper_attempts',
   'replaced_cards',
   'long_acts',
@@ -40,6 +41,7 @@ const due: { table: Table; writtenAt: string[] }[] = [
   { table: 'refund_requests', writtenAt: ['created_at', 'approved_at'] },
   { table: 'callbacks', writtenAt: ['created_at'] },
   { table: 'messages', writtenAt: ['created_at'] },
+  { table: 'statement_mails', writtenAt: ['created_at'] },
   { table: 'shopper_attempts', writtenAt: ['created_at'] },
   { table: 'replaced_cards', writtenAt: ['replaced_at'] },
 ];

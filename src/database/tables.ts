@@ -28,6 +28,7 @@ import type {
 } from '../messages/message.ts';
 import type { AttemptStatus, Consent } from '../payments/payment-attempt.ts';
 import type { PayoutStatus } from '../payouts/payout.ts';
+import type { StatementMailStatus } from '../payouts/statement-mail.ts';
 import type { RefundPartKind, RefundPartStatus, RefundStatus } from '../refunds/refund.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Language } from '../shared/language.ts';
@@ -246,6 +247,19 @@ export type Tables = {
     merchant_id: Fixed<string>;
     email: Fixed<string>;
     changed_at: Fixed<Timestamp>;
+  };
+  statement_mails: {
+    merchant_id: Fixed<string>;
+    id: Fixed<string>;
+    payout_id: Fixed<string>;
+    status: StatementMailStatus;
+    created_at: Fixed<Timestamp>;
+    due_at: Timestamp | null;
+    settled_at: Timestamp | null;
+    tries: Generated<number>;
+    response: string | null;
+    lease: string | null;
+    leased_until: Timestamp | null;
   };
   settlement_entries: {
     merchant_id: Fixed<string>;
@@ -724,7 +738,7 @@ export type Tables = {
   mailbox: {
     merchant_id: Fixed<string>;
     id: Fixed<string>;
-    checkout_id: Fixed<string>;
+    checkout_id: Fixed<string | null>;
     sent_at: Fixed<Timestamp>;
     sender: Fixed<string>;
     recipient: Fixed<string>;

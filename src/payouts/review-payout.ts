@@ -6,10 +6,11 @@ import { type OperatorDeps, OperatorError, operate } from '../operators/operate.
 import { type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Sealing } from '../shared/sealing.ts';
 import { isUuid } from '../shared/uuid.ts';
-import { findAccountInUse } from './bank-account.sql.ts';
+import { findAccountInUse, findStatementAddress } from './bank-account.sql.ts';
 import { writeBankFile } from './bank-file.ts';
 import { findPayoutOfAny, listExport, lockPayout, movePayout } from './payout.sql.ts';
 import type { Payout, PayoutStatus } from './payout.ts';
+import { insertStatementMail } from './statement-mail.sql.ts';
 
 /**
  * An operator approves a payout. The first approval is noted; the second, by another operator, makes
@@ -35,9 +36,12 @@ export async function approvePayout(
   });
 }
 
-/** The bank has paid a payout. The money leaves what the merchant is owed. */
+/**
+ * The bank has paid a payout. The money leaves what the merchant is owed. A merchant with an address
+ * for statements gets this one by mail.
+ */
 export async function payPayout(
-  deps: OperatorDeps,
+  deps: OperatorDeps & { sendsMessages: boolean },
   operator: string,
   id: string,
   bank_reference: string,
@@ -46,6 +50,10 @@ export async function payPayout(
   return await changed(deps, operator, 'payouts paid', id, async (db, payout, at) => {
     if (payout.status !== 'exported') throw notIn(payout, 'exported', 'paid');
     await post(deps, db, payout, at, ['paid_out']);
+    if (deps.sendsMessages && (await findStatementAddress(db, payout.merchant_id)) !== null) {
+      const { merchant_id, id: payout_id } = payout;
+      await insertStatementMail(db, { merchant_id, id: deps.random.uuid(), payout_id, at });
+    }
     const to = { status: 'paid', paid_at: at, bank_reference } as const;
     return await movePayout(db, payout, ['exported'], to);
   });

@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { findViolations } from '../../src/audit/invariants.ts';
+import { smtpTransport } from '../../src/messages/sending/smtp-transport.ts';
 import { approvePayout } from '../../src/payouts/review-payout.ts';
+import { sendDueStatements } from '../../src/payouts/send-statements.ts';
 import { timestamp } from '../../src/shared/clock.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
+import { startMailServer } from '../support/mail.ts';
 import { cards, refundNow } from '../support/money.ts';
 import {
   assertSound,
@@ -440,6 +443,51 @@ describe('a payout', () => {
     assert.match(page, /=HYPERLINK\(&quot;x&quot;\)&lt;b&gt;/);
   });
 });
+
+test('the statement of a paid payout is sent once, to the address that an operator set', async () => {
+  const [account, other] = [await merchantWith(), await merchantWith()];
+  const bank = ['merchants', 'bank', account.merchant.id];
+  await nomsa.refused(1, /one e-mail address/, ...bank, '--statements-to', 'books@karoo');
+  const address = 'books@karoo.example';
+  const shown = await nomsa.json(...bank, '--statements-to', address);
+  assert.equal(shown.statement_email, address);
+  await bought(account, 1);
+  await bought(other, 1);
+  await paying.pass({ days: 5 });
+  const [payout] = await payoutsOf(account);
+  const [silent] = await payoutsOf(other);
+  assert.ok(payout && silent);
+  await settle(payout.id);
+  await settle(silent.id);
+  const server = await startMailServer();
+  const mail = smtpTransport({ url: server.url, from: 'payments@tranche.example' });
+  try {
+    const { deps } = paying.service;
+    assert.equal(await sendDueStatements({ ...deps, mail }), 1);
+    assert.equal(await sendDueStatements({ ...deps, mail }), 0);
+    const [sent, ...others] = server.mails;
+    assert.ok(sent && others.length === 0);
+    assert.deepEqual(sent.to, [address]);
+    for (const said of [
+      `Subject: Statement ${payout.reference}: R 940,20`,
+      'Tax invoice: fees without VAT R 52,00, VAT R 7,80',
+      `filename=${payout.reference}.csv`,
+      `filename=${payout.reference}.html`,
+    ]) {
+      assert.ok(unfold(sent.source).includes(said), said);
+    }
+  } finally {
+    await mail.close();
+    await server.stop();
+  }
+});
+
+/** Header lines and quoted-printable text without their line breaks. */
+const unfold = (source: string) =>
+  source
+    .replaceAll('=\r\n', '')
+    .replaceAll('=C2=A0', ' ')
+    .replace(/\r\n\s+/g, ' ');
 
 test('money day says what moved on a local date', async () => {
   await paying.pass('2027-02-01T08:00:00Z');

@@ -12,6 +12,7 @@ import type { PayPage } from '../../src/payments/pay-page.ts';
 import type { PaymentAttempt } from '../../src/payments/payment-attempt.ts';
 import { recoverAttempts } from '../../src/payments/recover-attempts.ts';
 import { makeDuePayouts } from '../../src/payouts/make-payouts.ts';
+import { sendDueStatements } from '../../src/payouts/send-statements.ts';
 import { processDueRefunds } from '../../src/refunds/process-refunds.ts';
 import { timestamp } from '../../src/shared/clock.ts';
 import type { Logger } from '../../src/shared/logger.ts';
@@ -123,8 +124,9 @@ function payingOn(
       const disputed = await checkDueDisputes(service.deps);
       const erased = await eraseAll(service.deps);
       const paidOut = await makeDuePayouts(service.deps);
+      const stated = await sendDueStatements(service.deps);
       const moved = settled + delivered + collected + acted + refunded + detached + sent;
-      if (moved + paidOut + disputed + erased === 0) break;
+      if (moved + paidOut + stated + disputed + erased === 0) break;
     }
   }
   return {
@@ -154,6 +156,7 @@ function payingOn(
              union all select due_at from deleted_customers
              union all select due_at from messages
              union all select due_at from disputes
+             union all select due_at from statement_mails
              union all select due_at from payout_days) due
            where due_at > $1 and due_at <= $2`,
           [timestamp(clock.now()), timestamp(target)],

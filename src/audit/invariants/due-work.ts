@@ -23,6 +23,8 @@ export const dueWorkInvariants: Invariant[] = [
         union all
         select merchant_id, id, status, due_at, leased_until from disputes
         union all
+        select merchant_id, id, status, due_at, leased_until from statement_mails
+        union all
         select merchant_id, merchant_id, 'payout', due_at, leased_until from payout_days
         union all
         select merchant_id, id, status, due_at, leased_until from shopper_attempts

@@ -3,7 +3,8 @@ import type { Timestamp } from '../../shared/clock.ts';
 /** One mail as it leaves, with the ID under which every retry of it is recognised. */
 export type Mail = {
   merchant_id: string;
-  checkout_id: string;
+  /** Null: it is about no checkout. */
+  checkout_id: string | null;
   message_id: string;
   /** On the merchant's clock. */
   sent_at: Timestamp;
@@ -11,6 +12,7 @@ export type Mail = {
   subject: string;
   text: string;
   html: string;
+  attachments?: { filename: string; type: string; content: string }[];
 };
 
 /**

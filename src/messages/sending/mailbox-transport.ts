@@ -6,7 +6,11 @@ import { insertMailboxEntry } from './mailbox.sql.ts';
 export function mailboxTransport(deps: { database: Database }, sender: string): MailTransport {
   return {
     concurrencyMax: 5,
-    async send({ merchant_id, checkout_id, message_id, sent_at, to, subject, text, html }) {
+    async send(mail) {
+      const { merchant_id, checkout_id, message_id, sent_at, to, subject, html } = mail;
+      // The mailbox shows mails as text and HTML. It names what else a mail server would get.
+      const files = (mail.attachments ?? []).map(({ filename }) => filename).join(', ');
+      const text = files === '' ? mail.text : `${mail.text}\nAttached: ${files}\n`;
       try {
         await insertMailboxEntry(deps.database.db, {
           merchant_id,

@@ -4,7 +4,7 @@ import type { Timestamp } from '../../shared/clock.ts';
 export type MailboxEntry = {
   merchant_id: string;
   id: string;
-  checkout_id: string;
+  checkout_id: string | null;
   sent_at: Timestamp;
   sender: string;
   recipient: string;

@@ -39,6 +39,13 @@ export function smtpTransport({ url, from }: MailSettings): MailTransport {
           subject: mail.subject,
           text: mail.text,
           html: mail.html,
+          ...(mail.attachments && {
+            attachments: mail.attachments.map(({ filename, type, content }) => ({
+              filename,
+              content,
+              contentType: type,
+            })),
+          }),
           messageId: `<${mail.message_id}@${domain}>`,
           // Programs that answer for absent people leave this one alone.
           headers: { 'Auto-Submitted': 'auto-generated' },
