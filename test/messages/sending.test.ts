@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { randomUUID } from 'node:crypto';
 import net from 'node:net';
 import { after, afterEach, beforeEach, test } from 'node:test';
 import { transaction } from '../../src/database/transaction.ts';
@@ -302,8 +303,8 @@ test('a message that a dead worker had claimed is sent after its lease', async (
   const service = await start(server.url);
   await queue(service, {});
   await service.deps.database.pool.query(
-    "update messages set lease = gen_random_uuid(), leased_until = $2 where merchant_id = $1 and status = 'pending'",
-    [account.merchant.id, timestamp(clock.now().add({ seconds: 300 }))],
+    "update messages set lease = $3, leased_until = $2 where merchant_id = $1 and status = 'pending'",
+    [account.merchant.id, timestamp(clock.now().add({ seconds: 300 })), randomUUID()],
   );
   assert.equal(await sendDueMessages(service.deps), 0);
   clock.advance({ minutes: 6 });
