@@ -3,6 +3,7 @@ import { after, before, describe } from 'node:test';
 import type { Page } from 'playwright-core';
 import { findMerchant } from '../../src/merchants/merchant.sql.ts';
 import { merchantNow } from '../../src/merchants/merchant.ts';
+import { requestRefund } from '../../src/refunds/request-refund.ts';
 import { axeFindings } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
 import { cards } from '../support/money.ts';
@@ -334,6 +335,47 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       await answerBank(page, 'Approve');
       await page.getByText('R 500,00 is paid. Thank you.').waitFor();
       await heading(page, 'R 1 000,00 of R 1 500,00 paid').waitFor();
+    },
+  );
+
+  scenario(
+    'what is late is not charged while a refund is in progress, and the page says so',
+    { card: cards.refundPending },
+    async (visit) => {
+      const { page, shopper } = visit;
+      const { service, gateway } = shop.paying;
+      await gateway.fault({
+        fault: 'decline',
+        decline_code: 'lost_card',
+        method: 'POST',
+        path: '/v1/payment_intents',
+        key_contains: shopper.id,
+      });
+      await visit.advance(month);
+      await signIn(visit, page);
+      await page.getByText('R 500,00 is late.').waitFor();
+      await payNow(page).click();
+      await heading(page, 'Pay R 500,00').waitFor();
+      await page.getByRole('radio', { name: 'Visa ending 7726' }).check();
+
+      // The gateway needs an hour for the part that goes back to the card.
+      const refund = { id: service.deps.random.uuid(), checkout_id: shopper.id, reason: null };
+      await requestRefund(service.deps, 'nomsa', { ...refund, amount: 120_000 });
+      await workOnce(shop.paying);
+      await payNow(page).click();
+      await page.getByText('A refund is in progress. You can pay when it is done.').waitFor();
+      await page.getByRole('button', { name: 'Back' }).click();
+      await page.getByText('Nothing is charged until it is done.').waitFor();
+      assert.equal(await payNow(page).count(), 0);
+      assert.equal(await page.getByText('is late').count(), 0);
+      assert.deepEqual(await shopper.rows('shopper_attempts'), []);
+
+      await visit.advance({ hours: 2 });
+      await page.reload();
+      await heading(page, 'Everything is paid').waitFor();
+      await page.getByText('R 200,00 refunded').waitFor();
+      const [row] = await shopper.rows('refund_requests');
+      assert.equal(row.status, 'complete');
     },
   );
 
