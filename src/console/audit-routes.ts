@@ -1,13 +1,17 @@
-import Type from 'typebox';
+import type Type from 'typebox';
+import { remedies } from '../audit/reconciliation/reconcile.ts';
+import { reading } from '../database/transaction.ts';
 import { closeAlert, takeAlert } from '../operators/handle-alert.ts';
+import { listPersonNames } from '../operators/person.sql.ts';
 import {
   type ListedAction,
   type ListedAlert,
   listActionsWithin,
   listAlertsWithin,
+  readAlertWithin,
 } from '../search/registers.ts';
 import {
-  type Action,
+  Action,
   AlertRow,
   AlertsPage,
   AlertsQuery,
@@ -16,8 +20,9 @@ import {
   CloseAlert,
 } from './audit.schema.ts';
 import type { Column } from './csv.ts';
+import { notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
-import { answerCsv, answerPage, scopeOf } from './pages.ts';
+import { listRoutes, scopeOf } from './pages.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 type Page = { after: string | null; limit: number };
@@ -29,12 +34,36 @@ const readAlerts =
     return { data: data.map(presentAlert), next };
   };
 
+/** A difference between the gateway's records and our rows is an alert of one of these kinds. */
+const findingKinds = Object.keys(remedies).map((kind) => `gateway_${kind}`);
+
+const readFindings =
+  (context: Context, query: Type.Static<typeof AlertsQuery>) => async (page: Page) => {
+    const scope = scopeOf(context, query);
+    const { state = null } = query;
+    const { data, next } = await listAlertsWithin(context.deps, scope, state, page, findingKinds);
+    return { data: data.map(presentAlert), next };
+  };
+
+/** One alert as it is now. */
+async function readAlert({ deps, person }: Context, id: string): Promise<AlertRow> {
+  const alert = await readAlertWithin(deps, person.scope, id);
+  if (!alert) throw notFound();
+  return presentAlert(alert);
+}
+
+async function readFinding(context: Context, id: string): Promise<AlertRow> {
+  const alert = await readAlert(context, id);
+  if (!findingKinds.includes(alert.kind)) throw notFound();
+  return alert;
+}
+
 const readAudit =
   (context: Context, query: Type.Static<typeof AuditQuery>) => async (page: Page) => {
     const filter = { subject_id: query.subject ?? null, person_id: query.person ?? null };
     const { scope } = context.person;
     const { data, next } = await listActionsWithin(context.deps, scope, filter, page);
-    return { data: data.map((action) => presentAction(context, action)), next };
+    return { data: await presentActions(context, data), next };
   };
 
 const alertColumns: Column<AlertRow>[] = [
@@ -63,54 +92,88 @@ const auditColumns: Column<Action>[] = [
 ];
 
 export const auditRoutes: ConsoleRoute[] = [
-  consoleRoute({
-    method: 'GET',
-    url: '/api/alerts',
+  ...listRoutes({
+    name: 'alerts',
     permission: 'alerts.read',
-    schema: { query: AlertsQuery, response: AlertsPage },
-    handle: (context, { query }) => answerPage(query, readAlerts(context, query)),
-  }),
-  consoleRoute({
-    method: 'GET',
-    url: '/api/alerts.csv',
-    permission: 'alerts.read',
-    schema: { query: AlertsQuery, response: Type.String() },
-    handle: (context, { query }) =>
-      answerCsv(context, 'alerts', alertColumns, readAlerts(context, query)),
+    query: AlertsQuery,
+    page: AlertsPage,
+    columns: alertColumns,
+    read: readAlerts,
   }),
   consoleRoute({
     method: 'POST',
     url: '/api/alerts/:id/take',
     permission: 'alerts.handle',
     schema: { params: IdParams, response: AlertRow },
-    handle: async ({ deps, operator }, { params }) =>
-      presentAlert({ ...(await takeAlert(deps, operator, params.id)), merchant_name: null }),
+    async handle(context, { params }) {
+      await takeAlert(context.deps, context.operator, params.id);
+      return await readAlert(context, params.id);
+    },
   }),
   consoleRoute({
     method: 'POST',
     url: '/api/alerts/:id/close',
     permission: 'alerts.handle',
     schema: { params: IdParams, body: CloseAlert, response: AlertRow },
-    handle: async ({ deps, operator }, { params, body }) =>
-      presentAlert({
-        ...(await closeAlert(deps, operator, params.id, body.reason)),
-        merchant_name: null,
-      }),
+    async handle(context, { params, body }) {
+      await closeAlert(context.deps, context.operator, params.id, body.reason);
+      return await readAlert(context, params.id);
+    },
   }),
   consoleRoute({
     method: 'GET',
-    url: '/api/audit',
-    permission: 'audit.read',
-    schema: { query: AuditQuery, response: AuditPage },
-    handle: (context, { query }) => answerPage(query, readAudit(context, query)),
+    url: '/api/alerts/:id',
+    permission: 'alerts.read',
+    schema: { params: IdParams, response: AlertRow },
+    handle: (context, { params }) => readAlert(context, params.id),
+  }),
+  ...listRoutes({
+    name: 'findings',
+    permission: 'findings.read',
+    query: AlertsQuery,
+    page: AlertsPage,
+    columns: alertColumns,
+    read: readFindings,
   }),
   consoleRoute({
     method: 'GET',
-    url: '/api/audit.csv',
+    url: '/api/findings/:id',
+    permission: 'findings.read',
+    schema: { params: IdParams, response: AlertRow },
+    handle: (context, { params }) => readFinding(context, params.id),
+  }),
+  consoleRoute({
+    method: 'POST',
+    url: '/api/findings/:id/close',
+    permission: 'findings.close',
+    schema: { params: IdParams, body: CloseAlert, response: AlertRow },
+    async handle(context, { params, body }) {
+      const { id } = await readFinding(context, params.id);
+      await closeAlert(context.deps, context.operator, id, body.reason);
+      return await readFinding(context, id);
+    },
+  }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/audit/:id',
     permission: 'audit.read',
-    schema: { query: AuditQuery, response: Type.String() },
-    handle: (context, { query }) =>
-      answerCsv(context, 'audit', auditColumns, readAudit(context, query)),
+    schema: { params: IdParams, response: Action },
+    async handle(context, { params }) {
+      const filter = { id: params.id, subject_id: null, person_id: null };
+      const page = { after: null, limit: 1 };
+      const { data } = await listActionsWithin(context.deps, context.person.scope, filter, page);
+      const [action] = await presentActions(context, data);
+      if (!action) throw notFound();
+      return action;
+    },
+  }),
+  ...listRoutes({
+    name: 'audit',
+    permission: 'audit.read',
+    query: AuditQuery,
+    page: AuditPage,
+    columns: auditColumns,
+    read: readAudit,
   }),
 ];
 
@@ -134,14 +197,20 @@ function presentAlert(alert: ListedAlert): AlertRow {
   };
 }
 
-/** An act. Where it came from is for people who may read the audit. */
-export function presentAction({ person }: Context, action: ListedAction): Action {
+/** Acts with the names of their people. Where they came from is for people who may read the audit. */
+export async function presentActions(
+  { deps, person }: Context,
+  actions: ListedAction[],
+): Promise<Action[]> {
+  const ids = actions.map(({ person_id }) => person_id);
+  const names = await reading(deps, (db) => listPersonNames(db, ids));
   const mayTrace = person.permissions.includes('audit.read');
-  return {
+  return actions.map((action) => ({
     id: action.id,
-    number: action.number,
+    number: action.number ?? null,
     at: action.at,
     operator: action.operator,
+    name: names.get(action.person_id ?? '') ?? action.operator,
     person_id: action.person_id,
     roles: action.roles,
     address: mayTrace ? action.address : null,
@@ -151,5 +220,5 @@ export function presentAction({ person }: Context, action: ListedAction): Action
     action: action.action,
     subject_id: action.subject_id,
     details: action.details,
-  };
+  }));
 }

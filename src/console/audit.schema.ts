@@ -12,6 +12,8 @@ export const Action = Type.Object({
   number: nullable(Type.Integer()),
   at: Time,
   operator: Type.String(),
+  /** The person's name today; the operator's name if there is no person. */
+  name: Type.String(),
   person_id: nullable(Id),
   roles: nullable(Type.Array(Type.String())),
   address: nullable(Type.String()),

@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import type Type from 'typebox';
 import { beginLongAct } from '../acts/begin-long-act.ts';
 import { countCallbacksToRetry } from '../acts/long-act.sql.ts';
 import { findCallback, listCallbackAttempts } from '../callbacks/callback.sql.ts';
@@ -24,7 +24,7 @@ import { CallbackDetails } from './checkout.schema.ts';
 import { type Column, whoseColumns } from './csv.ts';
 import { notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
-import { answerCsv, answerPage, mustSee, scopeOf } from './pages.ts';
+import { listRoutes, mustSee, scopeOf } from './pages.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 type Query = Type.Static<typeof CallbacksQuery>;
@@ -96,35 +96,21 @@ const destinationColumns: Column<ListedDestination>[] = [
 const totalMax = 10_000;
 
 export const callbackRoutes: ConsoleRoute[] = [
-  consoleRoute({
-    method: 'GET',
-    url: '/api/callbacks',
+  ...listRoutes({
+    name: 'callbacks',
     permission: 'callbacks.read',
-    schema: { query: CallbacksQuery, response: CallbacksPage },
-    handle: (context, { query }) => answerPage(query, readList(context, query)),
+    query: CallbacksQuery,
+    page: CallbacksPage,
+    columns,
+    read: readList,
   }),
-  consoleRoute({
-    method: 'GET',
-    url: '/api/callbacks.csv',
+  ...listRoutes({
+    name: 'destinations',
     permission: 'callbacks.read',
-    schema: { query: CallbacksQuery, response: Type.String() },
-    handle: (context, { query }) =>
-      answerCsv(context, 'callbacks', columns, readList(context, query)),
-  }),
-  consoleRoute({
-    method: 'GET',
-    url: '/api/destinations',
-    permission: 'callbacks.read',
-    schema: { query: DestinationsQuery, response: DestinationsPage },
-    handle: (context, { query }) => answerPage(query, readDestinations(context, query)),
-  }),
-  consoleRoute({
-    method: 'GET',
-    url: '/api/destinations.csv',
-    permission: 'callbacks.read',
-    schema: { query: DestinationsQuery, response: Type.String() },
-    handle: (context, { query }) =>
-      answerCsv(context, 'destinations', destinationColumns, readDestinations(context, query)),
+    query: DestinationsQuery,
+    page: DestinationsPage,
+    columns: destinationColumns,
+    read: readDestinations,
   }),
   consoleRoute({
     method: 'GET',

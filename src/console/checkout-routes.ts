@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import type Type from 'typebox';
 import { reading } from '../database/transaction.ts';
 import { balancesOf } from '../ledger/posting.ts';
 import { addNote } from '../operators/add-note.ts';
@@ -15,7 +15,7 @@ import {
 import { listMerchantNames, listRefundSources } from '../search/lists.sql.ts';
 import { findRefundsToReview, type ListedCheckout, listCheckouts } from '../search/lists.ts';
 import { traceIdOf } from '../tracing/trace.ts';
-import { presentAction } from './audit-routes.ts';
+import { presentActions } from './audit-routes.ts';
 import { presentCallback } from './callback-routes.ts';
 import {
   CheckoutDetails,
@@ -30,7 +30,7 @@ import {
 import { type Column, decimal, whoseColumns } from './csv.ts';
 import { notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
-import { answerCsv, answerPage, mustSee, scopeOf } from './pages.ts';
+import { listRoutes, mustSee, scopeOf } from './pages.ts';
 import { RefundDetails } from './refund.schema.ts';
 import { presentRefund, readRefund } from './refund-routes.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
@@ -79,20 +79,13 @@ const columns: Column<ListedCheckout>[] = [
 ];
 
 export const checkoutRoutes: ConsoleRoute[] = [
-  consoleRoute({
-    method: 'GET',
-    url: '/api/checkouts',
+  ...listRoutes({
+    name: 'checkouts',
     permission: 'checkouts.read',
-    schema: { query: CheckoutsQuery, response: CheckoutsPage },
-    handle: (context, { query }) => answerPage(query, readList(context, query)),
-  }),
-  consoleRoute({
-    method: 'GET',
-    url: '/api/checkouts.csv',
-    permission: 'checkouts.read',
-    schema: { query: CheckoutsQuery, response: Type.String() },
-    handle: (context, { query }) =>
-      answerCsv(context, 'checkouts', columns, readList(context, query)),
+    query: CheckoutsQuery,
+    page: CheckoutsPage,
+    columns,
+    read: readList,
   }),
   consoleRoute({
     method: 'GET',
@@ -161,7 +154,7 @@ export const checkoutRoutes: ConsoleRoute[] = [
     async handle(context, { params, body }) {
       const checkout = await mustSee(context, 'checkouts', params.id);
       const note = await addNote(context.deps, context.operator, checkout, body.text);
-      return presentNote(note);
+      return presentNote({ ...note, name: context.person.name });
     },
   }),
 ];
@@ -324,7 +317,18 @@ async function presentDetails(
         }))
       : [],
     balances: mayReadMoney ? balances : {},
-    audit: history.actions.map((action) => presentAction(context, { ...action, number: null })),
+    audit: await presentActions(context, history.actions),
+    disputes: context.person.permissions.includes('disputes.read')
+      ? history.disputes.map(({ id, instalment, amount, status, reason, created_at, due_by }) => ({
+          id,
+          instalment,
+          amount,
+          status,
+          reason,
+          created_at,
+          due_by,
+        }))
+      : [],
     notes: history.notes.map(presentNote),
   };
 }

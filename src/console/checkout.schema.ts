@@ -1,6 +1,7 @@
 import Type from 'typebox';
 import { attemptOutcomes, callbackStatuses, callbackTriggers } from '../callbacks/callback.ts';
 import { checkoutStatuses } from '../checkouts/checkout.ts';
+import { disputeStatuses } from '../disputes/dispute.ts';
 import {
   collectionKinds,
   collectionStatuses,
@@ -61,6 +62,7 @@ export const timelineKinds = [
   'callback',
   'collection',
   'refund',
+  'dispute',
   'message',
   'note',
 ] as const;
@@ -198,6 +200,17 @@ export const CheckoutDetails = Type.Object({
   balances: Type.Record(Type.String(), Cents),
   audit: Type.Array(Action),
   notes: Type.Array(Note),
+  disputes: Type.Array(
+    Type.Object({
+      id: Id,
+      instalment: Type.Integer(),
+      amount: Cents,
+      status: oneOf(disputeStatuses),
+      reason: Type.String(),
+      created_at: Time,
+      due_by: nullable(Time),
+    }),
+  ),
 });
 export type CheckoutDetails = Type.Static<typeof CheckoutDetails>;
 

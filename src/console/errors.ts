@@ -1,5 +1,6 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
 import { FateUnknown } from '../database/transaction.ts';
+import { OutcomeUnknown, RequestRefused } from '../gateway/gateway.ts';
 import { ApiError, RateLimited } from '../http/errors.ts';
 import { OperatorError } from '../operators/operate.ts';
 import { LinkEnded } from '../operators/sign-in.ts';
@@ -60,6 +61,15 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
     return new ConsoleError(429, 'too_many_requests', error.message);
   }
   if (error instanceof ApiError) return new ConsoleError(error.status, error.code, error.message);
+  if (error instanceof OutcomeUnknown) {
+    request.log.warn({ err: error }, 'the outcome of a request to the gateway is unknown');
+    const text = 'The gateway did not answer. It may have been done: look before you do it again.';
+    return new ConsoleError(503, 'outcome_unknown', text);
+  }
+  if (error instanceof RequestRefused) {
+    request.log.warn({ err: error }, 'the gateway refused a request');
+    return conflict('The gateway refused this. The log of the service says why.', 'refused');
+  }
   if (error instanceof FateUnknown) {
     request.log.error({ err: error }, 'the fate of a commit is unknown');
     const text = 'It is not known whether this was done. Look before you do it again.';

@@ -1,10 +1,11 @@
-import Type from 'typebox';
 import { createIntegration } from '../integrations/create-integration.ts';
 import { manageMerchants } from '../integrations/manage-merchants.ts';
 import { requireSigning } from '../integrations/require-signing.ts';
 import { revokeIntegration } from '../integrations/revoke-integration.ts';
 import { rotateCredential } from '../integrations/rotate-credential.ts';
 import { setLimit } from '../integrations/set-limit.ts';
+import { disableLegacy } from '../legacy/disable-legacy.ts';
+import { enableLegacy } from '../legacy/enable-legacy.ts';
 import { changePage } from '../merchants/change-page.ts';
 import { changeRules } from '../merchants/change-rules.ts';
 import { createMerchant } from '../merchants/create-merchant.ts';
@@ -25,10 +26,12 @@ import {
   ChangeMerchant,
   CreateIntegration,
   CreateMerchant,
+  DisabledV1,
   IntegrationRow,
   IntegrationsPage,
   IntegrationsQuery,
   IssuedCredentials,
+  IssuedV1Credentials,
   LimitSet,
   ManagedMerchants,
   ManageMerchants,
@@ -44,7 +47,7 @@ import {
   RotatedCredential,
   SetLimit,
 } from './merchant.schema.ts';
-import { answerCsv, answerPage, scopeOf } from './pages.ts';
+import { listRoutes, scopeOf } from './pages.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 type Page = { after: string | null; limit: number };
@@ -83,19 +86,13 @@ const integrationColumns: Column<IntegrationRow>[] = [
 ];
 
 export const merchantRoutes: ConsoleRoute[] = [
-  consoleRoute({
-    method: 'GET',
-    url: '/api/merchants',
+  ...listRoutes({
+    name: 'merchants',
     permission: 'merchants.read',
-    schema: { query: MerchantsQuery, response: MerchantsPage },
-    handle: (context, { query }) => answerPage(query, readMerchants(context)),
-  }),
-  consoleRoute({
-    method: 'GET',
-    url: '/api/merchants.csv',
-    permission: 'merchants.read',
-    schema: { query: MerchantsQuery, response: Type.String() },
-    handle: (context) => answerCsv(context, 'merchants', merchantColumns, readMerchants(context)),
+    query: MerchantsQuery,
+    page: MerchantsPage,
+    columns: merchantColumns,
+    read: readMerchants,
   }),
   consoleRoute({
     method: 'GET',
@@ -169,20 +166,13 @@ export const merchantRoutes: ConsoleRoute[] = [
       return await advanceClock(deps, operator, id, wanted);
     },
   }),
-  consoleRoute({
-    method: 'GET',
-    url: '/api/integrations',
+  ...listRoutes({
+    name: 'integrations',
     permission: 'integrations.read',
-    schema: { query: IntegrationsQuery, response: IntegrationsPage },
-    handle: (context, { query }) => answerPage(query, readIntegrations(context, query)),
-  }),
-  consoleRoute({
-    method: 'GET',
-    url: '/api/integrations.csv',
-    permission: 'integrations.read',
-    schema: { query: IntegrationsQuery, response: Type.String() },
-    handle: (context, { query }) =>
-      answerCsv(context, 'integrations', integrationColumns, readIntegrations(context, query)),
+    query: IntegrationsQuery,
+    page: IntegrationsPage,
+    columns: integrationColumns,
+    read: readIntegrations,
   }),
   consoleRoute({
     method: 'GET',
@@ -265,6 +255,28 @@ export const merchantRoutes: ConsoleRoute[] = [
     async handle(context, { params }) {
       const id = await mustChange(context, params.id);
       return await requireSigning(context.deps, context.operator, id);
+    },
+  }),
+  consoleRoute({
+    method: 'POST',
+    url: '/api/integrations/:id/enable-v1',
+    permission: 'credentials.rotate',
+    fresh: true,
+    schema: { params: IdParams, response: IssuedV1Credentials },
+    async handle(context, { params }) {
+      const id = await mustChange(context, params.id);
+      return await enableLegacy(context.deps, context.operator, id);
+    },
+  }),
+  consoleRoute({
+    method: 'POST',
+    url: '/api/integrations/:id/disable-v1',
+    permission: 'credentials.rotate',
+    fresh: true,
+    schema: { params: IdParams, response: DisabledV1 },
+    async handle(context, { params }) {
+      const id = await mustChange(context, params.id);
+      return await disableLegacy(context.deps, context.operator, id);
     },
   }),
   consoleRoute({

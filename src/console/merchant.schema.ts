@@ -157,6 +157,17 @@ export const SetLimit = Type.Object({
 /** POST /api/integrations/:id/require-signing. It cannot be undone. */
 export const RequiredSigning = Type.Object({ id: Id, signing_required_at: Time });
 
+/** POST /api/integrations/:id/enable-v1. The secret is in this answer and never again. */
+export const IssuedV1Credentials = Type.Object({
+  id: Id,
+  client_id: Id,
+  client_secret: Type.String(),
+});
+export type IssuedV1Credentials = Type.Static<typeof IssuedV1Credentials>;
+
+/** POST /api/integrations/:id/disable-v1 */
+export const DisabledV1 = Type.Object({ id: Id, client_id: Id, disabled_at: Time });
+
 /** POST /api/integrations/:id/managed-merchants */
 export const ManagedMerchants = Type.Object({ id: Id, managed_merchant_ids: Type.Array(Id) });
 export const ManageMerchants = Type.Object({

@@ -1,4 +1,3 @@
-import Type from 'typebox';
 import { reading } from '../database/transaction.ts';
 import { instalmentId } from '../instalments/instalment.ts';
 import { retryInstalment } from '../instalments/retry-instalment.ts';
@@ -12,7 +11,7 @@ import {
   RetriedInstalment,
 } from './callback.schema.ts';
 import { type Column, decimal, whoseColumns } from './csv.ts';
-import { answerCsv, answerPage, mustSee, scopeOf } from './pages.ts';
+import { listRoutes, mustSee, scopeOf } from './pages.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 function readList(context: Context, query: { merchant?: string }) {
@@ -74,20 +73,13 @@ const columns: Column<OverdueRow>[] = [
 ];
 
 export const overdueRoutes: ConsoleRoute[] = [
-  consoleRoute({
-    method: 'GET',
-    url: '/api/overdue',
+  ...listRoutes({
+    name: 'overdue',
     permission: 'instalments.read',
-    schema: { query: OverdueQuery, response: OverduePage },
-    handle: (context, { query }) => answerPage(query, readList(context, query)),
-  }),
-  consoleRoute({
-    method: 'GET',
-    url: '/api/overdue.csv',
-    permission: 'instalments.read',
-    schema: { query: OverdueQuery, response: Type.String() },
-    handle: (context, { query }) =>
-      answerCsv(context, 'overdue', columns, readList(context, query)),
+    query: OverdueQuery,
+    page: OverduePage,
+    columns,
+    read: readList,
   }),
   consoleRoute({
     method: 'POST',

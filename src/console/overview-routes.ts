@@ -1,4 +1,5 @@
 import { reading } from '../database/transaction.ts';
+import type { Permission } from '../operators/permission.ts';
 import { listMerchantNames } from '../search/lists.sql.ts';
 import { countWaiting, readOverview } from '../search/overview.ts';
 import { isWithin } from '../search/scope.sql.ts';
@@ -10,10 +11,29 @@ import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 const hitsMax = 50;
 
-/** Alerts are not for everyone. */
-function withoutAlerts<Answer extends Counts>({ person }: Context, counts: Answer): Answer {
-  if (person.permissions.includes('alerts.read')) return counts;
-  return { ...counts, alerts: { count: 0, more: false } };
+/** The permission that a count or a hit of a kind needs, beside that of the route. */
+const needed: Record<string, Permission> = {
+  alerts: 'alerts.read',
+  disputes_to_answer: 'disputes.read',
+  payouts_to_approve: 'payouts.read',
+  alert: 'alerts.read',
+  integration: 'integrations.read',
+  dispute: 'disputes.read',
+  payout: 'payouts.read',
+};
+
+function maySee({ person }: Context, what: string): boolean {
+  const permission = needed[what];
+  return permission === undefined || person.permissions.includes(permission);
+}
+
+/** What the person may not read counts as nothing. */
+function readable(context: Context, counts: Counts): Counts {
+  const entries = Object.entries(counts).map(([name, count]) => [
+    name,
+    maySee(context, name) ? count : { count: 0, more: false },
+  ]);
+  return Object.fromEntries(entries);
 }
 
 export const overviewRoutes: ConsoleRoute[] = [
@@ -23,7 +43,7 @@ export const overviewRoutes: ConsoleRoute[] = [
     permission: 'overview.read',
     schema: { response: Counts },
     handle: async (context) =>
-      withoutAlerts(context, await countWaiting(context.deps, context.person.scope)),
+      readable(context, await countWaiting(context.deps, context.person.scope)),
   }),
   consoleRoute({
     method: 'GET',
@@ -34,7 +54,7 @@ export const overviewRoutes: ConsoleRoute[] = [
       const { deps, person } = context;
       if (query.merchant && !isWithin(person.scope, query.merchant)) throw notFound();
       const overview = await readOverview(deps, scopeOf(context, query));
-      return { ...overview, counts: withoutAlerts(context, overview.counts) };
+      return { ...overview, counts: readable(context, overview.counts) };
     },
   }),
   consoleRoute({
@@ -42,16 +62,14 @@ export const overviewRoutes: ConsoleRoute[] = [
     url: '/api/search',
     permission: 'checkouts.read',
     schema: { query: SearchQuery, response: SearchAnswer },
-    async handle({ deps, person }, { query }) {
+    async handle(context, { query }) {
+      const { deps, person } = context;
       const { scope } = person;
       const hits = await search(deps, scope, query.q, hitsMax);
       const ids = hits.flatMap(({ merchant_id }) => (merchant_id === null ? [] : [merchant_id]));
       const names = await reading(deps, (db) => listMerchantNames(db, scope, ids));
-      const may = (kind: string) =>
-        (kind !== 'alert' || person.permissions.includes('alerts.read')) &&
-        (kind !== 'integration' || person.permissions.includes('integrations.read'));
       const data = hits
-        .filter(({ kind }) => may(kind))
+        .filter(({ kind }) => maySee(context, kind))
         .map((hit) => ({
           ...hit,
           merchant_name: names.get(hit.merchant_id ?? '')?.name ?? null,

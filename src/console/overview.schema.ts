@@ -1,5 +1,6 @@
 import Type from 'typebox';
 import { checkoutStatuses } from '../checkouts/checkout.ts';
+import { hitKinds } from '../search/search.ts';
 import { BoundedCount, Cents, Day, Id, nullable, oneOf, Time } from './list.schema.ts';
 
 /** GET /api/counts: what waits, for the navigation. Never later than the last request. */
@@ -8,6 +9,8 @@ export const Counts = Type.Object({
   overdue: BoundedCount,
   callbacks_exhausted: BoundedCount,
   alerts: BoundedCount,
+  disputes_to_answer: BoundedCount,
+  payouts_to_approve: BoundedCount,
 });
 export type Counts = Type.Static<typeof Counts>;
 
@@ -60,7 +63,7 @@ export type Overview = Type.Static<typeof Overview>;
 /** GET /api/search?q= */
 export const SearchQuery = Type.Object({ q: Type.String({ minLength: 1, maxLength: 320 }) });
 export const Hit = Type.Object({
-  kind: oneOf(['merchant', 'integration', 'alert', 'checkout', 'refund', 'callback'] as const),
+  kind: oneOf(hitKinds),
   id: Id,
   merchant_id: nullable(Id),
   merchant_name: nullable(Type.String()),

@@ -1,28 +1,60 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
+import Type, { type TSchema } from 'typebox';
 import { reading } from '../database/transaction.ts';
+import type { Permission } from '../operators/permission.ts';
 import { BadCursor, type List, type PageRequest } from '../search/lists.ts';
 import { narrowed, type Scope } from '../search/scope.sql.ts';
 import { type FoundRow, findRowById } from '../search/search.sql.ts';
 import { type Column, csvRowsMax, writeCsv } from './csv.ts';
 import { ConsoleError, notFound } from './errors.ts';
-import type { Context } from './route.ts';
+import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 const limitDefault = 50;
 /** A download reads its rows in pages of this size. */
 const csvPageSize = 500;
 
-type ListQuery = { after?: string; limit?: number; merchant?: string };
+type ListQuery = { after?: string; limit?: number };
 
 /** The scope of a list: the person's, or one merchant of it. */
 export const scopeOf = ({ person }: Context, query: { merchant?: string }): Scope =>
   narrowed(person.scope, query.merchant);
 
+type Read<Row> = (page: PageRequest) => Promise<List<Row>>;
+
+/** A list as two routes under one permission: a page of it, and all of it as a file. */
+export function listRoutes<Query extends TSchema, Row>(list: {
+  /** `/api/` with this name, and the name of the file. */
+  name: string;
+  permission: Permission;
+  query: Query;
+  page: TSchema;
+  columns: Column<Row>[];
+  read(context: Context, query: Type.Static<Query>): Read<Row>;
+}): ConsoleRoute[] {
+  const { name, permission, columns } = list;
+  const read = (context: Context, query: unknown) =>
+    list.read(context, query as Type.Static<Query>);
+  return [
+    consoleRoute({
+      method: 'GET',
+      url: `/api/${name}`,
+      permission,
+      schema: { query: list.query, response: list.page },
+      handle: (context, { query }) => answerPage(query as ListQuery, read(context, query)),
+    }),
+    consoleRoute({
+      method: 'GET',
+      url: `/api/${name}.csv`,
+      permission,
+      schema: { query: list.query, response: Type.String() },
+      handle: (context, { query }) => answerCsv(context, name, columns, read(context, query)),
+    }),
+  ];
+}
+
 /** One page of a list. */
-export async function answerPage<Row>(
-  query: ListQuery,
-  read: (page: PageRequest) => Promise<List<Row>>,
-): Promise<List<Row>> {
+async function answerPage<Row>(query: ListQuery, read: Read<Row>): Promise<List<Row>> {
   const page = { after: query.after ?? null, limit: query.limit ?? limitDefault };
   return await read(page).catch(refuseBadCursor);
 }
@@ -33,11 +65,11 @@ function refuseBadCursor(error: unknown): never {
 }
 
 /** The rows of a list as a file, page by page, so that no download holds all of them in memory. */
-export async function answerCsv<Row>(
+async function answerCsv<Row>(
   { reply }: Context,
   name: string,
   columns: Column<Row>[],
-  read: (page: PageRequest) => Promise<List<Row>>,
+  read: Read<Row>,
 ): Promise<FastifyReply> {
   // The first page before the headers, so that a refusal is still an answer.
   const first = await read({ after: null, limit: csvPageSize });
@@ -60,6 +92,15 @@ export async function answerCsv<Row>(
     .type('text/csv; charset=utf-8')
     .header('content-disposition', `attachment; filename="${name}.csv"`)
     .send(Readable.from(writeCsv(columns, rows())));
+}
+
+/** A file to save. It is never shown by the browser, whatever is in it. */
+export function answerFile({ reply }: Context, name: string, text: string): FastifyReply {
+  const type = name.endsWith('.csv') ? 'text/csv' : 'text/html';
+  return reply
+    .type(`${type}; charset=utf-8`)
+    .header('content-disposition', `attachment; filename="${name.replaceAll(/[^\w.-]/g, '_')}"`)
+    .send(text);
 }
 
 /** A row of the person's scope. Any other is not found, whether it exists or not. */

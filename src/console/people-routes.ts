@@ -8,7 +8,11 @@ import {
 } from '../operators/manage-people.ts';
 import { rolePermissions } from '../operators/permission.ts';
 import { findPerson, listPeople, type Person as PersonRow } from '../operators/person.sql.ts';
+import { BadCursor, type PageRequest, readCursor, writeCursor } from '../search/lists.ts';
+import type { Column } from './csv.ts';
 import { notFound } from './errors.ts';
+import { IdParams } from './list.schema.ts';
+import { listRoutes } from './pages.ts';
 import {
   ChangePersonBody,
   Invitation,
@@ -16,30 +20,54 @@ import {
   PeoplePage,
   PeopleQuery,
   Person,
+  Roles,
   SessionParams,
 } from './people.schema.ts';
-import { type ConsoleDeps, type ConsoleRoute, consoleRoute } from './route.ts';
-import { Done, IdParams, Sessions } from './session.schema.ts';
+import { type ConsoleDeps, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { Done, Sessions } from './session.schema.ts';
 import { presentSessions } from './session-routes.ts';
 
+const readPeople =
+  ({ deps }: Context) =>
+  async ({ after, limit }: PageRequest) => {
+    const key = after === null ? null : readCursor(after);
+    if (key !== null && key.length !== 2) throw new BadCursor();
+    const rows = await reading(deps, (db) => listPeople(db, key?.[0] ?? null, limit));
+    const last = rows.length < limit ? undefined : rows.at(-1);
+    const next = last ? writeCursor([last.email, last.id]) : null;
+    return { data: rows.map(presentPerson), next };
+  };
+
+const columns: Column<Person>[] = [
+  ['Name', (row) => row.name],
+  ['E-mail', (row) => row.email],
+  ['Roles', (row) => row.roles.join(' ')],
+  ['Merchants', (row) => row.merchant_ids?.join(' ') ?? 'all'],
+  ['Since', (row) => row.created_at],
+  ['Revoked', (row) => row.revoked_at],
+  ['ID', (row) => row.id],
+];
+
 export const peopleRoutes: ConsoleRoute[] = [
+  ...listRoutes({
+    name: 'people',
+    permission: 'people.read',
+    query: PeopleQuery,
+    page: PeoplePage,
+    columns,
+    read: readPeople,
+  }),
   consoleRoute({
     method: 'GET',
-    url: '/api/people',
+    url: '/api/roles',
     permission: 'people.read',
-    schema: { query: PeopleQuery, response: PeoplePage },
-    async handle({ deps }, { query }) {
-      const limit = query.limit ?? 50;
-      const rows = await reading(deps, (db) => listPeople(db, query.after ?? null, limit));
-      return {
-        data: rows.map(presentPerson),
-        next: rows.length < limit ? null : (rows.at(-1)?.email ?? null),
-        roles: Object.entries(rolePermissions).map(([role, permissions]) => ({
-          role,
-          permissions: [...permissions],
-        })),
-      };
-    },
+    schema: { response: Roles },
+    handle: async () => ({
+      data: Object.entries(rolePermissions).map(([role, permissions]) => ({
+        role,
+        permissions: [...permissions],
+      })),
+    }),
   }),
   consoleRoute({
     method: 'POST',

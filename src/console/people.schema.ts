@@ -1,7 +1,5 @@
 import Type from 'typebox';
-import { paging } from './list.schema.ts';
-
-const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
+import { nullable, pageOf, paging } from './list.schema.ts';
 
 export const Person = Type.Object({
   id: Type.String(),
@@ -9,27 +7,28 @@ export const Person = Type.Object({
   name: Type.String(),
   roles: Type.Array(Type.String()),
   /** Null: all merchants. */
-  merchant_ids: Nullable(Type.Array(Type.String())),
+  merchant_ids: nullable(Type.Array(Type.String())),
   created_at: Type.String(),
-  revoked_at: Nullable(Type.String()),
+  revoked_at: nullable(Type.String()),
 });
 export type Person = Type.Static<typeof Person>;
 
-export const PeoplePage = Type.Object({
-  data: Type.Array(Person),
-  next: Nullable(Type.String()),
-  /** The roles that there are, each with its permissions. */
-  roles: Type.Array(Type.Object({ role: Type.String(), permissions: Type.Array(Type.String()) })),
-});
+export const PeoplePage = pageOf(Person);
 export type PeoplePage = Type.Static<typeof PeoplePage>;
+
+/** GET /api/roles: the roles that there are, each with its permissions. */
+export const Roles = Type.Object({
+  data: Type.Array(Type.Object({ role: Type.String(), permissions: Type.Array(Type.String()) })),
+});
+export type Roles = Type.Static<typeof Roles>;
 
 export const PeopleQuery = Type.Object({
   after: paging.after,
   limit: paging.limit,
 });
 
-const Roles = Type.Array(Type.String({ maxLength: 20 }), { minItems: 1, maxItems: 20 });
-const MerchantIds = Nullable(
+const RoleNames = Type.Array(Type.String({ maxLength: 20 }), { minItems: 1, maxItems: 20 });
+const MerchantIds = nullable(
   Type.Array(Type.String({ maxLength: 36 }), { minItems: 1, maxItems: 1_000 }),
 );
 const Name = Type.String({ minLength: 1, maxLength: 100 });
@@ -37,7 +36,7 @@ const Name = Type.String({ minLength: 1, maxLength: 100 });
 export const InviteBody = Type.Object({
   email: Type.String({ minLength: 3, maxLength: 254 }),
   name: Type.Optional(Name),
-  roles: Roles,
+  roles: RoleNames,
   /** Null: all merchants. */
   merchant_ids: MerchantIds,
 });
@@ -52,7 +51,7 @@ export type Invitation = Type.Static<typeof Invitation>;
 
 export const ChangePersonBody = Type.Object({
   name: Type.Optional(Name),
-  roles: Type.Optional(Roles),
+  roles: Type.Optional(RoleNames),
   merchant_ids: Type.Optional(MerchantIds),
 });
 

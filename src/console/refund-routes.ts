@@ -1,4 +1,4 @@
-import Type from 'typebox';
+import type Type from 'typebox';
 import { beginLongAct } from '../acts/begin-long-act.ts';
 import { explainBadReviewer, firstApproverOf, requesterOf } from '../refunds/refund.ts';
 import { approveRefund, declineRefund, retryRefund, reviewerOf } from '../refunds/review-refund.ts';
@@ -8,7 +8,7 @@ import { presentLongAct } from './act-routes.ts';
 import { type Column, decimal, whoseColumns } from './csv.ts';
 import { notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
-import { answerCsv, answerPage, mustSee, scopeOf } from './pages.ts';
+import { listRoutes, mustSee, scopeOf } from './pages.ts';
 import {
   ApproveRefunds,
   DeclineRefund,
@@ -62,20 +62,13 @@ const act = (verb: string, permission: 'refunds.review' | 'refunds.retry', revie
   });
 
 export const refundRoutes: ConsoleRoute[] = [
-  consoleRoute({
-    method: 'GET',
-    url: '/api/refunds',
+  ...listRoutes({
+    name: 'refunds',
     permission: 'refunds.read',
-    schema: { query: RefundsQuery, response: RefundsPage },
-    handle: (context, { query }) => answerPage(query, readList(context, query)),
-  }),
-  consoleRoute({
-    method: 'GET',
-    url: '/api/refunds.csv',
-    permission: 'refunds.read',
-    schema: { query: RefundsQuery, response: Type.String() },
-    handle: (context, { query }) =>
-      answerCsv(context, 'refunds', columns, readList(context, query)),
+    query: RefundsQuery,
+    page: RefundsPage,
+    columns,
+    read: readList,
   }),
   consoleRoute({
     method: 'GET',

@@ -2,9 +2,11 @@ import { actRoutes } from './act-routes.ts';
 import { auditRoutes } from './audit-routes.ts';
 import { callbackRoutes } from './callback-routes.ts';
 import { checkoutRoutes } from './checkout-routes.ts';
+import { disputeRoutes } from './dispute-routes.ts';
 import { merchantRoutes } from './merchant-routes.ts';
 import { overdueRoutes } from './overdue-routes.ts';
 import { overviewRoutes } from './overview-routes.ts';
+import { payoutRoutes } from './payout-routes.ts';
 import { peopleRoutes } from './people-routes.ts';
 import { refundRoutes } from './refund-routes.ts';
 import type { ConsoleRoute } from './route.ts';
@@ -20,6 +22,8 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...refundRoutes,
   ...overdueRoutes,
   ...callbackRoutes,
+  ...disputeRoutes,
+  ...payoutRoutes,
   ...merchantRoutes,
   ...auditRoutes,
   ...actRoutes,

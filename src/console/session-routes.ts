@@ -13,6 +13,7 @@ import {
 } from '../operators/sign-in.ts';
 import { clearSessionCookie } from './cookie.ts';
 import { ConsoleError, notFound } from './errors.ts';
+import { IdParams } from './list.schema.ts';
 import { requireProof } from './proof.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 import {
@@ -20,7 +21,6 @@ import {
   AuthenticationBody,
   AuthenticationOptions,
   Done,
-  IdParams,
   Passkeys,
   Proof,
   RegistrationOptions,

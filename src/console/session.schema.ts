@@ -5,8 +5,8 @@ import type {
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
 import Type from 'typebox';
+import { nullable } from './list.schema.ts';
 
-const Nullable = <T extends Type.TSchema>(schema: T) => Type.Union([schema, Type.Null()]);
 const Token = Type.String({ minLength: 1, maxLength: 100 });
 const Name = Type.String({ minLength: 1, maxLength: 100 });
 
@@ -31,7 +31,7 @@ export const Session = Type.Object({
     expires_at: Type.String(),
   }),
   /** Until when acts that need a fresh proof are allowed without a new one. */
-  proof_until: Nullable(Type.String()),
+  proof_until: nullable(Type.String()),
   sandbox: Type.Boolean(),
 });
 export type Session = Type.Static<typeof Session>;
@@ -87,7 +87,7 @@ export const Passkeys = Type.Object({
       id: Type.String(),
       name: Type.String(),
       created_at: Type.String(),
-      used_at: Nullable(Type.String()),
+      used_at: nullable(Type.String()),
     }),
   ),
 });
@@ -109,5 +109,3 @@ export const Sessions = Type.Object({
   ),
 });
 export type Sessions = Type.Static<typeof Sessions>;
-
-export const IdParams = Type.Object({ id: Type.String({ format: 'uuid' }) });

@@ -87,7 +87,8 @@ function sayConsent(
   return [`  “${fillIn(page.consent, { charges: charges.join(', ') })}”`];
 }
 
-const fieldNames: Record<keyof Evidence, string> = {
+/** What people call the fields of the pack. */
+export const evidenceNames: Record<keyof Evidence, string> = {
   customer_name: 'Customer',
   customer_email_address: 'E-mail address',
   billing_address: 'Billing address',
@@ -108,7 +109,7 @@ export function writeEvidenceHtml(
     ['Reason', [dispute.reason, dispute.network_reason_code].filter(Boolean).join(', ')],
     ['Evidence is due by', dispute.due_by ?? 'no deadline'],
     ...Object.entries(evidence).map(([name, text]): [string, string] => [
-      fieldNames[name as keyof Evidence],
+      evidenceNames[name as keyof Evidence],
       text ?? '',
     ]),
   ];

@@ -21,6 +21,13 @@ const permissions = [
   'credentials.rotate',
   'clock.move',
   'money.read',
+  'payouts.read',
+  'payouts.approve',
+  'payouts.settle',
+  'disputes.read',
+  'disputes.answer',
+  'findings.read',
+  'findings.close',
   'alerts.read',
   'alerts.handle',
   'audit.read',
@@ -35,6 +42,11 @@ export type Permission = (typeof permissions)[number];
  */
 const needAllMerchants: ReadonlySet<Permission> = new Set([
   'merchants.create',
+  // A merchant's own staff must not decide what the merchant is paid.
+  'payouts.approve',
+  'payouts.settle',
+  'findings.read',
+  'findings.close',
   'alerts.read',
   'alerts.handle',
   'audit.read',
@@ -49,10 +61,11 @@ const reading: Permission[] = [
   'instalments.read',
   'callbacks.read',
   'merchants.read',
+  'disputes.read',
 ];
 
 export const rolePermissions = {
-  viewer: reading,
+  viewer: [...reading, 'payouts.read'],
   support: [
     ...reading,
     'notes.write',
@@ -62,7 +75,18 @@ export const rolePermissions = {
     'integrations.read',
   ],
   refunds: [...reading, 'notes.write', 'refunds.create', 'refunds.review', 'refunds.retry'],
-  finance: [...reading, 'money.read', 'alerts.read'],
+  finance: [
+    ...reading,
+    'notes.write',
+    'money.read',
+    'payouts.read',
+    'payouts.approve',
+    'payouts.settle',
+    'disputes.answer',
+    'findings.read',
+    'findings.close',
+    'alerts.read',
+  ],
   'on-call': [
     ...reading,
     'notes.write',
@@ -80,6 +104,8 @@ export const rolePermissions = {
     ...reading,
     'integrations.read',
     'money.read',
+    'payouts.read',
+    'findings.read',
     'alerts.read',
     'audit.read',
     'people.read',

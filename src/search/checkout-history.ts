@@ -4,6 +4,7 @@ import { findCheckout, findMove } from '../checkouts/checkout.sql.ts';
 import type { Checkout, CheckoutStatus } from '../checkouts/checkout.ts';
 import type { Database } from '../database/database.ts';
 import { snapshot } from '../database/transaction.ts';
+import type { Dispute } from '../disputes/dispute.ts';
 import { listCollections, listInstalments } from '../instalments/instalment.sql.ts';
 import type { Collection, Instalment } from '../instalments/instalment.ts';
 import { listPostings } from '../ledger/posting.sql.ts';
@@ -12,6 +13,7 @@ import { findMerchant } from '../merchants/merchant.sql.ts';
 import type { Merchant } from '../merchants/merchant.ts';
 import { listNotes, type Note } from '../operators/note.sql.ts';
 import { listOperatorActions, type OperatorAction } from '../operators/operator-action.sql.ts';
+import { listPersonNames } from '../operators/person.sql.ts';
 import { listAttempts } from '../payments/payment-attempt.sql.ts';
 import type { PaymentAttempt } from '../payments/payment-attempt.ts';
 import { listCheckoutRefunds, listParts } from '../refunds/refund.sql.ts';
@@ -21,7 +23,13 @@ import { showMoney } from '../shared/money.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { listShopperAttempts } from '../shoppers/shopper-attempt.sql.ts';
 import type { ShopperAttempt } from '../shoppers/shopper-attempt.ts';
-import { findStoredCard, type HistoryMessage, listHistoryMessages } from './history.sql.ts';
+import {
+  findStoredCard,
+  type HistoryMessage,
+  listCheckoutDisputes,
+  listHistoryMessages,
+} from './history.sql.ts';
+import { peopleOf, withNames } from './lists.ts';
 import type { Scope } from './scope.sql.ts';
 import { findRowById } from './search.sql.ts';
 
@@ -45,6 +53,9 @@ export type CheckoutHistory = {
   /** What operators did to the checkout and its refunds, the oldest first, on the real clock. */
   actions: OperatorAction[];
   notes: Note[];
+  disputes: Dispute[];
+  /** The names of the people who acted, by their ids. */
+  names: Map<string, string>;
 };
 
 /** Reads a checkout and its rows in one snapshot. Null if there is no such checkout. */
@@ -63,7 +74,13 @@ export async function readCheckoutHistory(
     const callback = await findCheckoutCallback(db, ...of);
     const refunds = await listCheckoutRefunds(db, ...of);
     const ids = [checkout.id, ...refunds.map((refund) => refund.id)];
-    const subject_ids = callback ? [...ids, callback.id] : ids;
+    const disputes = await listCheckoutDisputes(db, ...of);
+    const subject_ids = [...ids, ...disputes.map((dispute) => dispute.id)];
+    if (callback) subject_ids.push(callback.id);
+    const actions = (await listOperatorActions(db, { subject_ids }, 1_000)).reverse();
+    const notes = await listNotes(db, ...of);
+    const acted = [...actions, ...notes].map(({ person_id }) => person_id);
+    const names = await listPersonNames(db, [...peopleOf(refunds), ...acted]);
     return {
       merchant,
       checkout,
@@ -74,13 +91,15 @@ export async function readCheckoutHistory(
       instalments: await listInstalments(db, key),
       collections: await listCollections(db, key),
       acts: await listShopperAttempts(db, key),
-      refunds,
+      refunds: refunds.map((refund) => withNames(refund, names)),
       parts: await listParts(db, ...of),
       postings: (await listPostings(db, ...of)).sort(byCause),
       messages: await listHistoryMessages(db, ...of),
       card: await findStoredCard(db, ...of),
-      actions: (await listOperatorActions(db, { subject_ids }, 1_000)).reverse(),
-      notes: await listNotes(db, ...of),
+      actions,
+      notes: notes.map((note) => ({ ...note, name: names.get(note.person_id ?? '') ?? note.name })),
+      disputes,
+      names,
     };
   });
 }
@@ -95,7 +114,15 @@ function byCause(one: Posting, other: Posting): number {
 export type TimelineEntry = {
   at: Timestamp;
   says: string;
-  kind: 'checkout' | 'attempt' | 'callback' | 'collection' | 'refund' | 'message' | 'note';
+  kind:
+    | 'checkout'
+    | 'attempt'
+    | 'callback'
+    | 'collection'
+    | 'refund'
+    | 'dispute'
+    | 'message'
+    | 'note';
   /** The person who did it. */
   by: string | null;
   tone: 'neutral' | 'good' | 'bad' | 'waiting';
@@ -211,6 +238,7 @@ export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
       tone: toneOf(act.status),
     });
   }
+  for (const dispute of history.disputes) entries.push(...disputeEntries(dispute, money));
   for (const [index, refund] of history.refunds.entries()) {
     entries.push(...refundEntries(history, refund, `refund ${index + 1}`, money));
   }
@@ -251,12 +279,29 @@ function describeCollection(collection: Collection, money: Money): string {
   return `payment ${instalment}, ${kind} of ${money(collection.amount)}, ${outcome}${why}`;
 }
 
+/** The history of one dispute. */
+function disputeEntries(dispute: Dispute, money: Money): TimelineEntry[] {
+  const { instalment, status, amount, reason, submitted_at, closed_at } = dispute;
+  const entry = (at: Timestamp, says: string, tone: TimelineEntry['tone']): TimelineEntry => ({
+    at,
+    says: `payment ${instalment}, dispute of ${money(amount)} ${says}`,
+    kind: 'dispute',
+    by: null,
+    tone,
+  });
+  return [
+    entry(dispute.created_at, `opened: ${reason.replaceAll('_', ' ')}`, 'bad'),
+    ...(submitted_at === null ? [] : [entry(submitted_at, 'answered with evidence', 'waiting')]),
+    ...(closed_at === null ? [] : [entry(closed_at, status, status === 'lost' ? 'bad' : 'good')]),
+  ];
+}
+
 /**
  * The history of one refund. Its row holds only the latest state. The postings hold the earlier
  * ones: every round reserves the amount when it begins and releases it when it ends.
  */
 function refundEntries(
-  { postings, parts, actions }: CheckoutHistory,
+  { postings, parts, actions, names }: CheckoutHistory,
   refund: RefundRequest,
   name: string,
   money: Money,
@@ -264,7 +309,7 @@ function refundEntries(
   const who = (action: string) =>
     actions
       .filter((one) => one.subject_id === refund.id && one.action === action)
-      .map(({ operator }) => operator);
+      .map(({ operator, person_id }) => names.get(person_id ?? '') ?? operator);
   const entry = (
     at: Timestamp,
     says: string,

@@ -2,6 +2,7 @@ import { sql } from 'kysely';
 import type { Callback, CallbackStatus } from '../callbacks/callback.ts';
 import type { CheckoutStatus } from '../checkouts/checkout.ts';
 import type { Handle } from '../database/database.ts';
+import type { Dispute, DisputeStatus } from '../disputes/dispute.ts';
 import type { Instalment, InstalmentStatus } from '../instalments/instalment.ts';
 import type { RefundPart, RefundRequest, RefundStatus } from '../refunds/refund.ts';
 import type { Timestamp } from '../shared/clock.ts';
@@ -220,6 +221,31 @@ export async function pageRefunds(
   const order = isRequested ? 'asc' : 'desc';
   const rows = await paged(scoped(query, scope), page, columns, order).execute();
   return pageFrom(rows as RefundRequest[], page.limit, columns);
+}
+
+/** The newest disputes first. */
+export async function pageDisputes(
+  db: Handle,
+  scope: Scope,
+  status: DisputeStatus | null,
+  page: PageOf,
+): Promise<Page<Dispute>> {
+  let query = db.selectFrom('disputes').selectAll();
+  if (status !== null) query = query.where('status', '=', status);
+  const columns = ['created_at', 'id'];
+  const rows = await paged(scoped(query, scope), page, columns, 'desc').execute();
+  return pageFrom(rows as Dispute[], page.limit, columns);
+}
+
+/** Disputes by their ids, of those that the scope contains. */
+export async function listDisputesById(
+  db: Handle,
+  scope: Scope,
+  ids: string[],
+): Promise<Dispute[]> {
+  return await scoped(db.selectFrom('disputes').selectAll(), scope)
+    .where('id', 'in', ids)
+    .execute();
 }
 
 /** Refunds by their ids, of those that the scope contains. */

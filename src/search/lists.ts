@@ -2,8 +2,10 @@ import type { CallbackStatus } from '../callbacks/callback.ts';
 import type { CheckoutStatus } from '../checkouts/checkout.ts';
 import type { Database, Handle } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
+import type { Dispute, DisputeStatus } from '../disputes/dispute.ts';
 import { type Instalment, type InstalmentStatus, instalmentId } from '../instalments/instalment.ts';
 import { merchantNow } from '../merchants/merchant.ts';
+import { listPersonNames } from '../operators/person.sql.ts';
 import {
   needsSecondPerson,
   type PlannedPart,
@@ -23,6 +25,7 @@ import {
   type Key,
   listCollected,
   listDeclines,
+  listDisputesById,
   listMerchantNames,
   listRefundRates,
   listRefundSources,
@@ -32,6 +35,7 @@ import {
   type Page,
   pageCallbacks,
   pageCheckouts,
+  pageDisputes,
   pageInstalments,
   pageRefunds,
   type RefundSources,
@@ -243,12 +247,32 @@ export function findRefundsToReview(
   );
 }
 
+/**
+ * A refund with the names of the people who asked for it and approved it first. Acts are recorded
+ * under people's addresses. A name without a person, from the command line, stays as it was given.
+ */
+export function withNames<Refund extends RefundRequest>(
+  refund: Refund,
+  names: ReadonlyMap<string, string>,
+): Refund {
+  const { requested_by, first_approved_by } = refund;
+  return {
+    ...refund,
+    requested_by_name: names.get(requested_by ?? '') ?? refund.requested_by_name,
+    first_approved_by_name: names.get(first_approved_by ?? '') ?? refund.first_approved_by_name,
+  };
+}
+
+export const peopleOf = (refunds: RefundRequest[]) =>
+  refunds.flatMap(({ requested_by, first_approved_by }) => [requested_by, first_approved_by]);
+
 async function presentReviewed(
   db: Handle,
   scope: Scope,
   rows: RefundRequest[],
   describe: Describe,
 ): Promise<ReviewedRefund[]> {
+  const names = await listPersonNames(db, peopleOf(rows));
   const sources = await listRefundSources(db, scope, rows);
   const rates = await listRefundRates(db, scope, rows);
   return rows.map((row) => {
@@ -257,7 +281,7 @@ async function presentReviewed(
     const isPlanned = row.status === 'requested' && open === null;
     const purchased_at = checkout.completed_at;
     return {
-      ...row,
+      ...withNames(row, names),
       ...whose,
       locale,
       checkout_amount: checkout.amount,
@@ -314,6 +338,50 @@ export function listRefunds(
         return { ...row, ...whose, locale };
       }),
   );
+}
+
+export type ListedDispute = Dispute & Whose & { locale: string; number_of_payments: number };
+
+/** The newest disputes first. */
+export function listDisputes(
+  deps: Deps,
+  scope: Scope,
+  status: DisputeStatus | null,
+  page: PageRequest,
+): Promise<List<ListedDispute>> {
+  return list(
+    deps,
+    scope,
+    page,
+    (db, within, range) => pageDisputes(db, within, status, range),
+    presentDisputes,
+  );
+}
+
+export async function findDisputeWithin(
+  deps: Deps,
+  scope: Scope,
+  id: string,
+): Promise<ListedDispute | null> {
+  const { data } = await list(
+    deps,
+    scope,
+    { after: null, limit: 1 },
+    async (db, within) => ({ rows: await listDisputesById(db, within, [id]), last: null }),
+    presentDisputes,
+  );
+  return data[0] ?? null;
+}
+
+async function presentDisputes(
+  _: Handle,
+  rows: Dispute[],
+  describe: Describe,
+): Promise<ListedDispute[]> {
+  return rows.map((row) => {
+    const { checkout, whose, locale } = describe(row);
+    return { ...row, ...whose, locale, number_of_payments: checkout.number_of_payments ?? 1 };
+  });
 }
 
 type OfCheckout = { merchant_id: string; checkout_id: string };

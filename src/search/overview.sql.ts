@@ -41,6 +41,21 @@ export function countAlerts(db: Handle, scope: Scope, max: number) {
   return bounded(db, scoped(open, scope), max);
 }
 
+/** Disputes whose evidence was not submitted yet. */
+export function countDisputesToAnswer(db: Handle, scope: Scope, max: number) {
+  const waiting = db
+    .selectFrom('disputes')
+    .select('id')
+    .where('status', '=', 'needs_response')
+    .where('submitted_at', 'is', null);
+  return bounded(db, scoped(waiting, scope), max);
+}
+
+export function countPayoutsToApprove(db: Handle, scope: Scope, max: number) {
+  const drafts = db.selectFrom('payouts').select('id').where('status', '=', 'draft');
+  return bounded(db, scoped(drafts, scope), max);
+}
+
 /** When the refund was requested that has waited longest for its review. */
 export async function findOldestToReview(db: Handle, scope: Scope): Promise<Timestamp | null> {
   const row = await scoped(db.selectFrom('refund_requests').select('created_at'), scope)

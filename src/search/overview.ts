@@ -6,8 +6,10 @@ import { recentDays } from './lists.sql.ts';
 import {
   type BoundedCount,
   countAlerts,
+  countDisputesToAnswer,
   countExhausted,
   countOverdue,
+  countPayoutsToApprove,
   countRefundsToReview,
   type DaySums,
   findAsOf,
@@ -29,6 +31,8 @@ export type Counts = {
   overdue: BoundedCount;
   callbacks_exhausted: BoundedCount;
   alerts: BoundedCount;
+  disputes_to_answer: BoundedCount;
+  payouts_to_approve: BoundedCount;
 };
 
 /** A count above this is shown as more than this. */
@@ -41,13 +45,23 @@ export async function countWaiting(deps: Deps, scope: Scope): Promise<Counts> {
 }
 
 async function readCounts(db: Handle, scope: Scope): Promise<Counts> {
-  const [refunds_to_review, overdue, callbacks_exhausted, alerts] = await Promise.all([
-    countRefundsToReview(db, scope, countMax),
-    countOverdue(db, scope, countMax),
-    countExhausted(db, scope, countMax),
-    countAlerts(db, scope, countMax),
-  ]);
-  return { refunds_to_review, overdue, callbacks_exhausted, alerts };
+  const [refunds_to_review, overdue, callbacks_exhausted, alerts, disputes, payouts] =
+    await Promise.all([
+      countRefundsToReview(db, scope, countMax),
+      countOverdue(db, scope, countMax),
+      countExhausted(db, scope, countMax),
+      countAlerts(db, scope, countMax),
+      countDisputesToAnswer(db, scope, countMax),
+      countPayoutsToApprove(db, scope, countMax),
+    ]);
+  return {
+    refunds_to_review,
+    overdue,
+    callbacks_exhausted,
+    alerts,
+    disputes_to_answer: disputes,
+    payouts_to_approve: payouts,
+  };
 }
 
 export type Overview = {

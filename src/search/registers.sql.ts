@@ -4,6 +4,7 @@ import type { Tables } from '../database/tables.ts';
 import type { Integration } from '../integrations/integration.ts';
 import type { Alert, AlertHandling, AlertState } from '../operators/alert.sql.ts';
 import type { OperatorAction } from '../operators/operator-action.sql.ts';
+import type { Payout, PayoutStatus } from '../payouts/payout.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import { BadKey, type Key, type Page, type PageOf } from './lists.sql.ts';
 import { type Scope, scoped } from './scope.sql.ts';
@@ -82,8 +83,10 @@ export async function pageAlerts(
   scope: Scope,
   state: AlertState | null,
   page: PageOf,
+  kinds: string[] | null = null,
 ): Promise<Page<Alert & AlertHandling>> {
   let query = scoped(db.selectFrom('alerts').selectAll(), scope);
+  if (kinds !== null) query = query.where('kind', 'in', kinds);
   query = query.where('closed_at', state === 'closed' ? 'is not' : 'is', null);
   if (state === 'open') query = query.where('taken_at', 'is', null);
   if (state === 'taken') query = query.where('taken_at', 'is not', null);
@@ -91,11 +94,56 @@ export async function pageAlerts(
   return pageFrom(rows, page.limit, ({ at, id }) => [at, id]);
 }
 
+/** One alert of the scope. */
+export async function findAlertWithin(
+  db: Handle,
+  scope: Scope,
+  id: string,
+): Promise<(Alert & AlertHandling) | null> {
+  const query = scoped(db.selectFrom('alerts').selectAll(), scope).where('id', '=', id);
+  return (await query.executeTakeFirst()) ?? null;
+}
+
+/** The newest payouts first. */
+export async function pagePayouts(
+  db: Handle,
+  scope: Scope,
+  status: PayoutStatus | null,
+  page: PageOf,
+): Promise<Page<Payout>> {
+  let query = scoped(db.selectFrom('payouts').selectAll(), scope);
+  if (status !== null) query = query.where('status', '=', status);
+  const rows = await newestFirst(query, page, ['created_at', 'id']).execute();
+  return pageFrom(rows, page.limit, ({ created_at, id }) => [created_at, id]);
+}
+
+/** One payout of the scope. */
+export async function findPayoutWithin(
+  db: Handle,
+  scope: Scope,
+  id: string,
+): Promise<Payout | null> {
+  const query = scoped(db.selectFrom('payouts').selectAll(), scope).where('id', '=', id);
+  return (await query.executeTakeFirst()) ?? null;
+}
+
+/** What the lines of a payout sum to. The database adds them up: there may be very many. */
+export async function sumPayoutLines(
+  db: Handle,
+  { merchant_id, id }: Pick<Payout, 'merchant_id' | 'id'>,
+): Promise<{ gross: number; fee: number; vat: number; net: number }> {
+  const { rows } = await sql<{ gross: number; fee: number; vat: number; net: number }>`
+    select coalesce(sum(gross), 0)::bigint as gross, coalesce(sum(fee), 0)::bigint as fee,
+      coalesce(sum(vat), 0)::bigint as vat, coalesce(sum(net), 0)::bigint as net
+    from settlement_entries where merchant_id = ${merchant_id} and payout_id = ${id}`.execute(db);
+  return rows[0] as { gross: number; fee: number; vat: number; net: number };
+}
+
 /** The newest acts first. They belong to no merchant: only a scope of all merchants has them. */
 export async function pageActions(
   db: Handle,
   scope: Scope,
-  filter: { subject_id: string | null; person_id: string | null },
+  filter: { id?: string; subject_id: string | null; person_id: string | null },
   page: PageOf,
 ): Promise<Page<OperatorAction & { number: number | null }>> {
   if (scope !== 'all merchants') return { rows: [], last: null };
@@ -116,6 +164,7 @@ export async function pageActions(
       'address',
       'session_id',
     ]);
+  if (filter.id !== undefined) query = query.where('id', '=', filter.id);
   if (filter.subject_id !== null) query = query.where('subject_id', '=', filter.subject_id);
   if (filter.person_id !== null) query = query.where('person_id', '=', filter.person_id);
   const rows = await newestFirst(query, page, ['at', 'id']).execute();

@@ -4,7 +4,10 @@ import type { Integration } from '../integrations/integration.ts';
 import { listMerchantsById } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import type { Alert, AlertHandling, AlertState } from '../operators/alert.sql.ts';
-import type { OperatorAction } from '../operators/operator-action.sql.ts';
+import { listOperatorActions, type OperatorAction } from '../operators/operator-action.sql.ts';
+import { listLines } from '../payouts/payout.sql.ts';
+import type { Payout, PayoutLine, PayoutStatus } from '../payouts/payout.ts';
+import type { Totals } from '../payouts/statement.ts';
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import { isUuid } from '../shared/uuid.ts';
 import {
@@ -12,6 +15,7 @@ import {
   type Key,
   listMerchantNames,
   listRecentSums,
+  type MerchantName,
   type Page,
   type PageOf,
   type RecentSums,
@@ -19,7 +23,9 @@ import {
 } from './lists.sql.ts';
 import { BadCursor, type List, type PageRequest, readCursor, writeCursor } from './lists.ts';
 import {
+  findAlertWithin,
   findIntegrationWithin,
+  findPayoutWithin,
   type LegacyState,
   listCredentialsOf,
   listDestinationDays,
@@ -33,6 +39,8 @@ import {
   pageDestinations,
   pageIntegrations,
   pageMerchants,
+  pagePayouts,
+  sumPayoutLines,
 } from './registers.sql.ts';
 import type { Scope } from './scope.sql.ts';
 
@@ -167,28 +175,109 @@ export function listAlertsWithin(
   scope: Scope,
   state: AlertState | null,
   page: PageRequest,
+  kinds: string[] | null = null,
 ): Promise<List<ListedAlert>> {
   return list(
     deps,
     page,
-    (db, range) => pageAlerts(db, scope, state, range),
-    async (db, rows) => {
-      const ids = rows.flatMap(({ merchant_id }) => (merchant_id === null ? [] : [merchant_id]));
-      const names = await listMerchantNames(db, scope, ids);
-      return rows.map((row) => ({
-        ...row,
-        merchant_name: names.get(row.merchant_id ?? '')?.name ?? null,
-      }));
-    },
+    (db, range) => pageAlerts(db, scope, state, range, kinds),
+    (db, rows) => presentAlerts(db, scope, rows),
   );
 }
 
-export type ListedAction = OperatorAction & { number: number | null };
+export async function readAlertWithin(
+  deps: Deps,
+  scope: Scope,
+  id: string,
+): Promise<ListedAlert | null> {
+  return await reading(deps, async (db) => {
+    const found = await findAlertWithin(db, scope, id);
+    const [alert] = found ? await presentAlerts(db, scope, [found]) : [];
+    return alert ?? null;
+  });
+}
+
+async function presentAlerts(
+  db: Handle,
+  scope: Scope,
+  rows: (Alert & AlertHandling)[],
+): Promise<ListedAlert[]> {
+  const ids = rows.flatMap(({ merchant_id }) => (merchant_id === null ? [] : [merchant_id]));
+  const names = await listMerchantNames(db, scope, ids);
+  return rows.map((row) => ({
+    ...row,
+    merchant_name: names.get(row.merchant_id ?? '')?.name ?? null,
+  }));
+}
+
+export type ListedPayout = Payout & { merchant_name: string; time_zone: string; locale: string };
+
+/** The newest payouts first. */
+export function listPayoutsWithin(
+  deps: Deps,
+  scope: Scope,
+  status: PayoutStatus | null,
+  page: PageRequest,
+): Promise<List<ListedPayout>> {
+  return list(
+    deps,
+    page,
+    (db, range) => pagePayouts(db, scope, status, range),
+    (db, rows) => presentPayouts(db, scope, rows),
+  );
+}
+
+export type PayoutDetails = {
+  payout: ListedPayout;
+  /** The first lines. */
+  lines: PayoutLine[];
+  totals: Totals;
+  /** What operators did to it, the oldest first. */
+  actions: OperatorAction[];
+};
+
+/** One payout with its first lines, or null outside of the scope. */
+export async function readPayoutWithin(
+  deps: Deps,
+  scope: Scope,
+  id: string,
+  linesMax: number,
+): Promise<PayoutDetails | null> {
+  return await reading(deps, async (db) => {
+    const found = await findPayoutWithin(db, scope, id);
+    const [payout] = found ? await presentPayouts(db, scope, [found]) : [];
+    if (!payout) return null;
+    return {
+      payout,
+      lines: await listLines(db, payout, { first: 1, last: linesMax }),
+      totals: await sumPayoutLines(db, payout),
+      actions: await listActionsOn(db, payout.id),
+    };
+  });
+}
+
+async function presentPayouts(db: Handle, scope: Scope, rows: Payout[]): Promise<ListedPayout[]> {
+  const ids = rows.map(({ merchant_id }) => merchant_id);
+  const names = await listMerchantNames(db, scope, ids);
+  return rows.map((row) => {
+    const { name, time_zone, locale } = names.get(row.merchant_id) as MerchantName;
+    return { ...row, merchant_name: name, time_zone, locale };
+  });
+}
+
+const actionsMax = 100;
+
+/** What operators did to one thing, the oldest first. */
+export async function listActionsOn(db: Handle, id: string): Promise<OperatorAction[]> {
+  return (await listOperatorActions(db, { subject_ids: [id] }, actionsMax)).reverse();
+}
+
+export type ListedAction = OperatorAction & { number?: number | null };
 
 export function listActionsWithin(
   deps: Deps,
   scope: Scope,
-  filter: { subject_id: string | null; person_id: string | null },
+  filter: { id?: string; subject_id: string | null; person_id: string | null },
   page: PageRequest,
 ): Promise<List<ListedAction>> {
   return list(

@@ -164,11 +164,24 @@ export function findByRefundReference(
     .execute();
 }
 
+/** Disputes with a reference of the gateway. */
+export function findByDisputeReference(
+  db: Handle,
+  scope: Scope,
+  reference: string,
+  limit: number,
+): Promise<FoundRow[]> {
+  return scoped(db.selectFrom('disputes').select(['merchant_id', 'id', 'checkout_id']), scope)
+    .where('dispute_ref', '=', reference)
+    .limit(limit)
+    .execute();
+}
+
 /** The row of a merchant with this id, by the primary key of its table. */
 export async function findRowById(
   db: Handle,
   scope: Scope,
-  table: 'checkouts' | 'refund_requests' | 'callbacks' | 'payment_attempts',
+  table: 'checkouts' | 'refund_requests' | 'callbacks' | 'disputes' | 'payment_attempts',
   id: string,
 ): Promise<FoundRow | null> {
   const checkout = table === 'checkouts' ? 'id as checkout_id' : 'checkout_id';
@@ -183,17 +196,18 @@ export async function findRowById(
   return row ?? null;
 }
 
-/** The merchant, integration or alert with this id. An intermediary belongs to no merchant. */
+/** The merchant, integration, alert or payout with this id. An intermediary belongs to no merchant. */
 export async function findSharedRowById(
   db: Handle,
   scope: Scope,
-  table: 'merchants' | 'integrations' | 'alerts',
+  table: 'merchants' | 'integrations' | 'alerts' | 'payouts',
   id: string,
 ): Promise<{ id: string; merchant_id: string | null; created_at: Timestamp } | null> {
   const columns = {
     merchants: ['id', 'id as merchant_id', 'created_at'],
     integrations: ['id', 'merchant_id', 'created_at'],
     alerts: ['id', 'merchant_id', 'at as created_at'],
+    payouts: ['id', 'merchant_id', 'created_at'],
   }[table] as ['id', 'merchant_id', 'created_at'];
   const row = await scoped(
     db.selectFrom(table as 'integrations').select(columns),

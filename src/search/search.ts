@@ -6,6 +6,7 @@ import { isUuid } from '../shared/uuid.ts';
 import type { Scope } from './scope.sql.ts';
 import {
   type FoundRow,
+  findByDisputeReference,
   findByEmail,
   findByLastFour,
   findByName,
@@ -19,7 +20,17 @@ import {
   type Name,
 } from './search.sql.ts';
 
-export type HitKind = 'merchant' | 'integration' | 'alert' | 'checkout' | 'refund' | 'callback';
+export const hitKinds = [
+  'merchant',
+  'integration',
+  'alert',
+  'checkout',
+  'refund',
+  'callback',
+  'dispute',
+  'payout',
+] as const;
+export type HitKind = (typeof hitKinds)[number];
 
 /** What the text was found in. */
 export type HitMatch =
@@ -109,9 +120,9 @@ function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Pro
   // A payment's id is its checkout's id and a number.
   const id = text.replace(/:\d{1,4}$/, '').toLowerCase();
   if (isUuid(id)) {
-    const shared = (table: 'merchants' | 'integrations' | 'alerts') =>
+    const shared = (table: 'merchants' | 'integrations' | 'alerts' | 'payouts') =>
       findSharedRowById(db, scope, table, id).then(one);
-    const row = (table: 'checkouts' | 'refund_requests' | 'callbacks') =>
+    const row = (table: 'checkouts' | 'refund_requests' | 'callbacks' | 'disputes') =>
       findRowById(db, scope, table, id).then(one);
     const attempts = findRowById(db, scope, 'payment_attempts', id).then((found) =>
       one(found && { ...found, id: found.checkout_id }),
@@ -120,10 +131,12 @@ function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Pro
       row('checkouts').then(as('checkout', 'id')),
       row('refund_requests').then(as('refund', 'id')),
       row('callbacks').then(as('callback', 'id')),
+      row('disputes').then(as('dispute', 'id')),
       attempts.then(as('checkout', 'id')),
       shared('merchants').then(as('merchant', 'id')),
       shared('integrations').then(as('integration', 'id')),
       shared('alerts').then(as('alert', 'id')),
+      shared('payouts').then(as('payout', 'id')),
       // A shop may use a UUID as its order reference.
       findByReference(db, scope, text, limit).then(as('checkout', 'order_reference')),
     ];
@@ -144,6 +157,7 @@ function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Pro
     searches.push(
       findByPaymentReference(db, scope, text, limit).then(as('checkout', 'gateway_reference')),
       findByRefundReference(db, scope, text, limit).then(as('refund', 'gateway_reference')),
+      findByDisputeReference(db, scope, text, limit).then(as('dispute', 'gateway_reference')),
     );
   }
   for (const name of names) {

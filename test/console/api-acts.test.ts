@@ -2,10 +2,19 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { runLongActs } from '../../src/acts/run-long-acts.ts';
+import type { OperatorRole } from '../../src/operators/permission.ts';
 import { raiseAlert } from '../../src/operators/raise-alert.ts';
+import { setTerms, type WantedTerms } from '../../src/payouts/set-terms.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
 import { askExactly } from '../support/console-api.ts';
-import { askRefund, assertBalanced, cards, partsOf, planOf } from '../support/money.ts';
+import {
+  askRefund,
+  assertBalanced,
+  cards,
+  openDispute,
+  partsOf,
+  planOf,
+} from '../support/money.ts';
 import { assertSound, type Paying, startPaying } from '../support/payments.ts';
 import { createAccount, rules } from '../support/service.ts';
 
@@ -14,8 +23,8 @@ let app: FastifyInstance;
 const console = () => ({ app, deps: paying.service.deps });
 const post = (person: ConsolePerson, url: string, body?: object) =>
   askExactly(console(), person, 'POST', url, body);
-const person = (role: 'admin' | 'refunds' | 'support' | 'on-call' = 'admin') =>
-  addPerson(paying.service, { roles: [role] });
+const person = (role: OperatorRole = 'admin', name = 'Nomsa Dube') =>
+  addPerson(paying.service, { roles: [role], name });
 
 /** The answer of an act that was done. */
 async function done(answer: ReturnType<typeof post>) {
@@ -71,7 +80,8 @@ describe('a refund in the console', () => {
     const request_id = paying.service.deps.random.uuid();
     const body = { amount: 60_000, request_id, reason: 'The boots do not fit.' };
     const refund = await done(post(support, `${url}/refunds`, body));
-    assert.deepEqual([refund.status, refund.requested_by.name], ['complete', support.email]);
+    const by = { person_id: support.id, name: 'Nomsa Dube' };
+    assert.deepEqual([refund.status, refund.requested_by], ['complete', by]);
     assert.deepEqual(await partsOf(shopper, refund.id), [
       '3 cancel 50000 done',
       '2 cancel 10000 done',
@@ -160,8 +170,10 @@ describe('above the threshold of a merchant', () => {
     const once = await done(post(first, `/api/refunds/${id}/approve`));
     assert.deepEqual(
       [once.view, once.first_approved_by.name, once.may_approve],
-      ['review', first.email, false],
+      ['review', 'Nomsa Dube', false],
     );
+    const { body: seen } = await askExactly(console(), second, 'GET', `/api/refunds/${id}`);
+    assert.deepEqual(seen.first_approved_by, { person_id: first.id, name: 'Nomsa Dube' });
     assert.match(
       await refused(409, post(first, `/api/refunds/${id}/approve`)),
       /Another person has to give the second/,
@@ -300,7 +312,7 @@ describe('the acts of the command line', () => {
     const shopper = await paid();
     const text = '<img src=x onerror=alert(1)> called on Monday';
     const note = await done(post(support, `/api/checkouts/${shopper.id}/notes`, { text }));
-    assert.deepEqual([note.text, note.by], [text, { person_id: support.id, name: support.email }]);
+    assert.deepEqual([note.text, note.by], [text, { person_id: support.id, name: 'Nomsa Dube' }]);
     const { rows } = await paying.service.deps.database.pool.query(
       `select details::text from operator_actions where action = 'checkouts note'`,
     );
@@ -344,8 +356,14 @@ describe('the acts of the command line', () => {
     const limit = { endpoint: 'POST /api/checkouts', max_requests: 7, window_seconds: 1 };
     await done(post(admin, `${url}/limit`, limit));
     await done(post(admin, `${url}/require-signing`));
+    const v1 = await done(post(admin, `${url}/enable-v1`));
+    assert.match(v1.client_secret, /^v1s_sandbox_/);
+    assert.match(await refused(409, post(admin, `${url}/enable-v1`)), /v1 is enabled/);
+    await done(post(admin, `${url}/disable-v1`));
     const { body: shown } = await askExactly(console(), admin, 'GET', url);
     assert.deepEqual(shown.limits, [limit]);
+    assert.deepEqual([shown.v1.client_id, shown.v1.checkouts], [v1.client_id, 0]);
+    assert.notEqual(shown.v1.disabled_at, null);
     assert.equal(shown.signing_keys.length, 2);
     assert.ok(!JSON.stringify(shown).includes(rotated.value));
     await done(post(admin, `${url}/revoke`));
@@ -386,5 +404,154 @@ describe('the acts of the command line', () => {
     assert.deepEqual([closed.state, closed.closed_by], ['closed', other.email]);
     const { body: list } = await askExactly(console(), one, 'GET', '/api/alerts?state=closed');
     assert.equal(list.data[0].id, closed.id);
+  });
+});
+
+describe('the money of merchants', () => {
+  // A Monday before which the plan's payments are collected.
+  async function payoutOf(): Promise<{ id: string; url: string; merchant_name: string }> {
+    const account = await createAccount(paying.service);
+    await setTerms(paying.service.deps, 'test', account.merchant.id, terms);
+    await paid(1, account);
+    await paying.pass({ days: 5 });
+    const finance = await person('finance');
+    const list = `/api/payouts?status=draft&merchant=${account.merchant.id}`;
+    const { body } = await askExactly(console(), finance, 'GET', list);
+    const [{ id, merchant_name }] = body.data;
+    return { id, url: `/api/payouts/${id}`, merchant_name };
+  }
+  const terms: WantedTerms = {
+    from_on: null,
+    funding: 'whole',
+    basis_points: 500,
+    fixed: 0,
+    vat_basis_points: 1_500,
+    refund_fee: 'kept',
+    reserve_basis_points: 0,
+    reserve_days: 0,
+  };
+
+  test('a payout is approved by two people, exported once, and paid with the bank’s reference', async () => {
+    const { id, url, merchant_name } = await payoutOf();
+    const first = await person('finance', 'First Approver');
+    const second = await person('finance', 'Second Approver');
+    const draft = await done(post(first, `${url}/approve`));
+    assert.deepEqual([draft.status, draft.approvals, draft.may_approve], ['draft', 1, false]);
+    assert.match(await refused(409, post(first, `${url}/approve`)), /Another operator/);
+    const { body: seen } = await askExactly(console(), second, 'GET', url);
+    assert.deepEqual([seen.may_approve, seen.audit.at(-1).name], [true, 'First Approver']);
+    const { gross, fee, vat, net } = seen.totals;
+    assert.deepEqual([gross, fee, vat, net], [150_000, 7_500, 1_125, 141_375]);
+    assert.equal(net, seen.amount);
+    assert.deepEqual([seen.lines.length, seen.lines[0].name], [1, 'Sale']);
+    const approved = await done(post(second, `${url}/approve`));
+    assert.deepEqual([approved.status, approved.approvals], ['approved', 2]);
+    const [one, other] = await Promise.all([
+      done(post(first, '/api/payouts/export')),
+      done(post(second, '/api/payouts/export')),
+    ]);
+    const made = [one, other].filter(({ export_id }) => export_id !== null);
+    assert.deepEqual([made.length, made[0].payouts], [1, 1]);
+    const file = await ask(console(), first, 'GET', `/api/payout-exports/${made[0].export_id}`);
+    const lines = String(file.body).trim().split(/\r?\n/);
+    assert.equal(lines.length, 2);
+    assert.ok(lines[1]?.includes(id) && lines[1].includes(merchant_name));
+    const paidOut = await done(post(first, `${url}/paid`, { bank_reference: 'FT26320X1' }));
+    assert.deepEqual([paidOut.status, paidOut.bank_reference], ['paid', 'FT26320X1']);
+    const back = await done(post(second, `${url}/returned`, { reason: 'account closed' }));
+    assert.deepEqual([back.status, back.return_reason], ['returned', 'account closed']);
+    await refused(409, post(first, `${url}/paid`, { bank_reference: 'again' }));
+    const statement = await ask(console(), first, 'GET', `${url}/statement.csv`);
+    assert.match(String(statement.headers['content-disposition']), /^attachment; filename="TR/);
+    assert.ok(String(statement.body).includes('141375'));
+    await assertSound(paying);
+  });
+
+  test('of people who approve a payout at once, one is the first and one the second', async () => {
+    const { url } = await payoutOf();
+    const people = await Promise.all([1, 2, 3].map(() => person('finance')));
+    const answers = await Promise.all(people.map((one) => post(one, `${url}/approve`)));
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 200, 409]);
+    const { body } = await askExactly(console(), people[0] as ConsolePerson, 'GET', url);
+    assert.deepEqual([body.status, body.approvals], ['approved', 2]);
+  });
+
+  test('a merchant’s own staff read its payouts and decide nothing', async () => {
+    const { url, id } = await payoutOf();
+    const admin = await person();
+    const { body } = await askExactly(console(), admin, 'GET', url);
+    const staff = await addPerson(paying.service, {
+      roles: ['finance', 'admin'],
+      merchant_ids: [body.merchant_id],
+    });
+    const { body: list } = await askExactly(console(), staff, 'GET', '/api/payouts');
+    assert.deepEqual(
+      list.data.map((row: { id: string }) => row.id),
+      [id],
+    );
+    for (const path of [`${url}/approve`, '/api/payouts/export']) {
+      await refused(403, post(staff, path));
+    }
+  });
+
+  test('evidence is read, staged and submitted once, and a lost dispute is accepted', async () => {
+    const [shopper, other] = [await paid(), await paid()];
+    await paying.pass({ days: 2 });
+    const finance = await person('finance', 'Fikile Finance');
+    const id = await openDispute(paying, shopper);
+    const url = `/api/disputes/${id}`;
+    const { body: open } = await askExactly(console(), finance, 'GET', url);
+    assert.deepEqual(
+      [open.status, open.is_answerable, open.amount],
+      ['needs_response', true, 50_000],
+    );
+    const history = open.evidence.find(({ name }: { name: string }) => name === 'History');
+    assert.match(history.text, /The disputed payment is number 1/);
+    assert.match(await refused(409, post(finance, `${url}/submit`)), /not staged yet/);
+    const staged = await done(post(finance, `${url}/stage`));
+    assert.deepEqual([staged.status, staged.staged_at !== null], ['needs_response', true]);
+    const submitted = await done(post(finance, `${url}/submit`));
+    assert.equal(submitted.status, 'under_review');
+    assert.deepEqual(
+      submitted.audit.map((one: { action: string; name: string }) => [one.action, one.name]),
+      [
+        ['disputes stage', 'Fikile Finance'],
+        ['disputes submit', 'Fikile Finance'],
+      ],
+    );
+    await refused(409, post(finance, `${url}/submit`));
+    const { body: checkout } = await askExactly(
+      console(),
+      finance,
+      'GET',
+      `/api/checkouts/${shopper.id}`,
+    );
+    assert.deepEqual(
+      checkout.disputes.map((one: { id: string }) => one.id),
+      [id],
+    );
+    assert.ok(checkout.timeline.some(({ kind }: { kind: string }) => kind === 'dispute'));
+    const second = `/api/disputes/${await openDispute(paying, other)}`;
+    const lost = await done(post(finance, `${second}/accept`));
+    assert.deepEqual([lost.status, lost.is_pausing], ['lost', true]);
+    const resumed = await done(post(finance, `${second}/resume`));
+    assert.equal(resumed.is_pausing, false);
+    await assertSound(paying);
+  });
+
+  test('a difference to the gateway is closed with a reason, and no other alert is', async () => {
+    const { deps } = paying.service;
+    const about = { kind: 'gateway_other_amount', detail: 'Compare both amounts.' };
+    const id = await raiseAlert(deps, deps.database.db, about);
+    const foreign = await raiseAlert(deps, deps.database.db, { ...about, kind: 'gateway_trouble' });
+    const finance = await person('finance');
+    const { body } = await askExactly(console(), finance, 'GET', '/api/findings');
+    const ids = body.data.map((row: { id: string }) => row.id);
+    assert.ok(ids.includes(id) && !ids.includes(foreign));
+    const reason = { reason: 'Refunded the difference.' };
+    await refused(404, post(finance, `/api/findings/${foreign}/close`, reason));
+    const closed = await done(post(finance, `/api/findings/${id}/close`, reason));
+    assert.deepEqual([closed.state, closed.close_reason], ['closed', reason.reason]);
+    await refused(409, post(finance, `/api/findings/${id}/close`, reason));
   });
 });

@@ -8,11 +8,13 @@ import { csvCell } from '../../src/console/csv.ts';
 import { consoleRoutes } from '../../src/console/routes.ts';
 import { createIntegration } from '../../src/integrations/create-integration.ts';
 import { addNote } from '../../src/operators/add-note.ts';
+import { permissionsOf } from '../../src/operators/permission.ts';
 import { raiseAlert } from '../../src/operators/raise-alert.ts';
+import { setTerms, type WantedTerms } from '../../src/payouts/set-terms.ts';
 import { rollUp, rollUpOverdue } from '../../src/rollups/roll-up.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
 import { askExactly } from '../support/console-api.ts';
-import { askRefund, cards, refundNow } from '../support/money.ts';
+import { askRefund, cards, openDispute, refundNow } from '../support/money.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { type Account, createAccount } from '../support/service.ts';
 
@@ -45,10 +47,21 @@ before(async () => {
   app = await openConsole(service);
   theirs = await createAccount(service);
   const broken = 'https://nowhere.example/callback';
+  const terms: WantedTerms = {
+    from_on: null,
+    funding: 'whole',
+    basis_points: 500,
+    fixed: 0,
+    vat_basis_points: 1_500,
+    refund_fee: 'kept',
+    reserve_basis_points: 0,
+    reserve_days: 0,
+  };
   for (const [account, made, mark] of [
     [paying.account, shoppers, 'ours'],
     [theirs, theirShoppers, secret],
   ] as const) {
+    await setTerms(deps, 'test', account.merchant.id, terms);
     const customer = { email: `thandi+${mark}@example.com`, last_name: `Dlamini-${mark}` };
     const create = (changes: object) =>
       paying.shopper({ customer, client_reference_id: `order-${mark}`, ...changes }, account);
@@ -77,10 +90,16 @@ before(async () => {
       merchant_id: account.merchant.id,
       detail: `about ${mark}`,
     });
+    await raiseAlert(deps, deps.database.db, {
+      kind: 'gateway_other_state',
+      merchant_id: account.merchant.id,
+      detail: `the gateway about ${mark}`,
+    });
   }
   const ours = shoppers[5] as Shopper;
   await paying.pass({ days: 50 });
   await refundNow(paying, ours, 5_000);
+  for (const shopper of [ours, theirShoppers[5] as Shopper]) await openDispute(paying, shopper);
   // The charts show 30 days, and the sales above are older.
   const newest = await paying.shopper({ client_reference_id: 'newest' });
   await newest.pay(1, { card: '4000000000000002' });
@@ -124,10 +143,21 @@ const lists = [
   '/api/callbacks?status=pending',
   '/api/callbacks?status=exhausted&host=nowhere.example',
   '/api/destinations',
+  '/api/disputes',
+  '/api/disputes?status=needs_response',
+  '/api/payouts',
+  '/api/payouts?status=draft',
   '/api/merchants',
   '/api/integrations',
 ];
-const wholeLists = [...lists, '/api/alerts', '/api/alerts?state=open', '/api/audit'];
+const wholeLists = [
+  ...lists,
+  '/api/alerts',
+  '/api/alerts?state=open',
+  '/api/findings',
+  '/api/audit',
+  '/api/people',
+];
 const withQuery = (url: string, query: string) => `${url}${url.includes('?') ? '&' : '?'}${query}`;
 
 describe('a list', () => {
@@ -244,6 +274,8 @@ describe('the scope', () => {
        union all select id from callbacks where merchant_id = $1
        union all select id from checkouts where merchant_id = $1
        union all select id from integrations where merchant_id = $1
+       union all select id from disputes where merchant_id = $1
+       union all select id from payouts where merchant_id = $1
        union all select $1`,
       [theirs.merchant.id],
     );
@@ -263,8 +295,13 @@ describe('the scope', () => {
       },
       '/api/integrations/:id/managed-merchants': { add: [], remove: [] },
     };
-    const owned = /^\/api\/(checkouts|refunds|callbacks|merchants|integrations|instalments)\//;
-    const routes = consoleRoutes.filter(({ url }) => owned.test(url) && url.includes('/:'));
+    const owned =
+      /^\/api\/(checkouts|refunds|callbacks|disputes|payouts|merchants|integrations|instalments)\//;
+    const permissions: string[] = permissionsOf(['admin'], false);
+    const routes = consoleRoutes.filter(
+      ({ url, permission }) =>
+        owned.test(url) && url.includes('/:') && permissions.includes(permission),
+    );
     assert.ok(routes.length >= 18, String(routes.length));
     for (const { method, url } of routes) {
       for (const id of ids) {

@@ -20,6 +20,10 @@ type Rows = {
   checkout: string;
   refund: string;
   callback: string;
+  dispute: string;
+  payout: string;
+  /** A file for the bank. */
+  bankRun: string;
   reference: string;
   email: string;
 };
@@ -29,6 +33,8 @@ let app: FastifyInstance;
 let own: Rows;
 let foreign: Rows;
 let alert: string;
+let finding: string;
+let action: string;
 let colleague: ConsolePerson;
 
 before(async () => {
@@ -36,7 +42,10 @@ before(async () => {
   app = await openConsole(paying.service);
   own = await createRows('own', paying.account);
   foreign = await createRows('foreign', await createAccount(paying.service));
-  alert = await createAlert();
+  alert = await createAlert('books_differ');
+  finding = await createAlert('gateway_unknown_to_us');
+  const { pool } = paying.service.deps.database;
+  action = (await pool.query('select id from operator_actions limit 1')).rows[0].id;
   colleague = await addPerson(paying.service, { roles: ['viewer'] });
 });
 after(async () => {
@@ -44,12 +53,12 @@ after(async () => {
   await paying.close();
 });
 
-async function createAlert(): Promise<string> {
+async function createAlert(kind: string): Promise<string> {
   const { database, random } = paying.service.deps;
   const id = random.uuid();
   await database.pool.query(
-    `insert into alerts (id, at, kind, detail) values ($1, now(), 'books_differ', 'for the matrix')`,
-    [id],
+    `insert into alerts (id, at, kind, detail) values ($1, now(), $2, 'for the matrix')`,
+    [id, kind],
   );
   return id;
 }
@@ -74,8 +83,28 @@ async function createRows(name: string, account: Account): Promise<Rows> {
     account.merchant.id,
     `Shop of ${name}`,
   ]);
+  const id = () => service.deps.random.uuid();
+  const [dispute, payout, bankRun] = [id(), id(), id()];
+  await pool.query(
+    `insert into disputes (merchant_id, id, dispute_ref, checkout_id, instalment, payment_ref, amount,
+       currency, reason, status, created_at, due_at, withdrawn, fee, is_pausing)
+     values ($1, $2, $3, $4, 1, 'pi_1', 100, 'ZAR', 'general', 'needs_response', now(),
+       now() + interval '1 year', 0, 0, true)`,
+    [account.merchant.id, dispute, `dp_${name}`, shopper.id],
+  );
+  await pool.query(
+    `insert into payouts (merchant_id, id, number, reference, business_on, amount, currency, lines,
+       status, created_at, first_approver, approver, approved_at, export_id, exported_at)
+     values
+       ($1, $2, 1, 'TR-1', '2026-01-05', 100, 'ZAR', 1, 'draft', now(), null, null, null, null, null),
+       ($1, $3, 2, 'TR-2', '2026-01-06', 100, 'ZAR', 1, 'exported', now(), 'a', 'b', now(), $4, now())`,
+    [account.merchant.id, payout, id(), bankRun],
+  );
   return {
     account,
+    dispute,
+    payout,
+    bankRun,
     checkout: shopper.id,
     refund: body.data.id,
     callback: callback.rows[0].id,
@@ -96,7 +125,12 @@ function paramsOf(route: ConsoleRoute, rows: Rows): { path: string; ofMerchant: 
     callbacks: { id: rows.callback, ofMerchant: true },
     merchants: { id: rows.account.merchant.id, ofMerchant: true },
     integrations: { id: rows.account.id, ofMerchant: true },
+    disputes: { id: rows.dispute, ofMerchant: true },
+    payouts: { id: rows.payout, ofMerchant: true },
+    'payout-exports': { id: rows.bankRun, ofMerchant: false },
     alerts: { id: alert, ofMerchant: false },
+    findings: { id: finding, ofMerchant: false },
+    audit: { id: action, ofMerchant: false },
     people: { id: colleague.id, ofMerchant: false },
     sessions: { id: unknown, ofMerchant: false },
     passkeys: { id: unknown, ofMerchant: false },
@@ -182,10 +216,14 @@ const guarded = consoleRoutes.filter(({ permission }) => permission !== 'public'
 const named = ({ method, url }: ConsoleRoute) => `${method} ${url}`;
 
 /** The secrets and names of a merchant's rows, none of which may reach a foreign reader. */
-const tracesOf = ({ account, checkout, refund, callback, reference, email }: Rows) => [
-  ...[account.merchant.id, account.id, checkout, refund, callback, reference, email],
-  reference.replace('order-', 'Buyer-').replace('-4711', ''),
-];
+const tracesOf = (rows: Rows) => {
+  const { account, checkout, refund, callback, dispute, payout, reference, email } = rows;
+  return [
+    ...[account.merchant.id, account.id, checkout, refund, callback, reference, email],
+    ...[dispute, payout, rows.bankRun],
+    reference.replace('order-', 'Buyer-').replace('-4711', ''),
+  ];
+};
 
 function assertNoTrace(route: ConsoleRoute, answer: Answer, rows: Rows): void {
   const text = typeof answer.body === 'string' ? answer.body : JSON.stringify(answer.body);
@@ -305,7 +343,10 @@ describe('every route of the console', () => {
   test('shows the rows of the scope, so that the search for others means something', async () => {
     const everything = await personIn(['admin'], 'all');
     const reader = await personIn(['admin'], 'own');
-    const lists = ['checkouts', 'refunds', 'callbacks', 'merchants', 'integrations', 'search'];
+    const lists = [
+      ...['checkouts', 'refunds', 'callbacks', 'merchants', 'integrations', 'search'],
+      ...['disputes', 'payouts'],
+    ];
     for (const name of lists) {
       const route = guarded.find(({ url }) => url === `/api/${name}`);
       assert.ok(route, name);
@@ -425,7 +466,7 @@ function assertAllowed(route: ConsoleRoute, answer: Answer, what: string): void 
 describe('a fresh proof', () => {
   test('is needed by every act that moves money, touches credentials or changes people', async () => {
     const careful =
-      /^(refunds\.(create|review|retry)|instalments\.retry|(integrations|merchants)\.change|credentials\.rotate|people\.manage)$/;
+      /^(refunds\.(create|review|retry)|instalments\.retry|(integrations|merchants)\.change|credentials\.rotate|people\.manage|payouts\.(approve|settle)|disputes\.answer)$/;
     for (const route of guarded) {
       const previews = route.url.endsWith('-preview');
       if (route.method === 'GET' || previews || !careful.test(route.permission)) continue;

@@ -26,6 +26,7 @@ export async function addPerson(
     roles: OperatorRole[];
     merchant_ids?: string[];
     email?: string;
+    name?: string;
     proved?: boolean;
     method?: SessionMethod;
   },
@@ -38,7 +39,7 @@ export async function addPerson(
     await insertPerson(db, {
       id,
       email,
-      name: 'Nomsa Dube',
+      name: options.name ?? 'Nomsa Dube',
       roles: options.roles,
       merchant_ids: options.merchant_ids ?? null,
       oidc_subject: null,

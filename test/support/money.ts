@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { checkLedger } from '../../src/audit/audit-books.ts';
+import { findNewDisputes } from '../../src/disputes/check-disputes.ts';
 import type { RefundPart, RefundRequest } from '../../src/refunds/refund.ts';
 import { approveRefund } from '../../src/refunds/review-refund.ts';
 import { assertSound, type Paying, type Shopper } from './payments.ts';
@@ -74,6 +75,23 @@ export async function refundNow(
 ): Promise<RefundRequest> {
   const id = await askRefund(paying, shopper, amount);
   return await approveRefund(paying.service.deps, 'nomsa', id);
+}
+
+/** A cardholder disputes a collected payment, and the service finds out. Returns our id of it. */
+export async function openDispute(
+  { gateway, service: { deps } }: Paying,
+  shopper: Shopper,
+  number = 1,
+): Promise<string> {
+  const payments = await shopper.rows('instalments');
+  const payment_intent = payments.find((one) => one.number === number)?.payment_ref;
+  const made = await gateway.call('POST', '/_test/disputes', { payment_intent });
+  await findNewDisputes(deps);
+  const { rows } = await deps.database.pool.query(
+    'select id from disputes where dispute_ref = $1',
+    [made.body.id],
+  );
+  return rows[0].id;
 }
 
 export async function statusOf(paying: Paying, id: string): Promise<string> {

@@ -46,6 +46,27 @@ const pages: { path: string; permission: string | null; page: Page }[] = [
     page: lazy(() => import('./pages/callbacks.tsx')),
   },
   {
+    path: '/disputes',
+    permission: 'disputes.read',
+    page: lazy(() => import('./pages/disputes.tsx')),
+  },
+  {
+    path: '/disputes/:id',
+    permission: 'disputes.read',
+    page: lazy(() => import('./pages/dispute.tsx')),
+  },
+  { path: '/payouts', permission: 'payouts.read', page: lazy(() => import('./pages/payouts.tsx')) },
+  {
+    path: '/payouts/:id',
+    permission: 'payouts.read',
+    page: lazy(() => import('./pages/payout.tsx')),
+  },
+  {
+    path: '/reconciliation',
+    permission: 'findings.read',
+    page: lazy(() => import('./pages/findings.tsx')),
+  },
+  {
     path: '/merchants',
     permission: 'merchants.read',
     page: lazy(() => import('./pages/merchants.tsx')),

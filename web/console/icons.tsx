@@ -5,6 +5,9 @@ const paths = {
   refunds: 'M7 5 3.5 8.5 7 12M4 8.5h8a4 4 0 0 1 0 8H9',
   overdue: 'M10 3a7 7 0 1 0 0 14 7 7 0 0 0 0-14M10 6.5V10l2.5 2',
   callbacks: 'M3 10h11M10.5 6 14.5 10l-4 4M17 4v12',
+  disputes: 'M10 3.5v13M4.5 6h11M4.5 6 2.5 11h4zM15.5 6l-2 5h4zM7 16.5h6',
+  payouts: 'M3 8.5 10 4l7 4.5M4.5 8.5v6M8.2 8.5v6M11.8 8.5v6M15.5 8.5v6M3 16.5h14',
+  reconciliation: 'M4 7h10.5M11.5 4l3 3-3 3M16 13H5.5M8.5 10l-3 3 3 3',
   merchants: 'M4 8v8h12V8M3 8l1.5-4h11L17 8zM8 16v-4h4v4',
   integrations: 'M8 3v4M12 3v4M6 7h8v3a4 4 0 0 1-8 0zM10 14v3',
   alerts:

@@ -2,6 +2,17 @@ import { useLocation, useSearch } from 'wouter';
 
 export type Filters = Record<string, string>;
 
+function changed(search: string, path: string, change: Filters): string {
+  const next = new URLSearchParams(search);
+  if (!('after' in change)) next.delete('after');
+  for (const [name, value] of Object.entries(change)) {
+    if (value === '') next.delete(name);
+    else next.set(name, value);
+  }
+  const text = next.toString();
+  return text === '' ? path : `${path}?${text}`;
+}
+
 /**
  * The filters of a page live in its address, so a link is a saved view. A change begins at the first
  * page again.
@@ -10,15 +21,27 @@ export function useFilters(): [Filters, (change: Filters) => void] {
   const search = useSearch();
   const [path, navigate] = useLocation();
   const filters = Object.fromEntries(new URLSearchParams(search));
-  const change = (changed: Filters) => {
-    const next = new URLSearchParams(search);
-    if (!('after' in changed)) next.delete('after');
-    for (const [name, value] of Object.entries(changed)) {
-      if (value === '') next.delete(name);
-      else next.set(name, value);
-    }
-    const text = next.toString();
-    navigate(text === '' ? path : `${path}?${text}`, { replace: !('after' in changed) });
-  };
+  const change = (wanted: Filters) =>
+    navigate(changed(search, path, wanted), { replace: !('after' in wanted) });
   return [filters, change];
+}
+
+/**
+ * What a list's row opens over the list: a parameter of the address, which keeps the filters and the
+ * page of the list. Null closes it.
+ */
+export function useOpened(name: string): {
+  opened: string | null;
+  hrefOf: (id: string) => string;
+  close: () => void;
+} {
+  const search = useSearch();
+  const [path, navigate] = useLocation();
+  const parameters = new URLSearchParams(search);
+  const after = parameters.get('after') ?? '';
+  return {
+    opened: parameters.get(name),
+    hrefOf: (id) => changed(search, path, { after, [name]: id }),
+    close: () => navigate(changed(search, path, { after, [name]: '' })),
+  };
 }

@@ -1,24 +1,25 @@
-import { Button, Textarea } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { AlertRow } from '../../../src/console/audit.schema.ts';
-import { sentence, words } from '../format.ts';
-import { ActDialog, useAct, useQuietAct } from '../parts/acts.tsx';
+import { words } from '../format.ts';
+import { useQuietAct } from '../parts/acts.tsx';
+import { About, AlertDialog, alertName, alertStates, ownerColumn } from '../parts/alert.tsx';
 import { PageHead, Status, Time } from '../parts/basics.tsx';
 import { Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { useCan } from '../session.tsx';
-import { useFilters } from '../url.ts';
+import { useFilters, useOpened } from '../url.ts';
 
 export default function AlertsPage() {
   const can = useCan();
   const [filters] = useFilters();
-  const [closing, setClosing] = useState<AlertRow | null>(null);
+  const { opened, hrefOf, close } = useOpened('alert');
   const [version, setVersion] = useState(0);
   const { run, busy } = useQuietAct();
   const state = filters.state ?? '';
   const columns: Column<AlertRow>[] = [
-    { head: 'Alert', cell: (row) => <strong>{sentence(words(row.kind))}</strong> },
+    { head: 'Alert', cell: (row) => <strong>{alertName(row.kind)}</strong> },
     { head: 'State', cell: (row) => <Status of={row.state} />, phone: 'end' },
     {
       head: 'What happened',
@@ -26,30 +27,8 @@ export default function AlertsPage() {
       cell: (row) => <span className="break">{row.detail}</span>,
       phone: 'full',
     },
-    {
-      head: 'About',
-      cell: (row) =>
-        row.merchant_id ? (
-          <Link href={`/merchants/${row.merchant_id}`}>{row.merchant_name}</Link>
-        ) : row.integration_id ? (
-          <Link href={`/integrations/${row.integration_id}`}>Integration</Link>
-        ) : (
-          <span className="quiet">The service</span>
-        ),
-      phone: 'sub',
-    },
-    {
-      head: 'Owner',
-      cell: (row) =>
-        row.state === 'closed' ? (
-          <span title={row.close_reason ?? ''}>
-            {row.closed_by}: <span className="quiet">{row.close_reason}</span>
-          </span>
-        ) : (
-          (row.taken_by ?? <span className="quiet">Not taken yet</span>)
-        ),
-      phone: 'sub',
-    },
+    { head: 'About', cell: (row) => <About of={row} />, phone: 'sub' },
+    ownerColumn,
     { head: 'Age', right: true, cell: (row) => <Time at={row.at} />, phone: 'sub' },
     {
       head: 'Acts',
@@ -79,8 +58,9 @@ export default function AlertsPage() {
             <Button
               size="xs"
               variant="default"
+              component={Link}
+              href={hrefOf(row.id)}
               aria-label={`Close the alert: ${words(row.kind)}`}
-              onClick={() => setClosing(row)}
             >
               Close…
             </Button>
@@ -92,17 +72,7 @@ export default function AlertsPage() {
     <>
       <PageHead title="Alerts" about="What the service noticed and a person has to look at." />
       <div className="filters">
-        <Tabs
-          name="state"
-          label="Which alerts"
-          fallback=""
-          options={[
-            { value: '', label: 'Open and taken' },
-            { value: 'open', label: 'Open' },
-            { value: 'taken', label: 'Taken' },
-            { value: 'closed', label: 'Done' },
-          ]}
-        />
+        <Tabs name="state" label="Which alerts" fallback="" options={alertStates} />
       </div>
       <List
         path="/api/alerts"
@@ -111,6 +81,7 @@ export default function AlertsPage() {
         wrap
         columns={columns}
         keyOf={(row) => row.id}
+        hrefOf={(row) => hrefOf(row.id)}
         version={version}
         empty={{
           icon: 'check',
@@ -119,52 +90,19 @@ export default function AlertsPage() {
           filtered: state === 'closed' ? 'No alert was closed yet' : 'No alert is in this state',
         }}
       />
-      {closing && (
-        <CloseAlert
-          of={closing}
-          close={() => setClosing(null)}
+      {opened && (
+        <AlertDialog
+          key={opened}
+          id={opened}
+          path="/api/alerts"
+          noun="alert"
+          nameOf={alertName}
+          mayTake={can('alerts.handle')}
+          mayClose={can('alerts.handle')}
+          close={close}
           done={() => setVersion((value) => value + 1)}
         />
       )}
     </>
-  );
-}
-
-function CloseAlert(props: { of: AlertRow; close: () => void; done: () => void }) {
-  const [reason, setReason] = useState('');
-  const { run, busy, problem } = useAct();
-  const what = 'Close the alert';
-  return (
-    <ActDialog
-      title={sentence(words(props.of.kind))}
-      opened
-      close={props.close}
-      what={what}
-      disabled={reason.trim() === ''}
-      busy={busy}
-      problem={problem}
-      onAct={() =>
-        void run({
-          path: `/api/alerts/${props.of.id}/close`,
-          body: { reason: reason.trim() },
-          what,
-          said: () => 'The alert is closed.',
-        }).then((answer) => {
-          if (answer === null) return;
-          props.done();
-          props.close();
-        })
-      }
-    >
-      <p className="break">{props.of.detail}</p>
-      <Textarea
-        label="What was done"
-        data-autofocus
-        rows={3}
-        maxLength={500}
-        value={reason}
-        onChange={(event) => setReason(event.currentTarget.value)}
-      />
-    </ActDialog>
   );
 }

@@ -1,17 +1,21 @@
+import { Button } from '@mantine/core';
 import { Link } from 'wouter';
 import type { Action } from '../../../src/console/audit.schema.ts';
-import { money, sentence, words } from '../format.ts';
-import { Id, PageHead, Time } from '../parts/basics.tsx';
+import { count, money, sentence, words } from '../format.ts';
+import { Facts, Id, PageHead, Time } from '../parts/basics.tsx';
+import { useDetails } from '../parts/details.tsx';
+import { Dialog } from '../parts/dialog.tsx';
 import { TextFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
-import { useFilters } from '../url.ts';
+import { Bones, Problem } from '../parts/states.tsx';
+import { useFilters, useOpened } from '../url.ts';
 
 /** The person, or the claim of the command line beside the facts. */
 export function Actor({ of: action }: { of: Action }) {
   if (action.person_id !== null) {
     return (
-      <span title={[action.address, action.session_id].filter(Boolean).join('\n')}>
-        {action.operator}
+      <span title={[action.operator, action.address].filter(Boolean).join('\n')}>
+        {action.name}
         {action.roles && <span className="quiet"> · {action.roles.join(', ')}</span>}
       </span>
     );
@@ -137,6 +141,7 @@ const columns: Column<Action>[] = [
 
 export default function AuditPage() {
   const [filters] = useFilters();
+  const { opened, hrefOf, close } = useOpened('act');
   return (
     <>
       <PageHead
@@ -162,12 +167,69 @@ export default function AuditPage() {
         wrap
         columns={columns}
         keyOf={(row) => row.id}
+        hrefOf={(row) => hrefOf(row.id)}
         empty={{
           icon: 'audit',
           title: 'No act yet',
           text: 'What people change here, and at the command line, is written down with their names.',
         }}
       />
+      {opened && <ActDialog id={opened} close={close} />}
     </>
+  );
+}
+
+/** One act with everything that was recorded of it. */
+function ActDialog({ id, close }: { id: string; close: () => void }) {
+  const { data, error, refetch } = useDetails<Action>('/api/audit', id);
+  return (
+    <Dialog opened close={close} title={data ? sentence(words(data.action)) : 'Act'} size="lg">
+      {error ? (
+        <Problem error={error} retry={() => void refetch()} />
+      ) : !data ? (
+        <Bones lines={6} />
+      ) : (
+        <div className="stack">
+          <Facts
+            rows={[
+              ['When', <Time key="at" at={data.at} exact />],
+              ['Who', <Actor key="who" of={data} />],
+              [
+                'Recorded as',
+                data.person_id === null ? (
+                  data.operator
+                ) : (
+                  <Link href={`/audit?person=${data.person_id}`}>{data.operator}</Link>
+                ),
+              ],
+              ['Roles then', data.roles?.map((role) => sentence(words(role))).join(', ')],
+              ['Address', data.address],
+              ['Session', data.session_id && <Id id={data.session_id} whole />],
+              ['System user', data.os_user && `${data.os_user}@${data.host}`],
+              [
+                'To',
+                data.subject_id && (
+                  <Link href={`/search?q=${data.subject_id}`} className="mono">
+                    {data.subject_id}
+                  </Link>
+                ),
+              ],
+              ['Number in the chain', data.number === null ? null : count(data.number)],
+              ['Id', <Id key="id" id={data.id} whole />],
+            ]}
+          />
+          <section>
+            <h3>What changed</h3>
+            <Details of={data.details} />
+          </section>
+          <pre className="raw">{JSON.stringify(data.details, null, 2)}</pre>
+          <div className="row-of end">
+            <Button variant="default" onClick={close}>
+              Close
+            </Button>
+          </div>
+        </div>
+      )}
+    </Dialog>
   );
 }

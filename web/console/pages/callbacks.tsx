@@ -20,12 +20,13 @@ import { type Column, List } from '../parts/list.tsx';
 import { followAct } from '../parts/long-acts.tsx';
 import { Bones, Problem } from '../parts/states.tsx';
 import { useCan } from '../session.tsx';
-import { useFilters } from '../url.ts';
+import { useFilters, useOpened } from '../url.ts';
 import { merchantColumn, orderColumn } from './checkouts.tsx';
 
 export default function CallbacksPage() {
   const can = useCan();
-  const [filters, setFilters] = useFilters();
+  const [filters] = useFilters();
+  const { opened, close } = useOpened('callback');
   const view = filters.view ?? 'exhausted';
   const isList = view !== 'destinations';
   const [resendingAll, setResendingAll] = useState(false);
@@ -60,12 +61,7 @@ export default function CallbacksPage() {
         )}
       </div>
       {isList ? <Callbacks view={view} /> : <Destinations />}
-      {filters.callback && (
-        <CallbackDialog
-          id={filters.callback}
-          close={() => setFilters({ after: filters.after ?? '', callback: '' })}
-        />
-      )}
+      {opened && <CallbackDialog id={opened} close={close} />}
       {resendingAll && <ResendAll close={() => setResendingAll(false)} />}
     </>
   );
@@ -73,7 +69,7 @@ export default function CallbacksPage() {
 
 function Callbacks({ view }: { view: string }) {
   const can = useCan();
-  const [filters, setFilters] = useFilters();
+  const { hrefOf } = useOpened('callback');
   const { run, busy } = useQuietAct();
   const columns: Column<CallbackRow>[] = [
     orderColumn,
@@ -125,8 +121,9 @@ function Callbacks({ view }: { view: string }) {
           <Button
             size="xs"
             variant="default"
+            component={Link}
+            href={hrefOf(row.id)}
             aria-label={`Attempts of the callback for ${row.client_reference_id}`}
-            onClick={() => setFilters({ after: filters.after ?? '', callback: row.id })}
           >
             Attempts
           </Button>
@@ -153,7 +150,7 @@ function Callbacks({ view }: { view: string }) {
       label="Callbacks"
       columns={columns}
       keyOf={(row) => row.id}
-      hrefOf={(row) => `/checkouts/${row.checkout_id}`}
+      hrefOf={(row) => hrefOf(row.id)}
       empty={
         view === 'exhausted'
           ? {
@@ -180,14 +177,7 @@ function Destinations() {
   const columns: Column<DestinationRow>[] = [
     {
       head: 'Host',
-      cell: (row) => (
-        <Link
-          href={`/callbacks?host=${encodeURIComponent(row.host)}&merchant=${row.merchant_id}`}
-          className="mono"
-        >
-          {row.host}
-        </Link>
-      ),
+      cell: (row) => <span className="mono">{row.host}</span>,
     },
     { head: 'Merchant', cell: (row) => row.merchant_name, phone: 'sub' },
     {
@@ -256,6 +246,9 @@ function Destinations() {
       label="Destinations"
       columns={columns}
       keyOf={(row) => `${row.merchant_id} ${row.host}`}
+      hrefOf={(row) =>
+        `/callbacks?host=${encodeURIComponent(row.host)}&merchant=${row.merchant_id}`
+      }
       empty={{
         icon: 'callbacks',
         title: 'No callback was sent in 7 days',

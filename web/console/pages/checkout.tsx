@@ -11,7 +11,7 @@ import type {
   TimelineEntry,
 } from '../../../src/console/checkout.schema.ts';
 import type { RefundDetails } from '../../../src/console/refund.schema.ts';
-import { act, get } from '../api.ts';
+import { act } from '../api.ts';
 import { money, plural, sentence, shortDate, words } from '../format.ts';
 import { ActDialog, problemOf, useAct, useQuietAct } from '../parts/acts.tsx';
 import { parseAmount, typedAmount } from '../parts/amount.ts';
@@ -27,41 +27,21 @@ import {
   Status,
   Time,
 } from '../parts/basics.tsx';
+import { useDetails, Waiting } from '../parts/details.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
-import { Bones, Problem } from '../parts/states.tsx';
+import { Bones } from '../parts/states.tsx';
 import { useCan } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
+import { DisputeStatus } from './disputes.tsx';
 import { type Retry, RetryDialog } from './overdue.tsx';
 import { RefundStatus } from './refunds.tsx';
 
+const back = { href: '/checkouts', label: 'Checkouts' };
+
 export default function CheckoutPage({ id }: { id: string }) {
-  const { data, error, refetch } = useQuery({
-    queryKey: ['/api/checkouts', id],
-    queryFn: ({ signal }) => get<CheckoutDetails>(`/api/checkouts/${id}`, {}, signal),
-    refetchInterval: 15_000,
-  });
-  const back = { href: '/checkouts', label: 'Checkouts' };
-  if (error && !data) {
-    return (
-      <>
-        <PageHead title="Checkout" back={back} />
-        <Card>
-          <Problem error={error} retry={() => void refetch()} />
-        </Card>
-      </>
-    );
-  }
-  if (!data) {
-    return (
-      <>
-        <PageHead title="Checkout" back={back} />
-        <Card>
-          <Bones lines={8} />
-        </Card>
-      </>
-    );
-  }
-  return <Checkout of={data} />;
+  const found = useDetails<CheckoutDetails>('/api/checkouts', id);
+  if (!found.data) return <Waiting title="Checkout" back={back} of={found} />;
+  return <Checkout of={found.data} />;
 }
 
 function Checkout({ of: checkout }: { of: CheckoutDetails }) {
@@ -75,7 +55,7 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
   return (
     <>
       <PageHead
-        back={{ href: '/checkouts', label: 'Checkouts' }}
+        back={back}
         title={checkout.client_reference_id}
         about={
           <span className="row-of">
@@ -164,6 +144,25 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
                   </tbody>
                 </table>
               </Scroll>
+            </Card>
+          )}
+          {checkout.disputes.length > 0 && (
+            <Card title="Disputes" bare>
+              <div className="lines">
+                {checkout.disputes.map((dispute) => (
+                  <Link key={dispute.id} href={`/disputes/${dispute.id}`} className="line">
+                    <span>
+                      <strong className="num">{show(dispute.amount)}</strong>
+                      <span className="quiet">
+                        {' '}
+                        · payment {dispute.instalment} · {words(dispute.reason)} · opened{' '}
+                        <Time at={dispute.created_at} zone={zone} exact />
+                      </span>
+                    </span>
+                    <DisputeStatus of={dispute} />
+                  </Link>
+                ))}
+              </div>
             </Card>
           )}
           <Card title="What happened">

@@ -1,15 +1,17 @@
 import { Button, MultiSelect, Select, TextInput } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { IntegrationRow, RotatedCredential } from '../../../src/console/merchant.schema.ts';
-import { get } from '../api.ts';
+import type {
+  IntegrationRow,
+  IssuedV1Credentials,
+  RotatedCredential,
+} from '../../../src/console/merchant.schema.ts';
 import { count, duration, exactTime, plural } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
-import { Card, Facts, Id, Notice, PageHead, Scroll, Time } from '../parts/basics.tsx';
+import { Card, Facts, Id, Notice, PageHead, Scroll, Status, Time } from '../parts/basics.tsx';
+import { useDetails, Waiting } from '../parts/details.tsx';
 import { useMerchants } from '../parts/filters.tsx';
 import { Secrets } from '../parts/secrets.tsx';
-import { Bones, Problem } from '../parts/states.tsx';
 import { useCan } from '../session.tsx';
 import { IntegrationStatus, ownerOf } from './integrations.tsx';
 
@@ -26,22 +28,11 @@ export default function IntegrationPage({ id }: { id: string }) {
   const [limiting, setLimiting] = useState<Limit | null>(null);
   const [managing, setManaging] = useState(false);
   const [requiring, setRequiring] = useState(false);
-  const { data, error, refetch } = useQuery({
-    queryKey: ['/api/integrations', id],
-    queryFn: ({ signal }) => get<IntegrationRow>(`/api/integrations/${id}`, {}, signal),
-    refetchInterval: 30_000,
-  });
+  const [changingV1, setChangingV1] = useState<V1Act | null>(null);
+  const found = useDetails<IntegrationRow>('/api/integrations', id);
+  const { data } = found;
   const back = { href: '/integrations', label: 'Integrations' };
-  if (!data) {
-    return (
-      <>
-        <PageHead title="Integration" back={back} />
-        <Card>
-          {error ? <Problem error={error} retry={() => void refetch()} /> : <Bones lines={8} />}
-        </Card>
-      </>
-    );
-  }
+  if (!data) return <Waiting title="Integration" back={back} of={found} />;
   const isLive = data.revoked_at === null;
   const mayRotate = isLive && can('credentials.rotate');
   return (
@@ -199,24 +190,14 @@ export default function IntegrationPage({ id }: { id: string }) {
               </ul>
             </Card>
           )}
-          {data.v1 && (
-            <Card title="v1">
-              <Facts
-                rows={[
-                  ['Client id', <Id key="v1" id={data.v1.client_id} />],
-                  ['Checkouts, 30 days', count(data.v1.checkouts)],
-                  ['Log-ins, 30 days', count(data.v1.logins)],
-                  ['Disabled', data.v1.disabled_at && <Time at={data.v1.disabled_at} exact />],
-                ]}
-              />
-            </Card>
-          )}
+          {(data.v1 || mayRotate) && <V1Card of={data} change={mayRotate ? setChangingV1 : null} />}
         </div>
       </div>
       {rotating && <Rotate of={data} credential={rotating} close={() => setRotating(null)} />}
       {revoking && <Revoke of={data} close={() => setRevoking(false)} />}
       {limiting && <ChangeLimit id={data.id} limit={limiting} close={() => setLimiting(null)} />}
       {managing && <Manage of={data} close={() => setManaging(false)} />}
+      {changingV1 && <ChangeV1 of={data} act={changingV1} close={() => setChangingV1(null)} />}
       {requiring && <RequireSigning of={data} close={() => setRequiring(false)} />}
     </>
   );
@@ -378,6 +359,98 @@ function RequireSigning({ of: row, close }: { of: IntegrationRow; close: () => v
         Every request that changes something must be signed from now on. This cannot be undone. The
         shop must sign its requests already, or they are refused.
       </p>
+    </ActDialog>
+  );
+}
+
+type V1Act = 'enable' | 'disable';
+
+/** The v1 plugin API: whether it is on, and whether the shop still uses it. */
+function V1Card(props: { of: IntegrationRow; change: ((act: V1Act) => void) | null }) {
+  const { v1 } = props.of;
+  const isOn = v1 !== null && v1.disabled_at === null;
+  return (
+    <Card
+      title="v1"
+      aside={
+        props.change && (
+          <Button
+            size="xs"
+            variant="default"
+            onClick={() => props.change?.(isOn ? 'disable' : 'enable')}
+          >
+            {isOn ? 'Disable v1…' : 'Enable v1…'}
+          </Button>
+        )
+      }
+    >
+      {v1 === null ? (
+        <p className="quiet">This shop calls only v2.</p>
+      ) : (
+        <Facts
+          rows={[
+            [
+              'State',
+              <Status key="state" of={isOn ? 'active' : 'closed'} name={isOn ? 'On' : 'Off'} />,
+            ],
+            ['Client id', <Id key="v1" id={v1.client_id} />],
+            ['Checkouts, 30 days', count(v1.checkouts)],
+            ['Log-ins, 30 days', count(v1.logins)],
+            ['Enabled', <Time key="since" at={v1.created_at} exact />],
+            ['Disabled', v1.disabled_at && <Time at={v1.disabled_at} exact />],
+          ]}
+        />
+      )}
+    </Card>
+  );
+}
+
+function ChangeV1({ of: row, act, close }: { of: IntegrationRow; act: V1Act; close: () => void }) {
+  const [issued, setIssued] = useState<IssuedV1Credentials | null>(null);
+  const { run, busy, problem } = useAct();
+  const isOff = act === 'disable';
+  const what = `${isOff ? 'Disable' : 'Enable'} v1 of ${ownerOf(row)}`;
+  const path = `/api/integrations/${row.id}/${act}-v1`;
+  const used = row.v1?.checkouts ?? 0;
+  return (
+    <ActDialog
+      title={issued ? 'The v1 credentials' : isOff ? 'Disable v1' : 'Enable v1'}
+      opened
+      close={close}
+      what={what}
+      danger={isOff}
+      hideAct={issued !== null}
+      busy={busy}
+      problem={problem}
+      onAct={() => {
+        if (isOff) {
+          void run({ path, what, said: () => 'v1 is off.' }).then((answer) => answer && close());
+        } else void run<IssuedV1Credentials>({ path, what }).then(setIssued);
+      }}
+    >
+      {issued ? (
+        <Secrets
+          values={[
+            ['v1 client id', issued.client_id],
+            ['v1 client secret', issued.client_secret],
+          ]}
+        />
+      ) : isOff ? (
+        <>
+          <p>
+            The v1 credentials and every token that was issued for them end at once. Checkouts that
+            exist keep their v1 callback.
+          </p>
+          <Notice kind={used > 0 ? 'warn' : undefined}>
+            The shop created {plural(used, 'checkout')} by v1 in the last 30 days.
+          </Notice>
+        </>
+      ) : (
+        <p>
+          The shop gets v1 credentials beside its v2 ones, for a plugin that knows only v1. They are
+          shown once.
+        </p>
+      )}
     </ActDialog>
   );
 }

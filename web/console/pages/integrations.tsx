@@ -57,7 +57,13 @@ const columns: Column<IntegrationRow>[] = [
     head: 'v1, 30 days',
     right: true,
     cell: (row) =>
-      row.v1 === null ? <span className="quiet">–</span> : plural(row.v1.checkouts, 'checkout'),
+      row.v1 === null ? (
+        <span className="quiet">–</span>
+      ) : row.v1.disabled_at !== null ? (
+        <span className="quiet">Off</span>
+      ) : (
+        plural(row.v1.checkouts, 'checkout')
+      ),
     phone: 'hide',
   },
   { head: 'Since', right: true, cell: (row) => <Time at={row.created_at} />, phone: 'sub' },
@@ -94,6 +100,10 @@ export default function IntegrationsPage() {
   );
 }
 
+/** Whether the shop still uses v1. */
+const v1Use = ({ disabled_at, checkouts }: NonNullable<IntegrationRow['v1']>) =>
+  disabled_at !== null ? 'off' : `${plural(checkouts, 'checkout')} in 30 days`;
+
 /** One integration in a merchant's page. */
 export function IntegrationLine({ of: row }: { of: IntegrationRow }) {
   const end = oldestEnd(row);
@@ -105,6 +115,7 @@ export function IntegrationLine({ of: row }: { of: IntegrationRow }) {
           {' '}
           · {row.intermediary ? 'intermediary' : 'own'} · refunds{' '}
           {row.refund_mode === 'auto' ? 'automatic' : 'reviewed'}
+          {row.v1 !== null && ` · v1 ${v1Use(row.v1)}`}
         </span>
       </span>
       <span className="row-of">

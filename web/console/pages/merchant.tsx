@@ -1,15 +1,13 @@
 import { Button, Checkbox, Select, TextInput } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { MerchantDetails, MovedClock } from '../../../src/console/merchant.schema.ts';
-import { get } from '../api.ts';
 import { duration, exactTime, money, percent } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
 import { parseAmount, typedAmount } from '../parts/amount.ts';
 import { BandsForm, BandsTable, readBands, typedBands } from '../parts/bands.tsx';
 import { Card, Facts, Id, Notice, PageHead, Time } from '../parts/basics.tsx';
-import { Bones, Problem } from '../parts/states.tsx';
+import { useDetails, Waiting } from '../parts/details.tsx';
 import { useCan, useSession } from '../session.tsx';
 import { AddIntegration, IntegrationLine } from './integrations.tsx';
 
@@ -18,22 +16,10 @@ export default function MerchantPage({ id }: { id: string }) {
   const { sandbox } = useSession();
   const [editing, setEditing] = useState(false);
   const [adding, setAdding] = useState(false);
-  const { data, error, refetch } = useQuery({
-    queryKey: ['/api/merchants', id],
-    queryFn: ({ signal }) => get<MerchantDetails>(`/api/merchants/${id}`, {}, signal),
-    refetchInterval: 30_000,
-  });
+  const found = useDetails<MerchantDetails>('/api/merchants', id);
+  const { data } = found;
   const back = { href: '/merchants', label: 'Merchants' };
-  if (!data) {
-    return (
-      <>
-        <PageHead title="Merchant" back={back} />
-        <Card>
-          {error ? <Problem error={error} retry={() => void refetch()} /> : <Bones lines={8} />}
-        </Card>
-      </>
-    );
-  }
+  if (!data) return <Waiting title="Merchant" back={back} of={found} />;
   const show = (cents: number) => money(cents, data.currency, data.locale);
   return (
     <>

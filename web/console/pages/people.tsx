@@ -2,7 +2,7 @@ import { Button, MultiSelect, Select, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { Invitation, PeoplePage, Person } from '../../../src/console/people.schema.ts';
+import type { Invitation, PeoplePage, Person, Roles } from '../../../src/console/people.schema.ts';
 import type { Sessions } from '../../../src/console/session.schema.ts';
 import { get } from '../api.ts';
 import { exactTime, plural, sentence, words } from '../format.ts';
@@ -14,26 +14,22 @@ import { Secrets } from '../parts/secrets.tsx';
 import { SessionLines } from '../parts/sessions.tsx';
 import { Bones, Problem } from '../parts/states.tsx';
 import { useCan, useSession } from '../session.tsx';
-import { useFilters } from '../url.ts';
+import { useOpened } from '../url.ts';
 
 const rolesOf = (roles: string[]) => roles.map((role) => sentence(words(role))).join(', ');
 
 export default function People() {
   const can = useCan();
-  const [filters, setFilters] = useFilters();
+  const { opened, hrefOf, close } = useOpened('person');
   const [inviting, setInviting] = useState(false);
   const columns: Column<Person>[] = [
     {
       head: 'Name',
       cell: (row) => (
-        <button
-          type="button"
-          className="person"
-          onClick={() => setFilters({ after: filters.after ?? '', person: row.id })}
-        >
+        <span className="person">
           <Avatar name={row.name} />
           {row.name}
-        </button>
+        </span>
       ),
     },
     {
@@ -62,7 +58,7 @@ export default function People() {
         label="People"
         columns={columns}
         keyOf={(row) => row.id}
-        csv={false}
+        hrefOf={(row) => hrefOf(row.id)}
         empty={{
           icon: 'people',
           title: 'No people yet',
@@ -70,12 +66,7 @@ export default function People() {
         }}
       />
       {inviting && <Access close={() => setInviting(false)} />}
-      {filters.person && (
-        <PersonDialog
-          id={filters.person}
-          close={() => setFilters({ after: filters.after ?? '', person: '' })}
-        />
-      )}
+      {opened && <PersonDialog id={opened} close={close} />}
     </>
   );
 }
@@ -89,7 +80,10 @@ function usePeople() {
 
 /** Invites a person, also one who lost their passkey, or changes what a person may do. */
 function Access({ of: person, close }: { of?: Person; close: () => void }) {
-  const { data: people } = usePeople();
+  const { data: known } = useQuery({
+    queryKey: ['/api/roles'],
+    queryFn: ({ signal }) => get<Roles>('/api/roles', {}, signal),
+  });
   const { data: merchants } = useMerchants();
   const [email, setEmail] = useState(person?.email ?? '');
   const [name, setName] = useState(person?.name ?? '');
@@ -124,7 +118,7 @@ function Access({ of: person, close }: { of?: Person; close: () => void }) {
           what,
         }).then(setInvitation);
   const permissions = new Set(
-    (people?.roles ?? [])
+    (known?.data ?? [])
       .filter(({ role }) => roles.includes(role))
       .flatMap((one) => one.permissions),
   );
@@ -168,7 +162,7 @@ function Access({ of: person, close }: { of?: Person; close: () => void }) {
           />
           <MultiSelect
             label="Roles"
-            data={(people?.roles ?? []).map(({ role }) => ({
+            data={(known?.data ?? []).map(({ role }) => ({
               value: role,
               label: sentence(words(role)),
             }))}

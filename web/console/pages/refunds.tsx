@@ -14,7 +14,7 @@ import { followAct } from '../parts/long-acts.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
 import { Bones, Problem } from '../parts/states.tsx';
 import { useCan } from '../session.tsx';
-import { useFilters } from '../url.ts';
+import { useFilters, useOpened } from '../url.ts';
 import { merchantColumn, orderColumn, shopperColumn } from './checkouts.tsx';
 
 const views = [
@@ -38,7 +38,8 @@ export function RefundStatus({ of: row }: { of: RefundRow }) {
 
 export default function RefundsPage() {
   const can = useCan();
-  const [filters, setFilters] = useFilters();
+  const [filters] = useFilters();
+  const { opened, hrefOf, close } = useOpened('refund');
   const view = filters.view ?? 'review';
   const [picked, setPicked] = useState(new Set<string>());
   const [rows, setRows] = useState<RefundRow[]>([]);
@@ -109,9 +110,10 @@ export default function RefundsPage() {
         <span className="acts">
           <Button
             size="xs"
+            component={Link}
+            href={hrefOf(row.id)}
             variant={row.view === 'review' && can('refunds.review') ? 'light' : 'default'}
             aria-label={`${row.view === 'review' ? 'Review' : 'Look at'} the refund of ${shown(row)} for ${row.client_reference_id}`}
-            onClick={() => setFilters({ ...keep(filters), refund: row.id })}
           >
             {row.view !== 'review' || !can('refunds.review')
               ? 'Look'
@@ -150,7 +152,7 @@ export default function RefundsPage() {
         label="Refunds"
         columns={columns}
         keyOf={(row) => row.id}
-        hrefOf={(row) => `/checkouts/${row.checkout_id}`}
+        hrefOf={(row) => hrefOf(row.id)}
         onRows={setRows}
         version={version}
         {...(view === 'review' &&
@@ -198,20 +200,12 @@ export default function RefundsPage() {
           </span>
         </section>
       )}
-      {filters.refund && (
-        <ReviewDialog
-          id={filters.refund}
-          close={() => setFilters({ ...keep(filters), refund: '' })}
-          done={() => setVersion((value) => value + 1)}
-        />
+      {opened && (
+        <ReviewDialog id={opened} close={close} done={() => setVersion((value) => value + 1)} />
       )}
     </>
   );
 }
-
-/** Opening a dialog does not leave the page of the list. */
-const keep = (filters: Record<string, string>): Record<string, string> =>
-  filters.after ? { after: filters.after } : {};
 
 function TakenFrom({ of: row }: { of: RefundRow }) {
   if (row.planned === null) return <span className="quiet">–</span>;

@@ -1,6 +1,6 @@
 import { Button, Checkbox } from '@mantine/core';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
-import { type ReactNode, useEffect, useRef, useState } from 'react';
+import { type MouseEvent, type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
 import { get, withQuery } from '../api.ts';
 import { count, plural } from '../format.ts';
@@ -88,10 +88,10 @@ export function List<Row>(props: {
   label: string;
   columns: Column<Row>[];
   keyOf: (row: Row) => string;
-  hrefOf?: (row: Row) => string | null;
+  /** What a row opens: by a click anywhere on it, by its first cell, or by Enter. */
+  hrefOf: (row: Row) => string;
   empty: { icon?: IconName; title: string; text: string; filtered?: string };
   picking?: Picking<Row>;
-  csv?: boolean;
   /** Cells have sentences: they wrap. */
   wrap?: boolean;
   /** Called with the rows of each answer. */
@@ -128,24 +128,30 @@ export function List<Row>(props: {
       if (isTyping(event) || document.querySelector('[role="dialog"]')) return;
       if (event.key === 'j' || event.key === 'k') {
         event.preventDefault();
-        setHere((now) =>
-          Math.max(0, Math.min(shownRows.length - 1, now + (event.key === 'j' ? 1 : -1))),
+        const next = Math.min(
+          shownRows.length - 1,
+          Math.max(0, here + (event.key === 'j' ? 1 : -1)),
         );
+        // The link has the focus, so Enter opens the row and screen readers read it.
+        body.current?.children[next]?.querySelector<HTMLElement>('a.open')?.focus();
       }
       const row = shownRows[here];
-      if (!row) return;
-      if (event.key === 'Enter' && !document.activeElement?.matches('a, button, summary, input')) {
-        const href = props.hrefOf?.(row);
-        if (href) navigate(href);
+      if (row && event.key === 'x' && props.picking?.can(row)) {
+        toggle(props.picking, props.keyOf(row));
       }
-      if (event.key === 'x' && props.picking?.can(row)) toggle(props.picking, props.keyOf(row));
     };
     document.addEventListener('keydown', onKey);
     return () => document.removeEventListener('keydown', onKey);
   });
-  useEffect(() => {
-    body.current?.children[here]?.scrollIntoView({ block: 'nearest' });
-  }, [here]);
+
+  /** A click beside the controls of a row opens it, unless the person has selected text. */
+  const openRow = (event: MouseEvent<HTMLTableRowElement>, href: string) => {
+    const { target } = event;
+    if (!(target instanceof Element) || target.closest('a, button, input, label')) return;
+    if (window.getSelection()?.isCollapsed === false) return;
+    if (event.metaKey || event.ctrlKey) window.open(href, '_blank', 'noopener');
+    else navigate(href);
+  };
 
   const isFiltered = props.takes.some((name) => filters[name]);
   const { picking } = props;
@@ -232,14 +238,19 @@ export function List<Row>(props: {
           <tbody ref={body}>
             {shownRows.map((row, index) => {
               const key = props.keyOf(row);
-              const href = props.hrefOf?.(row) ?? null;
+              const href = props.hrefOf(row);
               const className = [
                 index === here ? 'here' : '',
                 gone.has(key) ? 'gone' : '',
                 picking ? 'picks' : '',
               ].join(' ');
               return (
-                <tr key={key} className={className}>
+                <tr
+                  key={key}
+                  className={className}
+                  onClick={(event) => openRow(event, href)}
+                  onFocus={() => setHere(index)}
+                >
                   {picking && (
                     <td className="pick">
                       <Checkbox
@@ -265,7 +276,7 @@ export function List<Row>(props: {
                           phone === 'title' ? '' : phone,
                         ].join(' ')}
                       >
-                        {place === 0 && href ? (
+                        {place === 0 ? (
                           <Link href={href} className="open">
                             {content}
                           </Link>
@@ -287,11 +298,9 @@ export function List<Row>(props: {
           {filters.after || data?.next ? ' on this page' : ''}
         </span>
         <span className="row-of">
-          {props.csv !== false && (
-            <a className="link row-of" href={withQuery(`${props.path}.csv`, csvQuery)} download>
-              <Icon name="download" /> CSV
-            </a>
-          )}
+          <a className="link row-of" href={withQuery(`${props.path}.csv`, csvQuery)} download>
+            <Icon name="download" /> CSV
+          </a>
           {filters.after && (
             <Button size="xs" variant="default" onClick={() => setFilters({ after: '' })}>
               First page

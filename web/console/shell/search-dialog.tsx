@@ -21,10 +21,14 @@ export function useHits(text: string) {
 }
 
 export function hrefOf(hit: Hit): string {
+  if (hit.kind === 'dispute') return `/disputes/${hit.id}`;
+  if (hit.kind === 'payout') return `/payouts/${hit.id}`;
+  if (hit.kind === 'refund') return `/refunds?refund=${hit.id}`;
+  if (hit.kind === 'callback') return `/callbacks?callback=${hit.id}`;
   if (hit.checkout_id !== null) return `/checkouts/${hit.checkout_id}`;
   if (hit.kind === 'merchant') return `/merchants/${hit.id}`;
   if (hit.kind === 'integration') return `/integrations/${hit.id}`;
-  return '/alerts';
+  return `/alerts?alert=${hit.id}`;
 }
 
 /** What the text was found in, in words. */

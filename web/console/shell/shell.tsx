@@ -65,6 +65,34 @@ const groups: { title: string | null; places: Place[] }[] = [
     ],
   },
   {
+    title: 'Money',
+    places: [
+      {
+        href: '/disputes',
+        label: 'Disputes',
+        icon: 'disputes',
+        permission: 'disputes.read',
+        key: 's',
+        count: 'disputes_to_answer',
+      },
+      {
+        href: '/payouts',
+        label: 'Payouts',
+        icon: 'payouts',
+        permission: 'payouts.read',
+        key: 'y',
+        count: 'payouts_to_approve',
+      },
+      {
+        href: '/reconciliation',
+        label: 'Reconciliation',
+        icon: 'reconciliation',
+        permission: 'findings.read',
+        key: 'n',
+      },
+    ],
+  },
+  {
     title: 'Set-up',
     places: [
       {

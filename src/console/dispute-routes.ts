@@ -1,0 +1,134 @@
+import Type from 'typebox';
+import { reading } from '../database/transaction.ts';
+import {
+  acceptDispute,
+  answerDispute,
+  readEvidence,
+  resumePlan,
+} from '../disputes/answer-dispute.ts';
+import { isAnswerable } from '../disputes/dispute.ts';
+import { evidenceNames, writeEvidenceHtml } from '../disputes/evidence.ts';
+import type { Evidence } from '../gateway/gateway.ts';
+import { findDisputeWithin, type ListedDispute, listDisputes } from '../search/lists.ts';
+import { listActionsOn } from '../search/registers.ts';
+import { presentActions } from './audit-routes.ts';
+import { type Column, decimal, whoseColumns } from './csv.ts';
+import { DisputeDetails, type DisputeRow, DisputesPage, DisputesQuery } from './dispute.schema.ts';
+import { notFound } from './errors.ts';
+import { IdParams } from './list.schema.ts';
+import { answerFile, listRoutes, scopeOf } from './pages.ts';
+import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+
+type Page = { after: string | null; limit: number };
+
+const readList =
+  (context: Context, query: Type.Static<typeof DisputesQuery>) => async (page: Page) => {
+    const scope = scopeOf(context, query);
+    const { data, next } = await listDisputes(context.deps, scope, query.status ?? null, page);
+    return { data: data.map(presentRow), next };
+  };
+
+const columns: Column<DisputeRow>[] = [
+  ['Opened', (row) => row.created_at],
+  ...whoseColumns,
+  ['Payment', (row) => row.instalment],
+  ['Of', (row) => row.number_of_payments],
+  ['Amount', (row) => Number(decimal(row.amount))],
+  ['Withdrawn', (row) => Number(decimal(row.withdrawn))],
+  ['Fee', (row) => Number(decimal(row.fee))],
+  ['Currency', (row) => row.currency],
+  ['Reason', (row) => row.reason],
+  ['Network code', (row) => row.network_reason_code],
+  ['Status', (row) => row.status],
+  ['Evidence until', (row) => row.due_by],
+  ['Submitted', (row) => row.submitted_at],
+  ['Ended', (row) => row.closed_at],
+  ['Checkout', (row) => row.checkout_id],
+  ['Gateway', (row) => row.dispute_ref],
+  ['ID', (row) => row.id],
+];
+
+type Change = (context: Context, id: string) => Promise<unknown>;
+
+/** An act on one dispute, which answers with the dispute afterwards. */
+const act = (verb: string, change: Change) =>
+  consoleRoute({
+    method: 'POST',
+    url: `/api/disputes/:id/${verb}`,
+    permission: 'disputes.answer',
+    fresh: true,
+    schema: { params: IdParams, response: DisputeDetails },
+    async handle(context, { params }) {
+      const { id } = await mustSeeDispute(context, params.id);
+      await change(context, id);
+      return await readDispute(context, id);
+    },
+  });
+
+export const disputeRoutes: ConsoleRoute[] = [
+  ...listRoutes({
+    name: 'disputes',
+    permission: 'disputes.read',
+    query: DisputesQuery,
+    page: DisputesPage,
+    columns,
+    read: readList,
+  }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/disputes/:id',
+    permission: 'disputes.read',
+    schema: { params: IdParams, response: DisputeDetails },
+    handle: (context, { params }) => readDispute(context, params.id),
+  }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/disputes/:id/evidence.html',
+    permission: 'disputes.read',
+    schema: { params: IdParams, response: Type.String() },
+    async handle(context, { params }) {
+      const { id } = await mustSeeDispute(context, params.id);
+      const found = await reading(context.deps, (db) => readEvidence(db, id));
+      const page = writeEvidenceHtml(found.dispute, found.evidence, found.merchant);
+      return answerFile(context, `evidence-${id}.html`, page);
+    },
+  }),
+  act('stage', ({ deps, operator }, id) => answerDispute(deps, operator, id, 'stage')),
+  act('submit', ({ deps, operator }, id) => answerDispute(deps, operator, id, 'submit')),
+  act('accept', ({ deps, operator }, id) => acceptDispute(deps, operator, id)),
+  act('resume', ({ deps, operator }, id) => resumePlan(deps, operator, id)),
+];
+
+async function mustSeeDispute({ deps, person }: Context, id: string): Promise<ListedDispute> {
+  const dispute = await findDisputeWithin(deps, person.scope, id);
+  if (!dispute) throw notFound();
+  return dispute;
+}
+
+async function readDispute(context: Context, id: string): Promise<DisputeDetails> {
+  const dispute = await mustSeeDispute(context, id);
+  const { evidence, actions } = await reading(context.deps, async (db) => ({
+    evidence: (await readEvidence(db, dispute.id)).evidence,
+    actions: await listActionsOn(db, dispute.id),
+  }));
+  return {
+    ...presentRow(dispute),
+    evidence: Object.entries(evidence).map(([name, text]) => ({
+      name: evidenceNames[name as keyof Evidence],
+      text: text ?? '',
+    })),
+    audit: await presentActions(context, actions),
+  };
+}
+
+function presentRow(dispute: ListedDispute): DisputeRow {
+  const {
+    warned_at: _,
+    due_at: __,
+    tries: ___,
+    lease: ____,
+    leased_until: _____,
+    ...row
+  } = dispute;
+  return { ...row, is_answerable: isAnswerable(dispute) };
+}

@@ -1,0 +1,211 @@
+import Type from 'typebox';
+import { reading } from '../database/transaction.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
+import type { Merchant } from '../merchants/merchant.ts';
+import { listLines } from '../payouts/payout.sql.ts';
+import type { Payout } from '../payouts/payout.ts';
+import {
+  approvePayout,
+  exportPayouts,
+  payPayout,
+  readExport,
+  returnPayout,
+} from '../payouts/review-payout.ts';
+import {
+  lineNames,
+  writeBankCsv,
+  writeStatementCsv,
+  writeStatementHtml,
+} from '../payouts/statement.ts';
+import { listMerchantNames } from '../search/lists.sql.ts';
+import { type ListedPayout, listPayoutsWithin, readPayoutWithin } from '../search/registers.ts';
+import { isUuid } from '../shared/uuid.ts';
+import { presentActions } from './audit-routes.ts';
+import { type Column, decimal } from './csv.ts';
+import { notFound } from './errors.ts';
+import { IdParams } from './list.schema.ts';
+import { answerFile, listRoutes, scopeOf } from './pages.ts';
+import {
+  PaidPayout,
+  PayoutDetails,
+  PayoutExport,
+  type PayoutRow,
+  PayoutsPage,
+  PayoutsQuery,
+  ReturnedPayout,
+} from './payout.schema.ts';
+import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+
+type Page = { after: string | null; limit: number };
+
+const readList =
+  (context: Context, query: Type.Static<typeof PayoutsQuery>) => async (page: Page) => {
+    const scope = scopeOf(context, query);
+    const { data, next } = await listPayoutsWithin(context.deps, scope, query.status ?? null, page);
+    return { data: data.map((payout) => presentRow(context, payout)), next };
+  };
+
+const columns: Column<PayoutRow>[] = [
+  ['Business day', (row) => row.business_on],
+  ['Merchant', (row) => row.merchant_name],
+  ['Reference', (row) => row.reference],
+  ['Status', (row) => row.status],
+  ['Approvals', (row) => row.approvals],
+  ['Amount', (row) => Number(decimal(row.amount))],
+  ['Currency', (row) => row.currency],
+  ['Lines', (row) => row.line_count],
+  ['Exported', (row) => row.exported_at],
+  ['Paid', (row) => row.paid_at],
+  ['Bank reference', (row) => row.bank_reference],
+  ['Returned', (row) => row.returned_at],
+  ['Reason', (row) => row.return_reason],
+  ['ID', (row) => row.id],
+];
+
+/** A page shows so many lines. The statement has all. */
+const linesShownMax = 200;
+
+export const payoutRoutes: ConsoleRoute[] = [
+  ...listRoutes({
+    name: 'payouts',
+    permission: 'payouts.read',
+    query: PayoutsQuery,
+    page: PayoutsPage,
+    columns,
+    read: readList,
+  }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/payouts/:id',
+    permission: 'payouts.read',
+    schema: { params: IdParams, response: PayoutDetails },
+    handle: (context, { params }) => readPayout(context, params.id),
+  }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/payouts/:id/statement.csv',
+    permission: 'payouts.read',
+    schema: { params: IdParams, response: Type.String() },
+    async handle(context, { params }) {
+      const { payout, lines } = await readStatement(context, params.id);
+      const name = `${payout.reference}.csv`;
+      return answerFile(context, name, writeStatementCsv(payout, lines));
+    },
+  }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/payouts/:id/statement.html',
+    permission: 'payouts.read',
+    schema: { params: IdParams, response: Type.String() },
+    async handle(context, { params }) {
+      const { payout, lines, merchant } = await readStatement(context, params.id);
+      const name = `${payout.reference}.html`;
+      return answerFile(context, name, writeStatementHtml(payout, lines, merchant));
+    },
+  }),
+  consoleRoute({
+    method: 'POST',
+    url: '/api/payouts/:id/approve',
+    permission: 'payouts.approve',
+    fresh: true,
+    schema: { params: IdParams, response: PayoutDetails },
+    handle: (context, { params }) =>
+      act(context, params.id, (id) => approvePayout(context.deps, context.operator, id)),
+  }),
+  consoleRoute({
+    method: 'POST',
+    url: '/api/payouts/:id/paid',
+    permission: 'payouts.settle',
+    fresh: true,
+    schema: { params: IdParams, body: PaidPayout, response: PayoutDetails },
+    handle: (context, { params, body }) =>
+      act(context, params.id, (id) =>
+        payPayout(context.deps, context.operator, id, body.bank_reference),
+      ),
+  }),
+  consoleRoute({
+    method: 'POST',
+    url: '/api/payouts/:id/returned',
+    permission: 'payouts.settle',
+    fresh: true,
+    schema: { params: IdParams, body: ReturnedPayout, response: PayoutDetails },
+    handle: (context, { params, body }) =>
+      act(context, params.id, (id) =>
+        returnPayout(context.deps, context.operator, id, body.reason),
+      ),
+  }),
+  consoleRoute({
+    method: 'POST',
+    url: '/api/payouts/export',
+    permission: 'payouts.settle',
+    fresh: true,
+    schema: { response: PayoutExport },
+    async handle({ deps, operator }) {
+      const { export_id, payouts } = await exportPayouts(deps, operator);
+      return { export_id, payouts: payouts.length };
+    },
+  }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/payout-exports/:id',
+    permission: 'payouts.settle',
+    schema: { params: IdParams, response: Type.String() },
+    async handle(context, { params }) {
+      const { deps, person } = context;
+      const payouts = await readExport(deps, params.id);
+      const ids = payouts.map(({ merchant_id }) => merchant_id);
+      const names = await reading(deps, (db) => listMerchantNames(db, person.scope, ids));
+      const rows = payouts.map((payout) => ({
+        payout,
+        merchant_name: names.get(payout.merchant_id)?.name ?? '',
+      }));
+      return answerFile(context, `bank-run-${params.id}.csv`, writeBankCsv(rows));
+    },
+  }),
+];
+
+async function mustSeePayout({ deps, person }: Context, id: string, linesMax: number) {
+  const found = isUuid(id) ? await readPayoutWithin(deps, person.scope, id, linesMax) : null;
+  if (!found) throw notFound();
+  return found;
+}
+
+/** An act on one payout, which answers with the payout afterwards. */
+async function act(
+  context: Context,
+  id: string,
+  change: (id: string) => Promise<Payout>,
+): Promise<PayoutDetails> {
+  const { payout } = await mustSeePayout(context, id, 0);
+  await change(payout.id);
+  return await readPayout(context, payout.id);
+}
+
+async function readStatement(context: Context, id: string) {
+  const { payout } = await mustSeePayout(context, id, 0);
+  return await reading(context.deps, async (db) => ({
+    payout,
+    lines: await listLines(db, payout),
+    merchant: (await findMerchant(db, payout.merchant_id)) as Merchant,
+  }));
+}
+
+async function readPayout(context: Context, id: string): Promise<PayoutDetails> {
+  const { payout, lines, totals, actions } = await mustSeePayout(context, id, linesShownMax);
+  return {
+    ...presentRow(context, payout),
+    lines: lines.map(({ kind, ...line }) => ({ ...line, name: lineNames[kind] })),
+    totals,
+    audit: await presentActions(context, actions),
+  };
+}
+
+function presentRow({ operator }: Context, payout: ListedPayout): PayoutRow {
+  const { number: _, lines, first_approver, approver, ...row } = payout;
+  return {
+    ...row,
+    line_count: lines,
+    approvals: [first_approver, approver].filter((one) => one !== null).length,
+    may_approve: payout.status === 'draft' && first_approver !== operator,
+  };
+}

@@ -1,0 +1,224 @@
+import { Button } from '@mantine/core';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { DisputeDetails } from '../../../src/console/dispute.schema.ts';
+import { exactTime, money, sentence, words } from '../format.ts';
+import { Icon } from '../icons.tsx';
+import { ActDialog, useAct } from '../parts/acts.tsx';
+import { Card, Facts, Id, Notice, PageHead, Time } from '../parts/basics.tsx';
+import { useDetails, Waiting } from '../parts/details.tsx';
+import { useCan } from '../session.tsx';
+import { ActionLine } from './audit.tsx';
+import { Deadline, DisputeStatus } from './disputes.tsx';
+
+const back = { href: '/disputes', label: 'Disputes' };
+type Verb = 'stage' | 'submit' | 'accept' | 'resume';
+
+export default function DisputePage({ id }: { id: string }) {
+  const can = useCan();
+  const [acting, setActing] = useState<Verb | null>(null);
+  const found = useDetails<DisputeDetails>('/api/disputes', id);
+  const dispute = found.data;
+  if (!dispute) return <Waiting title="Dispute" back={back} of={found} />;
+  const show = (cents: number) => money(cents, dispute.currency, dispute.locale);
+  const zone = dispute.time_zone;
+  const mayAnswer = can('disputes.answer') && dispute.is_answerable;
+  const isStaged = dispute.staged_at !== null;
+  const mayResume = can('disputes.answer') && dispute.closed_at !== null && dispute.is_pausing;
+  return (
+    <>
+      <PageHead
+        title={show(dispute.amount)}
+        back={back}
+        about={
+          <span className="row-of">
+            <DisputeStatus of={dispute} />
+            <span>
+              Payment {dispute.instalment} of {dispute.number_of_payments} of{' '}
+              <Link href={`/checkouts/${dispute.checkout_id}`}>{dispute.client_reference_id}</Link>
+            </span>
+          </span>
+        }
+      >
+        {mayAnswer && (
+          <Button variant="default" onClick={() => setActing('accept')}>
+            Accept the loss…
+          </Button>
+        )}
+        {mayAnswer && (
+          <Button variant={isStaged ? 'default' : 'filled'} onClick={() => setActing('stage')}>
+            {isStaged ? 'Stage it again…' : 'Stage the evidence…'}
+          </Button>
+        )}
+        {mayAnswer && isStaged && (
+          <Button onClick={() => setActing('submit')}>Submit the evidence…</Button>
+        )}
+        {mayResume && <Button onClick={() => setActing('resume')}>Resume the plan…</Button>}
+      </PageHead>
+      <Standing of={dispute} show={show} />
+      <div className="columns">
+        <div className="stack">
+          <Card
+            title="Evidence"
+            aside={
+              <a className="link row-of" href={`/api/disputes/${id}/evidence.html`} download>
+                <Icon name="download" /> To print
+              </a>
+            }
+          >
+            <dl className="evidence">
+              {dispute.evidence.map(({ name, text }) => (
+                <div key={name}>
+                  <dt>{name}</dt>
+                  <dd>{text}</dd>
+                </div>
+              ))}
+            </dl>
+          </Card>
+          {dispute.audit.length > 0 && (
+            <Card title="Acts">
+              <div className="stack tight">
+                {dispute.audit.map((action) => (
+                  <ActionLine key={action.id} of={action} />
+                ))}
+              </div>
+            </Card>
+          )}
+        </div>
+        <Card title="Dispute">
+          <Facts
+            rows={[
+              ['Shopper', dispute.name ? `${dispute.name}, ${dispute.email}` : dispute.email],
+              [
+                'Merchant',
+                <Link key="merchant" href={`/merchants/${dispute.merchant_id}`}>
+                  {dispute.merchant_name}
+                </Link>,
+              ],
+              [
+                'Reason',
+                [sentence(words(dispute.reason)), dispute.network_reason_code]
+                  .filter(Boolean)
+                  .join(', '),
+              ],
+              ['Withdrawn', show(dispute.withdrawn)],
+              ['Fee', show(dispute.fee)],
+              ['Plan', dispute.is_pausing ? 'Paused' : 'Goes on'],
+              ['Opened', <Time key="opened" at={dispute.created_at} zone={zone} exact />],
+              ['Answer until', dispute.due_by && <Time at={dispute.due_by} zone={zone} exact />],
+              ['Staged', dispute.staged_at && <Time at={dispute.staged_at} zone={zone} exact />],
+              [
+                'Submitted',
+                dispute.submitted_at && <Time at={dispute.submitted_at} zone={zone} exact />,
+              ],
+              ['Ended', dispute.closed_at && <Time at={dispute.closed_at} zone={zone} exact />],
+              [
+                'At the gateway',
+                <span key="ref" className="mono">
+                  {dispute.dispute_ref}
+                </span>,
+              ],
+              ['Id', <Id key="id" id={dispute.id} />],
+            ]}
+          />
+        </Card>
+      </div>
+      {acting && <Answer of={dispute} verb={acting} show={show} close={() => setActing(null)} />}
+    </>
+  );
+}
+
+/** Where the dispute stands, and what comes next. */
+function Standing({ of: dispute, show }: { of: DisputeDetails; show: (cents: number) => string }) {
+  if (dispute.is_answerable) {
+    return (
+      <Notice kind="warn">
+        {dispute.staged_at === null
+          ? 'Look at the evidence below, then stage it at the gateway. '
+          : 'The evidence is staged at the gateway. Look at it once more, then submit it. '}
+        {dispute.due_by !== null && (
+          <>
+            Without an answer by {exactTime(dispute.due_by, dispute.time_zone)} the dispute is lost:{' '}
+            <Deadline of={dispute} />.
+          </>
+        )}
+      </Notice>
+    );
+  }
+  if (dispute.status === 'under_review') {
+    return (
+      <Notice>The bank has the evidence and decides. Nothing of the plan is collected.</Notice>
+    );
+  }
+  if (dispute.status === 'won') {
+    return <Notice>The bank decided for the merchant and gave the money back.</Notice>;
+  }
+  if (dispute.status === 'lost') {
+    return (
+      <Notice kind="bad">
+        The cardholder keeps {show(dispute.withdrawn)}.
+        {dispute.is_pausing &&
+          ' The plan is paused: resume it, or refund what was not collected from the checkout’s page.'}
+      </Notice>
+    );
+  }
+  return null;
+}
+
+function Answer(props: {
+  of: DisputeDetails;
+  verb: Verb;
+  show: (cents: number) => string;
+  close: () => void;
+}) {
+  const { of: dispute, verb } = props;
+  const { run, busy, problem } = useAct();
+  const amount = props.show(dispute.amount);
+  const acts: Record<Verb, { title: string; what: string; said: string; text: string }> = {
+    stage: {
+      title: 'Stage the evidence',
+      what: `Stage the evidence for ${amount}`,
+      said: 'The evidence is staged. The bank does not see it yet.',
+      text: 'The evidence is put beside the dispute at the gateway, where it can be looked at. The bank does not see it until it is submitted.',
+    },
+    submit: {
+      title: 'Submit the evidence',
+      what: `Submit the evidence for ${amount}`,
+      said: 'The bank has the evidence now.',
+      text: 'The bank gets the evidence. It can be submitted once and not be changed afterwards.',
+    },
+    accept: {
+      title: 'Accept the loss',
+      what: `Accept the loss of ${amount}`,
+      said: `The dispute is lost. The cardholder keeps ${amount}.`,
+      text: 'The dispute is lost at once and the cardholder keeps the money. This cannot be undone.',
+    },
+    resume: {
+      title: 'Resume the plan',
+      what: `Resume the plan of ${dispute.client_reference_id}`,
+      said: 'What is left of the plan is due again.',
+      text: 'What is left of the plan stays due and is collected on its dates. To cancel it instead, refund what was not collected from the checkout’s page.',
+    },
+  };
+  const { title, what, said, text } = acts[verb];
+  return (
+    <ActDialog
+      title={title}
+      opened
+      close={props.close}
+      what={what}
+      danger={verb === 'accept'}
+      busy={busy}
+      problem={problem}
+      onAct={() =>
+        void run({
+          path: `/api/disputes/${dispute.id}/${verb}`,
+          what,
+          said: () => said,
+        }).then((answer) => answer && props.close())
+      }
+    >
+      <p>{text}</p>
+    </ActDialog>
+  );
+}

@@ -1,0 +1,107 @@
+import type { DisputeRow } from '../../../src/console/dispute.schema.ts';
+import { sentence, words } from '../format.ts';
+import { Money, PageHead, Status, Time } from '../parts/basics.tsx';
+import { MerchantFilter, Tabs } from '../parts/filters.tsx';
+import { type Column, List } from '../parts/list.tsx';
+import { merchantColumn, orderColumn, shopperColumn } from './checkouts.tsx';
+
+export function DisputeStatus({ of: row }: { of: Pick<DisputeRow, 'status'> }) {
+  if (row.status === 'needs_response') return <Status of="open" name="To answer" />;
+  if (row.status === 'inquiry') return <Status of="open" name="Inquiry" />;
+  if (row.status === 'under_review') return <Status of="pending" name="Under review" />;
+  if (row.status === 'won') return <Status of="done" name="Won" />;
+  if (row.status === 'lost') return <Status of="failed" name="Lost" />;
+  return <Status of="closed" />;
+}
+
+const dayMs = 86_400_000;
+/** So close to its deadline a dispute is urgent. */
+const urgentDays = 3;
+
+/** How long evidence can still be submitted. */
+export function Deadline({ of: row }: { of: DisputeRow }) {
+  if (row.due_by === null || !row.is_answerable) return <span className="quiet">–</span>;
+  const left = new Date(row.due_by).getTime() - Date.now();
+  return (
+    <span className={left < urgentDays * dayMs ? 'danger-text' : 'warning-text'}>
+      <Time at={row.due_by} zone={row.time_zone} />
+    </span>
+  );
+}
+
+const columns: Column<DisputeRow>[] = [
+  orderColumn,
+  {
+    head: 'Amount',
+    right: true,
+    phone: 'end',
+    cell: (row) => (
+      <strong>
+        <Money cents={row.amount} currency={row.currency} locale={row.locale} />
+      </strong>
+    ),
+  },
+  shopperColumn,
+  { head: 'Status', cell: (row) => <DisputeStatus of={row} />, phone: 'end' },
+  merchantColumn,
+  {
+    head: 'Payment',
+    cell: (row) => `${row.instalment} of ${row.number_of_payments}`,
+    phone: 'sub',
+  },
+  {
+    head: 'Reason',
+    grow: true,
+    cell: (row) => <span title={row.network_reason_code ?? ''}>{sentence(words(row.reason))}</span>,
+    phone: 'sub',
+  },
+  { head: 'Answer until', right: true, cell: (row) => <Deadline of={row} />, phone: 'sub' },
+  {
+    head: 'Opened',
+    right: true,
+    cell: (row) => <Time at={row.created_at} zone={row.time_zone} />,
+    phone: 'sub',
+  },
+];
+
+export default function DisputesPage() {
+  return (
+    <>
+      <PageHead
+        title="Disputes"
+        about="Payments that cardholders take back through their banks, the newest first."
+      />
+      <div className="filters">
+        <Tabs
+          name="status"
+          label="Which disputes"
+          fallback=""
+          options={[
+            { value: '', label: 'All' },
+            { value: 'needs_response', label: 'To answer' },
+            { value: 'inquiry', label: 'Inquiries' },
+            { value: 'under_review', label: 'Under review' },
+            { value: 'won', label: 'Won' },
+            { value: 'lost', label: 'Lost' },
+            { value: 'closed', label: 'Closed' },
+          ]}
+        />
+        <MerchantFilter />
+      </div>
+      <List
+        path="/api/disputes"
+        takes={['status', 'merchant']}
+        label="Disputes"
+        columns={columns}
+        keyOf={(row) => row.id}
+        hrefOf={(row) => `/disputes/${row.id}`}
+        empty={{
+          icon: 'check',
+          title: 'No payment is disputed',
+          text: 'When a cardholder takes a payment back, the dispute appears here with its deadline.',
+          filtered: 'No dispute is in this state',
+        }}
+      />
+    </>
+  );
+}

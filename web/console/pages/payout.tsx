@@ -1,0 +1,271 @@
+import { Button, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import { Link } from 'wouter';
+import type { PayoutDetails } from '../../../src/console/payout.schema.ts';
+import { count, longDate, money, plural } from '../format.ts';
+import { Icon } from '../icons.tsx';
+import { ActDialog, useAct } from '../parts/acts.tsx';
+import { Card, Facts, Id, Notice, PageHead, Scroll, Time } from '../parts/basics.tsx';
+import { useDetails, Waiting } from '../parts/details.tsx';
+import { useCan } from '../session.tsx';
+import { ActionLine } from './audit.tsx';
+import { PayoutStatus } from './payouts.tsx';
+
+const back = { href: '/payouts', label: 'Payouts' };
+
+export default function PayoutPage({ id }: { id: string }) {
+  const can = useCan();
+  const [answering, setAnswering] = useState<'paid' | 'returned' | null>(null);
+  const found = useDetails<PayoutDetails>('/api/payouts', id);
+  const { run, busy, problem } = useAct();
+  const payout = found.data;
+  if (!payout) return <Waiting title="Payout" back={back} of={found} />;
+  const show = (cents: number) => money(cents, payout.currency, payout.locale);
+  const amount = show(payout.amount);
+  const isSecond = payout.approvals === 1;
+  const approve = isSecond ? `Approve ${amount} as second person` : `Approve ${amount}`;
+  const mayApprove = can('payouts.approve') && payout.status === 'draft';
+  const isOut = payout.status === 'exported' || payout.status === 'paid';
+  const first = payout.audit.find(({ action }) => action === 'payouts approve');
+  return (
+    <>
+      <PageHead
+        title={amount}
+        back={back}
+        about={
+          <span className="row-of">
+            <PayoutStatus of={payout} />
+            <Link href={`/merchants/${payout.merchant_id}`}>{payout.merchant_name}</Link>
+            <span className="mono">{payout.reference}</span>
+          </span>
+        }
+      >
+        {can('payouts.settle') && isOut && (
+          <Button variant="default" onClick={() => setAnswering('returned')}>
+            The bank returned it…
+          </Button>
+        )}
+        {can('payouts.settle') && payout.status === 'exported' && (
+          <Button onClick={() => setAnswering('paid')}>The bank has paid…</Button>
+        )}
+        {mayApprove && (
+          <Button
+            loading={busy}
+            disabled={!payout.may_approve}
+            onClick={() =>
+              void run<PayoutDetails>({
+                path: `/api/payouts/${id}/approve`,
+                what: approve,
+                said: ({ status }) =>
+                  status === 'draft'
+                    ? `Your approval of ${amount} is recorded. It now needs a second person.`
+                    : `${amount} is approved. It goes into the next bank run.`,
+              })
+            }
+          >
+            {approve}
+          </Button>
+        )}
+      </PageHead>
+      {problem !== null && <Notice kind="bad">{problem}</Notice>}
+      {payout.status === 'draft' && isSecond && (
+        <Notice kind={payout.may_approve ? undefined : 'warn'}>
+          {first?.name ?? 'A person'} approved it first.{' '}
+          {payout.may_approve
+            ? 'Your approval sends it to the next bank run.'
+            : 'Another person has to approve it too.'}
+        </Notice>
+      )}
+      {payout.status === 'returned' && (
+        <Notice kind="bad">
+          The bank returned it: {payout.return_reason}. The amount is owed again and is a line of
+          the merchant’s next payout.
+        </Notice>
+      )}
+      <div className="columns">
+        <div className="stack">
+          <Card
+            title="Lines"
+            bare
+            aside={
+              <span className="row-of">
+                <a className="link row-of" href={`/api/payouts/${id}/statement.csv`} download>
+                  <Icon name="download" /> Statement, CSV
+                </a>
+                <a className="link row-of" href={`/api/payouts/${id}/statement.html`} download>
+                  <Icon name="download" /> To print
+                </a>
+              </span>
+            }
+          >
+            <Lines of={payout} show={show} />
+          </Card>
+          {payout.audit.length > 0 && (
+            <Card title="Acts">
+              <div className="stack tight">
+                {payout.audit.map((action) => (
+                  <ActionLine key={action.id} of={action} />
+                ))}
+              </div>
+            </Card>
+          )}
+        </div>
+        <Card title="Payout">
+          <Facts
+            rows={[
+              ['Business day', longDate(payout.business_on)],
+              ['Gross', show(payout.totals.gross)],
+              ['Fees', show(payout.totals.fee)],
+              ['VAT on fees', show(payout.totals.vat)],
+              ['Net', <strong key="net">{show(payout.totals.net)}</strong>],
+              ['Approvals', `${payout.approvals} of 2`],
+              ['Made', <Time key="made" at={payout.created_at} zone={payout.time_zone} exact />],
+              [
+                'Exported',
+                payout.exported_at && (
+                  <>
+                    <Time at={payout.exported_at} zone={payout.time_zone} exact />
+                    {can('payouts.settle') && (
+                      <>
+                        {', '}
+                        <a href={`/api/payout-exports/${payout.export_id}`} download>
+                          the file
+                        </a>
+                      </>
+                    )}
+                  </>
+                ),
+              ],
+              [
+                'Paid',
+                payout.paid_at && <Time at={payout.paid_at} zone={payout.time_zone} exact />,
+              ],
+              ['Bank reference', payout.bank_reference],
+              [
+                'Returned',
+                payout.returned_at && (
+                  <Time at={payout.returned_at} zone={payout.time_zone} exact />
+                ),
+              ],
+              ['Id', <Id key="id" id={payout.id} />],
+            ]}
+          />
+        </Card>
+      </div>
+      {answering && <BankAnswer of={payout} kind={answering} close={() => setAnswering(null)} />}
+    </>
+  );
+}
+
+function Lines({ of: payout, show }: { of: PayoutDetails; show: (cents: number) => string }) {
+  return (
+    <>
+      <Scroll label="Lines">
+        <table className="table">
+          <thead>
+            <tr>
+              <th scope="col">What</th>
+              <th scope="col">Order</th>
+              <th scope="col" className="right">
+                Gross
+              </th>
+              <th scope="col" className="right">
+                Fee
+              </th>
+              <th scope="col" className="right">
+                VAT
+              </th>
+              <th scope="col" className="right">
+                Net
+              </th>
+            </tr>
+          </thead>
+          <tbody>
+            {payout.lines.map((line) => (
+              <tr key={line.line}>
+                <td>{line.name}</td>
+                <td>
+                  {line.checkout_id ? (
+                    <Link href={`/checkouts/${line.checkout_id}`}>{line.client_reference_id}</Link>
+                  ) : (
+                    <span className="quiet">–</span>
+                  )}
+                </td>
+                <td className="right">{show(line.gross)}</td>
+                <td className="right">{show(line.fee)}</td>
+                <td className="right">{show(line.vat)}</td>
+                <td className="right">{show(line.net)}</td>
+              </tr>
+            ))}
+          </tbody>
+          <tfoot>
+            <tr>
+              <th scope="row" colSpan={2}>
+                {plural(payout.line_count, 'line')}
+              </th>
+              <td className="right">{show(payout.totals.gross)}</td>
+              <td className="right">{show(payout.totals.fee)}</td>
+              <td className="right">{show(payout.totals.vat)}</td>
+              <td className="right">
+                <strong>{show(payout.totals.net)}</strong>
+              </td>
+            </tr>
+          </tfoot>
+        </table>
+      </Scroll>
+      {payout.line_count > payout.lines.length && (
+        <p className="quiet card-body">
+          The first {count(payout.lines.length)} of {plural(payout.line_count, 'line')}. The
+          statement has all of them.
+        </p>
+      )}
+    </>
+  );
+}
+
+/** What the bank did with an exported payout. */
+function BankAnswer(props: { of: PayoutDetails; kind: 'paid' | 'returned'; close: () => void }) {
+  const { of: payout, kind } = props;
+  const [text, setText] = useState('');
+  const { run, busy, problem } = useAct();
+  const amount = money(payout.amount, payout.currency, payout.locale);
+  const what = kind === 'paid' ? `Note ${amount} as paid` : `Note ${amount} as returned`;
+  const value = text.trim();
+  return (
+    <ActDialog
+      title={kind === 'paid' ? 'The bank has paid' : 'The bank returned it'}
+      opened
+      close={props.close}
+      what={what}
+      danger={kind === 'returned'}
+      disabled={value === ''}
+      busy={busy}
+      problem={problem}
+      onAct={() =>
+        void run({
+          path: `/api/payouts/${payout.id}/${kind}`,
+          body: kind === 'paid' ? { bank_reference: value } : { reason: value },
+          what,
+          said: () =>
+            kind === 'paid' ? `${amount} is noted as paid.` : `${amount} is owed again.`,
+        }).then((answer) => answer && props.close())
+      }
+    >
+      <p>
+        {payout.merchant_name}, {payout.reference}, {amount}.
+      </p>
+      <TextInput
+        label={kind === 'paid' ? 'The bank’s reference' : 'Why the bank returned it'}
+        description={
+          kind === 'paid'
+            ? 'As it stands on the bank’s statement.'
+            : 'The amount is owed to the merchant again and is in its next payout.'
+        }
+        data-autofocus
+        maxLength={200}
+        value={text}
+        onChange={(event) => setText(event.currentTarget.value)}
+      />
+    </ActDialog>
+  );
+}
