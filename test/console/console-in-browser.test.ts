@@ -55,7 +55,7 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     const admin = await console.signedIn(t, ['admin']);
     const other = await console.signedIn(t, ['support'], 'Kim Jacobs');
     await admin.page.goto(`${console.url}/people`);
-    await admin.page.getByRole('button', { name: 'Kim Jacobs' }).click();
+    await admin.page.getByRole('link', { name: 'Kim Jacobs' }).click();
     await admin.page.getByRole('button', { name: /^End the session of Kim Jacobs/ }).click();
     await admin.page.getByText('None is open.').waitFor();
     await other.page.getByRole('button', { name: 'Kim Jacobs' }).click();
@@ -70,7 +70,7 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     await console.signedIn(t, ['viewer'], 'Leaving Person');
     console.paying.clock.advance({ minutes: 6 });
     await admin.page.goto(`${console.url}/people`);
-    await admin.page.getByRole('button', { name: 'Leaving Person' }).click();
+    await admin.page.getByRole('link', { name: 'Leaving Person' }).click();
     await admin.page.getByRole('button', { name: 'Revoke Leaving Person' }).click();
     const dialog = admin.page.getByRole('dialog', { name: 'Prove that it is you' });
     await dialog.getByText('Revoke Leaving Person').waitFor();

@@ -64,7 +64,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     const refund = await askRefund(paying, shopper, 60_000);
     const { page, complaints } = await console.signedIn(t, ['refunds']);
     await page.goto(`${url}/refunds`);
-    await page.getByRole('button', { name: /^Review the refund of R.600,00 for ORDER-1/ }).click();
+    await page.getByRole('link', { name: /^Review the refund of R.600,00 for ORDER-1/ }).click();
     const dialog = page.getByRole('dialog', { name: 'Refund' });
     await dialog.getByText('What it will be taken from').waitFor();
     const shown = (await dialog.getByRole('row').allTextContents()).map(plain);
@@ -161,7 +161,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: /^Resend the callback for/ }).click();
     await page.getByText(/^Not delivered/).waitFor();
     isDown = false;
-    await page.getByRole('button', { name: /^Attempts of the callback for/ }).click();
+    await page.getByRole('link', { name: /^Attempts of the callback for/ }).click();
     const dialog = page.getByRole('dialog', { name: 'Callback' });
     await dialog
       .getByText(/^Attempt/)
