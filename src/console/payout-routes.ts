@@ -2,6 +2,7 @@ import Type from 'typebox';
 import { reading } from '../database/transaction.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import type { Merchant } from '../merchants/merchant.ts';
+import { writeBankFile } from '../payouts/bank-file.ts';
 import { listLines } from '../payouts/payout.sql.ts';
 import type { Payout } from '../payouts/payout.ts';
 import {
@@ -11,13 +12,7 @@ import {
   readExport,
   returnPayout,
 } from '../payouts/review-payout.ts';
-import {
-  lineNames,
-  writeBankCsv,
-  writeStatementCsv,
-  writeStatementHtml,
-} from '../payouts/statement.ts';
-import { listMerchantNames } from '../search/lists.sql.ts';
+import { lineNames, writeStatementCsv, writeStatementHtml } from '../payouts/statement.ts';
 import { type ListedPayout, listPayoutsWithin, readPayoutWithin } from '../search/registers.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { presentActions } from './audit-routes.ts';
@@ -26,6 +21,7 @@ import { notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
 import { answerFile, listRoutes, scopeOf } from './pages.ts';
 import {
+  BankFile,
   PaidPayout,
   PayoutDetails,
   PayoutExport,
@@ -141,25 +137,29 @@ export const payoutRoutes: ConsoleRoute[] = [
     fresh: true,
     schema: { response: PayoutExport },
     async handle({ deps, operator }) {
-      const { export_id, payouts } = await exportPayouts(deps, operator);
-      return { export_id, payouts: payouts.length };
+      const { export_id, payouts, refused, file } = await exportPayouts(deps, operator);
+      return {
+        export_id,
+        payouts: payouts.length,
+        without_account: refused.map(({ id, reference, merchant_id }) => ({
+          id,
+          reference,
+          merchant_id,
+        })),
+        file,
+      };
     },
   }),
+  // It changes nothing, but the file has whole account numbers: it needs a fresh proof.
   consoleRoute({
-    method: 'GET',
-    url: '/api/payout-exports/:id',
+    method: 'POST',
+    url: '/api/payout-exports/:id/file',
     permission: 'payouts.settle',
-    schema: { params: IdParams, response: Type.String() },
-    async handle(context, { params }) {
-      const { deps, person } = context;
+    fresh: true,
+    schema: { params: IdParams, response: BankFile },
+    async handle({ deps }, { params }) {
       const payouts = await readExport(deps, params.id);
-      const ids = payouts.map(({ merchant_id }) => merchant_id);
-      const names = await reading(deps, (db) => listMerchantNames(db, person.scope, ids));
-      const rows = payouts.map((payout) => ({
-        payout,
-        merchant_name: names.get(payout.merchant_id)?.name ?? '',
-      }));
-      return answerFile(context, `bank-run-${params.id}.csv`, writeBankCsv(rows));
+      return { file: await reading(deps, (db) => writeBankFile(deps, db, payouts)) };
     },
   }),
 ];
@@ -201,7 +201,7 @@ async function readPayout(context: Context, id: string): Promise<PayoutDetails> 
 }
 
 function presentRow({ operator }: Context, payout: ListedPayout): PayoutRow {
-  const { number: _, lines, first_approver, approver, ...row } = payout;
+  const { number: _, bank_account: __, lines, first_approver, approver, ...row } = payout;
   return {
     ...row,
     line_count: lines,

@@ -71,6 +71,17 @@ export const ReturnedPayout = Type.Object({
   reason: Type.String({ minLength: 1, maxLength: 200 }),
 });
 
-/** POST /api/payouts/export. Null: no payout was approved. */
-export const PayoutExport = Type.Object({ export_id: nullable(Id), payouts: Type.Integer() });
+/** POST /api/payouts/export */
+export const PayoutExport = Type.Object({
+  /** Null: no payout was exported. */
+  export_id: nullable(Id),
+  payouts: Type.Integer(),
+  /** Approved payouts whose merchants have no confirmed bank account. They stay approved. */
+  without_account: Type.Array(Type.Object({ id: Id, reference: Type.String(), merchant_id: Id })),
+  /** The file for the bank, with whole account numbers. */
+  file: Type.String(),
+});
+/** POST /api/payout-exports/:id/file: the same file again. */
+export const BankFile = Type.Object({ file: Type.String() });
+export type BankFile = Type.Static<typeof BankFile>;
 export type PayoutExport = Type.Static<typeof PayoutExport>;

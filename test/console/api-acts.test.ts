@@ -4,6 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import { runLongActs } from '../../src/acts/run-long-acts.ts';
 import type { OperatorRole } from '../../src/operators/permission.ts';
 import { raiseAlert } from '../../src/operators/raise-alert.ts';
+import { confirmAccount, proposeAccount } from '../../src/payouts/set-bank-account.ts';
 import { setTerms, type WantedTerms } from '../../src/payouts/set-terms.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
 import { askExactly } from '../support/console-api.ts';
@@ -411,7 +412,16 @@ describe('the money of merchants', () => {
   // A Monday before which the plan's payments are collected.
   async function payoutOf(): Promise<{ id: string; url: string; merchant_name: string }> {
     const account = await createAccount(paying.service);
-    await setTerms(paying.service.deps, 'test', account.merchant.id, terms);
+    const { deps } = paying.service;
+    await setTerms(deps, 'test', account.merchant.id, terms);
+    const wanted = {
+      holder: 'Bean There',
+      bank: 'A Bank',
+      branch_code: '051001',
+      account_number: '0123456789',
+    };
+    await proposeAccount(deps, 'one', account.merchant.id, wanted);
+    await confirmAccount(deps, 'other', account.merchant.id, 1);
     await paid(1, account);
     await paying.pass({ days: 5 });
     const finance = await person('finance');
@@ -452,10 +462,12 @@ describe('the money of merchants', () => {
     ]);
     const made = [one, other].filter(({ export_id }) => export_id !== null);
     assert.deepEqual([made.length, made[0].payouts], [1, 1]);
-    const file = await ask(console(), first, 'GET', `/api/payout-exports/${made[0].export_id}`);
-    const lines = String(file.body).trim().split(/\r?\n/);
+    const again = await done(post(first, `/api/payout-exports/${made[0].export_id}/file`));
+    assert.equal(again.file, made[0].file);
+    const lines = made[0].file.trim().split(/\r?\n/);
     assert.equal(lines.length, 2);
-    assert.ok(lines[1]?.includes(id) && lines[1].includes(merchant_name));
+    assert.ok(lines[1].includes(id) && lines[1].includes(merchant_name));
+    assert.ok(lines[1].includes('0123456789'));
     const paidOut = await done(post(first, `${url}/paid`, { bank_reference: 'FT26320X1' }));
     assert.deepEqual([paidOut.status, paidOut.bank_reference], ['paid', 'FT26320X1']);
     const back = await done(post(second, `${url}/returned`, { reason: 'account closed' }));

@@ -1,12 +1,13 @@
 import { Button, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { PayoutDetails } from '../../../src/console/payout.schema.ts';
+import type { BankFile, PayoutDetails } from '../../../src/console/payout.schema.ts';
 import { count, longDate, money, plural } from '../format.ts';
 import { Icon } from '../icons.tsx';
 import { ActDialog, useAct } from '../parts/acts.tsx';
 import { Card, Facts, Id, Notice, PageHead, Scroll, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
+import { saveFile } from '../parts/save-file.ts';
 import { useCan } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
 import { PayoutStatus } from './payouts.tsx';
@@ -27,6 +28,12 @@ export default function PayoutPage({ id }: { id: string }) {
   const mayApprove = can('payouts.approve') && payout.status === 'draft';
   const isOut = payout.status === 'exported' || payout.status === 'paid';
   const first = payout.audit.find(({ action }) => action === 'payouts approve');
+  const saveAgain = async () => {
+    const what = 'Save the file for the bank';
+    const path = `/api/payout-exports/${payout.export_id}/file`;
+    const answer = await run<BankFile>({ path, what });
+    if (answer) saveFile(`bank-run-${payout.export_id}.csv`, answer.file);
+  };
   return (
     <>
       <PageHead
@@ -128,9 +135,9 @@ export default function PayoutPage({ id }: { id: string }) {
                     {can('payouts.settle') && (
                       <>
                         {', '}
-                        <a href={`/api/payout-exports/${payout.export_id}`} download>
-                          the file
-                        </a>
+                        <button type="button" className="link" onClick={() => void saveAgain()}>
+                          save the file again
+                        </button>
                       </>
                     )}
                   </>

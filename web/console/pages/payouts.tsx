@@ -1,11 +1,13 @@
 import { Button } from '@mantine/core';
 import { useState } from 'react';
+import { Link } from 'wouter';
 import type { PayoutExport, PayoutRow } from '../../../src/console/payout.schema.ts';
 import { longDate, plural, shortDate } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
-import { Money, PageHead, Status, Time } from '../parts/basics.tsx';
+import { Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
+import { saveFile } from '../parts/save-file.ts';
 import { useCan } from '../session.tsx';
 import { merchantColumn } from './checkouts.tsx';
 
@@ -125,21 +127,37 @@ function Export({ close }: { close: () => void }) {
       {made === null ? (
         <p>
           Every approved payout goes into one file for the bank and is then marked as exported. Each
-          payout is in one file only. The file can be downloaded again from the payout’s page.
+          payout is in one file only. The file can be saved again from the payout’s page.
         </p>
-      ) : made.export_id === null ? (
-        <p>No payout is approved, so there is nothing to export.</p>
       ) : (
         <>
-          <p>
-            {plural(made.payouts, 'payout')} {made.payouts === 1 ? 'is' : 'are'} in the file. When
-            the bank has paid, note its reference on the page of each payout.
-          </p>
-          <span>
-            <Button component="a" href={`/api/payout-exports/${made.export_id}`} download>
-              Download the file
-            </Button>
-          </span>
+          {made.export_id === null ? (
+            <p>No payout was exported.</p>
+          ) : (
+            <p>
+              {plural(made.payouts, 'payout')} {made.payouts === 1 ? 'is' : 'are'} in the file. It
+              has whole account numbers: keep it where the bank run is kept. When the bank has paid,
+              note its reference on the page of each payout.
+            </p>
+          )}
+          {made.without_account.length > 0 && (
+            <Notice kind="warn">
+              Not exported, because the merchant has no confirmed bank account:{' '}
+              {made.without_account.map(({ id, reference, merchant_id }, index) => (
+                <span key={id}>
+                  {index > 0 && ', '}
+                  <Link href={`/merchants/${merchant_id}`}>{reference}</Link>
+                </span>
+              ))}
+            </Notice>
+          )}
+          {made.export_id !== null && (
+            <span>
+              <Button onClick={() => saveFile(`bank-run-${made.export_id}.csv`, made.file)}>
+                Save the file
+              </Button>
+            </span>
+          )}
         </>
       )}
     </ActDialog>
