@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
 import { checkLedger } from '../../src/audit/audit-books.ts';
 import { findDifferences, findViolations } from '../../src/audit/invariants.ts';
@@ -27,9 +26,10 @@ import type { ShopperAttempt } from '../../src/shoppers/shopper-attempt.ts';
 import type { Fault } from '../../test-gateway/faults.ts';
 import { actingOn } from '../support/acts.ts';
 import { answerChallenge } from '../support/gateway.ts';
-import { type Incarnation, incarnate, type Scene, startScene } from '../support/incarnation.ts';
+import { type Incarnation, type Scene, startScene } from '../support/incarnation.ts';
 import { cards } from '../support/money.ts';
 import { challengeCard, type Paying, type Shopper, visa } from '../support/payments.ts';
+import { type Act, createPlayer } from '../support/player.ts';
 import { isReplay, playSeeds, type Story } from '../support/seeds.ts';
 import { type Account, createAccount, send } from '../support/service.ts';
 
@@ -129,7 +129,8 @@ test('after a year of faults, kills, refunds and declines the books agree with t
   }
 });
 
-async function play(story: Story, { paying, stage, processes }: Scene): Promise<void> {
+async function play(story: Story, scene: Scene): Promise<void> {
+  const { paying, stage } = scene;
   const { chance, note } = story;
   const { service, gateway, clock } = paying;
   const { database } = service.deps;
@@ -478,27 +479,20 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
   async function act(): Promise<void> {
     if (chance.isLucky(0.7)) await move();
     let events = chance.between(4, 10);
-    let kills = chance.pick([0, 1, 1, 2]);
-    let cuts = chance.pick([0, 0, 1]);
+    const kills = { count: chance.pick([0, 1, 1, 2]), weight: 0.6 };
+    const cuts = { count: chance.pick([0, 0, 1]), weight: 0.6 };
     let isSlow = false;
     let isLong = false;
     for (let left = chance.pick([0, 1, 1, 2]); left > 0; left -= 1) await arm();
 
-    const living = async (index: number): Promise<Incarnation> => {
-      const process = processes[index];
-      if (process?.isAlive()) return process;
-      const { databaseUrl } = service;
-      const given = { databaseUrl, gatewayUrl: gateway.url, clock, gatewayTimeoutMs, serve };
-      const born = await incarnate(stage, given);
-      processes[index] = born;
-      return born;
-    };
-    const busy = new Set<string>();
-    const failures: unknown[] = [];
-    const begin = (actor: string, acting: Promise<unknown>) => {
-      busy.add(actor);
-      acting.catch((error) => failures.push(error)).finally(() => busy.delete(actor));
-    };
+    const player = createPlayer(story, scene, {
+      gatewayTimeoutMs,
+      serve,
+      kills,
+      cuts,
+      assertWhole,
+    });
+    const { living, begin } = player;
     /** A worker notes that its work failed, and runs again. */
     const tolerant = async (process: Incarnation, work: Promise<unknown>) => {
       try {
@@ -517,7 +511,7 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
       'other operator',
     ];
     const enter = async (actor: string): Promise<void> => {
-      const process = await living(chance.between(0, 1));
+      const process = await living();
       if (actor.endsWith('worker')) {
         const [says, run] = chance.pick([
           ['collect', collectDueInstalments],
@@ -536,27 +530,6 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
         if (operations.length === 0) return;
         begin(actor, tolerant(process, operate(chance.pick(operations), process)));
       }
-    };
-    const kill = async () => {
-      const { process } = chance.pick(stage.waiting);
-      const steps = stage.waiting.filter((step) => step.process === process);
-      note('kill', `before ${steps.map((step) => step.name).join(', ')}`);
-      kills -= 1;
-      // Its last request may be in flight, and may arrive.
-      if (chance.isLucky(0.3)) chance.pick(steps).go();
-      await turn();
-      process.kill();
-      await assertWhole();
-    };
-    const cut = async () => {
-      const { process } = chance.pick(stage.waiting);
-      const steps = stage.waiting.filter((step) => step.process === process);
-      const commit = steps.find((step) => step.name === 'commit');
-      note('cut', `before ${steps.map((step) => step.name).join(', ')}`);
-      cuts -= 1;
-      if (commit && chance.isLucky(0.7)) commit.go();
-      await turn();
-      process.cut();
     };
     const fail = async () => {
       const isRare = chance.isLucky(0.15) && !isLong;
@@ -580,39 +553,23 @@ async function play(story: Story, { paying, stage, processes }: Scene): Promise<
     };
 
     note('stage');
-    stage.free(false);
-    const started = performance.now();
-    for (;;) {
-      await stage.quiet();
-      assert.ok(performance.now() - started < 60_000, `${[...busy].join(' and ')} do not end`);
-      if (failures.length > 0) throw failures[0];
-      const can: [weight: number, act: () => Promise<void>][] = stage.waiting.map((step) => [
-        10,
+    await player.play(() => {
+      if (events <= 0) return [];
+      const may = (weight: number, act: () => Promise<void>): Act => [
+        weight,
         async () => {
-          note('step', step.name);
-          step.go();
+          events -= 1;
+          await act();
         },
-      ]);
-      const may = (weight: number, act: () => Promise<void>) => {
-        can.push([
-          weight,
-          async () => {
-            events -= 1;
-            await act();
-          },
-        ]);
-      };
-      if (kills > 0 && stage.waiting.length > 0) can.push([0.6, kill]);
-      if (cuts > 0 && stage.waiting.length > 0) can.push([0.6, cut]);
-      if (events > 0) {
-        for (const actor of actors) if (!busy.has(actor)) may(4, () => enter(actor));
-        may(1, fail);
-        may(2, wait);
-      }
-      if (can.length === 0 && busy.size === 0) break;
-      if (can.length > 0) await chance.weigh(can)();
-    }
-    stage.free(true);
+      ];
+      return [
+        ...actors
+          .filter((actor) => !player.isBusy(actor))
+          .map((actor) => may(4, () => enter(actor))),
+        may(1, fail),
+        may(2, wait),
+      ];
+    });
     await calm();
     for (const one of unanswered) await ask(one, service);
     assert.equal(unanswered.size, 0);

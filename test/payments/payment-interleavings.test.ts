@@ -1,14 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
 import { findViolations } from '../../src/audit/invariants.ts';
 import type { PayPage } from '../../src/payments/pay-page.ts';
 import { paymentRoutes } from '../../src/payments/payment.routes.ts';
 import { recoverAttempts } from '../../src/payments/recover-attempts.ts';
 import { timestamp } from '../../src/shared/clock.ts';
 import { answerChallenge } from '../support/gateway.ts';
-import { type Incarnation, incarnate, type Scene, startScene } from '../support/incarnation.ts';
+import { type Incarnation, type Scene, startScene } from '../support/incarnation.ts';
 import { challengeCard, visa } from '../support/payments.ts';
+import { type Act, createPlayer } from '../support/player.ts';
 import { isReplay, playSeeds, type Story } from '../support/seeds.ts';
 import { createAccount } from '../support/service.ts';
 
@@ -78,7 +78,9 @@ test('in any order of events a checkout has at most one outcome, and the gateway
   }
 });
 
-async function play({ chance, note }: Story, { paying, stage, processes }: Scene): Promise<void> {
+async function play(story: Story, scene: Scene): Promise<void> {
+  const { chance, note } = story;
+  const { paying } = scene;
   const { next: random, pick } = chance;
   const { service, gateway, clock } = paying;
   const account = await createAccount(service);
@@ -91,20 +93,20 @@ async function play({ chance, note }: Story, { paying, stage, processes }: Scene
 
   let events = 6 + Math.floor(random() * 18);
   // Not every run has every fault: late failures need an undisturbed beginning.
-  let kills = pick([0, 0, 1, 1, 2, 3]);
+  const kills = { count: pick([0, 0, 1, 1, 2, 3]), weight: 2 };
   let failings = pick([0, 0, 1, 2, 4]);
 
-  const living = async (): Promise<Incarnation> => {
-    const index = Math.floor(random() * 2);
-    const process = processes[index];
-    if (process?.isAlive()) return process;
-    const { databaseUrl } = service;
-    const serve = paymentRoutes;
-    const given = { databaseUrl, gatewayUrl: gateway.url, clock, gatewayTimeoutMs, serve };
-    const born = await incarnate(stage, given);
-    processes[index] = born;
-    return born;
-  };
+  /** What must be true at every moment, not only when no due work is left. */
+  async function assertWhole(): Promise<void> {
+    const violations = await findViolations(service.deps.database, timestamp(clock.now()));
+    assert.deepEqual(
+      violations.filter(({ name }) => name !== 'W1'),
+      [],
+    );
+  }
+  const serve = paymentRoutes;
+  const player = createPlayer(story, scene, { gatewayTimeoutMs, serve, kills, assertWhole });
+  const { living, begin } = player;
 
   const call = async (process: Incarnation, action: string, body?: object) => {
     const sent = process.app.inject({
@@ -124,12 +126,6 @@ async function play({ chance, note }: Story, { paying, stage, processes }: Scene
   };
 
   // Two tabs and a worker act concurrently, each one step after another.
-  const busy = new Set<string>();
-  const failures: unknown[] = [];
-  const begin = (actor: string, acting: Promise<unknown>) => {
-    busy.add(actor);
-    acting.catch((error) => failures.push(error)).finally(() => busy.delete(actor));
-  };
   const shop = async (tab: string): Promise<void> => {
     const process = await living();
     const choice = random();
@@ -174,26 +170,6 @@ async function play({ chance, note }: Story, { paying, stage, processes }: Scene
     note('clock', JSON.stringify(by));
     clock.advance(by);
   };
-  const kill = async () => {
-    const { process } = pick(stage.waiting);
-    const steps = stage.waiting.filter((step) => step.process === process);
-    note('kill', `before ${steps.map((step) => step.name).join(', ')}`);
-    kills -= 1;
-    // Its last request may be in flight, and may arrive.
-    if (random() < 0.3) pick(steps).go();
-    await turn();
-    process.kill();
-    await assertWhole();
-  };
-  /** What must be true at every moment, not only when no due work is left. */
-  const assertWhole = async () => {
-    const violations = await findViolations(service.deps.database, timestamp(clock.now()));
-    assert.deepEqual(
-      violations.filter(({ name }) => name !== 'W1'),
-      [],
-    );
-  };
-
   // Some runs begin in the middle, because interesting states are far from the start.
   const beginning = pick([
     'open',
@@ -212,44 +188,25 @@ async function play({ chance, note }: Story, { paying, stage, processes }: Scene
     await shopper.pay(pick(terms));
   }
 
-  stage.free(false);
-  const begun = performance.now();
-  for (;;) {
-    await stage.quiet();
-    assert.ok(performance.now() - begun < 60_000, `${[...busy].join(' and ')} got no answer`);
-    if (failures.length > 0) throw failures[0];
-    const can: [weight: number, act: () => Promise<void>][] = stage.waiting.map((step) => [
-      10,
+  await player.play(() => {
+    if (events <= 0) return [];
+    const may = (weight: number, act: () => Promise<void>): Act => [
+      weight,
       async () => {
-        note('step', step.name);
-        step.go();
+        events -= 1;
+        await act();
       },
-    ]);
-    const may = (weight: number, act: () => Promise<void>) => {
-      can.push([
-        weight,
-        async () => {
-          events -= 1;
-          await act();
-        },
-      ]);
-    };
-    if (kills > 0 && stage.waiting.length > 0) can.push([2, kill]);
-    if (events > 0) {
-      for (const tab of ['first tab', 'second tab']) {
-        if (!busy.has(tab)) may(4, () => shop(tab));
-      }
-      if (!busy.has('worker')) may(2, work);
-      may(4, bank);
-      if (failings > 0) may(1, fail);
-      may(1, move);
-    }
-    if (can.length === 0 && busy.size === 0) break;
-    const act = can.length > 0 ? chance.weigh(can) : async () => {};
-    await act();
-  }
+    ];
+    const idle = (...actors: string[]) => actors.filter((actor) => !player.isBusy(actor));
+    return [
+      ...idle('first tab', 'second tab').map((tab) => may(4, () => shop(tab))),
+      ...idle('worker').map(() => may(2, work)),
+      may(4, bank),
+      ...(failings > 0 ? [may(1, fail)] : []),
+      may(1, move),
+    ];
+  });
 
-  stage.free(true);
   await assertWhole();
   await paying.clearFaults();
   await settle(random() < 0.5);

@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { setImmediate as turn } from 'node:timers/promises';
 import { findViolations } from '../../src/audit/invariants.ts';
 import { FateUnknown, isTransient } from '../../src/database/transaction.ts';
 import { collectDueInstalments } from '../../src/instalments/collect-instalments.ts';
@@ -17,9 +16,10 @@ import { recoverActs } from '../../src/shoppers/act-on-plan.ts';
 import type { ShopperAttempt } from '../../src/shoppers/shopper-attempt.ts';
 import { actingOn } from '../support/acts.ts';
 import { answerChallenge } from '../support/gateway.ts';
-import { type Incarnation, incarnate, type Scene, startScene } from '../support/incarnation.ts';
+import { type Incarnation, type Scene, startScene } from '../support/incarnation.ts';
 import { askRefund, assertBalanced, cards } from '../support/money.ts';
 import { challengeCard, visa } from '../support/payments.ts';
+import { type Act, createPlayer } from '../support/player.ts';
 import { isReplay, playSeeds, type Story } from '../support/seeds.ts';
 import { createAccount } from '../support/service.ts';
 
@@ -77,7 +77,9 @@ test('in any order of events each payment of a plan is charged once, and the boo
   }
 });
 
-async function play({ chance, note }: Story, { paying, stage, processes }: Scene): Promise<void> {
+async function play(story: Story, scene: Scene): Promise<void> {
+  const { chance, note } = story;
+  const { paying, stage } = scene;
   const { pick } = chance;
   const { service, gateway, clock } = paying;
   const { database } = service.deps;
@@ -97,25 +99,20 @@ async function play({ chance, note }: Story, { paying, stage, processes }: Scene
   const acting = await actingOn(paying, shopper);
 
   let events = chance.between(5, 16);
-  let kills = pick([0, 0, 1, 1, 2]);
+  const kills = { count: pick([0, 0, 1, 1, 2]), weight: 1 };
   let failings = pick([0, 0, 1, 2, 3]);
 
-  const living = async (): Promise<Incarnation> => {
-    const index = chance.between(0, 1);
-    const process = processes[index];
-    if (process?.isAlive()) return process;
-    const given = { clock, gatewayTimeoutMs, serve: paymentRoutes };
-    const { databaseUrl } = service;
-    const born = await incarnate(stage, { ...given, databaseUrl, gatewayUrl: gateway.url });
-    processes[index] = born;
-    return born;
-  };
-  const busy = new Set<string>();
-  const failures: unknown[] = [];
-  const begin = (actor: string, acting: Promise<unknown>) => {
-    busy.add(actor);
-    acting.catch((error) => failures.push(error)).finally(() => busy.delete(actor));
-  };
+  /** What must be true at every moment, not only when no due work is left. */
+  async function assertWhole(): Promise<void> {
+    const violations = await findViolations(database, timestamp(clock.now()));
+    assert.deepEqual(
+      violations.filter(({ name }) => name !== 'W1'),
+      [],
+    );
+  }
+  const serve = paymentRoutes;
+  const player = createPlayer(story, scene, { gatewayTimeoutMs, serve, kills, assertWhole });
+  const { living, begin } = player;
   const call = async (process: Incarnation, path: string, body?: object) => {
     const sent = process.app.inject({
       method: body ? 'POST' : 'GET',
@@ -207,25 +204,6 @@ async function play({ chance, note }: Story, { paying, stage, processes }: Scene
     note('clock', JSON.stringify(by));
     clock.advance(by);
   };
-  const kill = async () => {
-    const { process } = pick(stage.waiting);
-    const steps = stage.waiting.filter((step) => step.process === process);
-    note('kill', `before ${steps.map((step) => step.name).join(', ')}`);
-    kills -= 1;
-    if (chance.isLucky(0.3)) pick(steps).go();
-    await turn();
-    process.kill();
-    await assertWhole();
-  };
-  /** What must be true at every moment, not only when no due work is left. */
-  const assertWhole = async () => {
-    const violations = await findViolations(database, timestamp(clock.now()));
-    assert.deepEqual(
-      violations.filter(({ name }) => name !== 'W1'),
-      [],
-    );
-  };
-
   // Some runs begin in the middle, because interesting states are far from the start.
   const beginning = pick([
     'open',
@@ -246,45 +224,25 @@ async function play({ chance, note }: Story, { paying, stage, processes }: Scene
     }
   }
 
-  stage.free(false);
-  const begun = performance.now();
-  for (;;) {
-    await stage.quiet();
-    assert.ok(performance.now() - begun < 60_000, `${[...busy].join(' and ')} got no answer`);
-    if (failures.length > 0) throw failures[0];
-    const can: [weight: number, act: () => Promise<void>][] = stage.waiting.map((step) => [
-      10,
+  await player.play(() => {
+    if (events <= 0) return [];
+    const may = (weight: number, act: () => Promise<void>): Act => [
+      weight,
       async () => {
-        note('step', step.name);
-        step.go();
+        events -= 1;
+        await act();
       },
-    ]);
-    const may = (weight: number, act: () => Promise<void>) => {
-      can.push([
-        weight,
-        async () => {
-          events -= 1;
-          await act();
-        },
-      ]);
-    };
-    if (kills > 0 && stage.waiting.length > 0) can.push([1, kill]);
-    if (events > 0) {
-      for (const tab of ['first tab', 'second tab']) {
-        if (!busy.has(tab)) may(4, () => shop(tab));
-      }
-      for (const worker of ['first worker', 'second worker']) {
-        if (!busy.has(worker)) may(3, () => work(worker));
-      }
-      may(3, bank);
-      if (failings > 0) may(1, fail);
-      may(1, move);
-    }
-    if (can.length === 0 && busy.size === 0) break;
-    if (can.length > 0) await chance.weigh(can)();
-  }
+    ];
+    const idle = (...actors: string[]) => actors.filter((actor) => !player.isBusy(actor));
+    return [
+      ...idle('first tab', 'second tab').map((tab) => may(4, () => shop(tab))),
+      ...idle('first worker', 'second worker').map((worker) => may(3, () => work(worker))),
+      may(3, bank),
+      ...(failings > 0 ? [may(1, fail)] : []),
+      may(1, move),
+    ];
+  });
 
-  stage.free(true);
   await paying.clearFaults();
   await stage.answered();
   await assertWhole();

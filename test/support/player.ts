@@ -1,0 +1,111 @@
+import assert from 'node:assert/strict';
+import { setImmediate as turn } from 'node:timers/promises';
+import type { FastifyInstance } from 'fastify';
+import type { Deps } from '../../src/main.ts';
+import { type Incarnation, incarnate, type Scene } from './incarnation.ts';
+import type { Story } from './seeds.ts';
+
+export type Act = readonly [weight: number, act: () => Promise<void>];
+
+export type Player = {
+  /** One of two processes, or a new one in the place of a dead one. */
+  living(): Promise<Incarnation>;
+  /** An actor begins something. Its steps wait to be played. */
+  begin(actor: string, acting: Promise<unknown>): void;
+  isBusy(actor: string): boolean;
+  /** Plays until every actor has ended and `acts` offers nothing more. */
+  play(acts: () => Act[]): Promise<void>;
+};
+
+const stepWeight = 10;
+
+/**
+ * Plays several actors on a stage, statement by statement, in an order that the seed decides. Between
+ * any two steps a process may die, or lose its database.
+ */
+export function createPlayer(
+  { chance, note }: Pick<Story, 'chance' | 'note'>,
+  { paying, stage, processes }: Scene,
+  options: {
+    gatewayTimeoutMs: number;
+    serve: (api: FastifyInstance, deps: Deps) => Promise<void>;
+    kills: { count: number; weight: number };
+    cuts?: { count: number; weight: number };
+    /** What must be true when a process has died. */
+    assertWhole(): Promise<void>;
+  },
+): Player {
+  const busy = new Set<string>();
+  const failures: unknown[] = [];
+  let kills = options.kills.count;
+  let cuts = options.cuts?.count ?? 0;
+
+  const stepsOf = (process: Incarnation) =>
+    stage.waiting.filter((step) => step.process === process);
+
+  async function kill(): Promise<void> {
+    const { process } = chance.pick(stage.waiting);
+    const steps = stepsOf(process);
+    note('kill', `before ${steps.map((step) => step.name).join(', ')}`);
+    kills -= 1;
+    // Its last request may be in flight, and may arrive.
+    if (chance.isLucky(0.3)) chance.pick(steps).go();
+    await turn();
+    process.kill();
+    await options.assertWhole();
+  }
+
+  async function cut(): Promise<void> {
+    const { process } = chance.pick(stage.waiting);
+    const steps = stepsOf(process);
+    const commit = steps.find((step) => step.name === 'commit');
+    note('cut', `before ${steps.map((step) => step.name).join(', ')}`);
+    cuts -= 1;
+    if (commit && chance.isLucky(0.7)) commit.go();
+    await turn();
+    process.cut();
+  }
+
+  return {
+    async living() {
+      const index = chance.between(0, 1);
+      const process = processes[index];
+      if (process?.isAlive()) return process;
+      const { gatewayTimeoutMs, serve } = options;
+      const { databaseUrl } = paying.service;
+      const { clock, gateway } = paying;
+      const given = { databaseUrl, gatewayUrl: gateway.url, clock, gatewayTimeoutMs, serve };
+      const born = await incarnate(stage, given);
+      processes[index] = born;
+      return born;
+    },
+    begin(actor, acting) {
+      busy.add(actor);
+      acting.catch((error) => failures.push(error)).finally(() => busy.delete(actor));
+    },
+    isBusy: (actor) => busy.has(actor),
+    async play(acts) {
+      stage.free(false);
+      const begun = performance.now();
+      for (;;) {
+        await stage.quiet();
+        assert.ok(performance.now() - begun < 60_000, `${[...busy].join(' and ')} do not end`);
+        if (failures.length > 0) throw failures[0];
+        const can: Act[] = stage.waiting.map((step) => [
+          stepWeight,
+          async () => {
+            note('step', step.name);
+            step.go();
+          },
+        ]);
+        const isAtStep = stage.waiting.length > 0;
+        if (kills > 0 && isAtStep) can.push([options.kills.weight, kill]);
+        if (cuts > 0 && isAtStep) can.push([options.cuts?.weight ?? 0, cut]);
+        can.push(...acts());
+        if (can.length === 0 && busy.size === 0) break;
+        if (can.length > 0) await chance.weigh(can)();
+      }
+      stage.free(true);
+    },
+  };
+}
