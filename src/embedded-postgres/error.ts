@@ -1,5 +1,10 @@
 export class EmbeddedPostgresError extends Error {
-  readonly code: 'data_dir_in_use' | 'data_dir_unusable' | 'no_binaries' | 'start_failed';
+  readonly code:
+    | 'backup_failed'
+    | 'data_dir_in_use'
+    | 'data_dir_unusable'
+    | 'no_binaries'
+    | 'start_failed';
   /** With `data_dir_in_use`: the process that holds the folder, if it is known. */
   readonly holderPid: number | null;
 
