@@ -1,0 +1,244 @@
+import { createHmac, randomUUID } from 'node:crypto';
+import http from 'node:http';
+import { setTimeout as sleep } from 'node:timers/promises';
+import type { PayPage } from '../../src/payments/pay-page.ts';
+import type { GatewayUnderTest } from '../support/gateway.ts';
+import type { Receiver } from '../support/receiver.ts';
+import type { Credentials } from '../support/sandbox-process.ts';
+
+// Merchants' servers that create checkouts at a steady rate, whether the earlier ones were answered
+// or not, and shoppers who pay some of them.
+
+/** How long a client waits for one request, its retries included. */
+const clientMilliseconds = 45_000;
+
+export type Answer = { status: number; body: unknown };
+
+/** A request of a client, with its retries. */
+export type Call = {
+  kind: 'create' | 'refund' | 'pay' | 'state';
+  reference: string;
+  /** With a key a client retries after a closed connection. Without, it cannot know. */
+  hasKey: boolean;
+  begun: number;
+  ended: number | null;
+  /** A closed connection counts as 0. */
+  statuses: number[];
+  isAcknowledged: boolean;
+  id: string | null;
+};
+
+export type Load = {
+  calls: Call[];
+  /** Refunds that were acknowledged, and the checkouts that shoppers paid. */
+  paid: Set<string>;
+  stop(): Promise<void>;
+};
+
+type Options = {
+  url: string;
+  callers: Credentials[];
+  gateway: Pick<GatewayUnderTest, 'tokenFor'>;
+  receiver: Receiver;
+  /** Creates in a second. */
+  rate: number;
+  shoppers: number;
+};
+
+const visa = '4242424242424242';
+
+export function startLoad({ url, callers, gateway, receiver, rate, shoppers }: Options): Load {
+  // Idle connections are closed here before HAProxy closes them.
+  const agent = new http.Agent({ keepAlive: true, timeout: 50_000 });
+  const calls: Call[] = [];
+  const paid = new Set<string>();
+  const flights = new Set<Promise<unknown>>();
+  const stopping = new AbortController();
+  let count = 0;
+
+  const callerOf = (index: number) => callers[index % callers.length] as Credentials;
+
+  /** Sends a request until it is acknowledged, refused, or out of time. */
+  async function persist(
+    call: Pick<Call, 'kind' | 'reference' | 'hasKey'>,
+    send: (signal: AbortSignal) => Promise<Answer>,
+  ): Promise<{ call: Call; answer: Answer | null }> {
+    const made: Call = {
+      ...call,
+      begun: performance.now(),
+      ended: null,
+      statuses: [],
+      isAcknowledged: false,
+      id: null,
+    };
+    calls.push(made);
+    const signal = AbortSignal.timeout(clientMilliseconds);
+    let answer: Answer | null = null;
+    while (!signal.aborted) {
+      answer = await send(signal).catch(() => null);
+      // HAProxy says 502 when a node closed the connection without an answer.
+      const status = answer === null || answer.status === 502 ? 0 : answer.status;
+      made.statuses.push(status);
+      made.isAcknowledged = status === 200;
+      // A 503 promises that nothing was done. After a closed connection only a key makes it safe.
+      const mayRetry = status === 503 || (call.hasKey && (status === 0 || status >= 500));
+      if (!mayRetry) break;
+      await sleep(500);
+    }
+    made.ended = performance.now();
+    return { call: made, answer };
+  }
+
+  async function create(index: number, changes: object, hasKey: boolean): Promise<Created | null> {
+    const reference = randomUUID();
+    const caller = callerOf(index);
+    const text = JSON.stringify({
+      checkout: {
+        amount: 150_000,
+        currency: 'ZAR',
+        client_reference_id: reference,
+        notify_url: `${receiver.url}/${reference}`,
+        success_url: 'https://shop.example/paid',
+        cancel_url: 'https://shop.example/cart',
+        customer: { email: 'thandi@example.com' },
+        ...changes,
+      },
+    });
+    const key: Record<string, string> = hasKey ? { 'idempotency-key': reference } : {};
+    const { call, answer } = await persist({ kind: 'create', reference, hasKey }, (signal) =>
+      post(agent, `${url}/api/checkouts`, signed(caller, text, key), text, signal),
+    );
+    if (!call.isAcknowledged) return null;
+    const { data } = (answer as Acknowledged).body;
+    call.id = data.id;
+    return data;
+  }
+
+  /** A shopper pays, and does again what the page would let them do after a failure. */
+  async function shop(index: number): Promise<void> {
+    const checkout = await create(index, {}, true);
+    if (checkout === null) return;
+    const page = async (kind: 'pay' | 'state', body?: object) => {
+      const text = body ? JSON.stringify(body) : '';
+      const { answer } = await persist(
+        { kind, reference: checkout.id, hasKey: kind === 'state' },
+        (signal) =>
+          body
+            ? post(agent, `${checkout.payment_url}/${kind}`, json(text), text, signal)
+            : get(agent, `${checkout.payment_url}/${kind}`, signal),
+      );
+      return answer?.status === 200 ? (answer.body as PayPage) : null;
+    };
+    for (let round = 0; round < 100; round += 1) {
+      const state = await page('state');
+      if (state?.status === 'successful') {
+        paid.add(checkout.id);
+        if (index % 3 === 0) await refund(index, checkout.id);
+        return;
+      }
+      if (state?.status === 'open') {
+        const number_of_payments = 3;
+        const plan = state.plans.find((one) => one.number_of_payments === number_of_payments);
+        await page('pay', {
+          number_of_payments,
+          card_token: await gateway.tokenFor(visa),
+          consent: plan && { version: state.consent_version, payments: plan.payments },
+        });
+      } else await sleep(500);
+    }
+  }
+
+  async function refund(index: number, checkout_id: string): Promise<void> {
+    const caller = callerOf(index);
+    const reference = randomUUID();
+    const text = JSON.stringify({ checkout_id, amount: 5_000 });
+    const { call, answer } = await persist(
+      { kind: 'refund', reference: checkout_id, hasKey: true },
+      (signal) => {
+        const headers = signed(caller, text, { 'idempotency-key': reference });
+        return post(agent, `${url}/api/refunds`, headers, text, signal);
+      },
+    );
+    if (call.isAcknowledged) call.id = (answer as Acknowledged).body.data.id;
+  }
+
+  const track = (flight: Promise<unknown>) => {
+    const tracked = flight.finally(() => flights.delete(tracked));
+    flights.add(tracked);
+  };
+  const creating = (async () => {
+    const start = performance.now();
+    while (!stopping.signal.aborted) {
+      const due = ((performance.now() - start) / 1_000) * rate;
+      for (; count < due; count += 1) track(create(count, {}, count % 3 === 0));
+      await sleep(10);
+    }
+  })();
+  const shopping = Array.from({ length: shoppers }, async (_, shopper) => {
+    for (let round = 0; !stopping.signal.aborted; round += 1) {
+      await shop(shopper + round * shoppers);
+      await sleep(500);
+    }
+  });
+  return {
+    calls,
+    paid,
+    async stop() {
+      stopping.abort();
+      await creating;
+      await Promise.all([...shopping, ...flights]);
+      agent.destroy();
+    },
+  };
+}
+
+type Created = { id: string; payment_url: string };
+type Acknowledged = { body: { data: Created } };
+
+const json = (text: string) => ({
+  'content-type': 'application/json',
+  'content-length': String(Buffer.byteLength(text)),
+});
+
+const signed = (caller: Credentials, text: string, headers: Record<string, string>) => ({
+  ...json(text),
+  ...headers,
+  authorization: `Bearer ${caller.client_secret}`,
+  'x-signature': createHmac('sha512', caller.signing_key).update(text).digest('base64'),
+});
+
+const get = (agent: http.Agent, url: string, signal: AbortSignal) =>
+  exchange(agent, 'GET', url, {}, '', signal);
+const post = (
+  agent: http.Agent,
+  url: string,
+  headers: Record<string, string>,
+  text: string,
+  signal: AbortSignal,
+) => exchange(agent, 'POST', url, headers, text, signal);
+
+function exchange(
+  agent: http.Agent,
+  method: string,
+  url: string,
+  headers: Record<string, string>,
+  text: string,
+  signal: AbortSignal,
+): Promise<Answer> {
+  return new Promise((resolve, reject) => {
+    const request = http.request(url, { method, headers, agent, signal }, (response) => {
+      let body = '';
+      response.setEncoding('utf8');
+      response.on('data', (chunk) => {
+        body += chunk;
+      });
+      response.on('error', reject);
+      response.on('end', () => {
+        const isJson = response.headers['content-type']?.includes('json');
+        resolve({ status: response.statusCode ?? 0, body: isJson ? JSON.parse(body) : body });
+      });
+    });
+    request.on('error', reject);
+    request.end(text);
+  });
+}

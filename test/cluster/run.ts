@@ -1,0 +1,223 @@
+// npm run test:cluster              one event of each kind
+// npm run test:cluster -- --long    fifty events
+// npm run test:cluster -- --events 3 --rate 60 --only switchover
+
+import fs from 'node:fs';
+import os from 'node:os';
+import path from 'node:path';
+import { setTimeout as sleep } from 'node:timers/promises';
+import { parseArgs } from 'node:util';
+import pg from 'pg';
+import { publishableKey, secretKey, startGateway } from '../support/gateway.ts';
+import { startReceiver } from '../support/receiver.ts';
+import { type Credentials, liftLimits, tranche } from '../support/sandbox-process.ts';
+import { createChildren } from './children.ts';
+import { type Event, events } from './events.ts';
+import { type Call, startLoad } from './load.ts';
+import { createNetwork } from './network.ts';
+import { findParts } from './parts.ts';
+import { serverCount, startServers } from './servers.ts';
+import { startNodes } from './service.ts';
+import { findDamage } from './verdict.ts';
+
+const { values } = parseArgs({
+  options: {
+    long: { type: 'boolean', default: false },
+    events: { type: 'string' },
+    rate: { type: 'string', default: '60' },
+    shoppers: { type: 'string', default: '6' },
+    /** Only the events whose name contains this. */
+    only: { type: 'string', default: '' },
+    keep: { type: 'boolean', default: false },
+  },
+});
+
+const say = (line: string) => process.stdout.write(`${line}\n`);
+const found = findParts();
+if ('missing' in found) {
+  say('The cluster tests are skipped:');
+  for (const sentence of found.missing) say(`  - ${sentence}`);
+  process.exit(0);
+}
+const { parts } = found;
+
+type Row = { name: string; calls: Call[]; pause: number; event: Event | null };
+const rows: Row[] = [];
+const damage: string[] = [];
+
+const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-cluster-'));
+fs.chmodSync(folder, 0o755);
+const children = createChildren(folder);
+const network = createNetwork(parts, serverCount);
+const gateway = await startGateway();
+const receiver = await startReceiver();
+let strays = () => [] as number[];
+try {
+  say(`Starting the cluster in ${folder}${network.hasCables ? '' : ' (no network namespaces)'}.`);
+  const servers = await startServers(parts, network, children);
+  strays = () =>
+    Array.from({ length: serverCount }, (_, node) => {
+      try {
+        return servers.postgresPids(node);
+      } catch {
+        return [];
+      }
+    }).flat();
+  await createDatabase(servers.proxiedUrl);
+  const env = {
+    MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    TEST_GATEWAY_URL: gateway.url,
+    STRIPE_SECRET_KEY: secretKey,
+    STRIPE_PUBLISHABLE_KEY: publishableKey,
+  };
+  const service = await startNodes(parts, children, {
+    databaseUrls: [servers.proxiedUrl, servers.directUrl],
+    env,
+  });
+  const callers = await createCallers({ ...env, DATABASE_URL: servers.proxiedUrl });
+  const load = startLoad({
+    url: service.url,
+    callers,
+    gateway,
+    receiver,
+    rate: Number(values.rate),
+    shoppers: Number(values.shoppers),
+  });
+  const measure = async (name: string, event: Event | null, work: () => Promise<void>) => {
+    const from = load.calls.length;
+    const begun = performance.now();
+    await work();
+    await sleep(3_000);
+    const ended = performance.now();
+    rows.push({ name, event, calls: load.calls.slice(from), pause: 0 });
+    const row = rows.at(-1) as Row;
+    row.pause = pauseOf(load.calls, begun, ended);
+    const { failed, slowest } = figuresOf(row);
+    say(`${name}: ${failed.length} failed, paused ${row.pause.toFixed(1)} s, slowest ${slowest} s`);
+  };
+  try {
+    await measure('no event', null, () => sleep(10_000));
+    for (const [round, event] of chooseEvents(network.hasCables).entries()) {
+      await measure(event.name, event, () => event.run({ servers, service, network }, round));
+    }
+  } finally {
+    await load.stop();
+  }
+  for (const name of [...servers.casualties(), ...service.casualties()]) {
+    damage.push(`${name} has ended and needs a restart`);
+  }
+  damage.push(...(await findDamage(servers.proxiedUrl, load, { gateway, receiver })));
+  for (const row of rows) {
+    const { failed, errors } = figuresOf(row);
+    if (failed.length > 0) {
+      const reasons = new Set(failed.map(({ kind, statuses }) => `${kind} ${statuses.join()}`));
+      damage.push(`${row.name}: ${failed.length} failed (${[...reasons].slice(0, 5).join('; ')})`);
+    }
+    if (errors > 0) damage.push(`${row.name}: ${errors} answers were errors of the service`);
+  }
+  report(load.calls);
+} catch (error) {
+  damage.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+} finally {
+  const postgres = strays();
+  await children.killAll();
+  for (const pid of postgres) {
+    try {
+      process.kill(pid, 'SIGCONT');
+      process.kill(pid, 'SIGKILL');
+    } catch {
+      // It has ended with its Patroni.
+    }
+  }
+  network.remove();
+  await gateway.close();
+  await receiver.close();
+  if (values.keep || damage.length > 0) say(`The logs are in ${folder}.`);
+  else fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
+}
+for (const sentence of damage.slice(0, 50)) say(`- ${sentence}`);
+if (damage.length > 50) say(`- and ${damage.length - 50} more`);
+say(damage.length === 0 ? 'Nothing was lost, doubled or failed.' : `${damage.length} findings.`);
+process.exit(damage.length === 0 ? 0 : 1);
+
+function chooseEvents(hasCables: boolean): Event[] {
+  const possible = events.filter(
+    ({ name, needsCables }) => name.includes(values.only) && (hasCables || !needsCables),
+  );
+  const count = Number(values.events ?? (values.long ? 50 : possible.length));
+  return Array.from({ length: count }, (_, index) => possible[index % possible.length] as Event);
+}
+
+async function createDatabase(url: string): Promise<void> {
+  const server = new URL(url);
+  server.pathname = '/postgres';
+  const client = new pg.Client({ connectionString: server.href });
+  await client.connect();
+  await client.query('create database tranche');
+  await client.end();
+}
+
+async function createCallers(env: NodeJS.ProcessEnv): Promise<Credentials[]> {
+  const callers: Credentials[] = [];
+  const rules = '[{"from_amount":10000,"to_amount":2000000,"terms":[1,3,6]}]';
+  for (const name of ['Bean There', 'Loom and Thread', 'Corner Books']) {
+    const create = ['merchants', 'create', '--name', name, '--rules', rules];
+    const merchant = await tranche(create, env);
+    const issue = ['integrations', 'create', '--merchant', merchant.id, '--refunds', 'auto'];
+    const caller: Credentials = await tranche(issue, env);
+    await liftLimits(env.DATABASE_URL ?? '', caller.id);
+    const limit = ['--endpoint', 'POST /api/refunds', '--limit', '1000000', '--window', '1'];
+    await tranche(['integrations', 'limit', caller.id, ...limit], env);
+    callers.push(caller);
+  }
+  return callers;
+}
+
+/** The longest time in which no create was acknowledged, in seconds. */
+function pauseOf(calls: Call[], begun: number, ended: number): number {
+  const times = calls
+    .filter(({ kind, isAcknowledged }) => kind === 'create' && isAcknowledged)
+    .map((call) => call.ended ?? 0)
+    .filter((time) => time > begun && time < ended)
+    .sort((one, other) => one - other);
+  const all = [begun, ...times, ended];
+  return Math.max(...all.slice(1).map((time, index) => time - (all[index] ?? 0))) / 1_000;
+}
+
+function figuresOf({ calls, event }: Row) {
+  const statuses = calls.flatMap((call) => call.statuses);
+  const cut = statuses.filter((status) => status === 0).length;
+  const errors = statuses.filter((status) => status >= 500).length;
+  // A shopper's page asks for the state after a closed connection, so `pay` may be cut.
+  const isLost = ({ isAcknowledged, ended, hasKey, statuses }: Call) => {
+    if (isAcknowledged || ended === null) return false;
+    return !(event?.cutsRequests && !hasKey && statuses.at(-1) === 0);
+  };
+  const failed = calls.filter(isLost);
+  const slowest = Math.max(0, ...calls.map((call) => (call.ended ?? call.begun) - call.begun));
+  return { cut, errors, failed, slowest: (slowest / 1_000).toFixed(1) };
+}
+
+function report(calls: Call[]): void {
+  say('');
+  say('| event | requests | creates paused | 5xx | cut | failed | slowest |');
+  say('|---|---|---|---|---|---|---|');
+  for (const row of rows) {
+    const { errors, cut, failed, slowest } = figuresOf(row);
+    const pause = row.pause.toFixed(1);
+    const cells = [
+      row.name,
+      row.calls.length,
+      `${pause} s`,
+      errors,
+      cut,
+      failed.length,
+      `${slowest} s`,
+    ];
+    say(`| ${cells.join(' | ')} |`);
+  }
+  const of = (kind: Call['kind']) =>
+    calls.filter((call) => call.kind === kind && call.isAcknowledged).length;
+  say('');
+  say(`Acknowledged: ${of('create')} creates, ${of('pay')} payments, ${of('refund')} refunds.`);
+}

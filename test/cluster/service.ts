@@ -1,0 +1,116 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { type Child, type Children, freePorts } from './children.ts';
+import type { Parts } from './parts.ts';
+import { eventually } from './servers.ts';
+
+// Two nodes of the service, and HAProxy in front of them as clients see it.
+
+const entry = path.join(import.meta.dirname, '../../src/cli/main.ts');
+
+export type Node = {
+  name: string;
+  url: string;
+  child(): Child;
+  start(): Promise<void>;
+  isReady(): Promise<boolean>;
+};
+
+export type Service = {
+  /** What clients call. */
+  url: string;
+  nodes: Node[];
+  /** Processes that ended though no event killed them. */
+  casualties(): string[];
+};
+
+export async function startNodes(
+  parts: Parts,
+  children: Children,
+  options: { databaseUrls: string[]; env: NodeJS.ProcessEnv },
+): Promise<Service> {
+  const { folder } = children;
+  const [frontPort = 0, ...others] = await freePorts(1 + 4 * options.databaseUrls.length);
+  const url = `http://127.0.0.1:${frontPort}`;
+  const nodes = options.databaseUrls.map((databaseUrl, index): Node => {
+    const [port = 0, metrics = 0, console = 0, mailbox = 0] = others.slice(4 * index);
+    const name = `node-${index + 1}`;
+    let child: Child;
+    const start = () => {
+      child = children.start(name, [process.execPath, entry, 'serve'], {
+        ...options.env,
+        DATABASE_URL: databaseUrl,
+        DATA_DIR: path.join(folder, name),
+        BASE_URL: url,
+        HOST: '127.0.0.1',
+        PORT: String(port),
+        METRICS_PORT: String(metrics),
+        CONSOLE_PORT: String(console),
+        MAILBOX_PORT: String(mailbox),
+        RATE_LIMIT_STORE: 'postgres',
+        DRAIN_SECONDS: '3',
+        LOG_LEVEL: 'warn',
+      });
+    };
+    const node: Node = {
+      name,
+      url: `http://127.0.0.1:${port}`,
+      child: () => child,
+      async start() {
+        start();
+        const ended = child.exited.then(() => {
+          throw new Error(`${name} did not start: its log says why`);
+        });
+        ended.catch(() => {});
+        await Promise.race([eventually(`${name} to be ready`, node.isReady), ended]);
+      },
+      async isReady() {
+        const signal = AbortSignal.timeout(5_000);
+        return (await fetch(`${node.url}/readyz`, { signal })).status === 200;
+      },
+    };
+    return node;
+  });
+  // One after the other: the first one migrates the database.
+  for (const node of nodes) await node.start();
+  const file = path.join(folder, 'clients.cfg');
+  fs.writeFileSync(
+    file,
+    [
+      'global',
+      '  maxconn 8000',
+      'defaults',
+      '  mode http',
+      '  timeout connect 2s',
+      '  timeout client 120s',
+      '  timeout server 60s',
+      '  option redispatch',
+      '  retries 2',
+      '  retry-on conn-failure',
+      'frontend public',
+      `  bind 127.0.0.1:${frontPort}`,
+      // While the database is away no node is ready. Requests then wait at the nodes that are alive.
+      '  use_backend ready if { nbsrv(ready) gt 0 }',
+      '  default_backend alive',
+      ...['ready', 'alive'].flatMap((name) => [
+        `backend ${name}`,
+        '  balance leastconn',
+        `  option httpchk GET ${name === 'ready' ? '/readyz' : '/healthz'}`,
+        '  http-check expect status 200',
+        '  default-server check inter 500ms fall 2 rise 1',
+        ...nodes.map((node) => `  server ${node.name} ${new URL(node.url).host}`),
+      ]),
+      '',
+    ].join('\n'),
+  );
+  const front = children.start('clients-haproxy', [parts.haproxy, '-db', '-f', file]);
+  await eventually('HAProxy', async () => (await fetch(`${url}/healthz`)).ok);
+  return {
+    url,
+    nodes,
+    casualties: () =>
+      [front, ...nodes.map((node) => node.child())]
+        .filter((child) => child.hasExited())
+        .map(({ name }) => name),
+  };
+}

@@ -1,0 +1,97 @@
+import pg from 'pg';
+import { findViolations } from '../../src/audit/invariants.ts';
+import type { GatewayUnderTest } from '../support/gateway.ts';
+import type { Receiver } from '../support/receiver.ts';
+import type { Call, Load } from './load.ts';
+import { eventually } from './servers.ts';
+
+// What must be true after all events. Each finding is a sentence.
+
+/** How long the service may need for work that the events delayed. */
+const settleSeconds = 180;
+
+export async function findDamage(
+  databaseUrl: string,
+  load: Load,
+  { gateway, receiver }: { gateway: Pick<GatewayUnderTest, 'books'>; receiver: Receiver },
+): Promise<string[]> {
+  const client = new pg.Client({ connectionString: databaseUrl });
+  client.on('error', () => {});
+  await client.connect();
+  try {
+    const damage: string[] = [];
+    const count = async (sql: string): Promise<number> =>
+      (await client.query<{ count: number }>(`select count(*)::int as count from ${sql}`)).rows[0]
+        ?.count ?? 0;
+    const settled = {
+      'payment attempts': `payment_attempts where due_at is not null`,
+      callbacks: `callbacks where status = 'pending'`,
+      refunds: `refund_requests where status not in ('refunded', 'rejected')`,
+    };
+    for (const [what, sql] of Object.entries(settled)) {
+      await eventually(what, async () => (await count(sql)) === 0, settleSeconds).catch(
+        async () => {
+          damage.push(`${await count(sql)} ${what} are not settled after ${settleSeconds} seconds`);
+        },
+      );
+    }
+    damage.push(...(await findLost(client, load.calls)));
+    for (const { name, row } of await findViolations({ pool: client }, new Date().toISOString())) {
+      damage.push(`${name}: ${JSON.stringify(row)}`);
+    }
+    const { rows } = await client.query<{ id: string; reference: string; refunded: number }>(
+      `select c.id, c.client_reference_id as reference,
+         (select coalesce(sum(amount), 0)::int from refund_requests r
+          where r.checkout_id = c.id and r.status = 'refunded') as refunded
+       from checkouts c where status = 'successful'`,
+    );
+    const successful = new Set(rows.map(({ id }) => id));
+    for (const id of load.paid) {
+      if (!successful.has(id)) damage.push(`checkout ${id} was paid and is not successful`);
+    }
+    for (const { id, reference, refunded } of rows) {
+      const { payment_intents, refunds } = await gateway.books({ checkout: id });
+      const live = payment_intents.filter(({ status }) =>
+        ['requires_capture', 'succeeded'].includes(status),
+      );
+      if (live.length !== 1) damage.push(`checkout ${id} has ${live.length} payments`);
+      const returned = refunds.reduce((sum, { amount }) => sum + amount, 0);
+      // A refund of a later payment cancels it and returns nothing.
+      if (returned > refunded) damage.push(`checkout ${id} got ${returned} back, not ${refunded}`);
+      if (receiver.at(`/${reference}`).length === 0) damage.push(`${id} had no callback`);
+    }
+    return damage;
+  } finally {
+    await client.end();
+  }
+}
+
+async function findLost(client: pg.Client, calls: Call[]): Promise<string[]> {
+  const damage: string[] = [];
+  const { rows } = await client.query<{ id: string; reference: string }>(
+    'select id, client_reference_id as reference from checkouts',
+  );
+  const existing = Map.groupBy(rows, ({ reference }) => reference);
+  for (const { reference, id, statuses } of calls.filter(({ kind }) => kind === 'create')) {
+    const found = existing.get(reference) ?? [];
+    if (id !== null && !found.some((row) => row.id === id)) {
+      damage.push(`checkout ${id} was acknowledged and is lost`);
+    }
+    if (found.length > 1) damage.push(`${reference} (${statuses}) exists ${found.length} times`);
+    const isRefused = id === null && !statuses.includes(0) && statuses.at(-1) !== undefined;
+    if (isRefused && found.length > 0)
+      damage.push(`${reference} (${statuses}) was refused, exists`);
+  }
+  const refunds = await client.query<{ id: string; checkout_id: string }>(
+    'select id, checkout_id from refund_requests',
+  );
+  const byCheckout = Map.groupBy(refunds.rows, ({ checkout_id }) => checkout_id);
+  for (const { reference, id } of calls.filter(({ kind }) => kind === 'refund')) {
+    const found = byCheckout.get(reference) ?? [];
+    if (id !== null && !found.some((row) => row.id === id)) {
+      damage.push(`refund ${id} was acknowledged and is lost`);
+    }
+    if (found.length > 1) damage.push(`checkout ${reference} was refunded ${found.length} times`);
+  }
+  return damage;
+}
