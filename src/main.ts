@@ -96,7 +96,7 @@ export async function createDeps(
       observeBatch: (items) => metrics.observeBatch('checkouts', items),
     }),
   );
-  const { openAttempt, recordAttempt } = attemptCommits({ ...base, sealing });
+  const { openAttempt, recordAttempt, sentExchanges } = attemptCommits({ ...base, sealing });
   const sender = createCallbackSender({
     clock,
     allowed: config.callbackAllow,
@@ -134,6 +134,7 @@ export async function createDeps(
     commitCheckout,
     openAttempt: traced(openAttempt),
     recordAttempt: traced(recordAttempt),
+    sentExchanges,
     sendCallback: sender.send,
     async close() {
       databaseClock?.stop();
@@ -141,6 +142,7 @@ export async function createDeps(
       await store.close?.();
       await commitCheckout.settled();
       await sender.close();
+      sentExchanges.close();
       await recordAttempt.settled();
       await mail?.close();
       await tracer?.close();

@@ -29,6 +29,8 @@ export type Callback = {
   delivered_at: Timestamp | null;
   lease: string | null;
   leased_until: Timestamp | null;
+  /** The number of the last attempt that was sent and had no answer for a while. */
+  sent_attempt: number | null;
   /** The sealed `transaction_verify` of a v1 form (decision 0040); null for v2's JSON. */
   sealed_verify: Buffer | null;
 };

@@ -30,6 +30,7 @@ export async function queueCallback(
     run: 1,
     run_attempts: 0,
     attempts_expired: 0,
+    sent_attempt: null,
     redirect_url: null,
     delivered_at: null,
     lease: null,

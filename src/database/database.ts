@@ -1,5 +1,6 @@
 import type { EventEmitter } from 'node:events';
 import type { Duplex } from 'node:stream';
+import { promisify } from 'node:util';
 import { Kysely, PostgresDialect } from 'kysely';
 import pg from 'pg';
 import type { Logger } from '../shared/logger.ts';
@@ -7,6 +8,7 @@ import { traceStatements } from '../tracing/trace-statements.ts';
 import { gatherWrites } from './gather-writes.ts';
 import { chooseServers, serversOf } from './servers.ts';
 import { prepareSession, verifySession } from './session.ts';
+import { watchForStalls } from './stalled-connections.ts';
 import type { Tables } from './tables.ts';
 
 export type Database = {
@@ -48,11 +50,18 @@ export function openDatabase(
     queryTimeoutMilliseconds?: number;
     /** Record a span for each statement. */
     isTraced?: boolean;
+    /** A statement without an answer for so long may be on a dead connection. */
+    stallMilliseconds?: number;
   },
 ): Database {
   // A network that drops packets must not hold a request for ever.
   const queryMilliseconds = options.queryTimeoutMilliseconds ?? 30_000;
   const servers = chooseServers(serversOf(url) ?? [url]);
+  const watch = watchForStalls(
+    (pids) => askServer(servers.Client, pids),
+    cut,
+    options.stallMilliseconds ?? 4_000,
+  );
   const pool = new pg.Pool({
     Client: servers.Client,
     max: options.maxConnections,
@@ -67,7 +76,8 @@ export function openDatabase(
       gatherWrites(connectionOf(client).stream);
       watchForFaults(client);
       try {
-        await prepareSession(client, queryMilliseconds - graceMilliseconds);
+        const backend = await prepareSession(client, queryMilliseconds - graceMilliseconds);
+        watch.add(client, backend);
         if (options.isTraced) traceStatements(client);
       } catch (error) {
         servers.skip(client);
@@ -75,6 +85,7 @@ export function openDatabase(
       }
     },
   } as pg.PoolConfig);
+  pool.on('remove', watch.remove);
   // The pool replaces an idle connection that died (the server restarted) at the next use.
   pool.on('error', (error) => options.log.warn({ err: error }, 'a database connection was lost'));
   if (options.isTraced) traceStatements(pool);
@@ -83,11 +94,44 @@ export function openDatabase(
     db,
     pool,
     async close() {
+      watch.stop();
       await db.destroy();
       // Kysely does not end the pool of a handle that was never used.
       if (!pool.ending) await pool.end();
     },
   };
+}
+
+/** How long a server may take to say which of its processes are at work. */
+const askMilliseconds = 2_000;
+
+async function askServer(
+  Client: typeof pg.Client,
+  pids: number[],
+): Promise<{ startedAt: string; active: Set<number> } | null> {
+  const client = new Client({
+    application_name: 'tranche',
+    connectionTimeoutMillis: askMilliseconds,
+    query_timeout: askMilliseconds,
+  });
+  client.on('error', () => {});
+  try {
+    await promisify(client.connect.bind(client) as (callback: (error: Error) => void) => void)();
+    const { rows } = await client.query<{ started_at: string; pids: number[] }>(
+      `select pg_postmaster_start_time()::text as started_at,
+         array(select pid from pg_stat_activity
+               where pid = any($1) and coalesce(state, '') not like 'idle%') as pids`,
+      [pids],
+    );
+    return { startedAt: rows[0]?.started_at ?? '', active: new Set(rows[0]?.pids) };
+  } catch (error) {
+    // It refuses a connection, so it is there: perhaps it has too many.
+    const isThere = error instanceof pg.DatabaseError && !/^(08|57P)/.test(error.code ?? '');
+    if (isThere) return null;
+    throw error;
+  } finally {
+    cut(client);
+  }
 }
 
 /** Refuses a database whose connections do not keep the settings that they were given. */

@@ -28,6 +28,9 @@ export type Servers = {
   skip(client: pg.ClientBase): void;
 };
 
+/** A server that does not answer must not keep a connection from trying the next one for long. */
+const nextMilliseconds = 2_000;
+
 /**
  * New connections go to the server that last took one. If it refuses, does not answer or takes no
  * writes, the next connection goes to the next server.
@@ -42,7 +45,8 @@ export function chooseServers(urls: string[]): Servers {
   class Client extends pg.Client {
     constructor(config: pg.ClientConfig) {
       const server = current;
-      super({ ...config, connectionString: urls[server] });
+      const others = urls.length > 1 && { connectionTimeoutMillis: nextMilliseconds };
+      super({ ...config, connectionString: urls[server], ...others });
       chosen.set(this, server);
       // The pool passes a callback.
       const connect = super.connect.bind(this) as (callback: Connected) => void;

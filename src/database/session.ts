@@ -1,4 +1,5 @@
 import type pg from 'pg';
+import type { Backend } from './stalled-connections.ts';
 
 // What every connection needs, whatever DATABASE_URL, the role or the server say otherwise. It is set
 // by a statement on each new connection and not by the startup message: `?options=…` in
@@ -44,22 +45,31 @@ export class SettingsRefused extends Error {
 /**
  * Prepares a new connection, in one round trip. Throws if the server is read only, so that the pool
  * drops the connection and the caller retries, perhaps on a server that takes writes.
+ *
+ * If another process than the one that greeted us answers, a pooler is in between and may give each
+ * transaction another server process. Settings would go to the wrong clients, so none are changed:
+ * `verifySession` says what the role needs.
  */
 export async function prepareSession(
   client: pg.ClientBase,
   statementMilliseconds: number,
-): Promise<void> {
+): Promise<Backend> {
   const wanted = { ...settings, statement_timeout: `${statementMilliseconds}ms` };
-  const { rows } = await client.query<{ read_only: string }>(
-    `select current_setting('transaction_read_only') as read_only,
+  const { processID } = client as unknown as { processID: number };
+  const { rows } = await client.query<{ read_only: string; pid: number; started_at: string }>(
+    `select current_setting('transaction_read_only') as read_only, pg_backend_pid() as pid,
+       pg_postmaster_start_time()::text as started_at,
        (select count(set_config(name, value, false))
-        from unnest($1::text[], $2::text[]) as s (name, value)),
+        from unnest($1::text[], $2::text[]) as s (name, value)
+        where pg_backend_pid() = $3),
        -- 'off' would acknowledge commits that a crash can lose. Stricter values stay.
        case current_setting('synchronous_commit')
-         when 'off' then set_config('synchronous_commit', 'on', false) end`,
-    [Object.keys(wanted), Object.values(wanted)],
+         when 'off' then set_config('synchronous_commit', 'on', pg_backend_pid() <> $3) end`,
+    [Object.keys(wanted), Object.values(wanted), processID],
   );
-  if (rows[0]?.read_only !== 'off') throw new ServerReadOnly();
+  const [row] = rows;
+  if (row?.read_only !== 'off') throw new ServerReadOnly();
+  return { pid: row.pid === processID ? row.pid : null, startedAt: row.started_at };
 }
 
 /** Refuses a connection that lost its settings between two statements. */

@@ -504,6 +504,7 @@ export type Tables = {
     lease: string | null;
     leased_until: Timestamp | null;
     sealed_verify: Fixed<Buffer | null>;
+    sent_attempt: number | null;
   };
   callback_attempts: {
     merchant_id: Fixed<string>;

@@ -4,7 +4,11 @@ import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { moveRetriggered } from '../../src/callbacks/callback.sql.ts';
 import type { CallbackAttempt } from '../../src/callbacks/callback.ts';
-import { claimCallbacks, deliverFirst } from '../../src/callbacks/delivery/deliver-callback.ts';
+import {
+  claimCallbacks,
+  deliverFirst,
+  deliverMerchantCallbacks,
+} from '../../src/callbacks/delivery/deliver-callback.ts';
 import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
 import { leaseSeconds } from '../../src/callbacks/delivery/limits.ts';
 import { retriggerCallback } from '../../src/callbacks/retrigger-callback.ts';
@@ -860,22 +864,13 @@ describe('a crash loses no callback', () => {
     },
   });
 
-  test('between sending and recording: the attempt stays unknown, and the next is due 10 minutes later', async () => {
-    const { url, received } = place(() => ({}));
-    const [id = ''] = await queueCallbacks(service, paying.account, [url]);
-    const sent = Promise.withResolvers<void>();
-    void deliverFirst(
-      dying(() => sent.resolve()),
-      paying.account.merchant,
-      id,
-    );
-    await sent.promise;
-    for (const [seconds, count] of [
-      [0, 0],
-      [16, 0],
-      [583, 0],
-      [1, 1],
-    ] as const) {
+  /** Lets time pass in steps, and compares how often the receiver was called. */
+  async function expectDeliveries(
+    id: string,
+    received: () => unknown[],
+    steps: (readonly [seconds: number, count: number])[],
+  ): Promise<void> {
+    for (const [seconds, count] of steps) {
       paying.clock.advance({ seconds });
       await deliverDueCallbacks(service.deps);
       assert.equal(received().length, count);
@@ -888,6 +883,76 @@ describe('a crash loses no callback', () => {
         ['unknown', true, 'first'],
         ['delivered', false, 'retry'],
       ],
+    );
+  }
+
+  test('while a slow receiver answers: the attempt stays unknown, and the next is due 10 minutes later', async () => {
+    const { url, received } = place(() => ({}));
+    const [id = ''] = await queueCallbacks(service, paying.account, [url]);
+    const deps = {
+      ...dying(() => {}),
+      sendCallback: ({ whenSent }: { whenSent?: () => void }) => {
+        whenSent?.();
+        return new Promise<never>(() => {});
+      },
+      // Marks without the pause.
+      sentExchanges: { add: (mark: () => void) => mark(), remove() {}, close() {} },
+    };
+    void deliverFirst(deps, paying.account.merchant, id);
+    await until('the mark', async () => (await readCallback(service, id)).sent_attempt === 1);
+    await expectDeliveries(id, received, [
+      [0, 0],
+      [16, 0],
+      [583, 0],
+      [1, 1],
+    ]);
+  });
+
+  test('when nothing shows that it was sent: the next attempt is due when the lease has ended', async () => {
+    const { url, received } = place(() => ({}));
+    const [id = ''] = await queueCallbacks(service, paying.account, [url]);
+    const sent = Promise.withResolvers<void>();
+    void deliverFirst(
+      dying(() => sent.resolve()),
+      paying.account.merchant,
+      id,
+    );
+    await sent.promise;
+    await expectDeliveries(id, received, [
+      [0, 0],
+      [14, 0],
+      [2, 1],
+    ]);
+  });
+
+  test('twice in a row: the next attempt is due 10 minutes after the second', async () => {
+    const { url, received } = place(() => ({}));
+    // A merchant of its own: the dying process claims nothing else.
+    const account = await createAccount(service);
+    const [id = ''] = await queueCallbacks(service, account, [url]);
+    for (const trigger of ['first', 'retry']) {
+      const sent = Promise.withResolvers<void>();
+      const deps = dying(() => sent.resolve());
+      if (trigger === 'first') void deliverFirst(deps, account.merchant, id);
+      else void deliverMerchantCallbacks(deps, account.merchant);
+      await sent.promise;
+      paying.clock.advance({ seconds: 16 });
+      // Counts the unknown attempt, and claims nothing more.
+      if (trigger === 'first') await deliverMerchantCallbacks(service.deps, account.merchant);
+    }
+    for (const [seconds, count] of [
+      [0, 0],
+      [580, 0],
+      [5, 1],
+    ] as const) {
+      paying.clock.advance({ seconds });
+      await deliverDueCallbacks(service.deps);
+      assert.equal(received().length, count);
+    }
+    const { tried } = await readCallback(service, id);
+    assert.deepEqual(
+      tried.map(({ outcome }) => outcome),
+      ['unknown', 'unknown', 'delivered'],
     );
   });
 

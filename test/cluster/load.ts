@@ -25,15 +25,20 @@ export type Call = {
   /** A closed connection counts as 0. */
   statuses: number[];
   isAcknowledged: boolean;
+  /** What the last answer said, if it was an error. */
+  detail: string | null;
   id: string | null;
 };
 
 export type Load = {
   calls: Call[];
-  /** Refunds that were acknowledged, and the checkouts that shoppers paid. */
+  /** The checkouts that shoppers paid. */
   paid: Set<string>;
   stop(): Promise<void>;
 };
+
+/** A paid checkout and whose it is. It can be refunded from the day after. */
+export type Paid = { id: string; caller: Credentials };
 
 type Options = {
   url: string;
@@ -43,18 +48,23 @@ type Options = {
   /** Creates in a second. */
   rate: number;
   shoppers: number;
+  /** Refunds in a second, of these checkouts. */
+  refunds: { rate: number; of: Paid[] };
 };
+
+/** Small, so that a checkout can be refunded a thousand times. */
+const refundAmount = 100;
 
 const visa = '4242424242424242';
 
-export function startLoad({ url, callers, gateway, receiver, rate, shoppers }: Options): Load {
+export function startLoad(options: Options): Load {
+  const { url, callers, gateway, receiver, rate, shoppers, refunds } = options;
   // Idle connections are closed here before HAProxy closes them.
   const agent = new http.Agent({ keepAlive: true, timeout: 50_000 });
   const calls: Call[] = [];
   const paid = new Set<string>();
   const flights = new Set<Promise<unknown>>();
   const stopping = new AbortController();
-  let count = 0;
 
   const callerOf = (index: number) => callers[index % callers.length] as Credentials;
 
@@ -69,6 +79,7 @@ export function startLoad({ url, callers, gateway, receiver, rate, shoppers }: O
       ended: null,
       statuses: [],
       isAcknowledged: false,
+      detail: null,
       id: null,
     };
     calls.push(made);
@@ -80,6 +91,7 @@ export function startLoad({ url, callers, gateway, receiver, rate, shoppers }: O
       const status = answer === null || answer.status === 502 ? 0 : answer.status;
       made.statuses.push(status);
       made.isAcknowledged = status === 200;
+      made.detail = status === 200 ? null : JSON.stringify(answer?.body ?? null).slice(0, 200);
       // A 503 promises that nothing was done. After a closed connection only a key makes it safe.
       const mayRetry = status === 503 || (call.hasKey && (status === 0 || status >= 500));
       if (!mayRetry) break;
@@ -133,7 +145,6 @@ export function startLoad({ url, callers, gateway, receiver, rate, shoppers }: O
       const state = await page('state');
       if (state?.status === 'successful') {
         paid.add(checkout.id);
-        if (index % 3 === 0) await refund(index, checkout.id);
         return;
       }
       if (state?.status === 'open') {
@@ -148,16 +159,12 @@ export function startLoad({ url, callers, gateway, receiver, rate, shoppers }: O
     }
   }
 
-  async function refund(index: number, checkout_id: string): Promise<void> {
-    const caller = callerOf(index);
-    const reference = randomUUID();
-    const text = JSON.stringify({ checkout_id, amount: 5_000 });
+  async function refund({ id, caller }: Paid): Promise<void> {
+    const text = JSON.stringify({ checkout_id: id, amount: refundAmount });
+    const headers = signed(caller, text, { 'idempotency-key': randomUUID() });
     const { call, answer } = await persist(
-      { kind: 'refund', reference: checkout_id, hasKey: true },
-      (signal) => {
-        const headers = signed(caller, text, { 'idempotency-key': reference });
-        return post(agent, `${url}/api/refunds`, headers, text, signal);
-      },
+      { kind: 'refund', reference: id, hasKey: true },
+      (signal) => post(agent, `${url}/api/refunds`, headers, text, signal),
     );
     if (call.isAcknowledged) call.id = (answer as Acknowledged).body.data.id;
   }
@@ -166,14 +173,19 @@ export function startLoad({ url, callers, gateway, receiver, rate, shoppers }: O
     const tracked = flight.finally(() => flights.delete(tracked));
     flights.add(tracked);
   };
-  const creating = (async () => {
+  /** Begins work at a steady rate, whether the earlier work has ended or not. */
+  const steadily = async (perSecond: number, begin: (index: number) => Promise<unknown>) => {
     const start = performance.now();
-    while (!stopping.signal.aborted) {
-      const due = ((performance.now() - start) / 1_000) * rate;
-      for (; count < due; count += 1) track(create(count, {}, count % 3 === 0));
+    for (let count = 0; !stopping.signal.aborted; ) {
+      const due = ((performance.now() - start) / 1_000) * perSecond;
+      for (; count < due; count += 1) track(begin(count));
       await sleep(10);
     }
-  })();
+  };
+  const creating = steadily(rate, (index) => create(index, {}, index % 3 === 0));
+  const refunding = steadily(refunds.of.length > 0 ? refunds.rate : 0, (index) =>
+    refund(refunds.of[index % refunds.of.length] as Paid),
+  );
   const shopping = Array.from({ length: shoppers }, async (_, shopper) => {
     for (let round = 0; !stopping.signal.aborted; round += 1) {
       await shop(shopper + round * shoppers);
@@ -185,7 +197,7 @@ export function startLoad({ url, callers, gateway, receiver, rate, shoppers }: O
     paid,
     async stop() {
       stopping.abort();
-      await creating;
+      await Promise.all([creating, refunding]);
       await Promise.all([...shopping, ...flights]);
       agent.destroy();
     },

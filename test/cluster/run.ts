@@ -13,10 +13,10 @@ import { startReceiver } from '../support/receiver.ts';
 import { type Credentials, liftLimits, tranche } from '../support/sandbox-process.ts';
 import { createChildren } from './children.ts';
 import { type Event, events } from './events.ts';
-import { type Call, startLoad } from './load.ts';
+import { type Call, type Paid, startLoad } from './load.ts';
 import { createNetwork } from './network.ts';
 import { findParts } from './parts.ts';
-import { serverCount, startServers } from './servers.ts';
+import { eventually, serverCount, startServers } from './servers.ts';
 import { startNodes } from './service.ts';
 import { findDamage } from './verdict.ts';
 
@@ -44,6 +44,7 @@ const { parts } = found;
 type Row = { name: string; calls: Call[]; pause: number; event: Event | null };
 const rows: Row[] = [];
 const damage: string[] = [];
+const none = { rate: 0, of: [] };
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-cluster-'));
 fs.chmodSync(folder, 0o755);
@@ -52,7 +53,25 @@ const network = createNetwork(parts, serverCount);
 const gateway = await startGateway();
 const receiver = await startReceiver();
 let strays = () => [] as number[];
+const interrupted = new Promise<never>((_, reject) => {
+  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+    process.once(signal, () => reject(new Error(`interrupted by ${signal}`)));
+  }
+});
+interrupted.catch(() => {});
 try {
+  await Promise.race([play(), interrupted]);
+} catch (error) {
+  damage.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
+} finally {
+  await end();
+}
+for (const sentence of damage.slice(0, 50)) say(`- ${sentence}`);
+if (damage.length > 50) say(`- and ${damage.length - 50} more`);
+say(damage.length === 0 ? 'Nothing was lost, doubled or failed.' : `${damage.length} findings.`);
+process.exit(damage.length === 0 ? 0 : 1);
+
+async function play(): Promise<void> {
   say(`Starting the cluster in ${folder}${network.hasCables ? '' : ' (no network namespaces)'}.`);
   const servers = await startServers(parts, network, children);
   strays = () =>
@@ -74,14 +93,25 @@ try {
     databaseUrls: [servers.proxiedUrl, servers.directUrl],
     env,
   });
-  const callers = await createCallers({ ...env, DATABASE_URL: servers.proxiedUrl });
+  const commandEnv = { ...env, BASE_URL: service.url, DATABASE_URL: servers.proxiedUrl };
+  const merchants = await createMerchants(commandEnv);
+  const callers = merchants.map(({ caller }) => caller);
+  const target = { url: service.url, gateway, receiver };
+  const paid: Paid[] = [];
+  for (const { id, caller } of merchants) {
+    const before = startLoad({ ...target, callers: [caller], rate: 0, shoppers: 4, refunds: none });
+    await eventually('some payments', () => before.paid.size >= 4);
+    await before.stop();
+    for (const checkout of before.paid) paid.push({ id: checkout, caller });
+    // Automatic refunds are possible from ten o'clock on the next day.
+    await tranche(['clock', 'advance', '--merchant', id, '--by', '2d'], commandEnv);
+  }
   const load = startLoad({
-    url: service.url,
+    ...target,
     callers,
-    gateway,
-    receiver,
     rate: Number(values.rate),
     shoppers: Number(values.shoppers),
+    refunds: { rate: 2, of: paid },
   });
   const measure = async (name: string, event: Event | null, work: () => Promise<void>) => {
     const from = load.calls.length;
@@ -110,15 +140,17 @@ try {
   for (const row of rows) {
     const { failed, errors } = figuresOf(row);
     if (failed.length > 0) {
-      const reasons = new Set(failed.map(({ kind, statuses }) => `${kind} ${statuses.join()}`));
-      damage.push(`${row.name}: ${failed.length} failed (${[...reasons].slice(0, 5).join('; ')})`);
+      const say = ({ kind, statuses, detail }: Call) => `${kind} ${statuses.join()} ${detail}`;
+      const reasons = [...new Set(failed.map(say))].slice(0, 5);
+      damage.push(`${row.name}: ${failed.length} failed (${reasons.join('; ')})`);
     }
     if (errors > 0) damage.push(`${row.name}: ${errors} answers were errors of the service`);
   }
   report(load.calls);
-} catch (error) {
-  damage.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
-} finally {
+}
+
+/** Ends all processes that were started, by their ids. */
+async function end(): Promise<void> {
   const postgres = strays();
   await children.killAll();
   for (const pid of postgres) {
@@ -135,10 +167,6 @@ try {
   if (values.keep || damage.length > 0) say(`The logs are in ${folder}.`);
   else fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 }
-for (const sentence of damage.slice(0, 50)) say(`- ${sentence}`);
-if (damage.length > 50) say(`- and ${damage.length - 50} more`);
-say(damage.length === 0 ? 'Nothing was lost, doubled or failed.' : `${damage.length} findings.`);
-process.exit(damage.length === 0 ? 0 : 1);
 
 function chooseEvents(hasCables: boolean): Event[] {
   const possible = events.filter(
@@ -157,20 +185,22 @@ async function createDatabase(url: string): Promise<void> {
   await client.end();
 }
 
-async function createCallers(env: NodeJS.ProcessEnv): Promise<Credentials[]> {
-  const callers: Credentials[] = [];
+async function createMerchants(
+  env: NodeJS.ProcessEnv,
+): Promise<{ id: string; caller: Credentials }[]> {
+  const merchants: { id: string; caller: Credentials }[] = [];
   const rules = '[{"from_amount":10000,"to_amount":2000000,"terms":[1,3,6]}]';
   for (const name of ['Bean There', 'Loom and Thread', 'Corner Books']) {
     const create = ['merchants', 'create', '--name', name, '--rules', rules];
-    const merchant = await tranche(create, env);
-    const issue = ['integrations', 'create', '--merchant', merchant.id, '--refunds', 'auto'];
+    const { id } = await tranche(create, env);
+    const issue = ['integrations', 'create', '--merchant', id, '--refunds', 'auto'];
     const caller: Credentials = await tranche(issue, env);
     await liftLimits(env.DATABASE_URL ?? '', caller.id);
     const limit = ['--endpoint', 'POST /api/refunds', '--limit', '1000000', '--window', '1'];
     await tranche(['integrations', 'limit', caller.id, ...limit], env);
-    callers.push(caller);
+    merchants.push({ id, caller });
   }
-  return callers;
+  return merchants;
 }
 
 /** The longest time in which no create was acknowledged, in seconds. */

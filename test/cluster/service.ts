@@ -79,11 +79,18 @@ export async function startNodes(
     [
       'global',
       '  maxconn 8000',
+      '  log stdout format raw local0',
       'defaults',
       '  mode http',
+      // Only what failed, with HAProxy's reason.
+      '  log global',
+      '  option httplog',
+      '  option dontlog-normal',
       '  timeout connect 2s',
       '  timeout client 120s',
       '  timeout server 60s',
+      // A busy machine answers checks late.
+      '  timeout check 5s',
       '  option redispatch',
       '  retries 2',
       '  retry-on conn-failure',

@@ -86,12 +86,18 @@ async function findLost(client: pg.Client, calls: Call[]): Promise<string[]> {
     'select id, checkout_id from refund_requests',
   );
   const byCheckout = Map.groupBy(refunds.rows, ({ checkout_id }) => checkout_id);
-  for (const { reference, id } of calls.filter(({ kind }) => kind === 'refund')) {
-    const found = byCheckout.get(reference) ?? [];
-    if (id !== null && !found.some((row) => row.id === id)) {
-      damage.push(`refund ${id} was acknowledged and is lost`);
+  const asked = Map.groupBy(
+    calls.filter(({ kind }) => kind === 'refund'),
+    ({ reference }) => reference,
+  );
+  for (const [checkout_id, all] of asked) {
+    const found = byCheckout.get(checkout_id) ?? [];
+    const lost = all.filter(({ id }) => id !== null && !found.some((row) => row.id === id));
+    for (const { id } of lost) damage.push(`refund ${id} was acknowledged and is lost`);
+    // Each request has a key, so its retries make no second refund.
+    if (found.length > all.length) {
+      damage.push(`checkout ${checkout_id}: ${found.length} refunds of ${all.length} requests`);
     }
-    if (found.length > 1) damage.push(`checkout ${reference} was refunded ${found.length} times`);
   }
   return damage;
 }

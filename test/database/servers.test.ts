@@ -19,10 +19,13 @@ async function closedPort(): Promise<number> {
 test('with several hosts, the one that takes writes is used', async () => {
   const { username, password, hostname, port, pathname } = new URL(serverUrl);
   const credentials = `${username}${password && `:${password}`}`;
-  // A server that refuses, one that is read only, and the one that takes writes.
+  // A server that never answers, one that refuses, one that is read only, and one that takes writes.
+  const silent = net.createServer().listen(0, '127.0.0.1');
+  await new Promise((resolve) => silent.once('listening', resolve));
+  const silentPort = (silent.address() as net.AddressInfo).port;
   const readOnly = new URL(serverUrl);
   readOnly.searchParams.set('options', '-c default_transaction_read_only=on');
-  const hosts = `127.0.0.1:${await closedPort()},${hostname}:${port}`;
+  const hosts = `127.0.0.1:${silentPort},127.0.0.1:${await closedPort()},${hostname}:${port}`;
   const url = `postgres://${credentials}@${hosts}${pathname}?target_session_attrs=read-write`;
   const database = openDatabase(url, { log, maxConnections: 3 });
   try {
@@ -33,6 +36,7 @@ test('with several hosts, the one that takes writes is used', async () => {
     }
   } finally {
     await database.close();
+    silent.close();
   }
   const closed = openDatabase(readOnly.href, { log, maxConnections: 1 });
   await assert.rejects(closed.pool.query('select'), { code: '25006' });

@@ -1,13 +1,16 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
-import { after, before, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
 import { findViolations } from '../../src/audit/invariants.ts';
+import { openDatabase } from '../../src/database/database.ts';
 import { authorised, post, request, until } from '../support/sandbox-process.ts';
 import {
   type Account,
   checkoutBody,
   createAccount,
   createTestDatabase,
+  log,
   movableClock,
   type Service,
   startService,
@@ -20,10 +23,12 @@ import {
 async function openLine(databaseUrl: string) {
   const target = new URL(databaseUrl);
   const open = new Set<net.Socket>();
-  const line = { freezesNextCommit: false, frozen: 0, isAway: false };
+  const line = { freezesNextCommit: false, frozen: 0, isAway: false, opened: 0, freezesBelow: 0 };
   const server = net.createServer((client) => {
     if (line.isAway) return void client.destroy();
     const database = net.connect(Number(target.port), target.hostname);
+    line.opened += 1;
+    const number = line.opened;
     let isFrozen = false;
     for (const [one, other] of [
       [client, database],
@@ -38,7 +43,7 @@ async function openLine(databaseUrl: string) {
           line.frozen += 1;
           isFrozen = true;
         }
-        if (!isFrozen) other.write(chunk);
+        if (!isFrozen && number >= line.freezesBelow) other.write(chunk);
       });
     }
   });
@@ -103,13 +108,51 @@ test('a commit on a dead connection delays its own requests only, and is retried
   );
 });
 
+describe('a statement without an answer', () => {
+  const open = () => openDatabase(line.url, { log, maxConnections: 2, stallMilliseconds: 100 });
+
+  test('fails soon if its connection is dead, and new connections work', async () => {
+    const database = open();
+    try {
+      await database.pool.query('select 1');
+      line.freezesBelow = line.opened + 1;
+      await assert.rejects(database.pool.query('select 2'), /Connection terminated/);
+      const { rows } = await database.pool.query('select 3 as three');
+      assert.deepEqual(rows, [{ three: 3 }]);
+    } finally {
+      line.freezesBelow = 0;
+      line.cut();
+      await database.close();
+    }
+  });
+
+  test('goes on if the server is at work on it, however long that takes', async () => {
+    const database = open();
+    const holder = new pg.Client({ connectionString: service.databaseUrl });
+    try {
+      await holder.connect();
+      await holder.query('select pg_advisory_lock(4711)');
+      const waiting = database.pool.query('select pg_advisory_lock(4711)');
+      const before = line.opened;
+      // Each question to the server is a connection.
+      await until('five questions', () => line.opened >= before + 6);
+      await holder.query('select pg_advisory_unlock(4711)');
+      await waiting;
+    } finally {
+      await holder.end();
+      await database.close();
+    }
+  });
+});
+
 test('a request that waits in several places has one deadline, and then says when to return', async () => {
   line.isAway = true;
   line.cut();
   const start = clock.monotonic();
   const sent = create('never');
   const read = request(`${baseUrl}/api/checkouts`, { headers: authorised(account) });
-  const hurry = setInterval(() => clock.advance({ milliseconds: 500 }), 10);
+  // The last pause takes half a second of real time, so hurry no more than this.
+  const hurry = setInterval(() => clock.advance({ milliseconds: 100 }), 10);
   try {
     for (const { status, headers } of await Promise.all([sent, read])) {
       assert.deepEqual([status, headers['retry-after']], [503, '5']);

@@ -16,10 +16,11 @@ import {
   moveAttemptsFinished,
 } from './attempt.sql.ts';
 import { callbackHeaders } from './callback-headers.ts';
+import { createDeadlines, type Deadlines } from './deadlines.ts';
 import { countDeliveries } from './destination-statistics.ts';
 import { releaseCallbacks } from './due-callbacks.sql.ts';
 import { formHeaders, isForm } from './legacy-form.ts';
-import { commitBatchSize, runAttemptsMax } from './limits.ts';
+import { commitBatchSize, markSentMilliseconds, runAttemptsMax } from './limits.ts';
 import { noteDestinations } from './note-destinations.ts';
 import type { Exchange } from './send-callback.ts';
 import { storedAnswer } from './stored-answer.ts';
@@ -54,6 +55,8 @@ export type AttemptCommits = {
   openAttempt: GroupCommit<Attempt, OpenAttempt | null>;
   /** Records the result of an attempt, and releases its callback if the lease still holds. */
   recordAttempt: GroupCommit<Ended, Exchange>;
+  /** Exchanges whose requests were sent. Those that are slow are marked in the database. */
+  sentExchanges: Deadlines;
 };
 
 type CommitDeps = {
@@ -68,6 +71,7 @@ export function attemptCommits(deps: CommitDeps): AttemptCommits {
   return {
     openAttempt: groupCommit(deps, (group) => openAttempts(deps, group), commitBatchSize),
     recordAttempt: groupCommit(deps, (group) => recordAttempts(deps, group), commitBatchSize),
+    sentExchanges: createDeadlines(deps.clock, markSentMilliseconds),
   };
 }
 

@@ -7,20 +7,20 @@ import type { CallbackAttempt } from '../callback.ts';
 
 type CallbackKey = { merchant_id: string; id: string };
 
-/** When an attempt began, or null if it does not exist. */
-export async function findAttemptStart(
+/** When an attempt began and how it ended, or null if it does not exist. */
+export async function findAttempt(
   db: Handle,
   callback: CallbackKey,
   number: number,
-): Promise<Timestamp | null> {
+): Promise<Pick<CallbackAttempt, 'started_at' | 'outcome'> | null> {
   const row = await db
     .selectFrom('callback_attempts')
-    .select('started_at')
+    .select(['started_at', 'outcome'])
     .where('merchant_id', '=', callback.merchant_id)
     .where('callback_id', '=', callback.id)
     .where('number', '=', number)
     .executeTakeFirst();
-  return row?.started_at ?? null;
+  return row ?? null;
 }
 
 /** What identifies an attempt. */

@@ -8,9 +8,15 @@ import type { Sealing } from '../../shared/sealing.ts';
 import { inSpan, type Tracer, traceHeaders } from '../../tracing/trace.ts';
 import type { Callback, CallbackTrigger } from '../callback.ts';
 import { nextAttemptAt } from './answer.ts';
-import { findAttemptStart } from './attempt.sql.ts';
+import { findAttempt } from './attempt.sql.ts';
 import { type AttemptCommits, exhaustUnknown } from './attempt-commits.ts';
-import { claimFirst, dueCallbacks, moveFirstDue, releaseCallbacks } from './due-callbacks.sql.ts';
+import {
+  claimFirst,
+  dueCallbacks,
+  moveFirstDue,
+  moveSent,
+  releaseCallbacks,
+} from './due-callbacks.sql.ts';
 import { formBody, isForm } from './legacy-form.ts';
 import { claimBatchSize, deadlineSeconds, leaseSeconds, runAttemptsMax } from './limits.ts';
 import type { Exchange, SendCallback } from './send-callback.ts';
@@ -60,21 +66,23 @@ async function makeAttempt(
   }
   const { headers } = attempt;
   const body = isForm(callback) ? formBody(deps.sealing, callback) : callback.payload;
-  const exchange =
-    headers && body
-      ? await send(deps, callback.notify_url, headers, body)
-      : { ...nothing, reason: headers ? 'no_transaction_verify' : 'no_signing_key' };
+  if (!headers || !body) {
+    const reason = headers ? 'no_transaction_verify' : 'no_signing_key';
+    return await deps.recordAttempt({ attempt, exchange: { ...nothing, reason } });
+  }
+  const mark = () =>
+    void moveSent(deps.database.db, callback).catch((error) => {
+      deps.log.warn({ err: error, callback_id: callback.id }, 'a callback was not marked as sent');
+    });
+  const whenSent = () => deps.sentExchanges.add(mark);
+  const exchange = await send(deps, { url: callback.notify_url, headers, body, whenSent });
+  deps.sentExchanges.remove(mark);
   return await deps.recordAttempt({ attempt, exchange });
 }
 
-function send(
-  deps: DeliveryDeps,
-  url: string,
-  headers: Record<string, string>,
-  body: Buffer,
-): Promise<Exchange> {
+function send(deps: DeliveryDeps, message: Parameters<SendCallback>[0]): Promise<Exchange> {
   return inSpan('POST', 'client', async (span) => {
-    const exchange = await deps.sendCallback({ url, headers, body });
+    const exchange = await deps.sendCallback(message);
     if (span) {
       span.attributes['tranche.outcome'] = exchange.reason ?? 'delivered';
       if (exchange.status) span.attributes['http.response.status_code'] = exchange.status;
@@ -84,14 +92,21 @@ function send(
 }
 
 /**
- * Counts an attempt whose process died. It may have been sent, so the next one is due ten minutes
- * after it began. Does nothing if the callback is no longer ours.
+ * Counts an attempt whose process died. If it was sent, the next one is due ten minutes after it
+ * began. If nothing shows that, the next one is due at once: the lease has run out, so no process is
+ * sending it any more. If the attempt before it has no result either, sending may be what ends the
+ * processes, and the next one waits. Does nothing if the callback is no longer ours.
  */
 async function countUnknown(deps: DeliveryDeps, callback: Callback): Promise<void> {
   const { db, pool } = deps.database;
-  const startedAt = await findAttemptStart(db, callback, callback.attempts + 1);
-  if (startedAt === null) return;
-  const due_at = timestamp(nextAttemptAt(Temporal.Instant.from(startedAt)));
+  const number = callback.attempts + 1;
+  const attempt = await findAttempt(db, callback, number);
+  if (attempt === null) return;
+  const before = await findAttempt(db, callback, number - 1);
+  const mustWait = callback.sent_attempt === number || before?.outcome === 'unknown';
+  const due_at = mustWait
+    ? timestamp(nextAttemptAt(Temporal.Instant.from(attempt.started_at)))
+    : attempt.started_at;
   await releaseCallbacks(pool, [{ ...callback, attempts_made: 1, due_at }]);
 }
 

@@ -76,6 +76,20 @@ export async function moveFirstDue(
     .execute();
 }
 
+/** Marks the attempt in flight as sent, while its claim lasts. */
+export async function moveSent(
+  db: Handle,
+  { merchant_id, id, lease, attempts }: Callback,
+): Promise<void> {
+  await db
+    .updateTable('callbacks')
+    .set({ sent_attempt: attempts + 1 })
+    .where('merchant_id', '=', merchant_id)
+    .where('id', '=', id)
+    .where('lease', '=', lease)
+    .execute();
+}
+
 const released = rowGroup({
   merchant_id: 'uuid',
   id: 'uuid',

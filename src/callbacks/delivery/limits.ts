@@ -21,6 +21,13 @@ export const deadlineSeconds = 10;
 /** Longer than an exchange, with time to record it: two exchanges of one callback never overlap. */
 export const leaseSeconds = deadlineSeconds + 5;
 
+/**
+ * A request that was sent and has no answer after this time is marked as sent, so that the process
+ * that takes over after a crash does not send it again too soon. Most receivers answer sooner, and
+ * cost the database nothing.
+ */
+export const markSentMilliseconds = 1_000;
+
 // One exchange.
 
 /** Connecting takes at most half of the deadline, so that the receiver has the other half. */

@@ -50,6 +50,8 @@ export type SendCallback = (message: {
   body: Buffer;
   /** Sends the body in pieces with a pause between them, as a bad network delivers it. */
   dribble?: { pieces: number; pauseMilliseconds: number };
+  /** Called when the request leaves. Not called if no connection was made. */
+  whenSent?: () => void;
 }) => Promise<Exchange>;
 
 export type CallbackSenderOptions = {
@@ -138,6 +140,7 @@ export function createCallbackSender(
     };
     onSent.set(body, (socket) => {
       isSent = true;
+      message.whenSent?.();
       const connection = connectionOf(socket);
       if (!connection) return;
       note(connection);
