@@ -26,7 +26,7 @@ export async function findDamage(
     const settled = {
       'payment attempts': `payment_attempts where due_at is not null`,
       callbacks: `callbacks where status = 'pending'`,
-      refunds: `refund_requests where status not in ('refunded', 'rejected')`,
+      refunds: `refund_requests where due_at is not null`,
     };
     for (const [what, sql] of Object.entries(settled)) {
       await eventually(what, async () => (await count(sql)) === 0, settleSeconds).catch(
@@ -42,7 +42,7 @@ export async function findDamage(
     const { rows } = await client.query<{ id: string; reference: string; refunded: number }>(
       `select c.id, c.client_reference_id as reference,
          (select coalesce(sum(amount), 0)::int from refund_requests r
-          where r.checkout_id = c.id and r.status = 'refunded') as refunded
+          where r.checkout_id = c.id and r.status = 'complete') as refunded
        from checkouts c where status = 'successful'`,
     );
     const successful = new Set(rows.map(({ id }) => id));
