@@ -5,24 +5,44 @@ import { runLongActs } from '../../src/acts/run-long-acts.ts';
 import { changeRules } from '../../src/merchants/change-rules.ts';
 import { createMerchant } from '../../src/merchants/create-merchant.ts';
 import { raiseAlert } from '../../src/operators/raise-alert.ts';
+import { setTerms, type WantedTerms } from '../../src/payouts/set-terms.ts';
 import { rollUp } from '../../src/rollups/roll-up.ts';
 import { axeFindings } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
 import { readCallback } from '../support/callbacks.ts';
 import { type ConsoleBrowser, startConsoleBrowser } from '../support/console-browser.ts';
-import { askRefund, assertBalanced, cards, partsOf, statusOf } from '../support/money.ts';
+import {
+  askRefund,
+  assertBalanced,
+  cards,
+  openDispute,
+  partsOf,
+  statusOf,
+} from '../support/money.ts';
 import type { Shopper } from '../support/payments.ts';
-import { isLong, rules } from '../support/service.ts';
+import { createAccount, isLong, rules } from '../support/service.ts';
 
 // What merchants, shoppers and receivers can write. The window would have a mark if one of these
 // became markup or a script.
 const hostile = (name: string) =>
   `<img src=x onerror="window.broken='${name}'"><script>window.broken='${name}'</script>`;
 
+const terms: WantedTerms = {
+  from_on: null,
+  funding: 'whole',
+  basis_points: 500,
+  fixed: 0,
+  vat_basis_points: 1_500,
+  refund_fee: 'kept',
+  reserve_basis_points: 0,
+  reserve_days: 0,
+};
+
 describe('work at the console in a browser', { skip: noBrowser }, () => {
   let console: ConsoleBrowser;
   let shopper: Shopper;
   let unlucky: Shopper;
+  let disputed: Shopper;
   let isDown = true;
 
   before(async () => {
@@ -32,6 +52,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
       path === '/refuses' && isDown
         ? { status: 500, headers: { 'x-said': hostile('header') }, body: hostile('body') }
         : {};
+    await setTerms(paying.service.deps, 'test', paying.account.merchant.id, terms);
     const customer = {
       email: 'thandi@example.com',
       first_name: hostile('first'),
@@ -50,11 +71,15 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
       customer,
     });
     await unlucky.pay(3, { card: cards.laterInsufficientFunds });
+    disputed = await paying.shopper({ client_reference_id: 'ORDER-3', customer });
+    await disputed.pay(1);
     // The second payment of the unlucky one becomes overdue, and its callback is given up.
     await paying.pass({ days: 45 });
     const { deps } = paying.service;
     await createMerchant(deps, 'test', { name: hostile('merchant'), territory: 'ZA', rules });
     await raiseAlert(deps, deps.database.db, { kind: 'refund failed', detail: hostile('alert') });
+    const finding = { kind: 'gateway_other_amount', detail: hostile('finding') };
+    await raiseAlert(deps, deps.database.db, finding);
     while ((await rollUp(deps)) > 0);
   });
   after(() => console?.close());
@@ -175,6 +200,107 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(complaints, []);
   });
 
+  test('all callbacks that match are resent, as one act with progress', async (t) => {
+    const { paying, url } = console;
+    const { page } = await console.signedIn(t, ['support']);
+    const { pool } = paying.service.deps.database;
+    const { rows } = await pool.query(
+      `update callbacks set status = 'exhausted', due_at = null where checkout_id = $1
+       returning host`,
+      [unlucky.id],
+    );
+    const { host } = rows[0];
+    await page.goto(`${url}/callbacks?host=${encodeURIComponent(host)}`);
+    await page.getByRole('button', { name: 'Resend all that match…' }).click();
+    await page.getByRole('button', { name: `Resend all given up to ${host}` }).click();
+    await page.getByText('Resending callbacks').waitFor();
+    while ((await runLongActs(paying.service.deps)) > 0);
+    await page.getByText('Callbacks resent').waitFor();
+    assert.equal((await readCallback(paying.service, unlucky.id)).status, 'delivered');
+  });
+
+  test('on-call retries an overdue payment after the passkey, and reads the bank’s answer', async (t) => {
+    const { paying, url } = console;
+    const { page } = await console.signedIn(t, ['on-call']);
+    paying.clock.advance({ minutes: 6 });
+    await page.goto(`${url}/overdue`);
+    await page.getByRole('button', { name: /^Retry payment 2 of/ }).click();
+    await page.getByRole('button', { name: /^Charge R.500,00 now$/ }).click();
+    await page.getByRole('button', { name: 'Use the passkey' }).click();
+    await page.getByText('The payment is overdue: insufficient funds.').waitFor();
+  });
+
+  test('an alert is opened by a click on its row, taken, and closed with a reason', async (t) => {
+    const { paying, url } = console;
+    const { deps } = paying.service;
+    await raiseAlert(deps, deps.database.db, { kind: 'a_test', detail: 'The shop is on fire.' });
+    const { page } = await console.signedIn(t, ['on-call']);
+    await page.goto(`${url}/alerts`);
+    await page.getByText('The shop is on fire.').click();
+    const dialog = page.getByRole('dialog', { name: 'A test' });
+    await dialog.getByRole('button', { name: 'Take the alert' }).click();
+    await dialog
+      .getByText(/^Taken$/)
+      .first()
+      .waitFor();
+    await dialog.getByLabel('What was done').fill('Water.');
+    await dialog.getByRole('button', { name: 'Close the alert' }).click();
+    await page.getByText('The alert is closed.').waitFor();
+    await dialog.waitFor({ state: 'detached' });
+    const { rows } = await deps.database.pool.query(
+      `select close_reason from alerts where kind = 'a_test'`,
+    );
+    assert.deepEqual(rows, [{ close_reason: 'Water.' }]);
+  });
+
+  test('two people approve a payout, and evidence is staged before it is submitted', async (t) => {
+    const { paying, url } = console;
+    const first = await console.signedIn(t, ['finance'], 'First Approver');
+    await first.page.goto(`${url}/payouts`);
+    await first.page.getByRole('link', { name: /^TR/ }).last().click();
+    await first.page.getByRole('button', { name: /^Approve R/ }).click();
+    await first.page.getByText('First Approver approved it first.').waitFor();
+    const second = await console.signedIn(t, ['finance']);
+    await second.page.goto(first.page.url());
+    await second.page.getByText('First Approver approved it first.').waitFor();
+    await second.page.getByRole('button', { name: /as second person$/ }).click();
+    await second.page.getByText('Approvals').waitFor();
+    await second.page.getByText('2 of 2').waitFor();
+    const id = await openDispute(paying, disputed);
+    const { page } = second;
+    await page.goto(`${url}/disputes/${id}`);
+    assert.equal(await page.getByRole('button', { name: 'Submit the evidence…' }).count(), 0);
+    await page.getByRole('button', { name: 'Stage the evidence…' }).click();
+    await page.getByRole('button', { name: /^Stage the evidence for R/ }).click();
+    await page.getByRole('button', { name: 'Submit the evidence…' }).click();
+    await page.getByRole('button', { name: /^Submit the evidence for R/ }).click();
+    await page.getByText('The bank has the evidence and decides.').waitFor();
+    assert.equal(await page.evaluate('window.broken'), undefined);
+    assert.deepEqual([...first.complaints, ...second.complaints], []);
+  });
+
+  test('an administrator changes bands in a form, and requires signatures', async (t) => {
+    const { paying, url } = console;
+    const account = await createAccount(paying.service);
+    const { page, complaints } = await console.signedIn(t, ['admin']);
+    await page.goto(`${url}/merchants/${account.merchant.id}`);
+    await page.getByRole('button', { name: 'Change the rules' }).click();
+    await page.getByLabel('Two people approve refunds above').fill('750,00');
+    await page.getByLabel('Payments, band 1').fill('1, 2');
+    await page.getByRole('button', { name: /^Change Bean There$/ }).click();
+    await page.getByText('New checkouts follow the new rules.').waitFor();
+    const { rows } = await paying.service.deps.database.pool.query(
+      'select rules, four_eyes_above from merchants where id = $1',
+      [account.merchant.id],
+    );
+    assert.deepEqual([rows[0].rules[0].terms, rows[0].four_eyes_above], [[1, 2], 75_000]);
+    await page.goto(`${url}/integrations/${account.id}`);
+    await page.getByRole('button', { name: 'Require signatures…' }).click();
+    await page.getByRole('button', { name: /^Require signatures of Bean There$/ }).click();
+    await page.getByText(/^Required since/).waitFor();
+    assert.deepEqual(complaints, []);
+  });
+
   test('an administrator rotates a signing key, and sees the new one once', async (t) => {
     const { paying, url } = console;
     const { page, complaints } = await console.signedIn(t, ['admin']);
@@ -213,8 +339,8 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(await axeFindings(page), []);
   });
 
-  // Axe sees each page in one of the two looks here, and in both in the long run.
-  test('every page passes axe on a light phone or a dark desktop, fits, and runs no foreign script', async (t) => {
+  // Axe sees each page at one of the three widths here, and at all of them in the long run.
+  test('every page fits a phone, a desktop and a wide one, passes axe, and runs no foreign script', async (t) => {
     const { paying, url } = console;
     const { page, complaints } = await console.signedIn(
       t,
@@ -225,6 +351,9 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByLabel('Add a note').fill(hostile('note'));
     await page.getByRole('button', { name: 'Add the note' }).click();
     await page.getByText(hostile('note')).first().waitFor();
+    const { pool } = paying.service.deps.database;
+    const dispute = (await pool.query('select id from disputes')).rows[0].id;
+    const payout = (await pool.query('select id from payouts order by number')).rows[0].id;
     const pages: [string, string | RegExp][] = [
       ['/', 'From created to paid, 30 days'],
       ['/search?q=thandi@example.com', /^Found/],
@@ -235,6 +364,11 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
       ['/overdue', 'May work'],
       ['/callbacks?view=all', 'ORDER-1'],
       ['/callbacks?view=destinations', /127[.]0[.]0[.]1|in 7 days/],
+      ['/disputes', 'ORDER-3'],
+      [`/disputes/${dispute}`, 'The disputed payment is number 1'],
+      ['/payouts', /^TR/],
+      [`/payouts/${payout}`, '3 lines'],
+      ['/reconciliation', 'Other amount'],
       ['/merchants', 'Bean There'],
       [`/merchants/${paying.account.merchant.id}`, 'Bands'],
       ['/integrations', 'Bean There'],
@@ -259,11 +393,13 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
       await page.emulateMedia({ colorScheme: 'light' });
       await page.goto(`${url}${path}`);
       await page.locator('#main').getByText(text).first().waitFor();
-      await look(path, 'a light phone', index % 2 === 0);
+      await look(path, 'a light phone', index % 3 === 0);
       await page.setViewportSize({ width: 1280, height: 800 });
       await page.emulateMedia({ colorScheme: 'dark' });
       await page.locator('html[data-mantine-color-scheme="dark"]').waitFor();
-      await look(path, 'a dark desktop', index % 2 === 1);
+      await look(path, 'a dark desktop', index % 3 === 1);
+      await page.setViewportSize({ width: 1920, height: 1080 });
+      await look(path, 'a wide desktop', index % 3 === 2);
     }
     assert.deepEqual(found, []);
     assert.deepEqual(complaints, []);

@@ -107,7 +107,11 @@ function Callbacks({ view }: { view: string }) {
       head: view === 'pending' ? 'Next attempt' : 'Created',
       right: true,
       cell: (row) => (
-        <Time at={view === 'pending' ? row.due_at : row.created_at} zone={row.time_zone} />
+        <Time
+          at={view === 'pending' ? row.due_at : row.created_at}
+          zone={row.time_zone}
+          future={view === 'pending'}
+        />
       ),
       phone: 'sub',
     },
@@ -293,7 +297,7 @@ function CallbackDialog({ id, close }: { id: string; close: () => void }) {
                 </Link>,
               ],
               ['Id', <Id key="id" id={data.id} whole />],
-              ['Next attempt', data.due_at && <Time at={data.due_at} />],
+              ['Next attempt', data.due_at && <Time at={data.due_at} future />],
             ]}
           />
           <Attempts of={data} />

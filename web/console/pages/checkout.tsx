@@ -189,7 +189,10 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
                       </span>,
                     ],
                     ['Sends', <code key="sends">{callback.payload}</code>],
-                    ['Next attempt', callback.due_at && <Time at={callback.due_at} zone={zone} />],
+                    [
+                      'Next attempt',
+                      callback.due_at && <Time at={callback.due_at} zone={zone} future />,
+                    ],
                   ]}
                 />
                 <Attempts of={callback} zone={zone} />
@@ -397,7 +400,9 @@ function Timeline({ entries, zone }: { entries: TimelineEntry[]; zone: string })
       {entries.toReversed().map((entry, index) => (
         <li key={`${entry.at} ${index}`} className={tones[entry.tone]}>
           <span className="dot" aria-hidden="true" />
-          <div className="what break">{entry.says}</div>
+          <div className="what break">
+            {entry.kind === 'note' ? entry.says : sentence(entry.says)}
+          </div>
           <div className="when">
             <Time at={entry.at} zone={zone} exact />
             {entry.by !== null && ` · ${entry.by}`}

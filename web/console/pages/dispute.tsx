@@ -33,9 +33,9 @@ export default function DisputePage({ id }: { id: string }) {
         about={
           <span className="row-of">
             <DisputeStatus of={dispute} />
+            <Link href={`/checkouts/${dispute.checkout_id}`}>{dispute.client_reference_id}</Link>
             <span>
-              Payment {dispute.instalment} of {dispute.number_of_payments} of{' '}
-              <Link href={`/checkouts/${dispute.checkout_id}`}>{dispute.client_reference_id}</Link>
+              payment {dispute.instalment} of {dispute.number_of_payments}
             </span>
           </span>
         }

@@ -20,11 +20,14 @@ const urgentDays = 3;
 
 /** How long evidence can still be submitted. */
 export function Deadline({ of: row }: { of: DisputeRow }) {
-  if (row.due_by === null || !row.is_answerable) return <span className="quiet">–</span>;
+  if (row.due_by === null || !row.is_answerable) return <span className="quiet none">–</span>;
   const left = new Date(row.due_by).getTime() - Date.now();
   return (
-    <span className={left < urgentDays * dayMs ? 'danger-text' : 'warning-text'}>
-      <Time at={row.due_by} zone={row.time_zone} />
+    <span
+      title="Until then evidence can be submitted"
+      className={left < urgentDays * dayMs ? 'danger-text' : 'warning-text'}
+    >
+      <Time at={row.due_by} zone={row.time_zone} future />
     </span>
   );
 }

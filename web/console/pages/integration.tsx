@@ -235,7 +235,7 @@ function Lives({ rows, withUse }: { rows: Life[]; withUse?: boolean }) {
             <span className="quiet">No end</span>
           ) : (
             <span className="warning-text">
-              Ends <Time at={row.expires_at} />
+              Ends <Time at={row.expires_at} future />
             </span>
           )}
         </div>

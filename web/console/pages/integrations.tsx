@@ -47,7 +47,7 @@ const columns: Column<IntegrationRow>[] = [
         <span className="quiet">–</span>
       ) : (
         <span className="warning-text">
-          Old key ends <Time at={end} />
+          Old key ends <Time at={end} future />
         </span>
       );
     },
@@ -121,7 +121,7 @@ export function IntegrationLine({ of: row }: { of: IntegrationRow }) {
       <span className="row-of">
         {end !== null && (
           <span className="warning-text small">
-            Old key ends <Time at={end} />
+            Old key ends <Time at={end} future />
           </span>
         )}
         <IntegrationStatus of={row} />

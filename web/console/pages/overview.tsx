@@ -2,7 +2,16 @@ import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import type { Overview } from '../../../src/console/overview.schema.ts';
 import { get } from '../api.ts';
-import { count, money, percent, relativeTime, roundMoney, sentence, words } from '../format.ts';
+import {
+  count,
+  money,
+  percent,
+  relativeTime,
+  roundMoney,
+  sentence,
+  shortTime,
+  words,
+} from '../format.ts';
 import { Card, PageHead, Time } from '../parts/basics.tsx';
 import { DayChart } from '../parts/chart.tsx';
 import { MerchantFilter } from '../parts/filters.tsx';
@@ -61,6 +70,10 @@ export default function OverviewPage() {
   );
 }
 
+/** A merchant whose sandbox clock was moved has rows from after now. */
+const sinceWhen = (at: string) =>
+  new Date(at).getTime() > Date.now() + 60_000 ? shortTime(at) : relativeTime(at);
+
 function Waiting({ of: overview }: { of: Overview }) {
   const can = useCan();
   const { counts, books } = overview;
@@ -74,7 +87,7 @@ function Waiting({ of: overview }: { of: Overview }) {
         state={counts.refunds_to_review.count > 0 ? 'needs' : ''}
         note={
           overview.oldest_refund_at
-            ? `The oldest came ${relativeTime(overview.oldest_refund_at)}`
+            ? `The oldest came ${sinceWhen(overview.oldest_refund_at)}`
             : 'Nothing waits'
         }
       />
@@ -94,6 +107,24 @@ function Waiting({ of: overview }: { of: Overview }) {
           counts.callbacks_exhausted.count > 0 ? 'Merchants do not know yet' : 'All were delivered'
         }
       />
+      {counts.disputes_to_answer.count > 0 && (
+        <Figure
+          href="/disputes?status=needs_response"
+          label="Disputes to answer"
+          value={bounded(counts.disputes_to_answer)}
+          state="bad"
+          note="Lost without an answer"
+        />
+      )}
+      {counts.payouts_to_approve.count > 0 && (
+        <Figure
+          href="/payouts?status=draft"
+          label="Payouts to approve"
+          value={bounded(counts.payouts_to_approve)}
+          state="needs"
+          note="Two people approve each"
+        />
+      )}
       <Figure
         href={can('alerts.read') ? '/alerts' : null}
         label="Alerts"

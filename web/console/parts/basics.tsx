@@ -34,14 +34,21 @@ function useTicks(): void {
 }
 
 /** A time relative to now, or exact; in the merchant's zone, with the exact one and UTC on hover. */
-export function Time(props: { at: string | null; zone?: string; exact?: boolean; age?: boolean }) {
+export function Time(props: {
+  at: string | null;
+  zone?: string;
+  exact?: boolean;
+  age?: boolean;
+  /** It lies ahead. Any other time is ahead only of a merchant whose sandbox clock was moved. */
+  future?: boolean;
+}) {
   useTicks();
-  if (props.at === null) return <span className="quiet">–</span>;
+  if (props.at === null) return <span className="quiet none">–</span>;
   const zone = props.zone;
   const utc = new Date(props.at).toISOString().replace('T', ' ').slice(0, 19);
   return (
     <time dateTime={props.at} title={`${exactTime(props.at, zone)}\n${utc} UTC`} className="num">
-      {props.exact
+      {props.exact || (!props.future && isAhead(props.at))
         ? shortTime(props.at, zone)
         : props.age
           ? duration(Math.max(0, Date.now() - new Date(props.at).getTime()))
@@ -49,6 +56,9 @@ export function Time(props: { at: string | null; zone?: string; exact?: boolean;
     </time>
   );
 }
+
+/** Beside clocks that differ a little. */
+const isAhead = (at: string) => new Date(at).getTime() > Date.now() + 60_000;
 
 type Tone = 'good' | 'warn' | 'bad' | 'plain';
 
