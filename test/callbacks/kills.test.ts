@@ -119,13 +119,15 @@ describe('a service that is killed', { concurrency: true }, () => {
         held.resolve({});
         await Promise.all(shoppers);
         for (const row of await read(all.map(({ id }) => id))) {
-          assert.deepEqual([row.status, row.callback], ['cancelled', 'pending']);
-          assert.deepEqual(row.outcomes, ['unknown']);
+          assert.deepEqual([row.status, row.outcomes[0]], ['cancelled', 'unknown']);
+          // What was not surely sent may have been sent again: its lease runs out in real time.
+          if (row.sent_attempt !== 1) continue;
+          assert.deepEqual([row.callback, row.outcomes], ['pending', ['unknown']]);
         }
       }
       // The kill may have come late enough for more of them to be marked.
       const rows = await read(all.map(({ id }) => id));
-      const marked = new Set(rows.filter((row) => row.sent_attempt !== null).map(({ id }) => id));
+      const marked = new Set(rows.filter((row) => row.sent_attempt === 1).map(({ id }) => id));
       const deliveries = (isMarked: boolean) =>
         all.filter(({ id }) => marked.has(id) === isMarked).map(({ at }) => receiver.at(at).length);
       await pass('1m');
