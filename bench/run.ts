@@ -5,11 +5,12 @@ import { benchCreate } from './create.ts';
 import { benchLedger } from './ledger.ts';
 import { benchLists } from './lists.ts';
 import { benchMessageClaims, benchMessages } from './messages.ts';
+import { benchPayouts } from './payouts.ts';
 import { benchStart } from './start.ts';
 
 // npm run bench                everything, about half an hour
-// npm run bench -- create      one part: create, lists, console, callbacks, messages, ledger, collect,
-//                              start
+// npm run bench -- create      one part: create, lists, console, callbacks, messages, ledger, payouts,
+//                              collect, start
 // npm run bench -- --quick     shorter rounds, fewer rows
 //
 // Machines are shared and noisy, so only ratios count: two things measured in turns in one run,
@@ -105,6 +106,14 @@ if (wanted('collect')) {
   const more = memory.last - memory.first;
   const megabytes = `${memory.last.toFixed(0)} MB, ${more.toFixed(0)} MB more`;
   row('collect, memory after the last round', megabytes, '< 30 MB more', more < 30);
+}
+if (wanted('payouts')) {
+  const sales = quick ? 10_000 : 100_000;
+  const { few, many } = await benchPayouts({ sales, rounds: quick ? 2 : 5 }, progress);
+  const each = `${((1_000_000 * many) / sales).toFixed(0)} µs each`;
+  row(`payouts, closing ${sales} sales`, `${many.toFixed(2)} s  ${each}`, '', true);
+  const growth = many / few / 10;
+  row('payouts, time per sale at 10 × the sales', ratio(growth), '≤ 1.30 ×', growth <= 1.3);
 }
 if (wanted('callbacks')) {
   const count = quick ? 4_000 : 8_000;

@@ -6,7 +6,7 @@ import { findDifferences, findViolations } from '../../src/audit/invariants.ts';
 import { FateUnknown, isTransient } from '../../src/database/transaction.ts';
 import { collectDueInstalments } from '../../src/instalments/collect-instalments.ts';
 import { detachReplacedCards } from '../../src/instalments/detach-cards.ts';
-import { collectsAt, type Instalment } from '../../src/instalments/instalment.ts';
+import type { Instalment } from '../../src/instalments/instalment.ts';
 import { retryInstalment } from '../../src/instalments/retry-instalment.ts';
 import { useMerchantApi } from '../../src/integrations/merchant-api.ts';
 import type { Deps } from '../../src/main.ts';
@@ -22,9 +22,9 @@ import { approveRefund, declineRefund, retryRefund } from '../../src/refunds/rev
 import { timestamp } from '../../src/shared/clock.ts';
 import { recoverActs } from '../../src/shoppers/act-on-plan.ts';
 import type { PayablePart } from '../../src/shoppers/plan-act.ts';
-import type { ShopperAttempt } from '../../src/shoppers/shopper-attempt.ts';
 import type { Fault } from '../../test-gateway/faults.ts';
 import { actingOn } from '../support/acts.ts';
+import { assertAgreed } from '../support/agreement.ts';
 import { answerChallenge } from '../support/gateway.ts';
 import { type Incarnation, type Scene, startScene } from '../support/incarnation.ts';
 import { cards } from '../support/money.ts';
@@ -646,102 +646,6 @@ async function play(story: Story, scene: Scene): Promise<void> {
   assert.deepEqual(await findViolations(database, timestamp(clock.now())), []);
   for (const shopper of shoppers) await assertAgreed(paying, shopper, note);
   await assertTold(paying, account, asked, note);
-}
-
-/** The gateway's books of a checkout and ours agree to the cent, and everything moved once. */
-async function assertAgreed(paying: Paying, shopper: Shopper, note: Story['note']): Promise<void> {
-  const instalments: Instalment[] = await shopper.rows('instalments');
-  const collections = await shopper.rows('collections');
-  const parts = await shopper.rows('refund_parts');
-  const attempts = await shopper.rows('payment_attempts');
-  const acts: ShopperAttempt[] = await shopper.rows('shopper_attempts');
-  const customer: string = attempts[0].customer_ref;
-  const books = await paying.gateway.books({ checkout: shopper.id, customer });
-  const postings = await shopper.rows('postings');
-  const sum = (list: { amount: number }[]) => list.reduce((total, one) => total + one.amount, 0);
-  const posted = (...kinds: string[]) => sum(postings.filter(({ kind }) => kinds.includes(kind)));
-  const unique = (list: string[], says: string) =>
-    assert.equal(new Set(list).size, list.length, says);
-  const sorted = (list: unknown[][]) => list.map((one) => JSON.stringify(one)).sort();
-
-  for (const { status } of instalments) note(`payment ${status}`);
-  for (const { status } of collections) note(status);
-  for (const { status } of acts) note(`act ${status}`);
-  for (const { status } of parts) if (status === 'put_back') note('put_back');
-  if (posted('returned') > 0) note('returned');
-
-  const succeeded = books.payment_intents.filter(({ status }) => status === 'succeeded');
-  const received = succeeded.map((intent) => ({ ...intent, amount: intent.amount_received }));
-  assert.equal(sum(received), posted('captured', 'collected'), 'what the gateway received');
-  const collected = instalments.filter(({ status }) => status === 'collected');
-  assert.deepEqual(
-    sorted(received.map(({ id, amount }) => [id, amount])),
-    // A shopper pays several at once by one payment.
-    sorted(
-      [...Map.groupBy(collected, ({ payment_ref }) => payment_ref)].map(([ref, list]) => [
-        ref,
-        sum(list.map((one) => ({ amount: one.amount - one.reduced }))),
-      ]),
-    ),
-    'each payment was taken once, and nothing else',
-  );
-  unique(
-    books.payment_intents.map(({ metadata }) => metadata.attempt_id),
-    'a request was carried out twice',
-  );
-
-  const held = books.payment_intents.filter(({ status }) => status === 'requires_capture');
-  const authorised = instalments.filter(({ status }) => status === 'authorised');
-  assert.deepEqual(
-    held.map(({ id }) => id),
-    authorised.map(({ payment_ref }) => payment_ref),
-    'a hold at the gateway is still to be captured',
-  );
-
-  for (const intent of books.payment_intents) {
-    const { attempt_id } = intent.metadata;
-    if (attempts.some(({ id }) => id === attempt_id)) continue;
-    const act = acts.find(({ id }) => id === attempt_id);
-    if (act) {
-      assert.equal(intent.amount, act.amount);
-      assert.equal(act.status === 'charged', intent.status === 'succeeded', `${act.status}`);
-      continue;
-    }
-    const collection = collections.find(({ id }) => id === attempt_id);
-    assert.ok(collection, 'every charge is on record');
-    assert.equal(intent.amount, collection.amount);
-    assert.equal(collection.status, intent.status === 'succeeded' ? 'collected' : 'declined');
-    const payment = instalments.find(({ number }) => number === collection.instalment);
-    const due = collectsAt(payment?.due_on ?? '', zone);
-    assert.ok(
-      intent.created * 1000 >= due.epochMilliseconds,
-      'no payment is charged before its date',
-    );
-  }
-
-  const given = books.refunds.filter(({ status }) => status === 'succeeded');
-  assert.equal(sum(given), posted('refunded') - posted('returned'), 'what the gateway refunded');
-  const backToCard = parts.filter(({ kind }) => kind === 'card');
-  assert.deepEqual(
-    sorted(given.map(({ metadata, id, amount }) => [metadata.refund_id, id, amount])),
-    sorted(
-      backToCard
-        .filter(({ status }) => status === 'done')
-        .map(({ id, refund_ref, amount }) => [id, refund_ref, amount]),
-    ),
-    'each part was refunded once, and nothing else',
-  );
-  unique(
-    books.refunds.map(({ metadata }) => metadata.refund_id),
-    'a part was given back twice',
-  );
-  for (const { metadata, status } of books.refunds) {
-    const part = backToCard.find(({ id }) => id === metadata.refund_id);
-    assert.equal(part?.status, status === 'succeeded' ? 'done' : 'failed', `a refund ${status}`);
-  }
-  for (const { amount_captured, amount_refunded } of books.charges) {
-    assert.ok(amount_refunded <= amount_captured, 'no more was refunded than captured');
-  }
 }
 
 /** Every refund that the merchant was answered exists, and no other. The API shows our rows. */

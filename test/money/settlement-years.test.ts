@@ -1,0 +1,494 @@
+import assert from 'node:assert/strict';
+import { after, before, test } from 'node:test';
+import { findViolations } from '../../src/audit/invariants.ts';
+import { FateUnknown, isTransient } from '../../src/database/transaction.ts';
+import { acceptDispute, answerDispute, resumePlan } from '../../src/disputes/answer-dispute.ts';
+import { checkDueDisputes, findNewDisputes } from '../../src/disputes/check-disputes.ts';
+import type { Dispute } from '../../src/disputes/dispute.ts';
+import { OutcomeUnknown, RequestRefused } from '../../src/gateway/gateway.ts';
+import { collectDueInstalments } from '../../src/instalments/collect-instalments.ts';
+import type { Instalment } from '../../src/instalments/instalment.ts';
+import { fundings, refundFees } from '../../src/ledger/settlement.ts';
+import type { Deps } from '../../src/main.ts';
+import { OperatorError } from '../../src/operators/operate.ts';
+import { makeDuePayouts } from '../../src/payouts/make-payouts.ts';
+import type { Payout } from '../../src/payouts/payout.ts';
+import {
+  approvePayout,
+  exportPayouts,
+  payPayout,
+  returnPayout,
+} from '../../src/payouts/review-payout.ts';
+import { confirmAccount, proposeAccount } from '../../src/payouts/set-bank-account.ts';
+import { setTerms } from '../../src/payouts/set-terms.ts';
+import { cancelRest } from '../../src/refunds/cancel-rest.ts';
+import { processDueRefunds } from '../../src/refunds/process-refunds.ts';
+import { timestamp } from '../../src/shared/clock.ts';
+import { assertAgreed } from '../support/agreement.ts';
+import { type Scene, startScene } from '../support/incarnation.ts';
+import { cards } from '../support/money.ts';
+import { type Shopper, visa } from '../support/payments.ts';
+import { type Act, createPlayer } from '../support/player.ts';
+import { isReplay, playSeeds, type Story } from '../support/seeds.ts';
+import { createAccount, isLong, send } from '../support/service.ts';
+
+// A year of a merchant that the service settles: sales in terms, refunds, disputes that the bank
+// opens and decides, evidence, payouts on business days that two operators approve and the bank pays
+// or returns. The gateway fails, and processes die between any two statements. Each kind of act is
+// one entry of `acts`; a restore of the database in the middle would be one more.
+// TRANCHE_SEED=17 repeats seed 17.
+
+const gatewayTimeoutMs = 120;
+
+let scene: Awaited<ReturnType<typeof startScene>>;
+before(async () => {
+  scene = await startScene();
+});
+after(() => scene.close());
+
+const purses = [
+  visa,
+  visa,
+  visa,
+  cards.laterInsufficientFunds,
+  cards.refundPending,
+  cards.refundFails,
+  // The cardholder disputes every payment of this card.
+  '4000000000002685',
+  // The bank asks first.
+  '4000000000001976',
+];
+
+const faults = [
+  ['POST', '/v1/payment_intents/:id/capture'],
+  ['POST', '/v1/payment_intents'],
+  ['POST', '/v1/refunds'],
+  ['GET', '/v1/disputes'],
+  ['GET', '/v1/disputes/:id'],
+  ['POST', '/v1/disputes/:id'],
+] as const;
+const faultKinds = ['error_before', 'error_after', 'drop_before', 'drop_after'] as const;
+
+const refusals = [
+  /^Refund amount exceeds the refundable remainder of \d+ cents\.$/,
+  /^Orders can only be refunded within 100 days of the purchase date\.$/,
+  /^Order can't be refunded on the day of purchase\.$/,
+  /^The shopper disputes \d+ cents of this checkout with the bank\./,
+];
+
+test('after a year of disputes, fees and payouts all accounts agree with the gateway, nothing is paid twice, and no refund leaves during a dispute', async (t) => {
+  const count = await playSeeds(t, 30, [scene], play);
+  if (isReplay() || !isLong) return;
+  for (const seen of ['kill', 'dispute lost', 'dispute won', 'payout paid', 'fault']) {
+    assert.ok((count[seen] ?? 0) > 0, `no history came upon ${seen}`);
+  }
+});
+
+async function play(story: Story, scene: Scene): Promise<void> {
+  const { chance, note } = story;
+  const { paying, stage } = scene;
+  const { service, gateway, clock } = paying;
+  const { pool } = service.deps.database;
+  const start = Temporal.Instant.from('2026-01-01T06:00:00Z');
+  clock.set(start.add({ hours: chance.between(0, 600 * 24) }).toString());
+  const account = await createAccount(service, { refund_mode: 'auto' });
+  const { id: merchant_id } = account.merchant;
+  const funding = chance.pick(fundings);
+  await setTerms(service.deps, 'nomsa', merchant_id, {
+    from_on: null,
+    funding,
+    basis_points: chance.pick([0, 250, 535]),
+    fixed: chance.pick([0, 199]),
+    vat_basis_points: chance.pick([0, 1_500]),
+    refund_fee: chance.pick(refundFees),
+    reserve_basis_points: chance.pick([0, 0, 1_000]),
+    reserve_days: 30,
+  });
+  const bank = {
+    holder: 'Karoo',
+    bank: 'FNB',
+    branch_code: '250655',
+    account_number: '62100049876',
+  };
+  await proposeAccount(service.deps, 'nomsa', merchant_id, bank);
+  await confirmAccount(service.deps, 'sipho', merchant_id, 1);
+
+  const shoppers: Shopper[] = [];
+  /** What the bank was told to pay, by payout. */
+  const ordered = new Map<string, number>();
+
+  const rowsOf = async <T>(statement: string): Promise<T[]> =>
+    (await pool.query(statement, [merchant_id])).rows;
+
+  /** Failures that the service reports and carries on from. */
+  async function tolerant(what: string, acting: Promise<unknown>): Promise<void> {
+    try {
+      await acting;
+    } catch (error) {
+      const isKnown =
+        error instanceof OperatorError ||
+        error instanceof OutcomeUnknown ||
+        error instanceof RequestRefused ||
+        error instanceof FateUnknown ||
+        isTransient(error);
+      if (!isKnown) throw error;
+      note('refused', `${what}: ${(error as Error).message}`);
+    }
+  }
+
+  async function shop(): Promise<void> {
+    const term = chance.pick([1, 3, 3, 6]);
+    const amount = chance.between(term > 3 ? 100_000 : 30_000, term > 3 ? 300_000 : 99_999);
+    const shopper = await paying.shopper({ amount }, account);
+    const card = chance.pick(purses);
+    note('paid', `${amount} in ${term} with ${card}`);
+    await shopper.pay(term, { card });
+    shoppers.push(shopper);
+  }
+
+  async function pass(): Promise<void> {
+    const days = chance.pick([1, 2, 4, 12, 30]);
+    note('pass', `${days} days`);
+    // A worker that is away for long finds all of it due at once.
+    if (days <= 5) await paying.pass({ days });
+    else clock.advance({ hours: 24 * days });
+    await learn(service.deps);
+    await paying.work();
+  }
+
+  const learn = (deps: Deps) => tolerant('find disputes', findNewDisputes(deps));
+
+  async function ask(): Promise<void> {
+    const { id: checkout_id } = chance.pick(shoppers);
+    const amount = chance.between(1, 100_000);
+    const answer = await send(service, account, 'POST', '/api/refunds', {
+      body: { checkout_id, amount },
+    });
+    const said = answer.status === 200 ? 'accepted' : answer.body.errors[0].detail;
+    note('asked', `${amount} ${said}`);
+    assert.ok(answer.status === 200 || refusals.some((one) => one.test(said)), said);
+  }
+
+  async function dispute(): Promise<void> {
+    const collected = await rowsOf<Instalment>(
+      `select * from instalments where merchant_id = $1 and status = 'collected'
+       order by checkout_id, number`,
+    );
+    if (collected.length === 0) return;
+    const { payment_ref } = chance.pick(collected);
+    const { status } = await gateway.call('POST', '/_test/disputes', {
+      payment_intent: payment_ref ?? '',
+    });
+    note(status === 200 ? 'disputed' : 'not disputed', payment_ref ?? '');
+    if (chance.isLucky(0.5)) await learn(service.deps);
+  }
+
+  async function decide(isLast = false): Promise<void> {
+    const open = await rowsOf<Dispute>(
+      'select * from disputes where merchant_id = $1 and closed_at is null order by created_at, id',
+    );
+    for (const { dispute_ref } of isLast ? open : open.slice(0, 1)) {
+      const outcome = chance.pick(['won', 'lost']);
+      await gateway.call('POST', `/_test/disputes/${dispute_ref}/resolve`, { outcome });
+      note('decided', outcome);
+    }
+  }
+
+  /** What operators could do now. They choose from what they see, which may have changed. */
+  async function seen(): Promise<[says: string, run: (deps: Deps) => Promise<unknown>][]> {
+    const operator = chance.pick(['nomsa', 'sipho']);
+    const disputes = await rowsOf<Dispute>(
+      'select * from disputes where merchant_id = $1 and is_pausing order by created_at, id',
+    );
+    const payouts = await rowsOf<Payout>(
+      'select * from payouts where merchant_id = $1 order by id',
+    );
+    const some = <T>(list: T[], of: (one: T) => [string, (deps: Deps) => Promise<unknown>]) =>
+      list.length === 0 ? [] : [of(chance.pick(list))];
+    const inState = (...states: string[]) =>
+      payouts.filter(({ status }) => states.includes(status));
+    return [
+      ...some(
+        disputes.filter(({ closed_at }) => closed_at === null),
+        ({ id }) => {
+          const what = chance.pick(['stage', 'stage', 'submit', 'accept'] as const);
+          return [
+            what,
+            (deps) =>
+              what === 'accept'
+                ? acceptDispute(deps, operator, id)
+                : answerDispute(deps, operator, id, what),
+          ];
+        },
+      ),
+      ...some(
+        disputes.filter(({ status }) => status === 'lost'),
+        ({ id }) =>
+          chance.isLucky(0.5)
+            ? ['rest due', (deps) => resumePlan(deps, operator, id)]
+            : ['rest cancelled', (deps) => cancelRest(deps, operator, id)],
+      ),
+      ...some(inState('draft'), ({ id }) => [
+        'approve',
+        (deps) => approvePayout(deps, operator, id),
+      ]),
+      ...some(inState('approved'), () => ['export', (deps) => order(deps, operator)]),
+      ...some(inState('exported'), ({ id }) => [
+        'paid',
+        (deps) => payPayout(deps, operator, id, 'FT'),
+      ]),
+      ...(chance.isLucky(0.2)
+        ? some(inState('exported', 'paid'), ({ id }) => [
+            'returned',
+            (deps) => returnPayout(deps, operator, id, 'account closed'),
+          ])
+        : []),
+    ];
+  }
+
+  async function order(deps: Deps, operator: string): Promise<void> {
+    const { file } = await exportPayouts(deps, operator);
+    for (const row of file.trim().split('\r\n').slice(1)) {
+      const [, , , amount = '', , id = ''] = row.split(',');
+      assert.ok(!ordered.has(id), 'the bank is told once to pay a payout');
+      ordered.set(id, Number(amount));
+    }
+  }
+
+  async function operate(): Promise<void> {
+    const all = await seen();
+    if (all.length === 0) return;
+    const [says, run] = chance.pick(all);
+    note('operate', says);
+    await tolerant(says, run(service.deps));
+  }
+
+  async function fail(): Promise<void> {
+    const [method, path] = chance.pick(faults);
+    const fault = chance.pick(faultKinds);
+    note('fault', `${fault} at ${method} ${path}`);
+    await gateway.fault({ fault, method, path, times: chance.pick([1, 2]) });
+  }
+
+  /** Two workers and two operators at once, statement by statement. */
+  async function act(): Promise<void> {
+    let events = chance.between(2, 5);
+    const kills = { count: 1, weight: 1 };
+    const player = createPlayer(story, scene, {
+      gatewayTimeoutMs,
+      serve: async () => {},
+      kills,
+      assertWhole,
+    });
+    const works = [
+      ['collect', collectDueInstalments],
+      ['refund', processDueRefunds],
+      ['payout', makeDuePayouts],
+      ['find disputes', findNewDisputes],
+      ['check disputes', checkDueDisputes],
+    ] as const;
+    const enter = async (actor: string): Promise<void> => {
+      const { deps, died } = await player.living();
+      const all = actor.endsWith('worker') ? works : await seen();
+      if (all.length === 0) return;
+      const [says, run] = chance.pick(all as [string, (deps: Deps) => Promise<unknown>][]);
+      note('act', `${says} by the ${actor}`);
+      // The bank's order is complete or it was not made: a killed export is not counted.
+      player.begin(actor, tolerant(says, Promise.race([run(deps), died])));
+    };
+    clock.advance({ hours: chance.pick([1, 12, 30]) });
+    const actors = ['first worker', 'second worker', 'operator', 'other operator'];
+    await player.play(() =>
+      events <= 0
+        ? []
+        : actors
+            .filter((actor) => !player.isBusy(actor))
+            .map(
+              (actor): Act => [
+                4,
+                async () => {
+                  events -= 1;
+                  await enter(actor);
+                },
+              ],
+            ),
+    );
+    await stage.answered();
+    await assertWhole();
+    await recount();
+  }
+
+  /** An export whose answer was lost was made if its rows say so. */
+  async function recount(): Promise<void> {
+    const exported = await rowsOf<Payout>(
+      'select * from payouts where merchant_id = $1 and export_id is not null',
+    );
+    for (const { id, amount } of exported) ordered.set(id, ordered.get(id) ?? amount);
+  }
+
+  /** What must be true at every moment. */
+  async function assertWhole(): Promise<void> {
+    const names = ['M1', 'M5', 'M6', 'M7', 'M8', 'P1', 'P2', 'P3', 'P4', 'A2'];
+    const now = timestamp(clock.now());
+    assert.deepEqual(await findViolations(service.deps.database, now, names), []);
+  }
+
+  const acts: [weight: number, act: () => Promise<void>][] = [
+    [3, shop],
+    [5, pass],
+    [3, ask],
+    [2, dispute],
+    [2, () => decide()],
+    [5, operate],
+    [1, fail],
+    [1, act],
+  ];
+  await shop();
+  await shop();
+  for (let left = chance.between(20, 30); left > 0; left -= 1) {
+    await chance.weigh(shoppers.length < 5 ? acts : acts.slice(1))();
+  }
+
+  // The end: the gateway works, the bank decides every dispute, operators decide about every plan and
+  // pay every payout, and all due work is done.
+  await paying.clearFaults();
+  await stage.answered();
+  for (let round = 0; ; round += 1) {
+    assert.ok(round < 60, 'the year ends');
+    await learn(service.deps);
+    await decide(true);
+    clock.advance({ hours: 24 * 20 });
+    await paying.work();
+    await learn(service.deps);
+    const lost = await rowsOf<Dispute>(
+      `select * from disputes where merchant_id = $1 and status = 'lost' and is_pausing`,
+    );
+    for (const { id } of lost) {
+      await tolerant('rest', resumePlan(service.deps, 'sipho', id));
+    }
+    const left = await rowsOf(
+      `select 1 from instalments
+       where merchant_id = $1 and status in ('authorised', 'scheduled') and due_at is not null
+       union all
+       select 1 from refund_requests where merchant_id = $1 and status in ('requested', 'pending')
+       union all
+       select 1 from disputes where merchant_id = $1 and (closed_at is null or is_pausing)`,
+    );
+    if (left.length === 0) break;
+  }
+  clock.advance({ hours: 24 * 40 });
+  await paying.work();
+  for (const { id } of await rowsOf<Payout>(
+    `select * from payouts where merchant_id = $1 and status = 'draft'`,
+  )) {
+    for (const operator of ['nomsa', 'sipho']) {
+      await tolerant('approve', approvePayout(service.deps, operator, id));
+    }
+  }
+  await order(service.deps, 'nomsa');
+  for (const { id } of await rowsOf<Payout>(
+    `select * from payouts where merchant_id = $1 and status = 'exported'`,
+  )) {
+    await payPayout(service.deps, 'nomsa', id, 'FT');
+  }
+  await paying.work();
+
+  assert.deepEqual(await findViolations(service.deps.database, timestamp(clock.now())), []);
+  const sum = { received: 0, refunded: 0, withdrawn: 0 };
+  for (const shopper of shoppers) {
+    await assertAgreed(paying, shopper, note);
+    const withdrawn = await assertDisputes(shopper);
+    const { payment_intents, refunds } = await shopper.books();
+    for (const intent of payment_intents) {
+      if (intent.status === 'succeeded') sum.received += intent.amount_received;
+    }
+    for (const { status, amount } of refunds) if (status === 'succeeded') sum.refunded += amount;
+    sum.withdrawn += withdrawn;
+  }
+  await assertSettled(sum);
+  await assertPaidOnce();
+  // Later histories have other merchants, whose payouts this one's due days would slow down.
+  await pool.query('delete from payout_days where merchant_id = $1', [merchant_id]);
+
+  /** Our disputes are the gateway's, and what they took is in the books. Returns what they took. */
+  async function assertDisputes(shopper: Shopper): Promise<number> {
+    const own: Dispute[] = await shopper.rows('disputes');
+    const postings = await shopper.rows('postings');
+    const refs = new Set(
+      (await shopper.rows('instalments')).flatMap((one) => one.payment_ref ?? []),
+    );
+    let taken = 0;
+    let found = 0;
+    for (const payment_intent of refs) {
+      const { body } = await gateway.call('GET', '/v1/disputes', { payment_intent });
+      for (const { id, status, balance_transactions } of body.data) {
+        const row = own.find(({ dispute_ref }) => dispute_ref === id);
+        assert.ok(row, 'every dispute of the gateway is known');
+        assert.equal(row.status, status.replace('warning_', ''));
+        note(`dispute ${row.status}`);
+        found += 1;
+        for (const { amount } of balance_transactions) taken -= amount;
+      }
+    }
+    assert.equal(own.length, found, 'no dispute is invented');
+    const posted = (kind: string) =>
+      postings
+        .filter((one) => one.kind === kind)
+        .reduce((total: number, one) => total + one.amount, 0);
+    assert.equal(posted('withdrawn') - posted('reinstated'), taken, 'what disputes took');
+    const parts = await shopper.rows('refund_parts');
+    for (const { keyed_at, key_number } of parts) {
+      const isDuring = own.some(
+        ({ created_at, closed_at }) =>
+          key_number === 1 && keyed_at > created_at && keyed_at < (closed_at ?? '9'),
+      );
+      assert.ok(!isDuring, 'a refund left during a dispute');
+    }
+    return taken;
+  }
+
+  /** What the merchant was owed is what the gateway's books say. */
+  async function assertSettled(at: typeof sum): Promise<void> {
+    const entries = await rowsOf<{ kind: string; gross: number }>(
+      `select kind, gross from settlement_entries where merchant_id = $1
+       and kind not in ('reserve', 'reserve_released', 'paid_out', 'payout_returned')`,
+    );
+    const owed = entries.reduce((total, { gross }) => total + gross, 0);
+    if (funding === 'as_collected') {
+      assert.equal(owed, at.received - at.refunded - at.withdrawn);
+      return;
+    }
+    const [books] = await rowsOf<{ left: number }>(
+      `select coalesce(sum(case when debit in ('outstanding', 'collected') then amount else 0 end
+         - case when credit in ('outstanding', 'collected') then amount else 0 end), 0)::bigint as left
+       from postings p where merchant_id = $1 and exists (
+         select from postings f where f.merchant_id = p.merchant_id
+           and f.checkout_id = p.checkout_id and f.kind in ('captured', 'collected'))`,
+    );
+    assert.equal(owed, books?.left);
+  }
+
+  /** The bank was told once to pay each payout, on a business day, and paid what was taken from the books. */
+  async function assertPaidOnce(): Promise<void> {
+    const payouts = await rowsOf<Payout & { is_closed: boolean }>(
+      `select p.*, extract(isodow from business_on) > 5 or exists (
+         select from holidays h where h.on_date = p.business_on) as is_closed
+       from payouts p where merchant_id = $1`,
+    );
+    for (const { id, amount, status, export_id, is_closed } of payouts) {
+      note(`payout ${status}`);
+      assert.equal(is_closed, false, 'a payout is made on a business day');
+      assert.equal(ordered.get(id), export_id === null ? undefined : amount);
+    }
+    assert.equal(ordered.size, payouts.filter(({ export_id }) => export_id !== null).length);
+    const [booked] = await rowsOf<{ paid: number }>(
+      `select coalesce(-sum(net), 0)::bigint as paid from settlement_entries
+       where merchant_id = $1 and kind in ('paid_out', 'payout_returned')`,
+    );
+    const paid = payouts.filter(({ status }) => status === 'paid');
+    assert.equal(
+      booked?.paid,
+      paid.reduce((total, { id }) => total + (ordered.get(id) ?? 0), 0),
+    );
+  }
+}
