@@ -96,7 +96,11 @@ export async function createDeps(
       observeBatch: (items) => metrics.observeBatch('checkouts', items),
     }),
   );
-  const { openAttempt, recordAttempt, sentExchanges } = attemptCommits({ ...base, sealing });
+  const { openAttempt, recordAttempt, sentExchanges } = attemptCommits({
+    ...base,
+    sealing,
+    metrics,
+  });
   const sender = createCallbackSender({
     clock,
     allowed: config.callbackAllow,

@@ -1,4 +1,4 @@
-import { collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from '../shared/clock.ts';
 
 /** Where the figures come from that are read when the metrics are asked for. */
@@ -20,6 +20,7 @@ export type Metrics = {
   observeRequest(method: string, route: string, status: number, milliseconds: number): void;
   observeGateway(operation: string, outcome: string, milliseconds: number): void;
   observeBatch(commit: string, items: number): void;
+  countDeliveries(outcome: 'delivered' | 'failed', attempts: number): void;
 };
 
 /** How long figures from the database are reused: several scrapers must not multiply the queries. */
@@ -41,6 +42,12 @@ export function createMetrics(sources: MetricSources): Metrics {
     help: 'Time of a call to the card gateway, by operation and outcome.',
     labelNames: ['operation', 'outcome'],
     buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  });
+  const deliveries = new Counter({
+    name: 'tranche_callback_attempts_total',
+    help: 'Attempts to deliver a callback, by outcome.',
+    labelNames: ['outcome'],
     registers,
   });
   const batches = new Histogram({
@@ -92,7 +99,7 @@ export function createMetrics(sources: MetricSources): Metrics {
   );
   shared(
     'tranche_state',
-    'What waits for an operator, and the seconds since the books were last proved.',
+    'What waits, and the seconds since the books were last proved.',
     'state',
     sources.readStates,
   );
@@ -123,6 +130,9 @@ export function createMetrics(sources: MetricSources): Metrics {
     },
     observeGateway(operation, outcome, milliseconds) {
       gatewayCalls.observe({ operation, outcome }, milliseconds / 1000);
+    },
+    countDeliveries(outcome, attempts) {
+      deliveries.inc({ outcome }, attempts);
     },
     observeBatch(commit, items) {
       batches.observe({ commit }, items);

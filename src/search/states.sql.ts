@@ -7,7 +7,7 @@ import type { Timestamp } from '../shared/clock.ts';
 /** Beyond this many rows a count says only that there are many. */
 const countMax = 10_000;
 
-/** What waits for an operator, and the seconds since the books were last proved. */
+/** What waits, for an operator or for the worker, and the seconds since the books were last proved. */
 export async function readStates(
   db: Handle,
   now: Timestamp,
@@ -19,6 +19,31 @@ export async function readStates(
     union all
     select 'open alerts', count(*)::float8 from (
       select from alerts where closed_at is null limit ${sql.lit(countMax)}) a
+    union all
+    select 'callbacks to deliver', count(*)::float8 from (
+      select from callbacks where due_at is not null limit ${sql.lit(countMax)}) c
+    union all
+    select 'exhausted callbacks', count(*)::float8 from (
+      select from callbacks where status = 'exhausted' limit ${sql.lit(countMax)}) c
+    union all
+    select 'pending refunds', count(*)::float8 from (
+      select from refund_requests where status = 'pending' limit ${sql.lit(countMax)}) r
+    union all
+    select 'seconds of the oldest refund to review',
+      greatest(0, extract(epoch from ${now}::timestamptz - min(created_at)))::float8
+      from refund_requests where status = 'requested' and approved_at is null
+    having min(created_at) is not null
+    union all
+    select 'seconds of the oldest pending refund',
+      greatest(0, extract(epoch from ${now}::timestamptz - min(created_at)))::float8
+      from refund_requests where status = 'pending'
+    having min(created_at) is not null
+    union all
+    select 'messages to send', count(*)::float8 from (
+      select from messages where due_at is not null limit ${sql.lit(countMax)}) m
+    union all
+    select 'overdue payments', count(*)::float8 from (
+      select from instalments where status = 'overdue' limit ${sql.lit(countMax)}) i
     union all
     select 'overdue cents', coalesce(sum(amount), 0)::float8 from merchant_overdue
     union all

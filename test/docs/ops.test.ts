@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { spawnSync } from 'node:child_process';
+import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
 import path from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, before, type TestContext, test } from 'node:test';
 import { type Service, startService } from '../support/service.ts';
 
 const root = path.join(import.meta.dirname, '../..');
@@ -27,6 +29,7 @@ test('every metric in the alert rules and on the dashboard exists', async () => 
   await service.app.inject('/healthz');
   service.deps.metrics.observeGateway('capture', 'answered', 12);
   service.deps.metrics.observeBatch('checkouts', 3);
+  service.deps.metrics.countDeliveries('delivered', 1);
   const known = new Set([...(await listMetrics()).keys()].map((name) => name.split('{')[0]));
   // These need rows, which a new database does not have.
   known.add('tranche_state').add('tranche_today');
@@ -44,6 +47,16 @@ test('the metrics show due work, connections, the clock, and what waits for an o
   assert.ok(metrics.has('tranche_database_connections{state="wanted"}'));
   assert.ok(metrics.has('tranche_clock_skew_seconds'));
   assert.equal(metrics.get('tranche_state{state="open alerts"}'), 0);
+  for (const state of [
+    'callbacks to deliver',
+    'exhausted callbacks',
+    'pending refunds',
+    'messages to send',
+    'overdue payments',
+  ]) {
+    assert.equal(metrics.get(`tranche_state{state="${state}"}`), 0, state);
+  }
+  assert.ok(metrics.has('nodejs_eventloop_lag_p99_seconds'));
   assert.equal(metrics.get('tranche_today{measure="created"}'), 0);
 });
 
@@ -54,4 +67,66 @@ test('every alert rule has an entry in the runbook, and every entry a rule', asy
     rules.map(([, name]) => name).toSorted(),
     entries.map(([, name]) => name).toSorted(),
   );
+});
+
+test('no panel of the dashboard lies on another, and each asks Prometheus', async () => {
+  type Panel = {
+    id: number;
+    title: string;
+    gridPos: { x: number; y: number; w: number; h: number };
+    datasource: { type: string; uid: string };
+    targets: { refId: string; expr: string }[];
+  };
+  const { panels }: { panels: Panel[] } = JSON.parse(await read('ops/grafana/tranche.json'));
+  assert.equal(new Set(panels.map(({ id }) => id)).size, panels.length);
+  for (const [index, one] of panels.entries()) {
+    assert.equal(one.datasource.type, 'prometheus');
+    assert.match(one.datasource.uid, /^\$\{source\}$/);
+    assert.ok(one.targets.length > 0 && one.targets.every(({ expr }) => expr !== ''), one.title);
+    const { x, y, w, h } = one.gridPos;
+    assert.ok(x >= 0 && x + w <= 24, one.title);
+    for (const other of panels.slice(index + 1)) {
+      const { x: left, y: top, w: width, h: height } = other.gridPos;
+      const isApart = x + w <= left || left + width <= x || y + h <= top || top + height <= y;
+      assert.ok(isApart, `${one.title} lies on ${other.title}`);
+    }
+  }
+});
+
+/** Runs a program of the system, or skips the test where it is missing. */
+function runTool(t: TestContext, program: string, args: string[], cwd: string): void {
+  const { error, status, stdout, stderr } = spawnSync(program, args, { cwd, encoding: 'utf8' });
+  if ((error as NodeJS.ErrnoException | undefined)?.code === 'ENOENT') {
+    t.skip(`${program} is not installed`);
+    return;
+  }
+  assert.equal(status, 0, `${program} ${args.join(' ')}: ${stdout}${stderr}`);
+}
+
+test('promtool accepts the configuration and the rules, and their tests pass', (t) => {
+  const folder = path.join(root, 'ops/prometheus');
+  runTool(t, 'promtool', ['check', 'config', 'prometheus.yml'], folder);
+  runTool(t, 'promtool', ['test', 'rules', 'alerts.test.yml'], folder);
+});
+
+test('systemd accepts the unit', async (t) => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tranche-unit-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  // The program is not installed here.
+  const unit = await read('ops/systemd/tranche.service');
+  assert.match(unit, /^ExecStart=\/opt\/tranche\/bin\/tranche serve/m);
+  const file = path.join(folder, 'tranche.service');
+  await writeFile(file, unit.replace('/opt/tranche/bin/tranche', '/bin/true'));
+  runTool(t, 'systemd-analyze', ['verify', file], folder);
+});
+
+test('HAProxy accepts its configuration', async (t) => {
+  const folder = await mkdtemp(path.join(tmpdir(), 'tranche-haproxy-'));
+  t.after(() => rm(folder, { recursive: true, force: true }));
+  // Neither the certificate nor the names of the nodes exist here.
+  const text = (await read('ops/container/haproxy.cfg'))
+    .replace(/ ssl crt \S+/, '')
+    .replaceAll(/ node-\d:3000/g, ' 127.0.0.1:3000');
+  await writeFile(path.join(folder, 'haproxy.cfg'), text);
+  runTool(t, 'haproxy', ['-c', '-f', 'haproxy.cfg'], folder);
 });

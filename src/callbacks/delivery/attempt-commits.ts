@@ -65,12 +65,28 @@ type CommitDeps = {
   random: Random;
   log: Logger;
   sealing: Sealing;
+  metrics?: {
+    observeBatch(commit: string, items: number): void;
+    countDeliveries(outcome: 'delivered' | 'failed', attempts: number): void;
+  };
 };
 
 export function attemptCommits(deps: CommitDeps): AttemptCommits {
+  const observed = (commit: string) => ({
+    ...deps,
+    observeBatch: (items: number) => deps.metrics?.observeBatch(commit, items),
+  });
   return {
-    openAttempt: groupCommit(deps, (group) => openAttempts(deps, group), commitBatchSize),
-    recordAttempt: groupCommit(deps, (group) => recordAttempts(deps, group), commitBatchSize),
+    openAttempt: groupCommit(
+      observed('callback attempts opened'),
+      (group) => openAttempts(deps, group),
+      commitBatchSize,
+    ),
+    recordAttempt: groupCommit(
+      observed('callback attempts recorded'),
+      (group) => recordAttempts(deps, group),
+      commitBatchSize,
+    ),
     sentExchanges: createDeadlines(deps.clock, markSentMilliseconds),
   };
 }
@@ -187,6 +203,9 @@ async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchang
     milliseconds: timings.total,
   }));
   countDeliveries(deps, counted);
+  const delivered = group.filter(({ exchange }) => exchange.delivered).length;
+  deps.metrics?.countDeliveries('delivered', delivered);
+  deps.metrics?.countDeliveries('failed', group.length - delivered);
   return recorded;
 }
 
