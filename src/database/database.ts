@@ -7,7 +7,7 @@ import type { Logger } from '../shared/logger.ts';
 import { traceStatements } from '../tracing/trace-statements.ts';
 import { gatherWrites } from './gather-writes.ts';
 import { chooseServers, serversOf } from './servers.ts';
-import { prepareSession, verifySession } from './session.ts';
+import { prepareSession, verifyPooler, verifySession } from './session.ts';
 import { watchForStalls } from './stalled-connections.ts';
 import type { Tables } from './tables.ts';
 
@@ -78,6 +78,7 @@ export function openDatabase(
       try {
         const backend = await prepareSession(client, queryMilliseconds - graceMilliseconds);
         watch.add(client, backend);
+        if (backend.pid === null) pooled.add(client);
         if (options.isTraced) traceStatements(client);
       } catch (error) {
         servers.skip(client);
@@ -134,18 +135,31 @@ async function askServer(
   }
 }
 
-/** Refuses a database whose connections do not keep the settings that they were given. */
-export async function verifyConnection(database: Database): Promise<void> {
+/**
+ * Refuses a database whose connections do not keep the settings that they were given, and a pooler
+ * with which Tranche does not work. Needs two connections. Says whether there is a pooler.
+ */
+export async function verifyConnection(database: Database): Promise<{ isPooled: boolean }> {
   const client = await database.pool.connect();
   try {
-    await verifySession(client);
+    const isPooled = pooled.has(client);
+    if (!isPooled) await verifySession(client);
+    else {
+      const other = await database.pool.connect();
+      // Both are closed: a statement that failed may have left them in any state.
+      await verifyPooler(client, other).finally(() => other.release(true));
+    }
+    return { isPooled };
   } finally {
-    client.release();
+    client.release(pooled.has(client));
   }
 }
 
 /** PostgreSQL's code for a statement after one that failed in the same transaction. */
 const abortedTransaction = '25P02';
+
+/** Connections that another process than the one which greeted us answers. */
+const pooled = new WeakSet<pg.ClientBase>();
 
 /** Connections on which the next statement would fail. */
 const faults = new WeakSet<pg.ClientBase>();

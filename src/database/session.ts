@@ -22,6 +22,12 @@ const settings = {
   'citus.multi_shard_modify_mode': 'sequential',
 };
 
+/** What a role needs whose connections go through a pooler. Citus is named only where it is. */
+const { 'citus.multi_shard_modify_mode': _, ...roleSettings } = {
+  ...settings,
+  statement_timeout: '25s',
+};
+
 /** The server takes no writes: a standby, or a primary that was demoted. */
 export class ServerReadOnly extends Error {
   /** PostgreSQL's own code for a write in a read-only transaction: callers retry. */
@@ -38,6 +44,36 @@ export class SettingsRefused extends Error {
     super(
       `The database connection does not keep ${names.join(', ')}. Tranche sets these on each new ` +
         'connection. Check the role and the connection pooler that DATABASE_URL names.',
+    );
+  }
+}
+
+/** A pooler gives each transaction another server process, so the role must bring the settings. */
+export class PoolerNeedsSettings extends Error {
+  constructor(names: string[], role: string) {
+    const needed = {
+      ...roleSettings,
+      ...(names.includes('synchronous_commit') && { synchronous_commit: 'on' }),
+    };
+    const statements = Object.entries(needed).map(
+      ([name, value]) => `  alter role ${role} set ${name} = '${value}';`,
+    );
+    super(
+      'DATABASE_URL goes through a connection pooler, and Tranche needs other values of ' +
+        `${names.join(', ')}. Run these statements on the server, then make the pooler connect ` +
+        `anew (PgBouncer: RECONNECT):\n${statements.join('\n')}`,
+    );
+  }
+}
+
+/** The pooler does not know prepared statements. */
+export class PoolerTooOld extends Error {
+  constructor(cause: unknown) {
+    super(
+      'DATABASE_URL goes through a connection pooler that loses prepared statements between ' +
+        'transactions. PgBouncer needs version 1.21 or newer and max_prepared_statements above 0. ' +
+        'With an older one use pool_mode = session, or connect to the server directly.',
+      { cause },
     );
   }
 }
@@ -74,10 +110,51 @@ export async function prepareSession(
 
 /** Refuses a connection that lost its settings between two statements. */
 export async function verifySession(client: pg.ClientBase): Promise<void> {
+  const names = await listDifferent(client, settings);
+  if (names.length > 0) throw new SettingsRefused(names);
+}
+
+async function listDifferent(
+  client: pg.ClientBase,
+  wanted: Record<string, string>,
+): Promise<string[]> {
   const { rows } = await client.query<{ name: string }>(
     `select name from unnest($1::text[], $2::text[]) as s (name, value)
-     where current_setting(name, true) is distinct from value`,
-    [Object.keys(settings), Object.values(settings)],
+     where current_setting(name, true) is distinct from value
+     union all
+     select 'synchronous_commit' where current_setting('synchronous_commit') = 'off'`,
+    [Object.keys(wanted), Object.values(wanted)],
   );
-  if (rows.length > 0) throw new SettingsRefused(rows.map(({ name }) => name));
+  return rows.map(({ name }) => name);
+}
+
+/** PostgreSQL's codes for a prepared statement that does not exist, or exists twice. */
+const preparedCodes = ['26000', '42P05'];
+
+/**
+ * Refuses a pooler with which Tranche does not work. While `other` holds the server process that
+ * prepared a statement for `client`, the statement has to run on another one.
+ */
+export async function verifyPooler(client: pg.ClientBase, other: pg.ClientBase): Promise<void> {
+  const { rows } = await client.query<{ role: string }>('select quote_ident(current_user) as role');
+  const names = await listDifferent(client, roleSettings);
+  if (names.length > 0) throw new PoolerNeedsSettings(names, rows[0]?.role ?? '');
+  const prepared = { name: 'pooler-check', text: 'select pg_backend_pid() as pid' };
+  try {
+    for (let round = 0; round < 5; round += 1) {
+      const first = await client.query<{ pid: number }>(prepared);
+      await other.query('begin');
+      try {
+        const held = await other.query<{ pid: number }>('select pg_backend_pid() as pid');
+        const second = await client.query<{ pid: number }>(prepared);
+        const isHeld = held.rows[0]?.pid === first.rows[0]?.pid;
+        if (isHeld && second.rows[0]?.pid !== first.rows[0]?.pid) return;
+      } finally {
+        await other.query('rollback');
+      }
+    }
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? '';
+    throw preparedCodes.includes(code) ? new PoolerTooOld(error) : error;
+  }
 }

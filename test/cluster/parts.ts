@@ -12,6 +12,8 @@ export type Parts = {
   postgres: string;
   /** Null: without network namespaces there is no event that cuts the network. */
   ip: string | null;
+  /** Null: the pooler is not tried. */
+  pgbouncer: string | null;
   setpriv: string | null;
 };
 
@@ -84,6 +86,7 @@ export function findParts(): { parts: Parts } | { missing: string[] } {
       'PostgreSQL 15 or newer is missing (Debian: postgresql), or POSTGRES_BIN does not name the folder of its programs.',
     ),
     ip: find('ip'),
+    pgbouncer: find('pgbouncer', 'PGBOUNCER'),
     setpriv: find('setpriv'),
   };
   if (process.getuid?.() === 0 && parts.setpriv === null) {

@@ -10,12 +10,14 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { publishableKey, secretKey, startGateway } from '../support/gateway.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { type Credentials, liftLimits, tranche } from '../support/sandbox-process.ts';
+import { tranche } from '../support/sandbox-process.ts';
 import { createChildren } from './children.ts';
 import { type Event, events } from './events.ts';
 import { type Call, type Paid, startLoad } from './load.ts';
+import { createMerchants } from './merchants.ts';
 import { createNetwork } from './network.ts';
 import { findParts } from './parts.ts';
+import { tryPooler } from './pooler.ts';
 import { eventually, serverCount, startServers } from './servers.ts';
 import { startNodes } from './service.ts';
 import { findDamage } from './verdict.ts';
@@ -41,8 +43,10 @@ if ('missing' in found) {
 }
 const { parts } = found;
 
-type Row = { name: string; calls: Call[]; pause: number; event: Event | null };
+type Row = { name: string; calls: Call[]; pause: number };
 const rows: Row[] = [];
+/** When events closed connections without an answer. */
+const cuts: { begun: number; ended: number }[] = [];
 const damage: string[] = [];
 const none = { rate: 0, of: [] };
 
@@ -119,9 +123,9 @@ async function play(): Promise<void> {
     await work();
     await sleep(3_000);
     const ended = performance.now();
-    rows.push({ name, event, calls: load.calls.slice(from), pause: 0 });
-    const row = rows.at(-1) as Row;
-    row.pause = pauseOf(load.calls, begun, ended);
+    const row = { name, calls: load.calls.slice(from), pause: pauseOf(load.calls, begun, ended) };
+    rows.push(row);
+    if (event?.cutsRequests) cuts.push({ begun, ended });
     const { failed, slowest } = figuresOf(row);
     say(`${name}: ${failed.length} failed, paused ${row.pause.toFixed(1)} s, slowest ${slowest} s`);
   };
@@ -132,6 +136,31 @@ async function play(): Promise<void> {
     }
   } finally {
     await load.stop();
+  }
+  if (parts.pgbouncer !== null) {
+    const pooled = { databaseUrl: servers.proxiedUrl, baseUrl: service.url, env };
+    const tried = await tryPooler({ ...parts, pgbouncer: parts.pgbouncer }, children, pooled);
+    damage.push(...tried.damage);
+    if (tried.url === null) say(`PgBouncer ${tried.version} is too old, and the service says so.`);
+    else {
+      const from = load.calls.length;
+      const through = startLoad({
+        ...{ ...target, url: tried.url, callers },
+        ...{ rate: Number(values.rate), shoppers: 2, refunds: { rate: 2, of: paid } },
+      });
+      await sleep(15_000);
+      await servers.switchover();
+      await sleep(15_000);
+      await through.stop();
+      load.calls.push(...through.calls);
+      for (const id of through.paid) load.paid.add(id);
+      rows.push({
+        name: `switchover behind PgBouncer ${tried.version}`,
+        calls: load.calls.slice(from),
+        pause: pauseOf(through.calls, through.calls[0]?.begun ?? 0, performance.now()),
+      });
+    }
+    await servers.healthy();
   }
   for (const name of [...servers.casualties(), ...service.casualties()]) {
     damage.push(`${name} has ended and needs a restart`);
@@ -185,24 +214,6 @@ async function createDatabase(url: string): Promise<void> {
   await client.end();
 }
 
-async function createMerchants(
-  env: NodeJS.ProcessEnv,
-): Promise<{ id: string; caller: Credentials }[]> {
-  const merchants: { id: string; caller: Credentials }[] = [];
-  const rules = '[{"from_amount":10000,"to_amount":2000000,"terms":[1,3,6]}]';
-  for (const name of ['Bean There', 'Loom and Thread', 'Corner Books']) {
-    const create = ['merchants', 'create', '--name', name, '--rules', rules];
-    const { id } = await tranche(create, env);
-    const issue = ['integrations', 'create', '--merchant', id, '--refunds', 'auto'];
-    const caller: Credentials = await tranche(issue, env);
-    await liftLimits(env.DATABASE_URL ?? '', caller.id);
-    const limit = ['--endpoint', 'POST /api/refunds', '--limit', '1000000', '--window', '1'];
-    await tranche(['integrations', 'limit', caller.id, ...limit], env);
-    merchants.push({ id, caller });
-  }
-  return merchants;
-}
-
 /** The longest time in which no create was acknowledged, in seconds. */
 function pauseOf(calls: Call[], begun: number, ended: number): number {
   const times = calls
@@ -214,14 +225,15 @@ function pauseOf(calls: Call[], begun: number, ended: number): number {
   return Math.max(...all.slice(1).map((time, index) => time - (all[index] ?? 0))) / 1_000;
 }
 
-function figuresOf({ calls, event }: Row) {
+function figuresOf({ calls }: Row) {
   const statuses = calls.flatMap((call) => call.statuses);
   const cut = statuses.filter((status) => status === 0).length;
   const errors = statuses.filter((status) => status >= 500).length;
-  // A shopper's page asks for the state after a closed connection, so `pay` may be cut.
-  const isLost = ({ isAcknowledged, ended, hasKey, statuses }: Call) => {
+  // Without a key a client cannot retry, and a shopper's page asks for the state instead.
+  const isLost = ({ isAcknowledged, begun, ended, hasKey, statuses }: Call) => {
     if (isAcknowledged || ended === null) return false;
-    return !(event?.cutsRequests && !hasKey && statuses.at(-1) === 0);
+    const isCut = cuts.some((cut) => begun < cut.ended && ended > cut.begun);
+    return !(isCut && !hasKey && statuses.at(-1) === 0);
   };
   const failed = calls.filter(isLost);
   const slowest = Math.max(0, ...calls.map((call) => (call.ended ?? call.begun) - call.begun));

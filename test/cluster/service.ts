@@ -12,8 +12,10 @@ export type Node = {
   name: string;
   url: string;
   child(): Child;
+  /** Starts it again after it has ended. */
   start(): Promise<void>;
-  isReady(): Promise<boolean>;
+  /** Ends when it serves, and fails if it ends. */
+  ready(): Promise<void>;
 };
 
 export type Service = {
@@ -24,55 +26,70 @@ export type Service = {
   casualties(): string[];
 };
 
+export async function startNode(
+  children: Children,
+  name: string,
+  options: { databaseUrl: string; baseUrl: string; env: NodeJS.ProcessEnv },
+  givenPort?: number,
+): Promise<Node> {
+  const [freePort = 0, metrics = 0, console = 0, mailbox = 0] = await freePorts(4);
+  const port = givenPort ?? freePort;
+  const url = `http://127.0.0.1:${port}`;
+  const launch = () =>
+    children.start(name, [process.execPath, entry, 'serve'], {
+      ...options.env,
+      DATABASE_URL: options.databaseUrl,
+      DATA_DIR: path.join(children.folder, name),
+      BASE_URL: options.baseUrl,
+      HOST: '127.0.0.1',
+      PORT: String(port),
+      METRICS_PORT: String(metrics),
+      CONSOLE_PORT: String(console),
+      MAILBOX_PORT: String(mailbox),
+      RATE_LIMIT_STORE: 'postgres',
+      DRAIN_SECONDS: '3',
+      LOG_LEVEL: 'warn',
+    });
+  let child = launch();
+  const node: Node = {
+    name,
+    url,
+    child: () => child,
+    async start() {
+      child = launch();
+      await node.ready();
+    },
+    async ready() {
+      const ended = child.exited.then(() => {
+        throw new Error(`${name} did not start: its log says why`);
+      });
+      ended.catch(() => {});
+      const isReady = async () => {
+        const signal = AbortSignal.timeout(5_000);
+        return (await fetch(`${url}/readyz`, { signal })).status === 200;
+      };
+      await Promise.race([eventually(`${name} to be ready`, isReady), ended]);
+    },
+  };
+  return node;
+}
+
 export async function startNodes(
   parts: Parts,
   children: Children,
   options: { databaseUrls: string[]; env: NodeJS.ProcessEnv },
 ): Promise<Service> {
   const { folder } = children;
-  const [frontPort = 0, ...others] = await freePorts(1 + 4 * options.databaseUrls.length);
+  const [frontPort = 0] = await freePorts(1);
   const url = `http://127.0.0.1:${frontPort}`;
-  const nodes = options.databaseUrls.map((databaseUrl, index): Node => {
-    const [port = 0, metrics = 0, console = 0, mailbox = 0] = others.slice(4 * index);
-    const name = `node-${index + 1}`;
-    let child: Child;
-    const start = () => {
-      child = children.start(name, [process.execPath, entry, 'serve'], {
-        ...options.env,
-        DATABASE_URL: databaseUrl,
-        DATA_DIR: path.join(folder, name),
-        BASE_URL: url,
-        HOST: '127.0.0.1',
-        PORT: String(port),
-        METRICS_PORT: String(metrics),
-        CONSOLE_PORT: String(console),
-        MAILBOX_PORT: String(mailbox),
-        RATE_LIMIT_STORE: 'postgres',
-        DRAIN_SECONDS: '3',
-        LOG_LEVEL: 'warn',
-      });
-    };
-    const node: Node = {
-      name,
-      url: `http://127.0.0.1:${port}`,
-      child: () => child,
-      async start() {
-        start();
-        const ended = child.exited.then(() => {
-          throw new Error(`${name} did not start: its log says why`);
-        });
-        ended.catch(() => {});
-        await Promise.race([eventually(`${name} to be ready`, node.isReady), ended]);
-      },
-      async isReady() {
-        const signal = AbortSignal.timeout(5_000);
-        return (await fetch(`${node.url}/readyz`, { signal })).status === 200;
-      },
-    };
-    return node;
-  });
-  // One after the other: the first one migrates the database.
-  for (const node of nodes) await node.start();
+  const nodes: Node[] = [];
+  for (const [index, databaseUrl] of options.databaseUrls.entries()) {
+    const one = { databaseUrl, baseUrl: url, env: options.env };
+    const node = await startNode(children, `node-${index + 1}`, one);
+    // One after the other: the first one migrates the database.
+    await node.ready();
+    nodes.push(node);
+  }
   const file = path.join(folder, 'clients.cfg');
   fs.writeFileSync(
     file,

@@ -1,8 +1,15 @@
 import assert from 'node:assert/strict';
+import { randomBytes } from 'node:crypto';
+import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type pg from 'pg';
 import { type Database, openDatabase, verifyConnection } from '../../src/database/database.ts';
-import { ServerReadOnly, SettingsRefused, verifySession } from '../../src/database/session.ts';
+import {
+  PoolerNeedsSettings,
+  ServerReadOnly,
+  SettingsRefused,
+  verifySession,
+} from '../../src/database/session.ts';
 import {
   checkoutBody,
   createAccount,
@@ -173,5 +180,78 @@ test('a connection on which the server became read only leaves the pool', async 
       code: '25006',
     });
     await database.db.updateTable('merchants').set({ name: 'x' }).execute();
+  });
+});
+
+describe('a connection pooler, which shows process ids of its own', () => {
+  /** A proxy that changes the process id in the server's greeting. */
+  async function startPooler(address: string): Promise<{ url: string; close(): void }> {
+    const target = new URL(address);
+    const open = new Set<net.Socket>();
+    const server = net.createServer((client) => {
+      const database = net.connect(Number(target.port), target.hostname);
+      for (const [one, other] of [
+        [client, database],
+        [database, client],
+      ] as const) {
+        open.add(one);
+        one.on('error', () => {}).on('close', () => other.destroy());
+      }
+      client.on('data', (chunk) => database.write(chunk));
+      let isGreeted = false;
+      database.on('data', (chunk: Buffer) => {
+        // BackendKeyData: K, a length of 12, the process id, a key.
+        const place = isGreeted ? -1 : chunk.indexOf(Buffer.from([0x4b, 0, 0, 0, 12]));
+        if (place >= 0) {
+          isGreeted = true;
+          chunk.writeInt32BE(1, place + 5);
+        }
+        client.write(chunk);
+      });
+    });
+    await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
+    const url = new URL(address);
+    url.hostname = '127.0.0.1';
+    url.port = String((server.address() as net.AddressInfo).port);
+    const close = () => {
+      for (const socket of open) socket.destroy();
+      server.close();
+    };
+    return { url: url.href, close };
+  }
+
+  test('needs the settings on the role, and gets none on its connections', async () => {
+    const role = `pooled_${randomBytes(4).toString('hex')}`;
+    await withDatabase(url, ({ pool }) =>
+      pool.query(`create role ${role} login superuser password 'of-tests'`),
+    );
+    const own = new URL(url);
+    own.username = role;
+    own.password = 'of-tests';
+    const pooler = await startPooler(own.href);
+    try {
+      const refusal = await withDatabase(pooler.url, async (database) => {
+        const { lock_timeout } = await settingsOf(database);
+        assert.equal(lock_timeout, '0', 'nothing was set');
+        return await verifyConnection(database).then(
+          () => null,
+          (error) => error,
+        );
+      });
+      assert.ok(refusal instanceof PoolerNeedsSettings);
+      // The message has the statements that make it work.
+      const statements = refusal.message.match(/^ {2}alter role .*;$/gm) ?? [];
+      assert.ok(statements.length > 5);
+      await withDatabase(url, ({ pool }) => pool.query(statements.join('')));
+      const found = await withDatabase(pooler.url, verifyConnection);
+      assert.deepEqual(found, { isPooled: true });
+    } finally {
+      pooler.close();
+      await withDatabase(url, ({ pool }) => pool.query(`drop role ${role}`));
+    }
+  });
+
+  test('is not seen where there is none', async () => {
+    assert.deepEqual(await withDatabase(url, verifyConnection), { isPooled: false });
   });
 });
