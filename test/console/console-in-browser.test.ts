@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
+import { createServer } from 'node:http';
+import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
+import { Provider } from 'oidc-provider';
+import { createSignInLink } from '../../src/operators/sandbox-link.ts';
 import { axeFindings } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
 import { type ConsoleBrowser, startConsoleBrowser } from '../support/console-browser.ts';
@@ -85,5 +89,70 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     await page.goto(`${console.url}/people`);
     await page.getByText('Your roles do not include this page').waitFor();
     assert.deepEqual(await axeFindings(page), []);
+  });
+
+  test('a sandbox link signs in once as the demo administrator', async (t) => {
+    const { deps } = console.paying.service;
+    const link = await createSignInLink(deps, 'test');
+    const { page, complaints } = await console.openDevice(t);
+    await page.goto(link);
+    await page.getByRole('button', { name: /Demo administrator/ }).waitFor();
+    assert.equal(new URL(page.url()).hash, '', 'the token does not stay in the address');
+    const late = await console.openDevice(t);
+    await late.page.goto(link);
+    await late.page.getByRole('heading', { name: 'This link has ended' }).waitFor();
+    assert.deepEqual(await axeFindings(late.page), []);
+    assert.deepEqual(complaints, []);
+  });
+
+  test('an invited person signs in at the company, and a stranger reads why not', async (t) => {
+    const { deps } = console.paying.service;
+    const people: Record<string, string> = {
+      lindiwe: 'lindiwe@example.com',
+      eve: 'eve@example.com',
+    };
+    const server = createServer();
+    await new Promise<void>((resolve) => server.listen(0, 'localhost', resolve));
+    const issuer = `http://localhost:${(server.address() as AddressInfo).port}`;
+    const client = { clientId: 'tranche-console', clientSecret: 'a-secret-of-the-tests' };
+    const provider = new Provider(issuer, {
+      clients: [
+        {
+          client_id: client.clientId,
+          client_secret: client.clientSecret,
+          redirect_uris: [`${console.url}/api/sign-in/oidc/callback`],
+          token_endpoint_auth_method: 'client_secret_post',
+        },
+      ],
+      claims: { openid: ['sub'], email: ['email', 'email_verified'], profile: ['name'] },
+      cookies: { keys: ['a key of the tests'] },
+      findAccount: (_context, sub) => ({
+        accountId: sub,
+        claims: async () => ({ sub, email: people[sub], email_verified: true }),
+      }),
+    });
+    server.on('request', provider.callback());
+    deps.console.oidc = { issuer, ...client };
+    t.after(async () => {
+      deps.console.oidc = null;
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    });
+    await console.invitationOf('lindiwe@example.com', ['viewer'], 'Lindiwe Zulu');
+    const signIn = async (login: string) => {
+      const { page } = await console.openDevice(t);
+      await page.goto(console.url);
+      await page.getByRole('link', { name: 'Use the company sign-in' }).click();
+      await page.locator('input[name="login"]').fill(login);
+      await page.locator('input[name="password"]').fill('x');
+      await page.getByRole('button').first().click();
+      await page.getByRole('button', { name: /continue/i }).click();
+      return page;
+    };
+    const page = await signIn('lindiwe');
+    await page.getByRole('button', { name: /Lindiwe Zulu/ }).waitFor();
+    const refused = await signIn('eve');
+    await refused.getByText(/did not let you in/).waitFor();
+    assert.deepEqual(await axeFindings(refused), []);
   });
 });

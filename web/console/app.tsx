@@ -101,7 +101,11 @@ export function App() {
         </Suspense>
       </Route>
       <Route path="/sign-in">
-        {linkToken === '' ? <Redirect to="/" /> : <LinkSignIn token={linkToken} />}
+        {linkToken === '' ? (
+          <Redirect to={`/${window.location.search}`} />
+        ) : (
+          <LinkSignIn token={linkToken} />
+        )}
       </Route>
       <Route>
         <Inside />

@@ -22,13 +22,19 @@ export function Door({ title, children }: { title: string; children: ReactNode }
   );
 }
 
+/** The server redirects here when the company's sign-in did not lead to a session. */
+const whyRefused = () =>
+  new URLSearchParams(window.location.search).has('refused')
+    ? 'The company sign-in did not let you in. If you were not invited yet, ask an administrator for an invitation to the same e-mail address.'
+    : null;
+
 export function SignIn({ ended }: { ended: boolean }) {
   const { data: ways } = useQuery({
     queryKey: ['/api/sign-in'],
     queryFn: ({ signal }) => get<SignInWays>('/api/sign-in', {}, signal),
   });
   const [busy, setBusy] = useState(false);
-  const [problem, setProblem] = useState<string | null>(null);
+  const [problem, setProblem] = useState(whyRefused);
   const go = async () => {
     setBusy(true);
     setProblem(null);
