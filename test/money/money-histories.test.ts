@@ -645,7 +645,27 @@ async function play(story: Story, scene: Scene): Promise<void> {
 
   assert.deepEqual(await findViolations(database, timestamp(clock.now())), []);
   for (const shopper of shoppers) await assertAgreed(paying, shopper, note);
+  for (const shopper of shoppers) await assertHeard(shopper);
   await assertTold(paying, account, asked, note);
+}
+
+/** Every charge was told to the shopper, once. */
+async function assertHeard(shopper: Shopper): Promise<void> {
+  const sent = (await shopper.rows('messages')).filter(({ status }) => status === 'sent');
+  const told = (kind: string) => sent.filter((message) => message.kind === kind);
+  const collections = await shopper.rows('collections');
+  assert.deepEqual(
+    told('charged')
+      .flatMap(({ facts }) => facts.instalments ?? [facts.instalment])
+      .sort(),
+    // The capture of a hold is no news: the shopper has the receipt.
+    collections
+      .filter(({ status, kind }) => status === 'collected' && kind !== 'capture')
+      .map(({ instalment }) => instalment)
+      .sort(),
+    'a message for every charge',
+  );
+  assert.equal(told('receipt').length, 1);
 }
 
 /** Every refund that the merchant was answered exists, and no other. The API shows our rows. */
