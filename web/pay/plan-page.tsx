@@ -106,7 +106,7 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
       <Refunds plan={plan} />
       <NoScript text={say.text('plan_no_script')} />
       {page.session === null ? (
-        <Manage open={mayAct ? open : null} />
+        <Manage plan={plan} open={mayAct ? open : null} />
       ) : (
         <ActList
           page={page}
@@ -121,17 +121,22 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
   );
 }
 
-/** The way to the acts, for a shopper without a session. */
-function Manage({ open }: { open: ((panel: Panel) => void) | null }) {
+/** The way to the acts, for a shopper without a session. A plan that is over has one act left. */
+function Manage({ plan, open }: { plan: Plan; open: ((panel: Panel) => void) | null }) {
   const say = useSay();
+  const isOver = plan.outstanding === 0;
   return (
     <section class="acts needs-script" aria-label={say.text('manage')}>
       <ul>
         <li>
-          <button type="button" aria-disabled={open === null} onClick={() => open?.('manage')}>
+          <button
+            type="button"
+            aria-disabled={open === null}
+            onClick={() => open?.(isOver ? 'report' : 'manage')}
+          >
             <span>
-              {say.text('manage')}
-              <span class="hint">{say.text('manage_hint')}</span>
+              {say.text(isOver ? 'report' : 'manage')}
+              {!isOver && <span class="hint">{say.text('manage_hint')}</span>}
             </span>
           </button>
         </li>
