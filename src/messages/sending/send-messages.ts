@@ -46,11 +46,13 @@ type SendingDeps = MessageDeps & { mail: MailTransport };
 
 const work: MerchantDueWork<'messages', SendingDeps> = {
   due: dueMessages,
-  // A batch may meet a slow server: five connections, twenty seconds for each message.
-  leaseSeconds: 300,
-  batchSize: 50,
+  // All lanes may meet a slow server: a hundred messages over five connections, each of which
+  // waits up to twenty seconds.
+  leaseSeconds: 420,
+  batchSize: 25,
   merchantsMax: 50,
-  lanes: 2,
+  // While some lanes read and record, the others keep the connections busy.
+  lanes: 4,
   roundMilliseconds: 10_000,
   act: sendBatch,
 };
