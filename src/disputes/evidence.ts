@@ -122,10 +122,10 @@ export function writeEvidenceHtml(
 <meta charset="utf-8">
 <title>Evidence for dispute ${escapeHtml(dispute.dispute_ref)}</title>
 <style>
-body { margin: 32px auto; max-width: 800px; color: #10201e; font: 14px/1.5 system-ui, sans-serif }
+body { margin: 32px auto; padding: 0 16px; max-width: 800px; color: #10201e; font: 14px/1.5 system-ui, sans-serif }
 dt { margin-top: 16px; color: #55635f; font-weight: 600 }
 dd { margin: 0; white-space: pre-wrap; overflow-wrap: anywhere }
-@media print { body { margin: 0; max-width: none } }
+@media print { body { margin: 0; padding: 0; max-width: none } }
 </style>
 </head>
 <body>

@@ -91,7 +91,7 @@ export function writeStatementHtml(
 <meta charset="utf-8">
 <title>Statement ${text(payout.reference)}</title>
 <style>
-body { margin: 32px auto; max-width: 960px; color: #10201e; font: 14px/1.5 system-ui, sans-serif }
+body { margin: 32px auto; padding: 0 16px; max-width: 960px; color: #10201e; font: 14px/1.5 system-ui, sans-serif }
 table { width: 100%; border-collapse: collapse; font-variant-numeric: tabular-nums }
 th, td { padding: 6px 8px; border-top: 1px solid #dde3e0; text-align: right }
 th { color: #55635f; font-weight: 600 }
@@ -99,7 +99,7 @@ td:nth-child(2), td:nth-child(3), th:nth-child(2), th:nth-child(3) { text-align:
 tfoot td { font-weight: 600 }
 dl { display: grid; grid-template-columns: max-content 1fr; gap: 4px 24px }
 dd { margin: 0 }
-@media print { body { margin: 0; max-width: none } thead { display: table-header-group } }
+@media print { body { margin: 0; padding: 0; max-width: none } thead { display: table-header-group } }
 </style>
 </head>
 <body>
