@@ -16,14 +16,14 @@ import { isLong, log } from '../support/service.ts';
 
 /** The folder of the system's own PostgreSQL programs, or null. */
 function findPrograms(): string | null {
-  const { status, stdout } = spawnSync('pg_config', ['--bindir'], { encoding: 'utf8' });
-  const folders = [
-    ...(status === 0 ? [stdout.trim()] : []),
-    ...[18, 17, 16, 15].map((major) => `/usr/lib/postgresql/${major}/bin`),
-  ];
+  const onPath = (process.env.PATH ?? '').split(path.delimiter);
+  const debian = [18, 17, 16, 15].map((major) => `/usr/lib/postgresql/${major}/bin`);
   const has = (folder: string) => spawnSync(path.join(folder, 'pg_basebackup'), ['--version']);
   const hasServer = (folder: string) => spawnSync(path.join(folder, 'postgres'), ['--version']);
-  return folders.find((one) => has(one).status === 0 && hasServer(one).status === 0) ?? null;
+  return (
+    [...onPath, ...debian].find((one) => has(one).status === 0 && hasServer(one).status === 0) ??
+    null
+  );
 }
 
 const programs = isLong ? findPrograms() : null;
