@@ -1,6 +1,6 @@
 import type { Duplex } from 'node:stream';
 import type pg from 'pg';
-import { systemClock } from '../shared/clock.ts';
+import { type Cancel, systemClock } from '../shared/clock.ts';
 
 // A server that loses its power or its network says nothing. Without this watch, a statement on such
 // a connection would use up the whole deadline of its request (decision 0101).
@@ -39,7 +39,6 @@ export function watchForStalls(
   stallMilliseconds: number,
 ): StallWatch {
   const watched = new Map<pg.ClientBase, Watched>();
-  const stopping = new AbortController();
 
   const listStalled = () => {
     const now = systemClock.monotonic();
@@ -71,20 +70,29 @@ export function watchForStalls(
     }
   };
 
-  void (async () => {
-    while (!stopping.signal.aborted) {
-      await systemClock.sleep(stallMilliseconds / 4, stopping.signal);
-      if (!stopping.signal.aborted) await look();
-    }
-  })();
+  let isStopped = false;
+  let cancel: Cancel | null = null;
+
+  /** Looks again and again while there are connections. Without any it leaves no timer behind. */
+  function lookLater(): void {
+    cancel ??= systemClock.after(stallMilliseconds / 4, async () => {
+      await look();
+      cancel = null;
+      if (watched.size > 0 && !isStopped) lookLater();
+    });
+  }
 
   return {
     add(client, backend) {
       const { bytesRead } = streamOf(client);
       watched.set(client, { backend, bytesRead, since: systemClock.monotonic(), strikes: 0 });
+      lookLater();
     },
     remove: (client) => void watched.delete(client),
-    stop: () => stopping.abort(),
+    stop() {
+      isStopped = true;
+      cancel?.();
+    },
   };
 }
 
