@@ -325,7 +325,9 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
               ['Because', data.request_reason],
               [
                 'Merchant’s refund rate',
-                `${percent(data.refund_rate)} of what was sold in 30 days`,
+                data.refund_rate === null
+                  ? 'Nothing was sold in 30 days'
+                  : `${percent(data.refund_rate)} of what was sold in 30 days`,
               ],
               ['Outcome', data.reason],
             ]}

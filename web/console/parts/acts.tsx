@@ -85,6 +85,8 @@ export function ActDialog(props: {
   problem: string | null;
   onAct: () => void;
   size?: string;
+  /** What the button says that leaves the dialog. */
+  leave?: string;
   /** Before the buttons on the right. */
   before?: ReactNode;
   /** There is only something to look at. */
@@ -105,7 +107,7 @@ export function ActDialog(props: {
         <div className="row-of end">
           {props.before && <span style={{ marginRight: 'auto' }}>{props.before}</span>}
           <Button variant="default" onClick={props.close}>
-            Close
+            {props.leave ?? 'Close'}
           </Button>
           {!props.hideAct && (
             <Button

@@ -72,6 +72,7 @@ export function AlertDialog(props: {
       close={props.close}
       what={what}
       hideAct={!mayClose}
+      {...(mayClose && { leave: 'Not now' })}
       disabled={reason.trim() === ''}
       busy={busy}
       problem={problem}
