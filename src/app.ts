@@ -46,6 +46,7 @@ export type AppDeps = CheckoutDeps &
     draining: boolean;
     /** Why the time cannot be trusted, or null. */
     clockProblem(): string | null;
+    money: { stopReason(): Promise<string | null> };
   };
 
 /** The web side of the service: every slice registered by name. */

@@ -1,4 +1,5 @@
 import { type AppDeps, buildApp } from './app.ts';
+import { createMoneyGuard } from './audit/reconciliation/money-guard.ts';
 import { attemptCommits } from './callbacks/delivery/attempt-commits.ts';
 import {
   type CallbackSenderOptions,
@@ -15,6 +16,7 @@ import { traceCommit } from './database/group-commit.ts';
 import { programVersion } from './database/migrate.ts';
 import { announceNode } from './database/nodes.ts';
 import { listTableBytes } from './database/table-bytes.sql.ts';
+import { guardGateway } from './gateway/guard-gateway.ts';
 import { limitGateway } from './gateway/limit-gateway.ts';
 import { limitsFor, type StripeSettings } from './gateway/settings.ts';
 import { createStripeGateway } from './gateway/stripe.ts';
@@ -106,6 +108,12 @@ export async function createDeps(
     allowed: config.callbackAllow,
     ...given.callbackSender,
   });
+  const gateway = limitGateway(
+    createStripeGateway(config.gateway),
+    { ...base, observe: metrics.observeGateway },
+    limitsFor(config.gateway),
+  );
+  const money = createMoneyGuard({ ...base, gateway, environment: config.environment });
   const mail = openMailTransport(config, base);
   if (mail === null) log.warn('MAIL_URL is not set: shoppers get no messages, not even receipts');
   return {
@@ -126,11 +134,8 @@ export async function createDeps(
     alertWebhookUrl: config.alertWebhookUrl,
     legacySunset: config.legacySunset,
     sealing,
-    gateway: limitGateway(
-      createStripeGateway(config.gateway),
-      { ...base, observe: metrics.observeGateway },
-      limitsFor(config.gateway),
-    ),
+    money,
+    gateway: guardGateway(gateway, money.problem),
     metrics,
     tracer,
     rateLimits: createRateLimits(store),
@@ -187,6 +192,8 @@ export async function startProcess(
     throw error;
   }
   const worker = role === 'web' ? null : startWorker(deps);
+  // Notice a restore before the first payment. Nothing waits for the answer.
+  void deps.money.problem();
   const node = announceNode(deps, await programVersion());
   return {
     deps,

@@ -1,5 +1,6 @@
 import { runLongActs } from './acts/run-long-acts.ts';
 import { auditSlice } from './audit/audit-books.ts';
+import type { MoneyGuard } from './audit/reconciliation/money-guard.ts';
 import { runDailyReconciliation } from './audit/reconciliation/reconcile.ts';
 import { deliverMerchantCallbacks } from './callbacks/delivery/deliver-callback.ts';
 import { deliverDueCallbacks } from './callbacks/delivery/deliver-due-callbacks.ts';
@@ -56,12 +57,18 @@ import { deleteEndedProofs } from './shoppers/plan-proof.sql.ts';
 import { dueCustomers, dueErasures, dueMarks } from './shoppers/retention.sql.ts';
 import { dueShopperAttempts } from './shoppers/shopper-attempt.sql.ts';
 
-export type WorkerDeps = PaymentDeps & AlertDeps & RetentionDeps & MessageDeps & ErasureDeps;
+export type WorkerDeps = PaymentDeps &
+  AlertDeps &
+  RetentionDeps &
+  MessageDeps &
+  ErasureDeps & { money: MoneyGuard };
 
 /** A kind of due work. Any number of workers may run it at once. */
 type Work = {
   name: string;
   pauseSeconds: number;
+  /** It moves money, or believes the books. It waits while money is stopped (decision 0097). */
+  movesMoney?: true;
   /**
    * Does some of the due work and returns how much. The worker calls it again at once until it
    * returns 0. A long run finishes what it has begun when the signal aborts.
@@ -86,6 +93,7 @@ async function fullBatches(run: () => Promise<number>): Promise<number> {
 const dueWork: (Work & Partial<MerchantWork>)[] = [
   {
     name: 'settle payment attempts',
+    movesMoney: true,
     pauseSeconds: 0.5,
     run: recoverAttempts,
     due: dueAttempts,
@@ -100,6 +108,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   },
   {
     name: 'collect payments',
+    movesMoney: true,
     pauseSeconds: 1,
     run: collectDueInstalments,
     due: dueInstalments,
@@ -107,6 +116,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   },
   {
     name: "settle shoppers' attempts",
+    movesMoney: true,
     pauseSeconds: 0.5,
     run: recoverActs,
     due: dueShopperAttempts,
@@ -114,6 +124,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   },
   {
     name: 'detach replaced cards',
+    movesMoney: true,
     pauseSeconds: 5,
     run: detachReplacedCards,
     due: dueReplacedCards,
@@ -135,6 +146,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   },
   {
     name: 'delete shoppers at the gateway',
+    movesMoney: true,
     pauseSeconds: 30,
     run: deleteErasedCustomers,
     due: dueCustomers,
@@ -142,6 +154,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   },
   {
     name: 'process refunds',
+    movesMoney: true,
     pauseSeconds: 0.5,
     run: processDueRefunds,
     due: dueRefunds,
@@ -154,9 +167,10 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     due: dueMessages,
     runFor: sendMerchantMessages,
   },
-  { name: 'find disputes', pauseSeconds: 60, run: findNewDisputes },
+  { name: 'find disputes', movesMoney: true, pauseSeconds: 60, run: findNewDisputes },
   {
     name: 'check disputes',
+    movesMoney: true,
     pauseSeconds: 5,
     run: checkDueDisputes,
     due: dueDisputes,
@@ -164,6 +178,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
   },
   {
     name: 'make payouts',
+    movesMoney: true,
     pauseSeconds: 5,
     run: makeDuePayouts,
     due: duePayoutDays,
@@ -176,6 +191,7 @@ const dueWork: (Work & Partial<MerchantWork>)[] = [
     due: dueStatementMails,
     runFor: sendMerchantStatements,
   },
+  { name: 'write the mark at the gateway', pauseSeconds: 5, run: ({ money }) => money.beat() },
   { name: 'reconcile the gateway', pauseSeconds: 300, run: runDailyReconciliation },
   {
     name: 'audit the books',
@@ -227,10 +243,14 @@ export const merchantWork: MerchantWork[] = dueWork.flatMap(({ name, due, runFor
 /** Runs all due work until it is stopped. A failure is logged and retried after the pause. */
 export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
   const stopping = new AbortController();
+  /** Whether there may be more to do at once. */
+  const runOnce = async (work: Work) =>
+    !(work.movesMoney && (await deps.money.problem()) !== null) &&
+    (await work.run(deps, stopping.signal)) > 0;
   const loops = dueWork.map(async (work) => {
     while (!stopping.signal.aborted) {
       try {
-        while ((await work.run(deps, stopping.signal)) > 0 && !stopping.signal.aborted);
+        while (await runOnce(work)) if (stopping.signal.aborted) break;
       } catch (error) {
         deps.log.error({ err: error, work: work.name }, 'due work failed');
       }

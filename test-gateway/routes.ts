@@ -5,8 +5,10 @@ import { createConfirmationToken, retrieveConfirmationToken } from './api/confir
 import {
   createCustomer,
   deleteCustomer,
+  listCustomers,
   retrieveCustomer,
   searchCustomers,
+  updateCustomer,
 } from './api/customers.ts';
 import {
   closeDispute,
@@ -48,7 +50,9 @@ export type Operation = {
 const operations: [method: string, path: RegExp, operation: Operation][] = [
   ['POST', /^\/v1\/customers$/, { run: createCustomer }],
   ['GET', /^\/v1\/customers\/search$/, { run: searchCustomers }],
+  ['GET', /^\/v1\/customers$/, { run: listCustomers }],
   ['GET', /^\/v1\/customers\/([^/]+)$/, { run: retrieveCustomer }],
+  ['POST', /^\/v1\/customers\/([^/]+)$/, { run: updateCustomer }],
   ['DELETE', /^\/v1\/customers\/([^/]+)$/, { run: deleteCustomer }],
   ['POST', /^\/v1\/confirmation_tokens$/, { run: createConfirmationToken, publishable: true }],
   ['POST', /^\/v1\/test_helpers\/confirmation_tokens$/, { run: createConfirmationToken }],

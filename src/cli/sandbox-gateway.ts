@@ -1,10 +1,14 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
+import { createMoneyGuard, type MoneyGuard } from '../audit/reconciliation/money-guard.ts';
 import type { DeliveryDeps } from '../callbacks/delivery/deliver-callback.ts';
 import { type Config, testGatewayAt } from '../config.ts';
 import { serversOf } from '../database/servers.ts';
 import type { Gateway } from '../gateway/gateway.ts';
+import { guardGateway } from '../gateway/guard-gateway.ts';
+import { limitGateway } from '../gateway/limit-gateway.ts';
+import { limitsFor, type StripeSettings } from '../gateway/settings.ts';
 import type { IntegrationDeps } from '../integrations/create-integration.ts';
 import { OperatorError } from '../operators/operate.ts';
 import type { Logger } from '../shared/logger.ts';
@@ -47,11 +51,13 @@ function errorsOnly(terminal: Terminal): Logger {
 /** For a command that moves money: the configured gateway, or the running sandbox's. */
 export async function withGateway<T>(
   context: Pick<Context, 'env' | 'clock' | 'random' | 'terminal'>,
-  work: (deps: Connection & { log: Logger; gateway: Gateway; tracer: null }) => Promise<T>,
+  work: (deps: Connection & { log: Logger; gateway: Gateway; money: MoneyGuard; tracer: null }) => Promise<T>,
+  options: { whileStopped?: boolean } = {},
 ): Promise<T> {
   return await withMigrated(context, async (connection) => {
-    const { gateway } = await openGateway(connection.config);
-    return await work({ ...connection, log: errorsOnly(context.terminal), gateway, tracer: null });
+    const deps = { ...connection, log: errorsOnly(context.terminal) };
+    const { gateway, money } = await openGateway(deps, options);
+    return await work({ ...deps, gateway, money, tracer: null });
   });
 }
 
@@ -85,18 +91,38 @@ export async function withWorker<T>(
     const settings = { alertWebhookUrl, callbackRetentionDays, retentionDays };
     const mail = openMailTransport(deps.config, deps);
     try {
-      return await work({ ...deps, ...(await openGateway(deps.config)), ...settings, mail });
+      return await work({ ...deps, ...(await openGateway(deps)), ...settings, mail });
     } finally {
       await mail?.close();
     }
   });
 }
 
-async function openGateway(config: Config): Promise<{ gateway: Gateway; baseUrl: string }> {
+type GuardedGateway = { gateway: Gateway; money: MoneyGuard; baseUrl: string };
+
+/**
+ * Refuses while money is stopped (decision 0097), unless the command is about that. A gateway that
+ * does not answer is asked again before money moves.
+ */
+async function openGateway(
+  deps: Connection & { log: Logger },
+  { whileStopped = false }: { whileStopped?: boolean } = {},
+): Promise<GuardedGateway> {
   const { createStripeGateway } = await import('../gateway/stripe.ts');
-  if (config.gateway) {
-    return { gateway: createStripeGateway(config.gateway), baseUrl: config.baseUrl };
+  const { settings, baseUrl } = await findGateway(deps.config);
+  const gateway = limitGateway(createStripeGateway(settings), deps, limitsFor(settings));
+  const { environment } = deps.config;
+  const money = createMoneyGuard({ ...deps, gateway, environment });
+  if (!whileStopped) {
+    await money.problem();
+    const reason = await money.stopReason();
+    if (reason !== null) throw new OperatorError(reason);
   }
+  return { gateway: guardGateway(gateway, money.problem), money, baseUrl };
+}
+
+async function findGateway(config: Config): Promise<{ settings: StripeSettings; baseUrl: string }> {
+  if (config.gateway) return { settings: config.gateway, baseUrl: config.baseUrl };
   const sandbox = await readSandboxFile(config);
   // Another gateway knows none of the payments, and we would believe its answer.
   if (config.databaseUrl !== null && !isSame(config.databaseUrl, sandbox.database_url)) {
@@ -104,14 +130,14 @@ async function openGateway(config: Config): Promise<{ gateway: Gateway; baseUrl:
       `DATABASE_URL is not the database of the sandbox in ${config.dataDir}. Set TEST_GATEWAY_URL, STRIPE_SECRET_KEY and STRIPE_PUBLISHABLE_KEY to the values that its service has.`,
     );
   }
-  const gateway = createStripeGateway({
+  const settings = {
     environment: config.environment,
     secretKey: sandbox.gateway_secret_key,
     publicKey: '',
     ...(sandbox.gateway_url !== null && testGatewayAt(sandbox.gateway_url)),
-  });
+  };
   // After a challenge the bank must send the shopper back to the running sandbox, not to BASE_URL.
-  return { gateway, baseUrl: sandbox.base_url };
+  return { settings, baseUrl: sandbox.base_url };
 }
 
 function isSame(one: string, other: string): boolean {

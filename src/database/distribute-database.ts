@@ -14,7 +14,8 @@ export const schemaLock = 7_266_243_001;
  * node. A test compares this list with the schema, so a new table needs an entry here.
  *
  * Rate limit counts and the list of nodes stay on the coordinator, where counting a request does not wait for a disk.
- * Spread, each count would be a two-phase commit with a flush on every node involved.
+ * Spread, each count would be a two-phase commit with a flush on every node involved. The notes of a
+ * reconciliation stay there, too: one process writes them, and they end with it.
  */
 export const distribution = [
   { table: 'schema_migrations', by: null },
@@ -38,6 +39,7 @@ export const distribution = [
   { table: 'alerts', by: null },
   { table: 'audit', by: null },
   { table: 'reconciliation', by: null },
+  { table: 'gateway_mark', by: null },
   { table: 'rollups', by: null },
   { table: 'long_acts', by: null },
   { table: 'list_totals', by: 'merchant_id', beside: null },
@@ -52,6 +54,8 @@ export const distribution = [
   { table: 'payouts', by: 'merchant_id', beside: 'list_totals' },
   { table: 'settlement_entries', by: 'merchant_id', beside: 'list_totals' },
   { table: 'disputes', by: 'merchant_id', beside: 'list_totals' },
+  { table: 'gateway_blocks', by: 'merchant_id', beside: 'list_totals' },
+  { table: 'gateway_fees', by: 'merchant_id', beside: 'list_totals' },
   { table: 'payout_days', by: 'merchant_id', beside: 'list_totals' },
   { table: 'bank_accounts', by: 'merchant_id', beside: 'list_totals' },
   { table: 'statement_addresses', by: 'merchant_id', beside: 'list_totals' },
@@ -84,6 +88,9 @@ export const distribution = [
   { table: 'legacy_usage', by: 'integration_id', beside: null },
   { table: 'rate_limits', by: null, stays: true },
   { table: 'nodes', by: null, stays: true },
+  { table: 'reconciliation_runs', by: null, stays: true },
+  { table: 'reconciliation_seen', by: null, stays: true },
+  { table: 'reconciliation_findings', by: null, stays: true },
 ] as const satisfies Placement[];
 
 type Placement =

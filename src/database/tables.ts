@@ -319,6 +319,61 @@ export type Tables = {
     due_at: Timestamp | null;
     leased_until: Timestamp | null;
   };
+  gateway_mark: {
+    only_row: ColumnType<boolean, never, never>;
+    id: string | null;
+    beat: Generated<number>;
+    beat_at: Timestamp | null;
+    server: string | null;
+    stopped_at: Timestamp | null;
+    stopped_reason: string | null;
+    due_at: Timestamp | null;
+  };
+  gateway_blocks: {
+    merchant_id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    reference: Fixed<string>;
+    alert_id: string;
+    created_at: Fixed<Timestamp>;
+    cleared_at: Timestamp | null;
+  };
+  reconciliation_runs: {
+    id: Fixed<string>;
+    from_at: Fixed<Timestamp | null>;
+    to_at: Fixed<Timestamp | null>;
+    adopts: Fixed<boolean>;
+    kind: string | null;
+    after: string | null;
+    checked: Generated<number>;
+    began_at: Fixed<Timestamp>;
+    ended_at: Timestamp | null;
+  };
+  reconciliation_seen: {
+    run_id: Fixed<string>;
+    reference: Fixed<string>;
+  };
+  reconciliation_findings: {
+    run_id: Fixed<string>;
+    record_kind: Fixed<string>;
+    reference: Fixed<string>;
+    kind: string;
+    of_merchant: string | null;
+    checkout_id: string | null;
+    record: JSONColumnType<object | null, string | null, null>;
+    created_at: Timestamp | null;
+    alert_id: string | null;
+    outcome: 'adopted' | 'blocked' | 'reported' | null;
+  };
+  gateway_fees: {
+    transaction_ref: Fixed<string>;
+    type: Fixed<string>;
+    payment_ref: Fixed<string>;
+    merchant_id: Fixed<string>;
+    checkout_id: Fixed<string>;
+    fee: Fixed<number>;
+    currency: Fixed<string>;
+    at: Fixed<Timestamp>;
+  };
   audit: {
     only_row: ColumnType<boolean, never, never>;
     after: string;

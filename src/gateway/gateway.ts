@@ -145,6 +145,8 @@ export type Gateway = {
     payment_ref: string;
     amount: number;
     refund_id: string;
+    /** The refund that it is a part of: enough to record it again after a restore. */
+    request?: RefundRequestMark;
   }): Promise<RefundState | { refund_ref: null; status: 'failed' }>;
 
   /** Finds a refund whose reference we never learnt; null if there is none. */
@@ -157,9 +159,15 @@ export type Gateway = {
 
   /** One page of the gateway's own records, the newest first. `after` is the `next` before. */
   listRecords(
-    kind: 'payments' | 'refunds' | 'disputes',
+    kind: RecordKind,
     page: { after: string | null; from: Timestamp | null; to: Timestamp | null },
   ): Promise<{ records: GatewayRecord[]; next: string | null }>;
+
+  /** The marks that databases left at the gateway (decision 0097). */
+  listMarks(): Promise<GatewayMark[]>;
+
+  /** Writes the mark of a database. `mark_ref` is null if the database has none yet. */
+  writeMark(mark: Omit<GatewayMark, 'mark_ref'> & { mark_ref: string | null }): Promise<void>;
 
   /** Whether the gateway was given an address for events and we know its secret. */
   receivesEvents: boolean;
@@ -304,7 +312,17 @@ export type Evidence = {
   uncategorized_text?: string;
 };
 
-/** What the gateway has on record about a payment, a refund or a dispute. */
+/** What a reconciliation reads. `transactions` are the movements of the account's balance. */
+export const recordKinds = ['payments', 'charges', 'refunds', 'disputes', 'transactions'] as const;
+export type RecordKind = (typeof recordKinds)[number];
+
+/** How far a database was when it last wrote to the gateway. */
+export type GatewayMark = { mark_ref: string; database: string; beat: number };
+
+/** The refund request that a refund at the gateway is a part of. */
+export type RefundRequestMark = { id: string; amount: number; created_at: Timestamp };
+
+/** What the gateway has on record about a payment, a refund, a dispute or its balance. */
 export type GatewayRecord = {
   reference: string;
   /** Our id in its metadata. */
@@ -314,6 +332,16 @@ export type GatewayRecord = {
   amount: number;
   state: 'taken' | 'held' | 'nothing' | 'in_flight';
   created_at: Timestamp;
+  /** The payment that it is about, or is; null if the gateway does not say. */
+  payment_ref: string | null;
+  customer_ref: string | null;
+  /** The payments of the plan that it paid. */
+  instalments: number[];
+  /** The term that the shopper chose; null unless it is the first payment of a plan or a charge. */
+  number_of_payments: number | null;
+  request: RefundRequestMark | null;
+  /** What the gateway charged for it, with the type of the transaction; null for other records. */
+  fee: { type: string; amount: number; currency: string } | null;
 };
 
 export type DisputeState = {

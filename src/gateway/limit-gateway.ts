@@ -29,12 +29,17 @@ const shopperCalls = new Set([
   'voidVerification',
 ]);
 
-/** The shoppers' part of the budget. Each side may use what the other leaves. */
+/** A reconciliation reads thousands of pages and no shopper waits for it. */
+const walkCalls = new Set(['listRecords']);
+
+/** The shoppers' part of the budget. Shoppers and worker may each use what the other leaves. */
 const shopperShare = 0.3;
+/** A walk has a small part of its own, which it never exceeds. */
+const walkShare = 0.1;
 const burstSeconds = 0.5;
 
 /** A call that does not get through in this time is retried from its row. */
-const waitMsMax = { shopper: 5_000, worker: 15_000 };
+const waitMsMax = { shopper: 5_000, worker: 15_000, walk: 60_000 };
 const tooManyPauseMs = 1_000;
 
 /**
@@ -54,7 +59,8 @@ export function limitGateway(
     if (pacers === null) return;
     const now = clock.monotonic();
     const [own, other] = [pacers[user], pacers[user === 'shopper' ? 'worker' : 'shopper']];
-    const pacer = own.waitMs(now) > 0 && other.waitMs(now) === 0 ? other : own;
+    const mayBorrow = user !== 'walk' && own.waitMs(now) > 0 && other.waitMs(now) === 0;
+    const pacer = mayBorrow ? other : own;
     const waitMs = pacer.waitMs(now);
     if (waitMs > waitMsMax[user]) {
       throw new OutcomeUnknown('the budget of requests to the gateway is used up');
@@ -86,7 +92,7 @@ export function limitGateway(
   const limited = Object.entries(gateway).map(([name, member]) => {
     if (typeof member !== 'function') return [name, member];
     const call = member as (...args: unknown[]) => Promise<unknown>;
-    const user = shopperCalls.has(name) ? 'shopper' : 'worker';
+    const user = shopperCalls.has(name) ? 'shopper' : walkCalls.has(name) ? 'walk' : 'worker';
     return [
       name,
       (...args: unknown[]) =>
@@ -123,5 +129,9 @@ function createPacers(requestsPerSecond: number | null) {
     const perSecond = requestsPerSecond * part;
     return createPacer({ perSecond, burst: Math.max(1, Math.ceil(perSecond * burstSeconds)) });
   };
-  return { shopper: share(shopperShare), worker: share(1 - shopperShare) };
+  return {
+    shopper: share(shopperShare),
+    worker: share(1 - shopperShare - walkShare),
+    walk: share(walkShare),
+  };
 }

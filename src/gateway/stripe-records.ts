@@ -1,15 +1,27 @@
 import type Stripe from 'stripe';
 import { timestamp } from '../shared/clock.ts';
-import type { Gateway, GatewayRecord } from './gateway.ts';
+import type { Gateway, GatewayRecord, RecordKind } from './gateway.ts';
 
 const timeOf = (seconds: number) =>
   timestamp(Temporal.Instant.fromEpochMilliseconds(seconds * 1000));
 
-const idOf = (value: string | { id: string } | null) =>
-  typeof value === 'string' || value === null ? value : value.id;
+const idOf = (value: string | { id: string } | null | undefined) =>
+  typeof value === 'object' && value !== null ? value.id : (value ?? null);
 
 const secondsOf = (time: string) =>
   Math.floor(Temporal.Instant.from(time).epochMilliseconds / 1000);
+
+/** What only some records have. */
+const none = {
+  own_id: null,
+  checkout_id: null,
+  payment_ref: null,
+  customer_ref: null,
+  instalments: [] as number[],
+  number_of_payments: null,
+  request: null,
+  fee: null,
+};
 
 const paymentStates: Partial<Record<Stripe.PaymentIntent.Status, GatewayRecord['state']>> = {
   succeeded: 'taken',
@@ -19,40 +31,108 @@ const paymentStates: Partial<Record<Stripe.PaymentIntent.Status, GatewayRecord['
 };
 
 function paymentRecord(intent: Stripe.PaymentIntent): GatewayRecord {
+  const { metadata } = intent;
   const state = paymentStates[intent.status] ?? 'nothing';
+  const covered = (metadata.instalments ?? metadata.instalment ?? '').split(',');
   return {
+    ...none,
     reference: intent.id,
-    own_id: intent.metadata.attempt_id ?? null,
-    checkout_id: intent.metadata.checkout_id ?? null,
+    own_id: metadata.attempt_id ?? null,
+    checkout_id: metadata.checkout_id ?? null,
+    payment_ref: intent.id,
+    customer_ref: idOf(intent.customer),
+    instalments: covered.filter((digits) => digits !== '').map(Number),
+    number_of_payments: metadata.number_of_payments ? Number(metadata.number_of_payments) : null,
     amount: state === 'taken' ? intent.amount_received : intent.amount,
     state,
     created_at: timeOf(intent.created),
   };
 }
 
+/** A charge belongs to a payment. Only a charge that another program made has none. */
+function chargeRecord(charge: Stripe.Charge): GatewayRecord {
+  return {
+    ...none,
+    reference: charge.id,
+    payment_ref: idOf(charge.payment_intent),
+    amount: charge.amount_captured,
+    state: charge.captured ? 'taken' : 'nothing',
+    created_at: timeOf(charge.created),
+  };
+}
+
 function refundRecord(refund: Stripe.Refund): GatewayRecord {
   const isGone = refund.status === 'failed' || refund.status === 'canceled';
+  const { refund_id, request_id, request_amount, request_created_at } = refund.metadata ?? {};
   return {
+    ...none,
     reference: refund.id,
-    own_id: refund.metadata?.refund_id ?? null,
-    checkout_id: null,
+    own_id: refund_id ?? null,
+    payment_ref: idOf(refund.payment_intent),
     amount: refund.amount,
     state: isGone ? 'nothing' : refund.status === 'succeeded' ? 'taken' : 'in_flight',
     created_at: timeOf(refund.created),
+    request:
+      request_id && request_amount && request_created_at
+        ? { id: request_id, amount: Number(request_amount), created_at: request_created_at }
+        : null,
   };
 }
 
 function disputeRecord(dispute: Stripe.Dispute): GatewayRecord {
   const moved = dispute.balance_transactions.reduce((sum, { amount }) => sum - amount, 0);
+  const payment_ref = idOf(dispute.payment_intent);
   return {
+    ...none,
     reference: dispute.id,
-    own_id: idOf(dispute.payment_intent),
-    checkout_id: null,
+    own_id: payment_ref,
+    payment_ref,
     amount: moved + 0,
     state: moved === 0 ? 'nothing' : 'taken',
     created_at: timeOf(dispute.created),
   };
 }
+
+function transactionRecord(moved: Stripe.BalanceTransaction): GatewayRecord {
+  const { source, currency } = moved;
+  const of = typeof source === 'object' && source !== null ? source : null;
+  const intent = of && 'payment_intent' in of ? of.payment_intent : null;
+  return {
+    ...none,
+    reference: moved.id,
+    payment_ref: idOf(intent as string | { id: string } | null),
+    amount: moved.amount,
+    state: 'taken',
+    created_at: timeOf(moved.created),
+    fee: { type: moved.type, amount: moved.fee, currency: currency.toUpperCase() },
+  };
+}
+
+type Page = Stripe.PaginationParams & { limit: number };
+type Listed<T> = { data: T[]; has_more: boolean };
+
+async function present<T>(
+  list: PromiseLike<Listed<T>>,
+  recordOf: (one: T) => GatewayRecord,
+): Promise<{ records: GatewayRecord[]; has_more: boolean }> {
+  const { data, has_more } = await list;
+  return { records: data.map(recordOf), has_more };
+}
+
+const lists: Record<
+  RecordKind,
+  (stripe: Stripe, page: Page) => Promise<{ records: GatewayRecord[]; has_more: boolean }>
+> = {
+  payments: (stripe, page) => present(stripe.paymentIntents.list(page), paymentRecord),
+  charges: (stripe, page) => present(stripe.charges.list(page), chargeRecord),
+  refunds: (stripe, page) => present(stripe.refunds.list(page), refundRecord),
+  disputes: (stripe, page) => present(stripe.disputes.list(page), disputeRecord),
+  transactions: (stripe, page) =>
+    present(
+      stripe.balanceTransactions.list({ ...page, expand: ['data.source'] }),
+      transactionRecord,
+    ),
+};
 
 /** The gateway's own records, page by page, for the reconciliation. */
 export function recordCalls(
@@ -71,32 +151,11 @@ export function recordCalls(
         ...(Object.keys(created).length > 0 && { created }),
       };
       try {
-        const { records, has_more } = await readPage(stripe, kind, query);
+        const { records, has_more } = await lists[kind](stripe, query);
         return { records, next: has_more ? (records.at(-1)?.reference ?? null) : null };
       } catch (error) {
         fail(error);
       }
     },
   };
-}
-
-async function readPage(
-  stripe: Stripe,
-  kind: Parameters<Gateway['listRecords']>[0],
-  query: { limit: number; starting_after?: string },
-): Promise<{ records: GatewayRecord[]; has_more: boolean }> {
-  switch (kind) {
-    case 'payments': {
-      const { data, has_more } = await stripe.paymentIntents.list(query);
-      return { records: data.map(paymentRecord), has_more };
-    }
-    case 'refunds': {
-      const { data, has_more } = await stripe.refunds.list(query);
-      return { records: data.map(refundRecord), has_more };
-    }
-    case 'disputes': {
-      const { data, has_more } = await stripe.disputes.list(query);
-      return { records: data.map(disputeRecord), has_more };
-    }
-  }
 }

@@ -21,6 +21,7 @@ import {
 import { type StripeSettings, statementPrefix, stripeProblems } from './settings.ts';
 import { paymentDescription, statementSuffix } from './statement.ts';
 import { disputeCalls } from './stripe-disputes.ts';
+import { markCalls } from './stripe-marks.ts';
 import { recordCalls } from './stripe-records.ts';
 
 /** The gateway port over Stripe, or over the test gateway, which speaks Stripe's protocol. */
@@ -531,9 +532,17 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       return (await found.catch(fail)).data.map(({ id }) => id);
     },
 
-    async refund({ key, merchant, payment_ref, amount, refund_id }) {
+    async refund({ key, merchant, payment_ref, amount, refund_id, request }) {
       try {
-        const params = { payment_intent: payment_ref, amount, metadata: { refund_id } };
+        const metadata = {
+          refund_id,
+          ...(request && {
+            request_id: request.id,
+            request_amount: request.amount,
+            request_created_at: request.created_at,
+          }),
+        };
+        const params = { payment_intent: payment_ref, amount, metadata };
         const refund = await sendOnce(
           merchant,
           key,
@@ -558,6 +567,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
 
     ...disputeCalls(stripe, options, fail, settings.webhookSecret),
     ...recordCalls(stripe, fail),
+    ...markCalls(stripe, fail),
 
     async refundStatus(merchant, refund_ref) {
       const refund = await stripe.refunds.retrieve(refund_ref, {}, options(merchant)).catch(fail);

@@ -5,7 +5,12 @@ import { findDatabaseProblem } from '../database/ready.ts';
 /** Liveness and readiness, for load balancers and supervisors. */
 export async function healthRoutes(
   app: FastifyInstance,
-  deps: { database: Database; draining: boolean; clockProblem(): string | null },
+  deps: {
+    database: Database;
+    draining: boolean;
+    clockProblem(): string | null;
+    money: { stopReason(): Promise<string | null> };
+  },
 ): Promise<void> {
   app.get('/healthz', { exposeHeadRoute: true }, async () => ({ status: 'ok' }));
 
@@ -15,7 +20,11 @@ export async function healthRoutes(
     }
     try {
       const reason = deps.clockProblem() ?? (await findDatabaseProblem(deps.database));
-      if (reason === null) return { status: 'ok' };
+      if (reason === null) {
+        // Creates and reads go on, so load balancers must go on sending requests (decision 0097).
+        const stopped = await deps.money.stopReason();
+        return stopped === null ? { status: 'ok' } : { status: 'degraded', reason: stopped };
+      }
       return reply.code(503).send({ status: 'unavailable', reason });
     } catch (error) {
       request.log.warn({ err: error }, 'not ready');

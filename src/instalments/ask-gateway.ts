@@ -82,15 +82,15 @@ export async function askGateway(
 /**
  * Whether the payment may have been charged under a key that the gateway has forgotten, by a
  * service whose database was lost and restored. A first charge within 23 hours of its date needs no
- * look-up, because its key protects it.
+ * look-up, because its key protects it. A retry is rare, so it is looked up always.
  */
 function mayBeCharged(
   { territory: { time_zone } }: Merchant,
-  { due_on }: Instalment,
+  { due_on, tries }: Instalment,
   { number }: Collection,
   now: Timestamp,
 ): boolean {
-  return number > 1 || !isKeyRemembered(timestamp(collectsAt(due_on, time_zone)), now);
+  return number > 1 || tries > 0 || !isKeyRemembered(timestamp(collectsAt(due_on, time_zone)), now);
 }
 
 /** The charge of the payment that the gateway knows, whichever request made it. */

@@ -173,12 +173,63 @@ export async function moveToShopper(
     .execute();
 }
 
-/** Whether a dispute pauses the checkout. */
-const hasDispute = ({ merchant_id, checkout_id }: CheckoutKey) => sql<boolean>`exists (
+/** Whether a dispute, or a finding of the reconciliation, pauses the checkout. */
+const isHeldUp = ({ merchant_id, checkout_id }: CheckoutKey) => sql<boolean>`(exists (
   select from disputes d
-  where d.merchant_id = ${merchant_id} and d.checkout_id = ${checkout_id} and d.is_pausing)`;
+  where d.merchant_id = ${merchant_id} and d.checkout_id = ${checkout_id} and d.is_pausing)
+  or exists (
+  select from gateway_blocks b
+  where b.merchant_id = ${merchant_id} and b.checkout_id = ${checkout_id}
+    and b.cleared_at is null))`;
 
-/** The attempt has ended. Its payments are what they were before, unless a dispute came meanwhile. */
+export async function insertBlock(
+  db: Handle,
+  block: CheckoutKey & { reference: string; alert_id: string; created_at: Timestamp },
+): Promise<void> {
+  const { alert_id } = block;
+  await db
+    .insertInto('gateway_blocks')
+    .values({ ...block, cleared_at: null })
+    .onConflict((conflict) =>
+      conflict
+        .columns(['checkout_id', 'reference', 'merchant_id'])
+        .doUpdateSet({ alert_id, cleared_at: null }),
+    )
+    .execute();
+}
+
+/** Whether nothing of a checkout may move until an operator has looked at it. */
+export async function isBlocked(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('gateway_blocks')
+    .select('reference')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('cleared_at', 'is', null)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** Returns how many blocks there were. */
+export async function moveUnblocked(
+  db: Handle,
+  { merchant_id, checkout_id }: CheckoutKey,
+  cleared_at: Timestamp,
+): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('gateway_blocks')
+    .set({ cleared_at })
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('cleared_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  return Number(numUpdatedRows);
+}
+
+/** The attempt has ended. Its payments are what they were before, unless a dispute or a block came meanwhile. */
 export async function moveFromShopper(
   db: Handle,
   key: CheckoutKey,
@@ -186,7 +237,7 @@ export async function moveFromShopper(
 ): Promise<Instalment[]> {
   return await db
     .updateTable('instalments')
-    .set({ shopper_attempt: null, paused: hasDispute(key) })
+    .set({ shopper_attempt: null, paused: isHeldUp(key) })
     .where('merchant_id', '=', key.merchant_id)
     .where('checkout_id', '=', key.checkout_id)
     .where('shopper_attempt', '=', shopper_attempt)
@@ -230,7 +281,7 @@ export async function moveResumed(db: Handle, key: CheckoutKey): Promise<void> {
         select from refund_requests r
         where r.merchant_id = i.merchant_id and r.checkout_id = i.checkout_id
           and r.status = 'pending')
-      and not ${hasDispute(key)}`.execute(db);
+      and not ${isHeldUp(key)}`.execute(db);
 }
 
 /** overdue → scheduled, claimed by the caller. Null: it is not overdue, or it is paused. */

@@ -1,9 +1,19 @@
 import { sql } from 'kysely';
 import type { Handle } from '../database/database.ts';
-import type { Posting } from './posting.ts';
+import type { GatewayFee, Posting } from './posting.ts';
 
 export async function insertPostings(db: Handle, postings: Posting[]): Promise<void> {
   await db.insertInto('postings').values(postings).execute();
+}
+
+/** Writes fees of the gateway, and returns those that were not known. */
+export async function insertFees(db: Handle, fees: GatewayFee[]): Promise<GatewayFee[]> {
+  return await db
+    .insertInto('gateway_fees')
+    .values(fees)
+    .onConflict((conflict) => conflict.doNothing())
+    .returningAll()
+    .execute();
 }
 
 /** All postings of a checkout, oldest first. */

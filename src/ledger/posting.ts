@@ -25,6 +25,9 @@ export const accounts = [
   // What refund requests have reserved and not refunded yet.
   'refundable',
   'reserved',
+  // What the gateway keeps of the money that it collected for us.
+  'clearing',
+  'gateway_fees',
 ] as const;
 export type Account = (typeof accounts)[number];
 
@@ -49,6 +52,9 @@ export const movements = {
   reinstated: { debit: 'collected', credit: 'disputed' },
   reserved: { debit: 'reserved', credit: 'refundable' },
   released: { debit: 'refundable', credit: 'reserved' },
+  /** What the gateway charges us; it returns some fees when a dispute is won. */
+  gateway_fee: { debit: 'gateway_fees', credit: 'clearing' },
+  gateway_fee_returned: { debit: 'clearing', credit: 'gateway_fees' },
 } as const satisfies Record<string, { debit: Account; credit: Account }>;
 export type MovementKind = keyof typeof movements;
 export const movementKinds = Object.keys(movements) as MovementKind[];
@@ -65,6 +71,18 @@ export type Posting = {
   instalment: number | null;
   refund_id: string | null;
   dispute_id: string | null;
+  at: Timestamp;
+};
+
+/** What the gateway charged for one payment, refund or dispute. A negative fee was returned. */
+export type GatewayFee = {
+  transaction_ref: string;
+  type: string;
+  payment_ref: string;
+  merchant_id: string;
+  checkout_id: string;
+  fee: number;
+  currency: string;
   at: Timestamp;
 };
 

@@ -11,6 +11,7 @@ import {
   mayBeInFlight,
   nextRetryAt,
 } from '../gateway/retry-times.ts';
+import { isBlocked } from '../instalments/instalment.sql.ts';
 import { type Merchant, merchantNow, merchantTime } from '../merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '../merchants/run-due-work.ts';
 import type { QueueDeps } from '../messages/queue-messages.ts';
@@ -136,7 +137,10 @@ async function release(
   await releaseDue(db, 'refund_requests', { merchant_id, id }, lease, timestamp(retryAt));
 }
 
-/** A dispute takes weeks. A refund that waits for its end looks this often whether it is over. */
+/**
+ * A dispute takes weeks, and an operator who must look at a checkout may take days. A refund that
+ * waits for them looks this often whether it may begin.
+ */
 const disputedHours = 6;
 
 /** requested → pending. Null if the refund must wait or another process has claimed it. */
@@ -154,7 +158,7 @@ async function start(
     if (current.status === 'pending') return current;
     const at = timestamp(merchantNow(deps.clock, merchant));
     const claim = { at, lease, leased_until };
-    if (await isDisputed(db, current)) return 'disputed';
+    if ((await isDisputed(db, current)) || (await isBlocked(db, current))) return 'disputed';
     try {
       return (await startRefund(deps, db, current, 'requested', claim)) ?? 'waits';
     } catch (error) {
@@ -242,8 +246,9 @@ async function ask(
   }
   await moveAsked(deps.database.db, part, timestamp(deps.clock.now()));
   const key = `${part.id}:a${part.key_number}`;
+  const request = { id: refund.id, amount: refund.amount, created_at: refund.created_at };
   return foundRefund(
-    await deps.gateway.refund({ key, merchant: time, payment_ref, amount, refund_id }),
+    await deps.gateway.refund({ key, merchant: time, payment_ref, amount, refund_id, request }),
   );
 }
 

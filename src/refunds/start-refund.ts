@@ -1,6 +1,6 @@
 import type { Handle } from '../database/database.ts';
 import { isDisputed } from '../disputes/dispute.sql.ts';
-import { listInstalments, listLastCollections } from '../instalments/instalment.sql.ts';
+import { isBlocked, listInstalments, listLastCollections } from '../instalments/instalment.sql.ts';
 import type { Instalment } from '../instalments/instalment.ts';
 import { pauseCollecting } from '../instalments/pause-collecting.ts';
 import { reduceInstalment } from '../instalments/reduce-instalment.ts';
@@ -44,7 +44,7 @@ export async function planRefund(
  * payments it is taken from, reduces those that were not collected, and pauses collecting until the
  * refund has ended. Null while a collection of the checkout is open: its outcome decides what the
  * refund can be taken from. Null also while the hold must be captured first (decision 0088),
- * and while the cardholder disputes a payment of it.
+ * while the cardholder disputes a payment of it, and while an operator must look at it first.
  */
 export async function startRefund(
   deps: { random: Random },
@@ -56,7 +56,7 @@ export async function startRefund(
   const { merchant_id, checkout_id, currency, id: refund_id } = refund;
   const key = { merchant_id, checkout_id };
   const { at, ...lease } = claim;
-  if (await isDisputed(db, key)) return null;
+  if ((await isDisputed(db, key)) || (await isBlocked(db, key))) return null;
   const collections = await listLastCollections(db, merchant_id, [checkout_id]);
   if (collections.some(({ status }) => status === 'open')) return null;
 

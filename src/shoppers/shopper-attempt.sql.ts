@@ -34,6 +34,43 @@ export async function insertShopperAttempt(
     .execute();
 }
 
+/** Writes an attempt to pay that has charged the card, as far as the gateway knows it. */
+export async function insertSettledAttempt(
+  db: Handle,
+  attempt: Pick<
+    ShopperAttempt,
+    | 'merchant_id'
+    | 'id'
+    | 'checkout_id'
+    | 'number'
+    | 'instalments'
+    | 'amount'
+    | 'currency'
+    | 'customer_ref'
+  > & { payment_ref: string; at: Timestamp },
+): Promise<void> {
+  const { at, ...known } = attempt;
+  await db
+    .insertInto('shopper_attempts')
+    .values({
+      ...known,
+      purpose: 'pay',
+      status: 'charged',
+      sealed_card_token: null,
+      uses_stored_card: true,
+      keeps_card: false,
+      consent: null,
+      card_ref: null,
+      created_at: at,
+      asked_at: at,
+      settled_at: at,
+      due_at: null,
+      lease: null,
+      leased_until: null,
+    })
+    .execute();
+}
+
 /** The newest attempt of a shopper to act on the plan. */
 export async function findNewestAttempt(
   db: Handle,

@@ -1,6 +1,6 @@
 import type Stripe from 'stripe';
 import { cardNamed } from '../cards.ts';
-import { missing } from '../errors.ts';
+import { invalidRequest, missing } from '../errors.ts';
 import { type Form, readForm } from '../form.ts';
 import {
   agedTransaction,
@@ -112,12 +112,31 @@ export function retrieveBalanceTransaction(context: Context, form: Form, id: str
   return ok(present(context, transaction));
 }
 
+/** The charge, refund or dispute that moved the balance. */
+function sourceOf({ store }: Context, source: Stripe.BalanceTransaction['source']): object | null {
+  if (typeof source !== 'string') return null;
+  const kinds = ['charge', 'refund', 'dispute'] as const;
+  for (const kind of kinds) {
+    const found = store.find(kind, source);
+    if (found !== null) return found.object;
+  }
+  return null;
+}
+
 export function listBalanceTransactions(context: Context, form: Form): Answer {
   bookFailures(context);
   return answerList(context, form, {
     kind: 'balance_transaction',
     url: '/v1/balance_transactions',
     filters: ['type', 'source', 'currency'],
-    present: (transaction) => present(context, transaction),
+    isExpandable: true,
+    present: (transaction, expand = []) => {
+      const wrong = expand.find((member) => member !== 'data.source');
+      if (wrong !== undefined) {
+        throw invalidRequest(`This property cannot be expanded: ${wrong}.`, { param: 'expand' });
+      }
+      const object = present(context, transaction);
+      return expand.length === 0 ? object : { ...object, source: sourceOf(context, object.source) };
+    },
   });
 }

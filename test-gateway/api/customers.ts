@@ -2,6 +2,7 @@ import { invalidRequest, missing } from '../errors.ts';
 import { type Form, readForm } from '../form.ts';
 import { makeCustomer } from '../objects/customer.ts';
 import type { Kept } from '../store.ts';
+import { answerList } from './lists.ts';
 import { type Answer, type Context, ok } from './operation.ts';
 
 export function createCustomer(context: Context, form: Form): Answer {
@@ -50,6 +51,27 @@ export function searchCustomers({ store }: Context, form: Form): Answer {
   const data = found.filter(({ hidden }) => !hidden.deleted).map(({ object }) => object);
   const url = '/v1/customers/search';
   return ok({ object: 'search_result', data, has_more: false, next_page: null, url });
+}
+
+export function listCustomers(context: Context, form: Form): Answer {
+  return answerList(context, form, {
+    kind: 'customer',
+    url: '/v1/customers',
+    // A deleted customer has no address.
+    filters: ['email'],
+    present: ({ object }) => object,
+  });
+}
+
+/** Changes members of the metadata. Nothing else of a customer is changed. */
+export function updateCustomer(context: Context, form: Form, id: string): Answer {
+  const { metadata } = readForm(form, { metadata: 'metadata' });
+  const customer = findCustomer(context, id);
+  if (customer === null) throw missing('customer', id);
+  const { object } = customer;
+  object.metadata = { ...object.metadata, ...metadata };
+  context.store.save('customer', customer);
+  return ok(object);
 }
 
 const deletedCustomer = (id: string) => ({ id, object: 'customer', deleted: true });

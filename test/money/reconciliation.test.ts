@@ -1,7 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { compare, runDailyReconciliation } from '../../src/audit/reconciliation/reconcile.ts';
+import { findViolations } from '../../src/audit/invariants.ts';
+import {
+  compare,
+  reconcile as reconcileRecords,
+  runDailyReconciliation,
+} from '../../src/audit/reconciliation/reconcile.ts';
+import { findNewDisputes } from '../../src/disputes/check-disputes.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { refundNow } from '../support/money.ts';
 import { gatewayEnv, type Paying, type Shopper, startPaying } from '../support/payments.ts';
@@ -44,6 +50,58 @@ async function referenceOf(shopper: Shopper, number: number): Promise<string> {
   const rows = await shopper.rows('instalments');
   return rows.find((row) => row.number === number).payment_ref;
 }
+
+test("the gateway's fees are posted once, however often they are read", async () => {
+  const { deps } = paying.service;
+  const shopper = await bought(3);
+  await paying.pass({ days: 33 });
+  await refundNow(paying, shopper, 40_000);
+  const { body } = await paying.gateway.call('POST', '/_test/disputes', {
+    payment_intent: await referenceOf(shopper, 1),
+  });
+  assert.ok(body.id);
+  await findNewDisputes(deps);
+  const fees = async () =>
+    (await shopper.rows('postings'))
+      .filter(({ kind }) => kind.startsWith('gateway_fee'))
+      .map(({ kind, amount }) => `${kind} ${amount}`)
+      .sort();
+  assert.deepEqual(await fees(), []);
+  const walks = Array.from({ length: 3 }, () => reconcileRecords(deps, { from: null, to: null }));
+  await Promise.all(walks);
+  await reconcile();
+  // Two payments of 300 rand at 2.9 % and 2 rand each, and a dispute. Refunds cost nothing.
+  const expected = ['gateway_fee 1070', 'gateway_fee 1070', 'gateway_fee 25000'];
+  assert.deepEqual(await fees(), expected);
+  const violations = await findViolations(deps.database, paying.clock.now().toString(), ['M10']);
+  assert.deepEqual(violations, []);
+});
+
+test('a walk that is interrupted continues where it was', async () => {
+  const { pool } = paying.service.deps.database;
+  const runs = async () =>
+    (await pool.query('select id, kind, ended_at from reconciliation_runs order by began_at')).rows;
+  const before = (await runs()).length;
+  const { checked } = await reconcile();
+  paying.clock.advance({ seconds: 1 });
+  // The SDK repeats a request whose connection was closed, once.
+  await paying.gateway.fault({
+    fault: 'drop_before',
+    method: 'GET',
+    path: '/v1/refunds',
+    times: 2,
+  });
+  const broken = await tranche.run('gateway', 'reconcile', '--json');
+  assert.equal(broken.code, 1);
+  const [interrupted] = (await runs()).slice(before + 1);
+  assert.deepEqual([interrupted.kind, interrupted.ended_at], ['refunds', null]);
+  const continued = await reconcile();
+  assert.equal(continued.checked, checked);
+  assert.equal((await runs()).length, before + 2);
+  assert.notEqual((await runs()).at(-1).ended_at, null);
+  const { rows } = await pool.query('select count(*)::int as count from reconciliation_seen');
+  assert.equal(rows[0].count, 0);
+});
 
 test('reconciliation finds each of twenty planted differences and nothing else', async () => {
   const { deps } = paying.service;
@@ -168,7 +226,6 @@ test('a dispute that is not recorded is a difference until it is found', async (
   const isFound = async () =>
     (await reconcile()).findings.some(({ reference }) => reference === body.id);
   assert.equal(await isFound(), true);
-  const { findNewDisputes } = await import('../../src/disputes/check-disputes.ts');
   await findNewDisputes(paying.service.deps);
   assert.equal(await isFound(), false);
 });

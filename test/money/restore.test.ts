@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { approveRefund } from '../../src/refunds/review-refund.ts';
-import { askRefund, assertBalanced, atGateway, planOf } from '../support/money.ts';
+import { actingOn } from '../support/acts.ts';
+import { commandLine } from '../support/cli.ts';
+import { askRefund, assertBalanced, atGateway, planOf, statusOf } from '../support/money.ts';
 import {
   continueOn,
   gatewayEnv,
@@ -9,8 +11,9 @@ import {
   type Shopper,
   startPaying,
 } from '../support/payments.ts';
-import { backUp } from '../support/restore.ts';
-import { startService } from '../support/service.ts';
+import { backUp, type Restorable, startRestorable } from '../support/restore.ts';
+import { createCheckout, startService } from '../support/service.ts';
+import { tamper } from '../support/tamper.ts';
 
 // A database is restored from a backup while the gateway remembers everything. The restored service
 // does again what the lost one did, and no money may move twice.
@@ -190,5 +193,163 @@ test('a charge that differs from what the gateway did under its key is not sent 
       [shopper.id],
     );
     assert.deepEqual(rows, [{ kind: 'gateway_trouble' }]);
+  });
+});
+
+describe('a service whose data folder is restored after it marked the gateway', () => {
+  let server: Restorable;
+  let own: Paying;
+  before(async () => {
+    server = await startRestorable();
+    own = await startPaying({ databaseUrl: server.url });
+  });
+  after(async () => {
+    await own.close();
+    await server.stop();
+  });
+
+  const beat = async () => {
+    own.clock.advance({ minutes: 2 });
+    await own.service.deps.money.beat();
+  };
+  const problemOf = (one: Paying) => one.service.deps.money.problem();
+  const readiness = async (one: Paying) => {
+    const { statusCode, body } = await one.service.app.inject('/readyz');
+    return { statusCode, ...JSON.parse(body) };
+  };
+
+  test('moves no money until what the gateway did is recorded, and then nothing twice', async () => {
+    const buy = async () => {
+      const shopper = await own.shopper({ amount: 100_000 });
+      assert.equal((await shopper.pay(3)).status, 'successful');
+      return shopper;
+    };
+    const [early, charged, refunded] = [await buy(), await buy(), await buy()];
+    await own.pass({ days: 20 });
+    const captured = await buy();
+    const late = await own.shopper({ amount: 100_000 });
+    const voided = await buy();
+    await beat();
+    await server.save();
+
+    // What the backup does not know.
+    assert.equal((await late.pay(3)).status, 'successful');
+    const lost = await buy();
+    const shopper = await actingOn(own, early);
+    await shopper.pay('next');
+    assert.deepEqual(await shopper.attempts(), ['charged 2 33333']);
+    await approveRefund(own.service.deps, 'nomsa', await askRefund(own, voided, 100_000));
+    await own.pass({ days: 13 });
+    const refund = await askRefund(own, refunded, 60_000);
+    await approveRefund(own.service.deps, 'nomsa', refund);
+    await own.work();
+    const known = [early, charged, refunded, captured, late];
+    const there = () => Promise.all([...known, voided, lost].map(atGateway));
+    const plans = () => Promise.all(known.map(planOf));
+    const done = { there: await there(), plans: await plans() };
+    await beat();
+    own.clock.advance({ days: 2 });
+    await server.restore();
+
+    // The process that ran on notices that the beat fell.
+    assert.match((await problemOf(own)) ?? '', /The beat of the database fell from 2 to 1/);
+    const env = { ...gatewayEnv(own.gateway), DATABASE_URL: server.url };
+    await own.service.deps.database.pool.query(
+      'update gateway_mark set stopped_at = null, stopped_reason = null',
+    );
+    const service = await startService({ databaseUrl: server.url, clock: own.clock, env });
+    const again = continueOn(own, service);
+    try {
+      assert.match((await problemOf(again)) ?? '', /The gateway is ahead .* reconcile --adopt/);
+      const ready = await readiness(again);
+      assert.deepEqual([ready.statusCode, ready.status], [200, 'degraded']);
+      assert.match(ready.reason, /The gateway is ahead/);
+      const alerts = await service.deps.database.pool.query(
+        `select from alerts where kind = 'gateway_ahead' and detail like '%is ahead%'`,
+      );
+      assert.equal(alerts.rowCount, 1);
+      // Creates and reads go on, and a shopper who pays now waits.
+      const open = again.open(await createCheckout(service, own.account));
+      assert.equal((await open.pay(1)).status, 'paying');
+      assert.deepEqual(await open.live(), []);
+      const tranche = commandLine(env, { clock: own.clock });
+      await tranche.refused(1, /The gateway is ahead/, 'instalments', 'retry', `${early.id}:2`);
+
+      const { code, stdout } = await tranche.run('gateway', 'reconcile', '--adopt', '--json');
+      const { findings, adopted } = JSON.parse(stdout);
+      // The gateway cannot say which refund voided a hold, nor what a lost checkout was for.
+      assert.deepEqual(
+        findings
+          .map((one: { kind: string; checkout_id: string }) => `${one.kind} ${one.checkout_id}`)
+          .sort(),
+        [`other_state ${voided.id}`, `unknown_to_us ${lost.id}`].sort(),
+      );
+      assert.deepEqual([code, adopted], [1, 5]);
+      // A process reads once a second whether money may move.
+      own.clock.advance({ seconds: 2 });
+      assert.equal(await problemOf(again), null);
+      assert.equal((await readiness(again)).status, 'ok');
+
+      await again.work();
+      assert.deepEqual({ there: await there(), plans: await plans() }, done);
+      assert.equal(await statusOf(again, refund), 'complete');
+      for (const one of known) await assertBalanced(again, one);
+      const blocked = ['1 authorised', '2 scheduled', '3 scheduled'];
+      assert.deepEqual(await planOf(voided), blocked);
+
+      await again.pass({ days: 31 });
+      for (const one of known) await assertBalanced(again, one);
+      assert.deepEqual((await atGateway(early)).taken, [33_333, 33_333, 33_334]);
+      assert.deepEqual((await atGateway(voided)).taken, []);
+      const { returned } = await atGateway(refunded);
+      assert.equal(returned, 26_667);
+
+      // The operator has settled the lost refund with the merchant.
+      const release = ['gateway', 'release', voided.id, '--reason', 'the shopper pays after all'];
+      await tranche.json(...release);
+      await tranche.refused(1, /Nothing blocks/, ...release);
+      assert.equal((await again.open(voided.id).rows('instalments'))[0].paused, false);
+    } finally {
+      await service.close();
+    }
+  });
+
+  test('goes on by itself on another server that has lost nothing', async () => {
+    await beat();
+    const { pool } = own.service.deps.database;
+    const { rows } = await pool.query(`update gateway_mark set server = 'another' returning beat`);
+    own.clock.advance({ seconds: 2 });
+    const service = await startService({
+      databaseUrl: server.url,
+      clock: own.clock,
+      env: gatewayEnv(own.gateway),
+    });
+    try {
+      assert.equal(await service.deps.money.problem(), null);
+      const mark = await pool.query('select server, beat from gateway_mark');
+      assert.notEqual(mark.rows[0].server, 'another');
+      assert.equal(mark.rows[0].beat, rows[0].beat);
+    } finally {
+      await service.close();
+    }
+  });
+
+  test('stops on another server that lacks what came after the last beat', async () => {
+    await beat();
+    const shopper = await own.shopper({ amount: 100_000 });
+    await shopper.pay(1);
+    const { pool } = own.service.deps.database;
+    await pool.query(`update gateway_mark set server = 'another'`);
+    await tamper(pool, `delete from payment_attempts where checkout_id = '${shopper.id}'`);
+    const service = await startService({
+      databaseUrl: server.url,
+      clock: own.clock,
+      env: gatewayEnv(own.gateway),
+    });
+    try {
+      assert.match((await service.deps.money.problem()) ?? '', /does not know the gateway's pi_/);
+    } finally {
+      await service.close();
+    }
   });
 });

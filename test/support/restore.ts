@@ -1,5 +1,17 @@
+import { execFile } from 'node:child_process';
 import { randomBytes } from 'node:crypto';
+import fs from 'node:fs/promises';
+import path from 'node:path';
+import { promisify } from 'node:util';
+import { pino } from 'pino';
+import { claimInstallation } from '../../src/database/installation.ts';
+import { migrate } from '../../src/database/migrate.ts';
+import { startEmbeddedPostgres } from '../../src/embedded-postgres/server.ts';
+import { createDeps } from '../../src/main.ts';
+import { timestamp } from '../../src/shared/clock.ts';
 import { findNodes, onNode, urlOf } from './database-server.ts';
+import { temporaryFolder } from './sandbox-process.ts';
+import { testConfig } from './service.ts';
 
 // A backup of a test's database. PostgreSQL's own `create database … template …` stands in for
 // pg_dump and pg_restore, which the embedded distribution lacks: both give a database with the rows
@@ -23,5 +35,51 @@ export async function backUp(databaseUrl: string): Promise<{ url: string; drop()
   return {
     url: urlOf(name),
     drop: () => onEveryNode(`drop database if exists ${name} with (force)`),
+  };
+}
+
+export type Restorable = {
+  url: string;
+  /** Copies the data folder, as a backup of the disk does. The server stops meanwhile. */
+  save(): Promise<void>;
+  /** Puts the copy in the place of the data folder. The server stops meanwhile. */
+  restore(): Promise<void>;
+  stop(): Promise<void>;
+};
+
+/** A PostgreSQL server of its own, whose data folder can be saved and restored. */
+export async function startRestorable(): Promise<Restorable> {
+  const folder = await temporaryFolder();
+  const dataDir = path.join(folder.path, 'server');
+  const log = pino({ level: 'silent' });
+  let server = await startEmbeddedPostgres({ dataDir, log });
+  const { url } = server;
+  const deps = await createDeps(testConfig(url), log);
+  await migrate(deps.database, deps);
+  await claimInstallation(deps.database.db, 'sandbox', timestamp(deps.clock.now()));
+  await deps.close();
+  const data = path.join(await fs.realpath(path.join(dataDir, 'postgres')), 'data');
+  const copy = `${data}.copy`;
+  const whileStopped = async (work: () => Promise<void>) => {
+    await server.stop();
+    await work();
+    server = await startEmbeddedPostgres({ dataDir, log });
+  };
+  // As root, the server runs as another user, so owners must be kept.
+  const copyTo = async (from: string, to: string) => {
+    await promisify(execFile)('cp', ['-a', from, to]);
+  };
+  return {
+    url,
+    save: () => whileStopped(() => copyTo(data, copy)),
+    restore: () =>
+      whileStopped(async () => {
+        await fs.rm(data, { recursive: true });
+        await copyTo(copy, data);
+      }),
+    async stop() {
+      await server.stop();
+      await folder.remove();
+    },
   };
 }

@@ -17,7 +17,8 @@ export const operatorInvariants: Invariant[] = [
             when o.action = 'refunds create' and r.approved_at = r.created_at then 'refunds create'
             else 'refunds approve' end)
         and not exists (select 1 from operator_actions o where o.subject_id = r.id
-          and (o.action = 'refunds retry'
+          -- A refund that the gateway made before a restore was reviewed before it.
+          and (o.action in ('refunds retry', 'gateway adopt')
             or o.action = 'refunds create' and r.requested_by_name is not null))`,
   },
   {

@@ -1,6 +1,12 @@
 import type pg from 'pg';
 import type { Database } from '../../database/database.ts';
-import type { Gateway, GatewayRecord } from '../../gateway/gateway.ts';
+import {
+  type Gateway,
+  type GatewayRecord,
+  type RecordKind,
+  recordKinds,
+} from '../../gateway/gateway.ts';
+import { postFees } from '../../ledger/post-fees.ts';
 import { listMerchantClocks } from '../../merchants/merchant.sql.ts';
 import { findAlert } from '../../operators/alert.sql.ts';
 import { raiseAlert } from '../../operators/raise-alert.ts';
@@ -8,21 +14,32 @@ import { type Clock, secondsAfter, type Timestamp, timestamp } from '../../share
 import type { Logger } from '../../shared/logger.ts';
 import type { Random } from '../../shared/random.ts';
 import { isUuid } from '../../shared/uuid.ts';
+import { type AdoptDeps, adoptFinding } from './adopt.ts';
 import {
+  type ComparedKind,
   claimDailyRun,
-  createSeen,
-  insertSeen,
+  claimRun,
+  countAdopted,
+  endRun,
+  isCompared,
+  listFindings,
+  listOpenFindings,
   listOwnRows,
+  listPaidCheckouts,
   listUnseen,
   moveDailyRun,
+  moveFinding,
+  type NewFinding,
   type OwnRow,
-  type RecordKind,
+  type Run,
+  type RunFinding,
+  recordPage,
 } from './reconciliation.sql.ts';
 
 /** How our rows differ from the gateway's records, and what an operator does about it. */
 export const remedies = {
   unknown_to_us:
-    'Find out what made it. If it is not ours, refund or void it at the gateway; after a restore, the service finds it by its key when the work falls due.',
+    'Find out what made it. If it is not ours, refund or void it at the gateway; after a restore, `tranche gateway reconcile --adopt` records it.',
   missing_there:
     'Look the reference up at the gateway. If it never existed there, the money did not move: correct the order with the merchant.',
   other_amount:
@@ -42,11 +59,6 @@ export type Finding = {
   remedy: string;
 };
 
-type Difference = { kind: FindingKind; record: string; reference: string } & {
-  merchant_id: string | null;
-  checkout_id: string | null;
-};
-
 export type ReconcileDeps = {
   database: Database;
   clock: Clock;
@@ -55,71 +67,179 @@ export type ReconcileDeps = {
   gateway: Gateway;
 };
 
-const kinds: RecordKind[] = ['payments', 'refunds', 'disputes'];
+export type Reconciled = { checked: number; findings: Finding[]; adopted: number };
+
 /** A hold that should have been captured is given a day, because the gateway may be away. */
 const captureGraceHours = 24;
+/** A run that was interrupted longer ago begins anew. */
+const continuesHours = 24;
+/** How many findings are settled between two looks at the table. */
+const findingsBatchSize = 100;
+
+type Range = { from: Timestamp | null; to: Timestamp | null };
 
 /**
  * Walks the gateway's records and compares each with our rows, then looks for rows of ours that the
- * gateway does not have. It changes nothing but alerts: each difference is one, raised once.
+ * gateway does not have. Each difference is an alert, raised once. The gateway's fees are posted on
+ * the way. With an `adopter`, what the gateway did and we do not know is recorded (decision 0098).
+ *
+ * The place in the walk and the differences are rows, so a run that was interrupted continues, and
+ * the memory of the process does not grow with the number of records.
  */
 export async function reconcile(
   deps: ReconcileDeps,
-  range: { from: Timestamp | null; to: Timestamp | null },
+  range: Range & { adopter?: AdoptDeps },
   progress: (checked: number) => void = () => {},
-): Promise<{ checked: number; findings: Finding[] }> {
-  const clocks = await listMerchantClocks(deps.database.db);
-  const nowOf = (merchant_id: string) =>
-    deps.clock.now().add({ milliseconds: clocks.get(merchant_id) ?? 0 });
+): Promise<Reconciled> {
   const client = await deps.database.pool.connect();
   try {
-    await createSeen(client);
-    const differences: Difference[] = [];
-    let checked = 0;
-    for (const kind of kinds) {
-      for (let after: string | null = null; ; ) {
-        const page = await deps.gateway.listRecords(kind, { ...range, after });
-        differences.push(...(await comparePage(client, kind, page.records, nowOf)));
-        checked += page.records.length;
-        progress(checked);
-        if (page.next === null) break;
-        after = page.next;
-      }
-    }
-    for (const own of await listUnseen(client, range.from, range.to)) {
-      differences.push({ ...own, kind: 'missing_there', record: 'row' });
-    }
-    const findings: Finding[] = [];
-    for (const difference of differences) findings.push(await report(deps, difference));
-    return { checked, findings };
+    const now = deps.clock.now();
+    const run = await claimRun(
+      client,
+      {
+        id: deps.random.uuid(),
+        from_at: range.from,
+        to_at: range.to,
+        adopts: range.adopter !== undefined,
+        kind: recordKinds[0],
+      },
+      {
+        now: timestamp(now),
+        since: timestamp(now.subtract({ hours: continuesHours })),
+      },
+    );
+    const checked = await walk(deps, client, run, progress);
+    await noteUnseen(client, run);
+    await settleFindings(deps, client, run, range.adopter ?? null);
+    const found = await listFindings(client, run.id);
+    const adopted = await countAdopted(client, run.id);
+    await endRun(client, run.id, timestamp(deps.clock.now()));
+    return { checked, findings: found.map(present), adopted };
   } finally {
-    // The connection ends with its temporary table.
+    // The connection ends with its lock.
     client.release(true);
   }
 }
 
+const present = ({ alert_id, kind, reference, checkout_id }: RunFinding): Finding => ({
+  id: alert_id ?? '',
+  kind: kind as FindingKind,
+  reference,
+  checkout_id,
+  remedy: remedies[kind as FindingKind],
+});
+
+/** Reads what is left of the run. The next page is read while this one is compared. */
+async function walk(
+  deps: ReconcileDeps,
+  client: pg.ClientBase,
+  run: Run,
+  progress: (checked: number) => void,
+): Promise<number> {
+  const clocks = await listMerchantClocks(deps.database.db);
+  const nowOf = (merchant_id: string) =>
+    deps.clock.now().add({ milliseconds: clocks.get(merchant_id) ?? 0 });
+  let { kind, after, checked } = run;
+  const read = (of: RecordKind, from: string | null) => {
+    const page = deps.gateway.listRecords(of, { from: run.from_at, to: run.to_at, after: from });
+    // It is awaited later, perhaps never.
+    page.catch(() => {});
+    return page;
+  };
+  while (kind !== null) {
+    let reading = read(kind, after);
+    for (;;) {
+      const { records, next } = await reading;
+      if (next !== null) reading = read(kind, next);
+      const findings = await comparePage(deps, client, kind, records, nowOf);
+      checked += records.length;
+      after = next;
+      const reached: RecordKind | null = next === null ? nextKind(kind) : kind;
+      const references = isCompared(kind) ? records.map(({ reference }) => reference) : [];
+      await recordPage(client, { ...run, kind: reached, after, checked }, { references, findings });
+      progress(checked);
+      if (next === null) break;
+    }
+    kind = nextKind(kind);
+  }
+  return checked;
+}
+
+const nextKind = (kind: RecordKind): RecordKind | null =>
+  recordKinds[recordKinds.indexOf(kind) + 1] ?? null;
+
 async function comparePage(
+  deps: ReconcileDeps,
   client: pg.ClientBase,
   kind: RecordKind,
   records: GatewayRecord[],
   nowOf: (merchant_id: string) => Temporal.Instant,
-): Promise<Difference[]> {
+): Promise<NewFinding[]> {
   if (records.length === 0) return [];
-  const references = records.map(({ reference }) => reference);
-  await insertSeen(client, references);
-  const own_ids = records.flatMap(({ own_id }) => (own_id && isUuid(own_id) ? [own_id] : []));
-  const rows = await listOwnRows(client, kind, references, own_ids);
-  return records.flatMap((record): Difference[] => {
-    const own = rows.filter(
-      (row) => row.reference === record.reference || row.own_id === record.own_id,
-    );
-    const found = compare(record, own, nowOf);
-    const { merchant_id = null, checkout_id = record.checkout_id } = own[0] ?? {};
-    const { reference } = record;
-    return found === null
-      ? []
-      : [{ kind: found, record: kind.slice(0, -1), reference, merchant_id, checkout_id }];
+  if (kind === 'transactions') {
+    await takeFees(deps, client, records);
+    return [];
+  }
+  if (isCompared(kind)) return await compareWithRows(client, kind, records, nowOf);
+  // A charge is compared as its payment. Other programs make charges without one.
+  return records
+    .filter(({ payment_ref, state }) => payment_ref === null && state === 'taken')
+    .map((record) => findingOf(kind, record, 'unknown_to_us', null));
+}
+
+async function compareWithRows(
+  client: pg.ClientBase,
+  kind: ComparedKind,
+  records: GatewayRecord[],
+  nowOf: (merchant_id: string) => Temporal.Instant,
+): Promise<NewFinding[]> {
+  const rows = await listOwnRows(client, kind, records);
+  const byId = Map.groupBy(rows, ({ own_id }) => own_id);
+  const byReference = Map.groupBy(rows, ({ reference }) => reference);
+  return records.flatMap((record) => {
+    const own = new Set([
+      ...(byReference.get(record.reference) ?? []),
+      ...(byId.get(record.own_id ?? '') ?? []),
+    ]);
+    const found = compare(record, [...own], nowOf);
+    return found === null ? [] : [findingOf(kind, record, found, [...own][0] ?? null)];
   });
+}
+
+const findingOf = (
+  kind: RecordKind,
+  record: GatewayRecord,
+  found: FindingKind,
+  own: OwnRow | null,
+): NewFinding => ({
+  record_kind: kind.slice(0, -1),
+  reference: record.reference,
+  kind: found,
+  merchant_id: own?.merchant_id ?? null,
+  checkout_id: own?.checkout_id ?? record.checkout_id,
+  record,
+});
+
+/** Posts the fees of payments that we know. Others are posted once their payment is. */
+async function takeFees(
+  deps: ReconcileDeps,
+  client: pg.ClientBase,
+  records: GatewayRecord[],
+): Promise<void> {
+  const charged = records.flatMap(({ fee, payment_ref, reference, created_at }) =>
+    fee && fee.amount !== 0 && payment_ref !== null
+      ? [{ ...fee, payment_ref, transaction_ref: reference, at: created_at }]
+      : [],
+  );
+  const payments = charged.map(({ payment_ref }) => payment_ref);
+  const checkouts = await listPaidCheckouts(client, payments);
+  await postFees(
+    deps,
+    charged.flatMap(({ amount, payment_ref, ...fee }) => {
+      const checkout = checkouts.get(payment_ref);
+      return checkout ? [{ ...fee, ...checkout, payment_ref, fee: amount }] : [];
+    }),
+  );
 }
 
 /** How a record differs from our rows about it, or null. */
@@ -151,23 +271,71 @@ export function compare(
   return null;
 }
 
-/** A difference is an alert, raised once. Its id is the alert's. */
-async function report(deps: ReconcileDeps, difference: Difference): Promise<Finding> {
-  const { kind, record, reference, checkout_id, merchant_id } = difference;
+/** Our rows that the gateway did not list. The walk has ended. */
+async function noteUnseen(client: pg.ClientBase, run: Run): Promise<void> {
+  const unseen = await listUnseen(client, run);
+  if (unseen.length === 0) return;
+  const findings = unseen.map((own) => ({
+    ...own,
+    kind: 'missing_there',
+    record_kind: 'row',
+    record: null,
+  }));
+  const checked = await readChecked(client, run.id);
+  await recordPage(
+    client,
+    { ...run, kind: null, after: null, checked },
+    { references: [], findings },
+  );
+}
+
+async function readChecked(client: pg.ClientBase, run_id: string): Promise<number> {
+  const { rows } = await client.query<{ checked: number }>(
+    'select checked from reconciliation_runs where id = $1',
+    [run_id],
+  );
+  return rows[0]?.checked ?? 0;
+}
+
+/** Adopts or reports every finding of the run, the oldest first: a refund needs its payment. */
+async function settleFindings(
+  deps: ReconcileDeps,
+  client: pg.ClientBase,
+  run: Run,
+  adopter: AdoptDeps | null,
+): Promise<void> {
+  for (;;) {
+    const open = await listOpenFindings(client, run.id, findingsBatchSize);
+    if (open.length === 0) return;
+    for (const finding of open) {
+      const settled = adopter
+        ? await adoptFinding(adopter, client, run.id, finding, (why) => report(deps, finding, why))
+        : [{ ...finding, alert_id: await report(deps, finding), outcome: 'reported' as const }];
+      for (const one of settled) await moveFinding(client, run.id, one);
+    }
+  }
+}
+
+/** A difference is an alert, raised once. Returns the alert's id, which is the finding's. */
+async function report(
+  deps: ReconcileDeps,
+  finding: RunFinding,
+  why: string | null = null,
+): Promise<string> {
+  const { kind, record_kind, reference, checkout_id, merchant_id } = finding;
   const about = checkout_id === null ? '' : ` (checkout ${checkout_id})`;
-  const remedy = remedies[kind];
   const alert = `gateway_${kind}`;
-  const detail = `The gateway's ${record} ${reference}${about}: ${kind.replaceAll('_', ' ')}. ${remedy}`;
+  const detail = `The gateway's ${record_kind} ${reference}${about}: ${kind.replaceAll('_', ' ')}. ${why ?? remedies[kind as FindingKind]}`;
   const { db } = deps.database;
-  const id =
+  return (
     (await findAlert(db, alert, detail)) ??
     (await raiseAlert(deps, db, {
       kind: alert,
       ...(merchant_id !== null && { merchant_id }),
       ...(checkout_id !== null && isUuid(checkout_id) && { subject_id: checkout_id }),
       detail,
-    }));
-  return { id, kind, reference, checkout_id, remedy };
+    }))
+  );
 }
 
 const dailyLeaseSeconds = 3_600;
@@ -184,7 +352,9 @@ export async function runDailyReconciliation(deps: ReconcileDeps): Promise<numbe
     leased_until: timestamp(secondsAfter(now, dailyLeaseSeconds)),
   });
   if (!isClaimed) return 0;
-  const from = timestamp(now.subtract({ hours: 24 * dailyDays }));
+  // The whole day, so that a run which continues has the same range.
+  const day = Temporal.Instant.from(`${now.toString().slice(0, 10)}T00:00:00Z`);
+  const from = timestamp(day.subtract({ hours: 24 * dailyDays }));
   const { checked, findings } = await reconcile(deps, { from, to: null });
   await moveDailyRun(pool, timestamp(secondsAfter(now, 86_400)));
   deps.log.info({ checked, findings: findings.length }, 'the gateway was reconciled');

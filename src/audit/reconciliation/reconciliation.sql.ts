@@ -1,8 +1,10 @@
 import type pg from 'pg';
+import type { GatewayRecord, RecordKind } from '../../gateway/gateway.ts';
 import type { Timestamp } from '../../shared/clock.ts';
+import { isUuid } from '../../shared/uuid.ts';
 
-// What our rows say about references of the gateway. One page of records is one statement for each
-// table, whatever the size of the tables.
+// What our rows say about references of the gateway. One page of records is one statement, whatever
+// the size of the tables.
 
 /** What we know about one record of the gateway. */
 export type OwnRow = {
@@ -19,7 +21,10 @@ export type OwnRow = {
 
 type Client = Pick<pg.ClientBase, 'query'>;
 
-/** Attempts, collections and shoppers' own payments, by reference or by our id. */
+/**
+ * Attempts, collections and shoppers' own payments, by reference or by our id. Collections have no
+ * index by id, so all of a checkout are read: they are few.
+ */
 const payments = `
   select a.payment_ref as reference, a.id as own_id, a.merchant_id, a.checkout_id, a.amount,
     case when a.status in ('starting', 'challenged', 'voiding') then 'in_flight'
@@ -35,12 +40,12 @@ const payments = `
   select k.payment_ref, k.id, k.merchant_id, k.checkout_id, k.amount,
     case k.status when 'collected' then 'taken' when 'open' then 'in_flight' else 'nothing' end,
     null
-  from collections k where k.payment_ref = any ($1) or k.id = any ($2)
+  from collections k where k.payment_ref = any ($1) or k.checkout_id = any ($3)
   union all
   select s.payment_ref, s.id, s.merchant_id, s.checkout_id, 0,
     case when s.status in ('starting', 'challenged', 'voiding') then 'in_flight' else 'nothing' end,
     null
-  from shopper_attempts s where s.payment_ref = any ($1) or s.id = any ($2)`;
+  from shopper_attempts s where s.id = any ($2)`;
 
 const refunds = `
   select refund_ref as reference, id as own_id, merchant_id, checkout_id, amount,
@@ -52,38 +57,214 @@ const disputes = `
   select dispute_ref as reference, id as own_id, merchant_id, checkout_id, withdrawn as amount,
     case when withdrawn > 0 then 'taken' else 'nothing' end as state,
     null::timestamptz as captures_at
-  from disputes where dispute_ref = any ($1) or id = any ($2)`;
+  from disputes where dispute_ref = any ($1)`;
 
 const statements = { payments, refunds, disputes };
-export type RecordKind = keyof typeof statements;
+export type ComparedKind = keyof typeof statements;
+export const isCompared = (kind: RecordKind): kind is ComparedKind => kind in statements;
 
 export async function listOwnRows(
   client: Client,
-  kind: RecordKind,
-  references: string[],
-  own_ids: string[],
+  kind: ComparedKind,
+  records: Pick<GatewayRecord, 'reference' | 'own_id' | 'checkout_id'>[],
 ): Promise<OwnRow[]> {
-  const { rows } = await client.query<OwnRow>(statements[kind], [references, own_ids]);
+  const uuids = (ids: (string | null)[]) => [
+    ...new Set(ids.flatMap((id) => (id && isUuid(id) ? [id] : []))),
+  ];
+  const values: unknown[] = [records.map(({ reference }) => reference)];
+  if (kind !== 'disputes') values.push(uuids(records.map(({ own_id }) => own_id)));
+  if (kind === 'payments') values.push(uuids(records.map(({ checkout_id }) => checkout_id)));
+  const { rows } = await client.query<OwnRow>(statements[kind], values);
   return rows;
 }
 
-/** Remembers the references of a run outside of the process, whose memory stays flat. */
-export async function createSeen(client: Client): Promise<void> {
-  await client.query('create temp table seen_references (reference text primary key)');
+export const ownIdsOf = ({ reference, own_id }: OwnRow) =>
+  reference === null ? [own_id] : [own_id, reference];
+
+/** The checkouts whose payments the gateway calls so. */
+export async function listPaidCheckouts(
+  client: Client,
+  payment_refs: string[],
+): Promise<Map<string, { merchant_id: string; checkout_id: string }>> {
+  if (payment_refs.length === 0) return new Map();
+  const { rows } = await client.query<{
+    payment_ref: string;
+    merchant_id: string;
+    checkout_id: string;
+  }>(
+    `select distinct payment_ref, merchant_id, checkout_id
+     from collections where payment_ref = any ($1) and status = 'collected'`,
+    [payment_refs],
+  );
+  return new Map(rows.map(({ payment_ref, ...checkout }) => [payment_ref, checkout]));
 }
 
-export async function insertSeen(client: Client, references: string[]): Promise<void> {
-  await client.query(
-    `insert into seen_references select unnest($1::text[]) on conflict do nothing`,
-    [references],
+// A run of the reconciliation, which another process can continue.
+
+export type Run = {
+  id: string;
+  from_at: Timestamp | null;
+  to_at: Timestamp | null;
+  adopts: boolean;
+  kind: RecordKind | null;
+  after: string | null;
+  checked: number;
+};
+
+/**
+ * Continues a run of the same range that was interrupted, or begins one. The connection holds a lock
+ * until it ends, so that a process that was killed leaves no claim behind.
+ */
+export async function claimRun(
+  client: Client,
+  wanted: Pick<Run, 'id' | 'from_at' | 'to_at' | 'adopts' | 'kind'>,
+  { now, since }: { now: Timestamp; since: Timestamp },
+): Promise<Run> {
+  const { id, from_at, to_at, adopts, kind } = wanted;
+  const columns = 'id, from_at, to_at, adopts, kind, after, checked';
+  const { rows: interrupted } = await client.query<Run>(
+    `select ${columns} from reconciliation_runs
+     where ended_at is null and began_at >= $4 and adopts = $3
+       and from_at is not distinct from $1 and to_at is not distinct from $2
+     order by began_at desc`,
+    [from_at, to_at, adopts, since],
   );
+  for (const run of interrupted) if (await lockRun(client, run.id)) return run;
+  await lockRun(client, id);
+  const { rows } = await client.query<Run>(
+    `insert into reconciliation_runs (id, from_at, to_at, adopts, kind, began_at)
+     values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
+    [id, from_at, to_at, adopts, kind, now],
+  );
+  return rows[0] as Run;
+}
+
+async function lockRun(client: Client, id: string): Promise<boolean> {
+  const { rows } = await client.query<{ locked: boolean }>(
+    'select pg_try_advisory_lock(hashtextextended($1, 97)) as locked',
+    [id],
+  );
+  return rows[0]?.locked === true;
+}
+
+export type RunFinding = {
+  record_kind: string;
+  reference: string;
+  kind: string;
+  merchant_id: string | null;
+  checkout_id: string | null;
+  record: GatewayRecord | null;
+  alert_id: string | null;
+  outcome: 'adopted' | 'blocked' | 'reported' | null;
+};
+
+export type NewFinding = Omit<RunFinding, 'alert_id' | 'outcome'>;
+
+/** Writes what a page brought, and that it was compared, in one statement. */
+export async function recordPage(
+  client: Client,
+  run: Pick<Run, 'id' | 'kind' | 'after' | 'checked'>,
+  page: { references: string[]; findings: NewFinding[] },
+): Promise<void> {
+  await client.query(
+    `with seen as (
+       insert into reconciliation_seen (run_id, reference)
+       select $1, unnest($5::text[]) on conflict do nothing
+     ), found as (
+       insert into reconciliation_findings
+         (run_id, record_kind, reference, kind, of_merchant, checkout_id, record, created_at)
+       select $1, f.record_kind, f.reference, f.kind, f.merchant_id, f.checkout_id, f.record,
+         (f.record ->> 'created_at')::timestamptz
+       from jsonb_to_recordset($6::jsonb) as f(record_kind text, reference text, kind text,
+         merchant_id uuid, checkout_id text, record jsonb)
+       on conflict do nothing
+     )
+     update reconciliation_runs set kind = $2, after = $3, checked = $4 where id = $1`,
+    [run.id, run.kind, run.after, run.checked, page.references, JSON.stringify(page.findings)],
+  );
+}
+
+/** Findings that are neither adopted nor reported, the oldest record first. */
+export async function listOpenFindings(
+  client: Client,
+  run_id: string,
+  limit: number,
+): Promise<RunFinding[]> {
+  const { rows } = await client.query<RunFinding>(
+    `select record_kind, reference, kind, of_merchant as merchant_id, checkout_id, record, alert_id, outcome
+     from reconciliation_findings where run_id = $1 and outcome is null
+     order by created_at, record_kind, reference limit $2`,
+    [run_id, limit],
+  );
+  return rows;
+}
+
+export async function listFindings(client: Client, run_id: string): Promise<RunFinding[]> {
+  const { rows } = await client.query<RunFinding>(
+    `select record_kind, reference, kind, of_merchant as merchant_id, checkout_id, null as record, alert_id, outcome
+     from reconciliation_findings where run_id = $1 and outcome <> 'adopted'
+     order by created_at desc nulls last, record_kind, reference`,
+    [run_id],
+  );
+  return rows;
+}
+
+export async function countAdopted(client: Client, run_id: string): Promise<number> {
+  const { rows } = await client.query<{ count: number }>(
+    `select count(*)::int as count from reconciliation_findings
+     where run_id = $1 and outcome = 'adopted'`,
+    [run_id],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+export async function moveFinding(
+  client: Client,
+  run_id: string,
+  finding: Pick<RunFinding, 'record_kind' | 'reference' | 'outcome' | 'alert_id'>,
+): Promise<void> {
+  await client.query(
+    `update reconciliation_findings set outcome = $4, alert_id = $5, record = null
+     where run_id = $1 and record_kind = $2 and reference = $3`,
+    [run_id, finding.record_kind, finding.reference, finding.outcome, finding.alert_id],
+  );
+}
+
+/** Ends a run and forgets its notes. Its findings are alerts by now. */
+export async function endRun(client: Client, run_id: string, at: Timestamp): Promise<void> {
+  await client.query('update reconciliation_runs set ended_at = $2 where id = $1', [run_id, at]);
+  await client.query(
+    `delete from reconciliation_seen where run_id in
+       (select id from reconciliation_runs where ended_at is not null or began_at < $1)`,
+    [
+      Temporal.Instant.from(at)
+        .subtract({ hours: 24 * 7 })
+        .toString(),
+    ],
+  );
+  await client.query('delete from reconciliation_findings where run_id = $1', [run_id]);
+}
+
+/** The open refunds of one request at the gateway. */
+export async function listRequestFindings(
+  client: Client,
+  run_id: string,
+  request_id: string,
+): Promise<RunFinding[]> {
+  const { rows } = await client.query<RunFinding>(
+    `select record_kind, reference, kind, of_merchant as merchant_id, checkout_id, record, alert_id, outcome
+     from reconciliation_findings
+     where run_id = $1 and outcome is null and record_kind = 'refund'
+       and record -> 'request' ->> 'id' = $2`,
+    [run_id, request_id],
+  );
+  return rows;
 }
 
 /** Payments, refunds and disputes of ours in a range of time that the gateway did not list. */
 export async function listUnseen(
   client: Client,
-  from: Timestamp | null,
-  to: Timestamp | null,
+  run: Pick<Run, 'id' | 'from_at' | 'to_at'>,
 ): Promise<{ reference: string; merchant_id: string; checkout_id: string }[]> {
   const { rows } = await client.query(
     `select distinct o.reference, o.merchant_id, o.checkout_id
@@ -96,10 +277,11 @@ export async function listUnseen(
        union all
        select dispute_ref, merchant_id, checkout_id, created_at from disputes
      ) o
-     where not exists (select from seen_references s where s.reference = o.reference)
+     where not exists (
+         select from reconciliation_seen s where s.run_id = $3 and s.reference = o.reference)
        and ($1::timestamptz is null or o.at >= $1) and ($2::timestamptz is null or o.at < $2)
      order by o.reference limit 1000`,
-    [from, to],
+    [run.from_at, run.to_at, run.id],
   );
   return rows;
 }

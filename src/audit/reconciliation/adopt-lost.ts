@@ -1,0 +1,58 @@
+import { type OperatorDeps, operate } from '../../operators/operate.ts';
+import { secondsAfter, timestamp } from '../../shared/clock.ts';
+import { nameDatabase, readMark, resumeMoney } from './gateway-mark.sql.ts';
+import { type ReconcileDeps, type Reconciled, reconcile } from './reconcile.ts';
+
+/** A hold of the days before the backup may have been captured or voided since. */
+const marginDays = 8;
+/** Without a beat to count from. */
+const ordinaryDays = 40;
+
+/**
+ * Reconciles, records what the gateway did and this database does not know, and then lets money move
+ * again (decision 0098). What could not be recorded is an alert that blocks its checkout.
+ */
+export async function adoptLost(
+  deps: ReconcileDeps & OperatorDeps,
+  operator: string,
+  progress: (checked: number) => void = () => {},
+): Promise<Reconciled> {
+  const { pool } = deps.database;
+  await nameDatabase(pool, deps.random.uuid());
+  const before = await readMark(pool);
+  const isStopped = before.stopped_at !== null;
+  const day = 86_400;
+  const range =
+    before.beat_at !== null
+      ? secondsAfter(Temporal.Instant.from(before.beat_at), -marginDays * day)
+      : isStopped
+        ? null
+        : secondsAfter(startOfDay(deps.clock.now()), -ordinaryDays * day);
+  const from = range && timestamp(range);
+  const answer = await reconcile(
+    deps,
+    { from, to: null, adopter: { ...deps, operator } },
+    progress,
+  );
+  const { checked, adopted, findings } = answer;
+
+  const marks = await deps.gateway.listMarks();
+  const mark = await readMark(pool);
+  const own = marks.find(({ database }) => database === mark.id) ?? null;
+  const beat = Math.max(own?.beat ?? 0, mark.beat) + 1;
+  // The gateway first, while money is stopped: the beat here is never behind once it moves.
+  if (isStopped && mark.id !== null) {
+    const mark_ref = own?.mark_ref ?? null;
+    await deps.gateway.writeMark({ mark_ref, database: mark.id, beat });
+  }
+  await operate(deps, operator, 'gateway resume', async (db, at) => {
+    if (isStopped) await resumeMoney(db, { beat, at, server: mark.current_server });
+    const details = { checked, adopted, findings: findings.length, resumed: isStopped };
+    return { subject_id: null, details, result: null };
+  });
+  return answer;
+}
+
+/** A run that continues must have the same range. */
+const startOfDay = (now: Temporal.Instant) =>
+  Temporal.Instant.from(`${now.toString().slice(0, 10)}T00:00:00Z`);

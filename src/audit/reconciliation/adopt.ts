@@ -1,0 +1,180 @@
+import type pg from 'pg';
+import { findCheckoutMerchant, lockCheckout } from '../../checkouts/checkout.sql.ts';
+import type { Checkout } from '../../checkouts/checkout.ts';
+import type { Handle } from '../../database/database.ts';
+import { transaction } from '../../database/transaction.ts';
+import { findNewDisputes } from '../../disputes/check-disputes.ts';
+import type { GatewayRecord } from '../../gateway/gateway.ts';
+import { adoptCapture, adoptCharge } from '../../instalments/adopt-payment.ts';
+import { blockCheckout } from '../../instalments/block-checkout.ts';
+import { findMerchant } from '../../merchants/merchant.sql.ts';
+import { type Merchant, merchantTime } from '../../merchants/merchant.ts';
+import { type OperatorDeps, operate } from '../../operators/operate.ts';
+import { adoptPurchase } from '../../payments/adopt-payment.ts';
+import { adoptRefund } from '../../refunds/adopt-refund.ts';
+import { CannotAdopt } from '../../shared/cannot-adopt.ts';
+import { timestamp } from '../../shared/clock.ts';
+import { isUuid } from '../../shared/uuid.ts';
+import { adoptShopperPayment, findAttemptNumber } from '../../shoppers/adopt-payment.ts';
+import type { ReconcileDeps } from './reconcile.ts';
+import {
+  listOwnRows,
+  listPaidCheckouts,
+  listRequestFindings,
+  type RunFinding,
+} from './reconciliation.sql.ts';
+
+export type AdoptDeps = ReconcileDeps & OperatorDeps & { operator: string };
+
+/** Shoppers were told of everything before the database was restored. */
+const silent = { sendsMessages: false };
+
+/**
+ * Records what the gateway did and we do not know (decision 0098). If that is not possible, raises
+ * an alert and blocks the checkout, so that nothing of it is charged or refunded twice. Returns the
+ * findings that are settled: all refunds of one request are adopted together.
+ */
+export async function adoptFinding(
+  deps: AdoptDeps,
+  client: pg.ClientBase,
+  run_id: string,
+  finding: RunFinding,
+  report: (why: string | null) => Promise<string>,
+): Promise<RunFinding[]> {
+  const reported = async (): Promise<RunFinding[]> => [
+    { ...finding, alert_id: await report(null), outcome: 'reported' },
+  ];
+  const { record, record_kind } = finding;
+  if (record === null || finding.kind === 'held_too_long') return await reported();
+  if (record_kind === 'dispute') {
+    await findNewDisputes(deps);
+    const isKnown = (await listOwnRows(client, 'disputes', [record])).length > 0;
+    return isKnown ? [{ ...finding, outcome: 'adopted' }] : await reported();
+  }
+  const checkout_id =
+    record_kind === 'refund'
+      ? (finding.checkout_id ?? (await findPaidCheckout(client, record)))
+      : finding.checkout_id;
+  const merchant = checkout_id === null ? null : await findOwner(deps.database.db, checkout_id);
+  // It belongs to a checkout that is not in this database, so that nothing can be done twice.
+  if (checkout_id === null || merchant === null) return await reported();
+  const group =
+    record_kind === 'refund' && record.request
+      ? await listRequestFindings(client, run_id, record.request.id)
+      : [finding];
+  try {
+    if (record_kind === 'refund') await adoptRefunds(deps, merchant, checkout_id, group);
+    else await adoptPayment(deps, merchant, checkout_id, finding, record);
+    return group.map((one) => ({ ...one, outcome: 'adopted' }));
+  } catch (error) {
+    if (!(error instanceof CannotAdopt)) throw error;
+    const alert_id = await report(
+      `It cannot be recorded: ${error.message}. Nothing of this checkout is charged or refunded until \`tranche gateway release ${checkout_id}\`.`,
+    );
+    const blocked = { reference: finding.reference, alert_id };
+    await transaction(deps, async ({ db }) => {
+      const key = { merchant_id: merchant.id, checkout_id };
+      await lockCheckout(db, merchant.id, checkout_id);
+      const created_at = timestamp(deps.clock.now());
+      await blockCheckout(db, key, { ...blocked, created_at });
+    });
+    return [{ ...finding, checkout_id, alert_id, outcome: 'blocked' }];
+  }
+}
+
+async function findPaidCheckout(
+  client: pg.ClientBase,
+  { payment_ref }: GatewayRecord,
+): Promise<string | null> {
+  if (payment_ref === null) return null;
+  const checkouts = await listPaidCheckouts(client, [payment_ref]);
+  return checkouts.get(payment_ref)?.checkout_id ?? null;
+}
+
+async function findOwner(db: Handle, checkout_id: string): Promise<Merchant | null> {
+  const merchant_id = isUuid(checkout_id) ? await findCheckoutMerchant(db, checkout_id) : null;
+  return merchant_id === null ? null : await findMerchant(db, merchant_id);
+}
+
+async function adoptPayment(
+  deps: AdoptDeps,
+  merchant: Merchant,
+  checkout_id: string,
+  finding: RunFinding,
+  record: GatewayRecord,
+): Promise<void> {
+  const { reference: payment_ref, amount, own_id, customer_ref, instalments } = record;
+  const key = { merchant_id: merchant.id, checkout_id };
+  const quiet = { ...deps, ...silent };
+  if (finding.kind === 'other_state' && record.state === 'taken') {
+    await withCheckout(deps, key, checkout_id, (db) =>
+      adoptCapture(deps, db, merchant, key, { payment_ref, amount }),
+    );
+    return;
+  }
+  if (finding.kind !== 'unknown_to_us') {
+    throw new CannotAdopt(`the gateway says ${record.state} over ${amount} cents`);
+  }
+  if (own_id === null || customer_ref === null) throw new CannotAdopt('it is not ours');
+  // Only the first payment of a plan is held, and only then the whole state is needed.
+  const state = instalments.includes(1)
+    ? await deps.gateway.payment(merchantTime(deps.clock, merchant), payment_ref)
+    : null;
+  await withCheckout(deps, key, checkout_id, async (db, checkout) => {
+    const at = record.created_at;
+    const number = findAttemptNumber(checkout_id, own_id);
+    if (number !== null) {
+      const paid = { id: own_id, number, instalments, amount, payment_ref, customer_ref, at };
+      await adoptShopperPayment(quiet, db, checkout, paid);
+      return;
+    }
+    if (checkout.status === 'received') {
+      const { number_of_payments } = record;
+      const isLive = state?.outcome === 'authorised' || state?.outcome === 'captured';
+      if (number_of_payments === null || !isLive) throw new CannotAdopt('it is no first payment');
+      const held = { id: own_id, amount, number_of_payments, customer_ref, created_at: at, state };
+      await adoptPurchase(quiet, db, merchant, checkout, held);
+      if (state.outcome === 'captured') {
+        await adoptCapture(deps, db, merchant, key, { payment_ref, amount });
+      }
+      return;
+    }
+    const [instalment] = instalments;
+    if (checkout.status !== 'successful' || instalment === undefined || instalments.length > 1) {
+      throw new CannotAdopt(`the checkout is ${checkout.status}`);
+    }
+    if (record.state !== 'taken') throw new CannotAdopt('it is a hold of a checkout that was paid');
+    await adoptCharge(deps, db, key, { id: own_id, instalment, amount, payment_ref, at });
+  });
+}
+
+async function adoptRefunds(
+  deps: AdoptDeps,
+  merchant: Merchant,
+  checkout_id: string,
+  findings: RunFinding[],
+): Promise<void> {
+  const records = findings.flatMap(({ record }) => (record ? [record] : []));
+  const request = records[0]?.request;
+  const isLost = findings.every(({ kind }) => kind === 'unknown_to_us');
+  if (!request || !isLost) throw new CannotAdopt('its request is not known');
+  const key = { merchant_id: merchant.id, checkout_id };
+  await withCheckout(deps, key, request.id, (db, checkout) =>
+    adoptRefund(deps, db, merchant, checkout, request, records),
+  );
+}
+
+/** Each adoption is one act of the operator, with its audit row. */
+async function withCheckout(
+  deps: AdoptDeps,
+  { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
+  subject_id: string,
+  work: (db: Handle, checkout: Checkout) => Promise<void>,
+): Promise<void> {
+  await operate(deps, deps.operator, 'gateway adopt', async (db) => {
+    const checkout = await lockCheckout(db, merchant_id, checkout_id);
+    if (!checkout) throw new CannotAdopt('the checkout is gone');
+    await work(db, checkout);
+    return { subject_id, details: { checkout_id }, result: undefined };
+  });
+}

@@ -1,0 +1,184 @@
+import type { Database } from '../../database/database.ts';
+import { transaction } from '../../database/transaction.ts';
+import { type Gateway, OutcomeUnknown } from '../../gateway/gateway.ts';
+import { raiseAlert } from '../../operators/raise-alert.ts';
+import { type Clock, secondsAfter, timestamp } from '../../shared/clock.ts';
+import type { Logger } from '../../shared/logger.ts';
+import type { Random } from '../../shared/random.ts';
+import { findLost } from './find-lost.ts';
+import {
+  claimBeat,
+  type Mark,
+  moveServer,
+  nameDatabase,
+  raiseBeat,
+  readMark,
+  stopMoney,
+} from './gateway-mark.sql.ts';
+
+/**
+ * Whether money may move (decision 0097). A database that was restored from a backup does not know
+ * what the gateway did since. So money moves only once this process has compared the database's
+ * beat with the gateway's, and stops in all processes when the gateway's is ahead.
+ */
+export type MoneyGuard = {
+  /** Why no money may move, or null. Asks the gateway if this process has not yet. */
+  problem(): Promise<string | null>;
+  /** Why an operator must act, or null. Does not ask the gateway. */
+  stopReason(): Promise<string | null>;
+  /** Raises the beat here and at the gateway if that is due. Returns 0: nothing more is due. */
+  beat(): Promise<number>;
+};
+
+type GuardDeps = {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  gateway: Gateway;
+  environment: 'sandbox' | 'production';
+};
+
+/** A restore is noticed if a beat came after the backup. */
+const beatSeconds = 60;
+/** How old the knowledge of the row may be. A process does not read it for each payment. */
+const freshMilliseconds = 1_000;
+
+const unknownReason = 'It is not known yet whether the gateway is ahead of the database.';
+
+export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
+  const { pool } = deps.database;
+  /** The server on which this process has compared the beats; null: not yet. */
+  let verifiedServer: string | null = null;
+  /** The highest beat that this process has read. A lower one means that the database went back. */
+  let highestBeat = 0;
+  let reason: string | null = null;
+  let readAt = Number.NEGATIVE_INFINITY;
+  let failedAt = Number.NEGATIVE_INFINITY;
+  let reading: Promise<void> | null = null;
+
+  const isFresh = () => deps.clock.monotonic() - readAt < freshMilliseconds;
+
+  async function stop(why: string): Promise<void> {
+    const stopped_reason = `${why} No money moves until \`tranche gateway reconcile --adopt\` has recorded what the gateway did.`;
+    const at = timestamp(deps.clock.now());
+    await transaction(deps, async ({ db }) => {
+      if (!(await stopMoney(db, at, stopped_reason))) return;
+      await raiseAlert(deps, db, { kind: 'gateway_ahead', detail: stopped_reason });
+    });
+    reason = stopped_reason;
+  }
+
+  async function read(): Promise<Mark> {
+    const mark = await readMark(pool);
+    if (mark.id === null) {
+      await nameDatabase(pool, deps.random.uuid());
+      return await readMark(pool);
+    }
+    return mark;
+  }
+
+  /** Compares the beats. The database is read after the gateway, because it is written before it. */
+  async function compareBeats(): Promise<{ mark: Mark; mark_ref: string | null }> {
+    const marks = await deps.gateway.listMarks();
+    const mark = await read();
+    const own = marks.find(({ database }) => database === mark.id) ?? null;
+    if (own !== null && own.beat > mark.beat) {
+      await stop(
+        `The gateway is ahead of this database (beat ${own.beat} there, ${mark.beat} here): the database was restored from a backup, or a server took over that lacked the last changes.`,
+      );
+    } else if (own === null && marks.length > 0 && deps.environment === 'production') {
+      // In a sandbox several databases may share an account of the gateway.
+      await stop(
+        'Another database has used this account of the gateway: this one is new, or was restored from a backup without a mark.',
+      );
+    }
+    return { mark, mark_ref: own?.mark_ref ?? null };
+  }
+
+  async function verify(): Promise<void> {
+    const { mark } = await compareBeats();
+    if (reason !== null) return;
+    if (mark.server !== null && mark.server !== mark.current_server) {
+      deps.log.warn('the database runs on another server: comparing the newest records');
+      const lost = await findLost(deps, mark.beat_at);
+      if (lost !== null) {
+        await stop(
+          `The database runs on another server and does not know the gateway's ${lost}: that server lacked the last changes.`,
+        );
+        return;
+      }
+      await moveServer(pool, mark.current_server);
+    }
+    verifiedServer = mark.current_server;
+  }
+
+  async function refresh(isGatewayAsked: boolean): Promise<void> {
+    const mark = await read();
+    reason = mark.stopped_reason;
+    if (reason === null && mark.beat < highestBeat) {
+      await stop(`The beat of the database fell from ${highestBeat} to ${mark.beat}.`);
+    }
+    highestBeat = Math.max(highestBeat, mark.beat);
+    if (mark.current_server !== verifiedServer) verifiedServer = null;
+    if (reason === null && verifiedServer === null && isGatewayAsked) await verify();
+  }
+
+  /** Requests that come meanwhile share one reading. */
+  async function know(isGatewayAsked: boolean): Promise<void> {
+    while (reading !== null) await reading;
+    if (isFresh() && (verifiedServer !== null || reason !== null || !isGatewayAsked)) return;
+    reading = refresh(isGatewayAsked).then(() => {
+      readAt = deps.clock.monotonic();
+    });
+    try {
+      await reading;
+    } finally {
+      reading = null;
+    }
+  }
+
+  async function raise(): Promise<void> {
+    const now = deps.clock.now();
+    const next = timestamp(secondsAfter(now, beatSeconds));
+    await know(true);
+    if (reason !== null || !(await claimBeat(pool, timestamp(now), next))) return;
+    const { mark, mark_ref } = await compareBeats();
+    // A server that this process has not verified must not count as the one that wrote the beat.
+    if (reason !== null || mark.id === null || mark.current_server !== verifiedServer) return;
+    // Here first: the gateway's beat is higher only if a change here was lost.
+    const beat = await raiseBeat(pool, timestamp(now), mark.current_server);
+    if (beat !== null) await deps.gateway.writeMark({ mark_ref, database: mark.id, beat });
+  }
+
+  return {
+    async problem() {
+      // Many payments may ask at once while the gateway does not answer.
+      if (deps.clock.monotonic() - failedAt < freshMilliseconds) return unknownReason;
+      try {
+        await know(true);
+        return reason;
+      } catch (error) {
+        failedAt = deps.clock.monotonic();
+        deps.log.warn({ err: error }, 'it is not known whether money may move');
+        return unknownReason;
+      }
+    },
+
+    async stopReason() {
+      await know(false);
+      return reason;
+    },
+
+    async beat() {
+      try {
+        await raise();
+      } catch (error) {
+        // The next beat says the same.
+        if (!(error instanceof OutcomeUnknown)) throw error;
+        deps.log.warn({ err: error }, 'the mark at the gateway was not written');
+      }
+      return 0;
+    },
+  };
+}

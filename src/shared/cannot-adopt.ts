@@ -1,0 +1,2 @@
+/** The gateway did something that cannot be recorded by itself. The message says why. */
+export class CannotAdopt extends Error {}
