@@ -51,7 +51,9 @@ function errorsOnly(terminal: Terminal): Logger {
 /** For a command that moves money: the configured gateway, or the running sandbox's. */
 export async function withGateway<T>(
   context: Pick<Context, 'env' | 'clock' | 'random' | 'terminal'>,
-  work: (deps: Connection & { log: Logger; gateway: Gateway; money: MoneyGuard; tracer: null }) => Promise<T>,
+  work: (
+    deps: Connection & { log: Logger; gateway: Gateway; money: MoneyGuard; tracer: null },
+  ) => Promise<T>,
   options: { whileStopped?: boolean } = {},
 ): Promise<T> {
   return await withMigrated(context, async (connection) => {
