@@ -6,11 +6,12 @@ import { benchLedger } from './ledger.ts';
 import { benchLists } from './lists.ts';
 import { benchMessageClaims, benchMessages } from './messages.ts';
 import { benchPayouts } from './payouts.ts';
+import { benchReconcile } from './reconcile.ts';
 import { benchStart } from './start.ts';
 
 // npm run bench                everything, about half an hour
 // npm run bench -- create      one part: create, lists, console, callbacks, messages, ledger, payouts,
-//                              collect, start
+//                              collect, reconcile, start
 // npm run bench -- --quick     shorter rounds, fewer rows
 //
 // Machines are shared and noisy, so only ratios count: two things measured in turns in one run,
@@ -114,6 +115,16 @@ if (wanted('payouts')) {
   row(`payouts, closing ${sales} sales`, `${many.toFixed(2)} s  ${each}`, '', true);
   const growth = many / few / 10;
   row('payouts, time per sale at 10 × the sales', ratio(growth), '≤ 1.30 ×', growth <= 1.3);
+}
+if (wanted('reconcile')) {
+  const options = { records: quick ? 20_000 : 100_000, rounds: quick ? 3 : 5 };
+  const { bare, service, ratio: speed, memory } = await benchReconcile(options, progress);
+  const counts = `${Math.round(service)}/s of ${Math.round(bare)}/s by a bare walk`;
+  const what = `reconcile, ${options.records} records`;
+  row(what, `${ratio(speed)}  ${counts}`, '≥ 0.80 ×', speed >= 0.8);
+  const more = memory.late - memory.early;
+  const megabytes = `${memory.late.toFixed(0)} MB, ${more.toFixed(0)} MB more`;
+  row('reconcile, memory at the end of a walk', megabytes, '< 30 MB more', more < 30);
 }
 if (wanted('callbacks')) {
   const count = quick ? 4_000 : 8_000;
