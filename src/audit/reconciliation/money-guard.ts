@@ -148,7 +148,9 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
     if (reason !== null || mark.id === null || mark.current_server !== verifiedServer) return;
     // Here first: the gateway's beat is higher only if a change here was lost.
     const beat = await raiseBeat(pool, timestamp(now), mark.current_server);
-    if (beat !== null) await deps.gateway.writeMark({ mark_ref, database: mark.id, beat });
+    if (beat === null) return;
+    highestBeat = Math.max(highestBeat, beat);
+    await deps.gateway.writeMark({ mark_ref, database: mark.id, beat });
   }
 
   return {
