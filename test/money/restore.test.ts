@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { createMoneyGuard } from '../../src/audit/reconciliation/money-guard.ts';
 import { approveRefund } from '../../src/refunds/review-refund.ts';
 import { actingOn } from '../support/acts.ts';
 import { commandLine } from '../support/cli.ts';
@@ -337,5 +338,61 @@ describe('a copy of the database on another server', () => {
       const problem = await again.service.deps.money.problem();
       assert.match(problem ?? '', /does not know the gateway's pi_/);
     });
+  });
+});
+
+describe('whether money may move', () => {
+  const guard = (changes: Partial<Parameters<typeof createMoneyGuard>[0]> = {}) =>
+    createMoneyGuard({
+      ...paying.service.deps,
+      gateway: paying.gateway.gateway,
+      environment: 'sandbox',
+      ...changes,
+    });
+
+  test('is not known before the gateway has answered', async () => {
+    const money = guard();
+    // The SDK repeats a request whose connection was closed, once.
+    const fault = { fault: 'drop_before', method: 'GET', path: '/v1/customers', times: 2 } as const;
+    await paying.gateway.fault(fault);
+    assert.match((await money.problem()) ?? '', /not known yet/);
+    assert.equal(await money.stopReason(), null);
+    paying.clock.advance({ seconds: 2 });
+    assert.equal(await money.problem(), null);
+  });
+
+  test('stays known while many processes raise the beat at once', async () => {
+    const guards = Array.from({ length: 8 }, () => guard());
+    for (let round = 0; round < 5; round += 1) {
+      paying.clock.advance({ minutes: 2 });
+      await Promise.all(guards.flatMap((one) => [one.beat(), one.problem()]));
+    }
+    assert.deepEqual(
+      await Promise.all(guards.map((one) => one.problem())),
+      guards.map(() => null),
+    );
+    const marks = await paying.gateway.gateway.listMarks();
+    const { rows } = await paying.service.deps.database.pool.query('select * from gateway_mark');
+    const own = marks.filter(({ database }) => database === rows[0].id);
+    assert.deepEqual(
+      own.map(({ beat }) => beat),
+      [rows[0].beat],
+    );
+  });
+
+  test('is refused to a production database that is new to an account with a history', async () => {
+    paying.clock.advance({ minutes: 2 });
+    await guard().beat();
+    const { clock } = paying;
+    const fresh = await startService({ clock, env: gatewayEnv(paying.gateway) });
+    try {
+      const money = guard({ ...fresh.deps, gateway: paying.gateway.gateway });
+      assert.equal(await money.problem(), null);
+      const { gateway } = paying.gateway;
+      const strict = guard({ ...fresh.deps, gateway, environment: 'production' });
+      assert.match((await strict.problem()) ?? '', /Another database has used this account/);
+    } finally {
+      await fresh.close();
+    }
   });
 });

@@ -23,6 +23,7 @@ import {
   endRun,
   isCompared,
   listFindings,
+  listKnownFees,
   listOpenFindings,
   listOwnRows,
   listPaidCheckouts,
@@ -33,7 +34,8 @@ import {
   type OwnRow,
   type Run,
   type RunFinding,
-  recordPage,
+  recordPages,
+  sumCollected,
 } from './reconciliation.sql.ts';
 
 /** How our rows differ from the gateway's records, and what an operator does about it. */
@@ -148,22 +150,33 @@ async function walk(
   };
   while (kind !== null) {
     let reading = read(kind, after);
+    let batch: Batch = { references: [], findings: [], pages: 0 };
     for (;;) {
       const { records, next } = await reading;
       if (next !== null) reading = read(kind, next);
-      const findings = await comparePage(deps, client, kind, records, nowOf);
+      batch.findings.push(...(await comparePage(deps, client, kind, records, nowOf)));
+      if (isCompared(kind)) batch.references.push(...records.map(({ reference }) => reference));
+      batch.pages += 1;
       checked += records.length;
-      after = next;
-      const reached: RecordKind | null = next === null ? nextKind(kind) : kind;
-      const references = isCompared(kind) ? records.map(({ reference }) => reference) : [];
-      await recordPage(client, { ...run, kind: reached, after, checked }, { references, findings });
       progress(checked);
+      // What is read again after an interruption is little, and each write waits for the disk.
+      if (next === null || batch.pages === batchPages) {
+        const reached: RecordKind | null = next === null ? nextKind(kind) : kind;
+        await recordPages(client, { ...run, kind: reached, after: next, checked }, batch);
+        batch = { references: [], findings: [], pages: 0 };
+      }
       if (next === null) break;
     }
     kind = nextKind(kind);
+    after = null;
   }
   return checked;
 }
+
+type Batch = { references: string[]; findings: NewFinding[]; pages: number };
+
+/** Pages that are compared between two writes of the place in the walk. */
+const batchPages = 5;
 
 const nextKind = (kind: RecordKind): RecordKind | null =>
   recordKinds[recordKinds.indexOf(kind) + 1] ?? null;
@@ -190,9 +203,11 @@ async function comparePage(
 async function compareWithRows(
   client: pg.ClientBase,
   kind: ComparedKind,
-  records: GatewayRecord[],
+  all: GatewayRecord[],
   nowOf: (merchant_id: string) => Temporal.Instant,
 ): Promise<NewFinding[]> {
+  const records = kind === 'payments' ? await leaveOutCollected(client, all) : all;
+  if (records.length === 0) return [];
   const rows = await listOwnRows(client, kind, records);
   const byId = Map.groupBy(rows, ({ own_id }) => own_id);
   const byReference = Map.groupBy(rows, ({ reference }) => reference);
@@ -204,6 +219,22 @@ async function compareWithRows(
     const found = compare(record, [...own], nowOf);
     return found === null ? [] : [findingOf(kind, record, found, [...own][0] ?? null)];
   });
+}
+
+/** Most payments were collected for what the gateway took. Nothing else about them matters. */
+async function leaveOutCollected(
+  client: pg.ClientBase,
+  records: GatewayRecord[],
+): Promise<GatewayRecord[]> {
+  const taken = records.filter(({ state }) => state === 'taken');
+  if (taken.length === 0) return records;
+  const sums = await sumCollected(
+    client,
+    taken.map(({ reference }) => reference),
+  );
+  return records.filter(
+    ({ state, reference, amount }) => state !== 'taken' || sums.get(reference) !== amount,
+  );
 }
 
 const findingOf = (
@@ -226,11 +257,16 @@ async function takeFees(
   client: pg.ClientBase,
   records: GatewayRecord[],
 ): Promise<void> {
+  const known = await listKnownFees(
+    client,
+    records.map(({ reference }) => reference),
+  );
   const charged = records.flatMap(({ fee, payment_ref, reference, created_at }) =>
-    fee && fee.amount !== 0 && payment_ref !== null
+    fee && fee.amount !== 0 && payment_ref !== null && !known.has(reference)
       ? [{ ...fee, payment_ref, transaction_ref: reference, at: created_at }]
       : [],
   );
+  if (charged.length === 0) return;
   const payments = charged.map(({ payment_ref }) => payment_ref);
   const checkouts = await listPaidCheckouts(client, payments);
   await postFees(
@@ -282,7 +318,7 @@ async function noteUnseen(client: pg.ClientBase, run: Run): Promise<void> {
     record: null,
   }));
   const checked = await readChecked(client, run.id);
-  await recordPage(
+  await recordPages(
     client,
     { ...run, kind: null, after: null, checked },
     { references: [], findings },

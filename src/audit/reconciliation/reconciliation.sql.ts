@@ -74,8 +74,40 @@ export async function listOwnRows(
   const values: unknown[] = [records.map(({ reference }) => reference)];
   if (kind !== 'disputes') values.push(uuids(records.map(({ own_id }) => own_id)));
   if (kind === 'payments') values.push(uuids(records.map(({ checkout_id }) => checkout_id)));
-  const { rows } = await client.query<OwnRow>(statements[kind], values);
+  const { rows } = await client.query<OwnRow>({
+    name: `own ${kind}`,
+    text: statements[kind],
+    values,
+  });
   return rows;
+}
+
+/** What was collected by each of these payments. */
+export async function sumCollected(
+  client: Client,
+  references: string[],
+): Promise<Map<string, number>> {
+  const { rows } = await client.query<{ payment_ref: string; amount: number }>({
+    name: 'sums of collected payments',
+    text: `select payment_ref, amount from collections
+      where payment_ref = any ($1) and status = 'collected'`,
+    values: [references],
+  });
+  const sums = new Map<string, number>();
+  for (const { payment_ref, amount } of rows) {
+    sums.set(payment_ref, (sums.get(payment_ref) ?? 0) + amount);
+  }
+  return sums;
+}
+
+/** Which of these transactions of the gateway are posted. */
+export async function listKnownFees(client: Client, references: string[]): Promise<Set<string>> {
+  const { rows } = await client.query<{ transaction_ref: string }>({
+    name: 'known fees',
+    text: 'select transaction_ref from gateway_fees where transaction_ref = any ($1)',
+    values: [references],
+  });
+  return new Set(rows.map(({ transaction_ref }) => transaction_ref));
 }
 
 export const ownIdsOf = ({ reference, own_id }: OwnRow) =>
@@ -160,8 +192,8 @@ export type RunFinding = {
 
 export type NewFinding = Omit<RunFinding, 'alert_id' | 'outcome'>;
 
-/** Writes what a page brought, and that it was compared, in one statement. */
-export async function recordPage(
+/** Writes what pages brought, and that they were compared, in one statement. */
+export async function recordPages(
   client: Client,
   run: Pick<Run, 'id' | 'kind' | 'after' | 'checked'>,
   page: { references: string[]; findings: NewFinding[] },
