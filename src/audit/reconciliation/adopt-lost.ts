@@ -17,9 +17,9 @@ export async function adoptLost(
   operator: string,
   progress: (checked: number) => void = () => {},
 ): Promise<Reconciled> {
-  const { pool } = deps.database;
-  await nameDatabase(pool, deps.random.uuid());
-  const before = await readMark(pool);
+  const { db } = deps.database;
+  await nameDatabase(db, deps.random.uuid());
+  const before = await readMark(db);
   const isStopped = before.stopped_at !== null;
   const day = 86_400;
   const range =
@@ -37,7 +37,7 @@ export async function adoptLost(
   const { checked, adopted, findings } = answer;
 
   const marks = await deps.gateway.listMarks();
-  const mark = await readMark(pool);
+  const mark = await readMark(db);
   const own = marks.find(({ database }) => database === mark.id) ?? null;
   const beat = Math.max(own?.beat ?? 0, mark.beat) + 1;
   // The gateway first, while money is stopped: the beat here is never behind once it moves.
@@ -45,8 +45,8 @@ export async function adoptLost(
     const mark_ref = own?.mark_ref ?? null;
     await deps.gateway.writeMark({ mark_ref, database: mark.id, beat });
   }
-  await operate(deps, operator, 'gateway resume', async (db, at) => {
-    if (isStopped) await resumeMoney(db, { beat, at, server: mark.current_server });
+  await operate(deps, operator, 'gateway resume', async (tx, at) => {
+    if (isStopped) await resumeMoney(tx, { beat, at, server: mark.current_server });
     const details = { checked, adopted, findings: findings.length, resumed: isStopped };
     return { subject_id: null, details, result: null };
   });

@@ -1,8 +1,6 @@
-import type pg from 'pg';
+import { sql } from 'kysely';
 import type { Handle } from '../../database/database.ts';
 import type { Timestamp } from '../../shared/clock.ts';
-
-type Client = Pick<pg.ClientBase, 'query'>;
 
 /** How far this database is, and whether money may move (decision 0097). */
 export type Mark = {
@@ -16,56 +14,61 @@ export type Mark = {
   current_server: string;
 };
 
-// A restored cluster begins a new timeline, as a standby does that takes over. A dump that is read
-// into another server, or under another name, has another system identifier or database.
-const currentServer = `
-  select (select system_identifier from pg_control_system()) || '/' ||
-    left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' ||
-    (select oid from pg_database where datname = current_database()) as current_server`;
-
-/** The server is asked in a statement of its own: Citus may answer the other one on any node. */
-export async function readMark(client: Client): Promise<Mark> {
-  const { rows: servers } = await client.query<{ current_server: string }>(currentServer);
-  const { rows } = await client.query<Omit<Mark, 'current_server'>>(
-    'select id, beat, beat_at, server, stopped_at, stopped_reason from gateway_mark',
+/**
+ * The server is asked in a statement of its own: Citus may answer the other one on any node. A
+ * restored cluster begins a new timeline, as a standby does that takes over. A dump that is read
+ * into another server, or under another name, has another system identifier or database.
+ */
+export async function readMark(db: Handle): Promise<Mark> {
+  const { rows } = await sql<{ current_server: string }>`
+    select (select system_identifier from pg_control_system()) || '/' ||
+      left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' ||
+      (select oid from pg_database where datname = current_database()) as current_server`.execute(
+    db,
   );
-  const [[mark], [server]] = [rows, servers];
-  if (!mark || !server) throw new Error('the row of gateway_mark is missing');
+  const mark = await db
+    .selectFrom('gateway_mark')
+    .select(['id', 'beat', 'beat_at', 'server', 'stopped_at', 'stopped_reason'])
+    .executeTakeFirstOrThrow();
+  const [server] = rows;
+  if (!server) throw new Error('the server does not say which it is');
   return { ...mark, ...server };
 }
 
 /** Names the database once, at its first start. */
-export async function nameDatabase(client: Client, id: string): Promise<void> {
-  await client.query('update gateway_mark set id = $1 where id is null', [id]);
+export async function nameDatabase(db: Handle, id: string): Promise<void> {
+  await db.updateTable('gateway_mark').set({ id }).where('id', 'is', null).execute();
 }
 
 /** Claims the next beat. False: it is not due, or another process makes it. */
-export async function claimBeat(client: Client, now: Timestamp, next: Timestamp): Promise<boolean> {
-  const { rowCount } = await client.query(
-    `update gateway_mark set due_at = $2
-     where (due_at is null or due_at <= $1) and stopped_at is null`,
-    [now, next],
-  );
-  return rowCount === 1;
+export async function claimBeat(db: Handle, now: Timestamp, next: Timestamp): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('gateway_mark')
+    .set({ due_at: next })
+    .where((where) => where.or([where('due_at', 'is', null), where('due_at', '<=', now)]))
+    .where('stopped_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
 }
 
 /** Null: money was stopped meanwhile. */
 export async function raiseBeat(
-  client: Client,
+  db: Handle,
   now: Timestamp,
   server: string,
 ): Promise<number | null> {
-  const { rows } = await client.query<{ beat: number }>(
-    `update gateway_mark set beat = beat + 1, beat_at = $1, server = $2
-     where stopped_at is null returning beat`,
-    [now, server],
-  );
-  return rows[0]?.beat ?? null;
+  const row = await db
+    .updateTable('gateway_mark')
+    .set((set) => ({ beat: set('beat', '+', 1), beat_at: now, server }))
+    .where('stopped_at', 'is', null)
+    .returning('beat')
+    .executeTakeFirst();
+  return row?.beat ?? null;
 }
 
 /** The database runs on another server and has lost nothing. */
-export async function moveServer(client: Client, server: string): Promise<void> {
-  await client.query('update gateway_mark set server = $1', [server]);
+export async function moveServer(db: Handle, server: string): Promise<void> {
+  await db.updateTable('gateway_mark').set({ server }).execute();
 }
 
 /** False: money is stopped already. */

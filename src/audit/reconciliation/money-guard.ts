@@ -47,7 +47,7 @@ const freshMilliseconds = 1_000;
 const unknownReason = 'It is not known yet whether the gateway is ahead of the database.';
 
 export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
-  const { pool } = deps.database;
+  const { db } = deps.database;
   /** The server on which this process has compared the beats; null: not yet. */
   let verifiedServer: string | null = null;
   /** The highest beat that this process has read. A lower one means that the database went back. */
@@ -62,18 +62,18 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
   async function stop(why: string): Promise<void> {
     const stopped_reason = `${why} No money moves until \`tranche gateway reconcile --adopt\` has recorded what the gateway did.`;
     const at = timestamp(deps.clock.now());
-    await transaction(deps, async ({ db }) => {
-      if (!(await stopMoney(db, at, stopped_reason))) return;
-      await raiseAlert(deps, db, { kind: 'gateway_ahead', detail: stopped_reason });
+    await transaction(deps, async ({ db: tx }) => {
+      if (!(await stopMoney(tx, at, stopped_reason))) return;
+      await raiseAlert(deps, tx, { kind: 'gateway_ahead', detail: stopped_reason });
     });
     reason = stopped_reason;
   }
 
   async function read(): Promise<Mark> {
-    const mark = await readMark(pool);
+    const mark = await readMark(db);
     if (mark.id === null) {
-      await nameDatabase(pool, deps.random.uuid());
-      return await readMark(pool);
+      await nameDatabase(db, deps.random.uuid());
+      return await readMark(db);
     }
     return mark;
   }
@@ -108,7 +108,7 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
         );
         return;
       }
-      await moveServer(pool, mark.current_server);
+      await moveServer(db, mark.current_server);
     }
     verifiedServer = mark.current_server;
   }
@@ -142,12 +142,12 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
     const now = deps.clock.now();
     const next = timestamp(secondsAfter(now, beatSeconds));
     await know(true);
-    if (reason !== null || !(await claimBeat(pool, timestamp(now), next))) return;
+    if (reason !== null || !(await claimBeat(db, timestamp(now), next))) return;
     const { mark, mark_ref } = await compareBeats();
     // A server that this process has not verified must not count as the one that wrote the beat.
     if (reason !== null || mark.id === null || mark.current_server !== verifiedServer) return;
     // Here first: the gateway's beat is higher only if a change here was lost.
-    const beat = await raiseBeat(pool, timestamp(now), mark.current_server);
+    const beat = await raiseBeat(db, timestamp(now), mark.current_server);
     if (beat === null) return;
     highestBeat = Math.max(highestBeat, beat);
     await deps.gateway.writeMark({ mark_ref, database: mark.id, beat });
