@@ -2,6 +2,9 @@ import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises'
 import Fastify, { type FastifyInstance } from 'fastify';
 import type pg from 'pg';
 import type { Gateway } from '../../src/gateway/gateway.ts';
+import { limitGateway } from '../../src/gateway/limit-gateway.ts';
+import { limitsFor } from '../../src/gateway/settings.ts';
+import { createStripeGateway } from '../../src/gateway/stripe.ts';
 import { handleErrors } from '../../src/http/errors.ts';
 import { createDeps, type Deps } from '../../src/main.ts';
 import type { Clock } from '../../src/shared/clock.ts';
@@ -215,8 +218,14 @@ export async function incarnate(
       ).connection.stream.destroy();
     }
   };
+  // Without the guard of decision 0097, whose statements would be steps within a step.
+  const unguarded = limitGateway(
+    createStripeGateway(config.gateway),
+    { clock, log },
+    limitsFor(config.gateway),
+  );
   const gateway = Object.fromEntries(
-    Object.entries(deps.gateway).map(([name, member]) => [
+    Object.entries(unguarded).map(([name, member]) => [
       name,
       typeof member === 'function'
         ? (...args: unknown[]) =>
