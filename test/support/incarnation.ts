@@ -248,6 +248,8 @@ export async function incarnate(
       end.abort();
       stage.forget(self);
       disconnect();
+      // Ends the watch of its connections, which would keep the test process alive.
+      deps.database.close().catch(() => {});
       die(null);
     },
     cut: disconnect,
