@@ -163,7 +163,7 @@ and the test gateway's books are not in it: keep DATA_DIR/master.key elsewhere.
 
 const restore = command({
   name: 'database restore',
-  summary: 'put a backup in the place of the embedded database',
+  summary: 'replace the embedded database with a backup',
   usage: ['FOLDER'],
   help: `Checks the backup in FOLDER, puts it in the place of the embedded database in DATA_DIR, and starts
 PostgreSQL on it once. Stop the service first. The former files stay beside the new ones until you
