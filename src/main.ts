@@ -193,7 +193,7 @@ export async function startProcess(
   }
   const worker = role === 'web' ? null : startWorker(deps);
   // Notice a restore before the first payment. Nothing waits for the answer.
-  void deps.money.problem();
+  deps.money.problem().catch(() => {});
   const node = announceNode(deps, await programVersion());
   return {
     deps,

@@ -245,7 +245,7 @@ export function startWorker(deps: WorkerDeps): { stop(): Promise<void> } {
   const stopping = new AbortController();
   /** Whether there may be more to do at once. */
   const runOnce = async (work: Work) =>
-    !(work.movesMoney && (await deps.money.problem()) !== null) &&
+    !(work.movesMoney && (await deps.money.stopReason()) !== null) &&
     (await work.run(deps, stopping.signal)) > 0;
   const loops = dueWork.map(async (work) => {
     while (!stopping.signal.aborted) {

@@ -116,7 +116,7 @@ async function openGateway(
   const { environment } = deps.config;
   const money = createMoneyGuard({ ...deps, gateway, environment });
   if (!whileStopped) {
-    await money.problem();
+    await money.problem().catch(() => {});
     const reason = await money.stopReason();
     if (reason !== null) throw new OperatorError(reason);
   }

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import { createMoneyGuard } from '../../src/audit/reconciliation/money-guard.ts';
+import { OutcomeUnknown } from '../../src/gateway/gateway.ts';
 import { approveRefund } from '../../src/refunds/review-refund.ts';
 import { actingOn } from '../support/acts.ts';
 import { commandLine } from '../support/cli.ts';
@@ -355,10 +356,20 @@ describe('whether money may move', () => {
     // The SDK repeats a request whose connection was closed, once.
     const fault = { fault: 'drop_before', method: 'GET', path: '/v1/customers', times: 2 } as const;
     await paying.gateway.fault(fault);
-    assert.match((await money.problem()) ?? '', /not known yet/);
+    await assert.rejects(money.problem(), OutcomeUnknown);
     assert.equal(await money.stopReason(), null);
     paying.clock.advance({ seconds: 2 });
     assert.equal(await money.problem(), null);
+  });
+
+  test('is read from the row for the load balancer, without waiting for the gateway', async () => {
+    const money = guard();
+    const path = '/v1/customers';
+    await paying.gateway.fault({ fault: 'latency', method: 'GET', path, ms: 30_000, times: 1 });
+    const asked = money.problem().then(() => 'the gateway answered');
+    assert.equal(await Promise.race([money.stopReason(), asked]), null);
+    await paying.clearFaults();
+    assert.equal(await asked, 'the gateway answered');
   });
 
   test('stays known while many processes raise the beat at once', async () => {

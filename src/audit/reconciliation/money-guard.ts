@@ -1,6 +1,6 @@
 import type { Database } from '../../database/database.ts';
 import { transaction } from '../../database/transaction.ts';
-import { type Gateway, OutcomeUnknown } from '../../gateway/gateway.ts';
+import { type Gateway, OutcomeUnknown, RequestRefused } from '../../gateway/gateway.ts';
 import { raiseAlert } from '../../operators/raise-alert.ts';
 import { type Clock, secondsAfter, timestamp } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
@@ -22,7 +22,10 @@ import {
  * beat with the gateway's, and stops in all processes when the gateway's is ahead.
  */
 export type MoneyGuard = {
-  /** Why no money may move, or null. Asks the gateway if this process has not yet. */
+  /**
+   * Why no money may move, or null. Asks the gateway if this process has not yet, and throws what
+   * the gateway's client throws: a call that moves money would have ended in the same way.
+   */
   problem(): Promise<string | null>;
   /** Why an operator must act, or null. Does not ask the gateway. */
   stopReason(): Promise<string | null>;
@@ -55,9 +58,9 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
   let reason: string | null = null;
   let readAt = Number.NEGATIVE_INFINITY;
   let failedAt = Number.NEGATIVE_INFINITY;
+  let failure: Error | null = null;
   let reading: Promise<void> | null = null;
-
-  const isFresh = () => deps.clock.monotonic() - readAt < freshMilliseconds;
+  let verifying: Promise<void> | null = null;
 
   async function stop(why: string): Promise<void> {
     const stopped_reason = `${why} No money moves until \`tranche gateway reconcile --adopt\` has recorded what the gateway did.`;
@@ -113,7 +116,7 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
     verifiedServer = mark.current_server;
   }
 
-  async function refresh(isGatewayAsked: boolean): Promise<void> {
+  async function readRow(): Promise<void> {
     const mark = await read();
     reason = mark.stopped_reason;
     if (reason === null && mark.beat < highestBeat) {
@@ -121,27 +124,31 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
     }
     highestBeat = Math.max(highestBeat, mark.beat);
     if (mark.current_server !== verifiedServer) verifiedServer = null;
-    if (reason === null && verifiedServer === null && isGatewayAsked) await verify();
+    readAt = deps.clock.monotonic();
   }
 
-  /** Requests that come meanwhile share one reading. */
-  async function know(isGatewayAsked: boolean): Promise<void> {
-    while (reading !== null) await reading;
-    if (isFresh() && (verifiedServer !== null || reason !== null || !isGatewayAsked)) return;
-    reading = refresh(isGatewayAsked).then(() => {
-      readAt = deps.clock.monotonic();
-    });
-    try {
-      await reading;
-    } finally {
+  /** Callers that come meanwhile share one reading. It never waits for the gateway. */
+  async function knowRow(): Promise<void> {
+    if (deps.clock.monotonic() - readAt < freshMilliseconds) return;
+    reading ??= readRow().finally(() => {
       reading = null;
-    }
+    });
+    await reading;
+  }
+
+  async function know(): Promise<void> {
+    await knowRow();
+    if (reason !== null || verifiedServer !== null) return;
+    verifying ??= verify().finally(() => {
+      verifying = null;
+    });
+    await verifying;
   }
 
   async function raise(): Promise<void> {
     const now = deps.clock.now();
     const next = timestamp(secondsAfter(now, beatSeconds));
-    await know(true);
+    await know();
     if (reason !== null || !(await claimBeat(db, timestamp(now), next))) return;
     const { mark, mark_ref } = await compareBeats();
     // A server that this process has not verified must not count as the one that wrote the beat.
@@ -156,19 +163,22 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
   return {
     async problem() {
       // Many payments may ask at once while the gateway does not answer.
-      if (deps.clock.monotonic() - failedAt < freshMilliseconds) return unknownReason;
+      if (failure !== null && deps.clock.monotonic() - failedAt < freshMilliseconds) throw failure;
       try {
-        await know(true);
+        await know();
+        failure = null;
         return reason;
       } catch (error) {
         failedAt = deps.clock.monotonic();
+        const isGateways = error instanceof OutcomeUnknown || error instanceof RequestRefused;
+        failure = isGateways ? error : new OutcomeUnknown(unknownReason);
         deps.log.warn({ err: error }, 'it is not known whether money may move');
-        return unknownReason;
+        throw failure;
       }
     },
 
     async stopReason() {
-      await know(false);
+      await knowRow();
       return reason;
     },
 
