@@ -6,7 +6,8 @@ export default async function* reportFailedFiles(
 ): AsyncGenerator<string> {
   const reported = new Set<string>();
   for await (const { type, data } of events) {
-    if (type !== 'test:fail') continue;
+    // A failed test fails its suite, and the outermost one is in the file itself.
+    if (type !== 'test:fail' || data.nesting > 0) continue;
     // A file that cannot be run is reported as a test that has the file's path for a name.
     const file = data.file ?? data.name;
     if (!reported.has(file)) yield `${file}\n`;
