@@ -60,9 +60,9 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
   let failedAt = Number.NEGATIVE_INFINITY;
   let failure: Error | null = null;
   let reading: Promise<void> | null = null;
-  let verifying: Promise<void> | null = null;
+  let verifying: Promise<string | null> | null = null;
 
-  async function stop(why: string): Promise<void> {
+  async function stop(why: string): Promise<string> {
     const stopped_reason = `${why} No money moves until \`tranche gateway reconcile --adopt\` has recorded what the gateway did.`;
     const at = timestamp(deps.clock.now());
     await transaction(deps, async ({ db: tx }) => {
@@ -70,6 +70,7 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
       await raiseAlert(deps, tx, { kind: 'gateway_ahead', detail: stopped_reason });
     });
     reason = stopped_reason;
+    return stopped_reason;
   }
 
   async function read(): Promise<Mark> {
@@ -82,45 +83,56 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
   }
 
   /** Compares the beats. The database is read after the gateway, because it is written before it. */
-  async function compareBeats(): Promise<{ mark: Mark; mark_ref: string | null }> {
+  async function compareBeats(): Promise<{
+    mark: Mark;
+    mark_ref: string | null;
+    stopped: string | null;
+  }> {
     const marks = await deps.gateway.listMarks();
     const mark = await read();
     const own = marks.find(({ database }) => database === mark.id) ?? null;
+    let stopped = mark.stopped_reason;
     if (own !== null && own.beat > mark.beat) {
-      await stop(
+      stopped = await stop(
         `The gateway is ahead of this database (beat ${own.beat} there, ${mark.beat} here): the database was restored from a backup, or a server took over that lacked the last changes.`,
       );
     } else if (own === null && marks.length > 0 && deps.environment === 'production') {
       // In a sandbox several databases may share an account of the gateway.
-      await stop(
+      stopped = await stop(
         'Another database has used this account of the gateway: this one is new, or was restored from a backup without a mark.',
       );
     }
-    return { mark, mark_ref: own?.mark_ref ?? null };
+    return { mark, mark_ref: own?.mark_ref ?? null, stopped };
   }
 
-  async function verify(): Promise<void> {
-    const { mark } = await compareBeats();
-    if (reason !== null) return;
+  /**
+   * Null: money may move on this server. The answer does not come from `reason`, which a reading of
+   * the row from before the stop may have set back.
+   */
+  async function verify(): Promise<string | null> {
+    const { mark, stopped } = await compareBeats();
+    if (stopped !== null) return stopped;
     if (mark.server !== null && mark.server !== mark.current_server) {
       deps.log.warn('the database runs on another server: comparing the newest records');
       const lost = await findLost(deps, mark.beat_at);
       if (lost !== null) {
-        await stop(
+        return await stop(
           `The database runs on another server and does not know the gateway's ${lost}: that server lacked the last changes.`,
         );
-        return;
       }
       await moveServer(db, mark.current_server);
     }
     verifiedServer = mark.current_server;
+    return null;
   }
 
   async function readRow(): Promise<void> {
+    // A beat that this process writes meanwhile may be missing from what it reads.
+    const known = highestBeat;
     const mark = await read();
     reason = mark.stopped_reason;
-    if (reason === null && mark.beat < highestBeat) {
-      await stop(`The beat of the database fell from ${highestBeat} to ${mark.beat}.`);
+    if (reason === null && mark.beat < known) {
+      await stop(`The beat of the database fell from ${known} to ${mark.beat}.`);
     }
     highestBeat = Math.max(highestBeat, mark.beat);
     if (mark.current_server !== verifiedServer) verifiedServer = null;
@@ -136,23 +148,22 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
     await reading;
   }
 
-  async function know(): Promise<void> {
+  async function know(): Promise<string | null> {
     await knowRow();
-    if (reason !== null || verifiedServer !== null) return;
+    if (reason !== null || verifiedServer !== null) return reason;
     verifying ??= verify().finally(() => {
       verifying = null;
     });
-    await verifying;
+    return await verifying;
   }
 
   async function raise(): Promise<void> {
     const now = deps.clock.now();
     const next = timestamp(secondsAfter(now, beatSeconds));
-    await know();
-    if (reason !== null || !(await claimBeat(db, timestamp(now), next))) return;
-    const { mark, mark_ref } = await compareBeats();
+    if ((await know()) !== null || !(await claimBeat(db, timestamp(now), next))) return;
+    const { mark, mark_ref, stopped } = await compareBeats();
     // A server that this process has not verified must not count as the one that wrote the beat.
-    if (reason !== null || mark.id === null || mark.current_server !== verifiedServer) return;
+    if (stopped !== null || mark.id === null || mark.current_server !== verifiedServer) return;
     // Here first: the gateway's beat is higher only if a change here was lost.
     const beat = await raiseBeat(db, timestamp(now), mark.current_server);
     if (beat === null) return;
@@ -165,9 +176,9 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
       // Many payments may ask at once while the gateway does not answer.
       if (failure !== null && deps.clock.monotonic() - failedAt < freshMilliseconds) throw failure;
       try {
-        await know();
+        const stopped = await know();
         failure = null;
-        return reason;
+        return stopped;
       } catch (error) {
         failedAt = deps.clock.monotonic();
         const isGateways = error instanceof OutcomeUnknown || error instanceof RequestRefused;
