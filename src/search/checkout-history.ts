@@ -4,6 +4,7 @@ import { findCheckout, findMove } from '../checkouts/checkout.sql.ts';
 import type { Checkout, CheckoutStatus } from '../checkouts/checkout.ts';
 import type { Database } from '../database/database.ts';
 import { snapshot } from '../database/transaction.ts';
+import { listCheckoutDisputes } from '../disputes/dispute.sql.ts';
 import type { Dispute } from '../disputes/dispute.ts';
 import { listCollections, listInstalments } from '../instalments/instalment.sql.ts';
 import type { Collection, Instalment } from '../instalments/instalment.ts';
@@ -23,12 +24,7 @@ import { showMoney } from '../shared/money.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { listShopperAttempts } from '../shoppers/shopper-attempt.sql.ts';
 import type { ShopperAttempt } from '../shoppers/shopper-attempt.ts';
-import {
-  findStoredCard,
-  type HistoryMessage,
-  listCheckoutDisputes,
-  listHistoryMessages,
-} from './history.sql.ts';
+import { findStoredCard, type HistoryMessage, listHistoryMessages } from './history.sql.ts';
 import { peopleOf, withNames } from './lists.ts';
 import type { Scope } from './scope.sql.ts';
 import { findRowById } from './search.sql.ts';
@@ -74,7 +70,7 @@ export async function readCheckoutHistory(
     const callback = await findCheckoutCallback(db, ...of);
     const refunds = await listCheckoutRefunds(db, ...of);
     const ids = [checkout.id, ...refunds.map((refund) => refund.id)];
-    const disputes = await listCheckoutDisputes(db, ...of);
+    const disputes = await listCheckoutDisputes(db, key);
     const subject_ids = [...ids, ...disputes.map((dispute) => dispute.id)];
     if (callback) subject_ids.push(callback.id);
     const actions = (await listOperatorActions(db, { subject_ids }, 1_000)).reverse();

@@ -1,5 +1,4 @@
 import type { Handle } from '../database/database.ts';
-import type { Dispute } from '../disputes/dispute.ts';
 import type { MessageKind, MessageStatus } from '../messages/message.ts';
 import type { Timestamp } from '../shared/clock.ts';
 
@@ -21,22 +20,6 @@ export async function listHistoryMessages(
     .select(['kind', 'status', 'created_at', 'settled_at'])
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
-    .orderBy('id')
-    .execute();
-}
-
-/** The disputes of a checkout's payments, oldest first. */
-export async function listCheckoutDisputes(
-  db: Handle,
-  merchant_id: string,
-  checkout_id: string,
-): Promise<Dispute[]> {
-  return await db
-    .selectFrom('disputes')
-    .selectAll()
-    .where('merchant_id', '=', merchant_id)
-    .where('checkout_id', '=', checkout_id)
-    .orderBy('created_at')
     .orderBy('id')
     .execute();
 }
