@@ -5,6 +5,7 @@ import { refundModes } from '../integrations/integration.ts';
 import { manageMerchants } from '../integrations/manage-merchants.ts';
 import { requireSigning } from '../integrations/require-signing.ts';
 import { setLimit } from '../integrations/set-limit.ts';
+import { setRefundMode } from '../integrations/set-refund-mode.ts';
 import { findMerchant, listMerchants } from '../merchants/merchant.sql.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { type CommandGroup, command, idsOf, oneOf, required, UsageError } from './command.ts';
@@ -185,6 +186,30 @@ start, and in a sandbox from the first signed POST. This cannot be undone.
   },
 });
 
+const refundsCommand = command({
+  name: 'integrations refunds',
+  summary: 'whether an operator reviews each refund',
+  usage: ['ID --mode manual|auto'],
+  help: `Sets whether an operator reviews each refund that an integration asks for (manual), or it is
+approved at once (auto). Refunds that were asked for before keep what they have.
+
+  tranche integrations refunds ${exampleId} --mode auto`,
+  positionals: ['ID'],
+  options: { mode: { type: 'string' } },
+  async run({ positionals: [id = ''], values, print, ...context }) {
+    const refund_mode = oneOf(required(values.mode, 'mode'), refundModes, 'mode');
+    const set = await withMigrated(context, (connection) =>
+      setRefundMode(connection, connection.operator, { id, refund_mode }),
+    );
+    print(set, () =>
+      refund_mode === 'auto'
+        ? 'New refunds are approved at once.'
+        : 'An operator reviews each new refund.',
+    );
+    return 0;
+  },
+});
+
 const limit = command({
   name: 'integrations limit',
   summary: 'set a rate limit for one endpoint',
@@ -219,5 +244,16 @@ second; a window that has begun keeps its end.
 export const integrations: CommandGroup = {
   name: 'integrations',
   summary: 'credentials and their limits',
-  commands: [create, list, show, manage, requireSigningCommand, limit, rotate, v1, revoke],
+  commands: [
+    create,
+    list,
+    show,
+    manage,
+    refundsCommand,
+    requireSigningCommand,
+    limit,
+    rotate,
+    v1,
+    revoke,
+  ],
 };

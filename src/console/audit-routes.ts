@@ -2,7 +2,7 @@ import type Type from 'typebox';
 import { remedies } from '../audit/reconciliation/reconcile.ts';
 import { reading } from '../database/transaction.ts';
 import { closeAlert, takeAlert } from '../operators/handle-alert.ts';
-import { listPersonNames } from '../operators/person.sql.ts';
+import { listOperatorNames, listPersonNames } from '../operators/person.sql.ts';
 import {
   type ListedAction,
   type ListedAlert,
@@ -28,28 +28,24 @@ import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 type Page = { after: string | null; limit: number };
 
 const readAlerts =
-  (context: Context, query: Type.Static<typeof AlertsQuery>) => async (page: Page) => {
+  (kinds?: string[]) =>
+  (context: Context, query: Type.Static<typeof AlertsQuery>) =>
+  async (page: Page) => {
     const scope = scopeOf(context, query);
-    const { data, next } = await listAlertsWithin(context.deps, scope, query.state ?? null, page);
-    return { data: data.map(presentAlert), next };
+    const { state = null } = query;
+    const { data, next } = await listAlertsWithin(context.deps, scope, state, page, kinds);
+    return { data: await presentAlerts(context, data), next };
   };
 
 /** A difference between the gateway's records and our rows is an alert of one of these kinds. */
 const findingKinds = Object.keys(remedies).map((kind) => `gateway_${kind}`);
 
-const readFindings =
-  (context: Context, query: Type.Static<typeof AlertsQuery>) => async (page: Page) => {
-    const scope = scopeOf(context, query);
-    const { state = null } = query;
-    const { data, next } = await listAlertsWithin(context.deps, scope, state, page, findingKinds);
-    return { data: data.map(presentAlert), next };
-  };
-
 /** One alert as it is now. */
-async function readAlert({ deps, person }: Context, id: string): Promise<AlertRow> {
-  const alert = await readAlertWithin(deps, person.scope, id);
+async function readAlert(context: Context, id: string): Promise<AlertRow> {
+  const found = await readAlertWithin(context.deps, context.person.scope, id);
+  const [alert] = await presentAlerts(context, found ? [found] : []);
   if (!alert) throw notFound();
-  return presentAlert(alert);
+  return alert;
 }
 
 async function readFinding(context: Context, id: string): Promise<AlertRow> {
@@ -72,8 +68,8 @@ const alertColumns: Column<AlertRow>[] = [
   ['State', (row) => row.state],
   ['Merchant', (row) => row.merchant_name],
   ['Detail', (row) => row.detail],
-  ['Taken by', (row) => row.taken_by],
-  ['Closed by', (row) => row.closed_by],
+  ['Taken by', (row) => row.taken_by_name],
+  ['Closed by', (row) => row.closed_by_name],
   ['Reason', (row) => row.close_reason],
   ['ID', (row) => row.id],
 ];
@@ -98,7 +94,7 @@ export const auditRoutes: ConsoleRoute[] = [
     query: AlertsQuery,
     page: AlertsPage,
     columns: alertColumns,
-    read: readAlerts,
+    read: readAlerts(),
   }),
   consoleRoute({
     method: 'POST',
@@ -133,7 +129,7 @@ export const auditRoutes: ConsoleRoute[] = [
     query: AlertsQuery,
     page: AlertsPage,
     columns: alertColumns,
-    read: readFindings,
+    read: readAlerts(findingKinds),
   }),
   consoleRoute({
     method: 'GET',
@@ -177,24 +173,29 @@ export const auditRoutes: ConsoleRoute[] = [
   }),
 ];
 
-function presentAlert(alert: ListedAlert): AlertRow {
-  const { taken_at, closed_at } = alert;
-  return {
+/** Alerts with the names of the people who took and closed them. */
+async function presentAlerts({ deps }: Context, alerts: ListedAlert[]): Promise<AlertRow[]> {
+  const operators = alerts.flatMap(({ taken_by, closed_by }) => [taken_by, closed_by]);
+  const names = await reading(deps, (db) => listOperatorNames(db, operators));
+  const nameOf = (operator: string | null) => names.get(operator ?? '') ?? operator;
+  return alerts.map((alert) => ({
     id: alert.id,
     at: alert.at,
     kind: alert.kind,
-    state: closed_at !== null ? 'closed' : taken_at !== null ? 'taken' : 'open',
+    state: alert.closed_at !== null ? 'closed' : alert.taken_at !== null ? 'taken' : 'open',
     integration_id: alert.integration_id,
     merchant_id: alert.merchant_id,
     merchant_name: alert.merchant_name,
     subject_id: alert.subject_id,
     detail: alert.detail,
-    taken_at,
+    taken_at: alert.taken_at,
     taken_by: alert.taken_by,
-    closed_at,
+    taken_by_name: nameOf(alert.taken_by),
+    closed_at: alert.closed_at,
     closed_by: alert.closed_by,
+    closed_by_name: nameOf(alert.closed_by),
     close_reason: alert.close_reason,
-  };
+  }));
 }
 
 /** Acts with the names of their people. Where they came from is for people who may read the audit. */

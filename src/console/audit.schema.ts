@@ -51,8 +51,11 @@ export const AlertRow = Type.Object({
   detail: Type.String(),
   taken_at: nullable(Time),
   taken_by: nullable(Type.String()),
+  /** The names of the people today; the operator's name if there is no person. */
+  taken_by_name: nullable(Type.String()),
   closed_at: nullable(Time),
   closed_by: nullable(Type.String()),
+  closed_by_name: nullable(Type.String()),
   close_reason: nullable(Type.String()),
 });
 export type AlertRow = Type.Static<typeof AlertRow>;

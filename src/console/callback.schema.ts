@@ -83,6 +83,8 @@ export const OverdueRow = Type.Object({
   /** Why the last try was declined. */
   reason: nullable(Type.String()),
   last_tried_at: nullable(Time),
+  /** Why the service does not collect it now. A retry is refused until that has ended. */
+  paused_by: nullable(oneOf(['dispute', 'difference', 'refund', 'shopper'] as const)),
   /** Whether a retry could succeed: a card is stored, and the issuer did not forbid it. */
   is_retry_sensible: Type.Boolean(),
   /** In one sentence, why or why not. */

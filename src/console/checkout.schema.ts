@@ -51,7 +51,7 @@ export const PlanPayment = Type.Object({
   /** Whether another try could succeed. Null: it was never declined. */
   may_retry: nullable(Type.Boolean()),
   payment_ref: nullable(Type.String()),
-  /** A refund of the checkout is in progress. */
+  /** It is not collected now: a refund or a dispute is open, or the shopper is paying it. */
   paused: Type.Boolean(),
 });
 export type PlanPayment = Type.Static<typeof PlanPayment>;

@@ -41,15 +41,24 @@ function presentOverdue(row: ListedOverdue): OverdueRow {
     status: row.status,
     reason: row.decline?.reason ?? null,
     last_tried_at: row.decline?.settled_at ?? null,
+    paused_by: row.paused_by,
     is_retry_sensible,
     advice,
   };
 }
 
+const pauses: Record<NonNullable<ListedOverdue['paused_by']>, string> = {
+  dispute:
+    'A payment of this checkout is disputed. A retry is refused until the dispute has ended.',
+  difference: 'The gateway’s records differ from ours. Clear the difference first.',
+  refund: 'A refund of this checkout is in progress. A retry is refused until it has ended.',
+  shopper: 'The shopper is paying it now.',
+};
+
 function adviceOf(row: ListedOverdue): { is_retry_sensible: boolean; advice: string } {
   const say = (is_retry_sensible: boolean, advice: string) => ({ is_retry_sensible, advice });
   if (!row.has_card) return say(false, 'No card is stored. Only the shopper can pay this.');
-  if (row.paused) return say(false, 'A refund of this checkout is in progress.');
+  if (row.paused_by !== null) return say(false, pauses[row.paused_by]);
   if (row.decline?.may_retry === false) {
     return say(false, 'The bank said not to try this card again. The shopper needs another card.');
   }

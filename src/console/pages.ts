@@ -4,6 +4,7 @@ import Type, { type TSchema } from 'typebox';
 import { reading } from '../database/transaction.ts';
 import type { Permission } from '../operators/permission.ts';
 import { BadCursor, type List, type PageRequest } from '../search/lists.ts';
+import { findMerchantWithin, type ListedMerchant } from '../search/registers.ts';
 import { narrowed, type Scope } from '../search/scope.sql.ts';
 import { type FoundRow, findRowById } from '../search/search.sql.ts';
 import { type Column, csvRowsMax, writeCsv } from './csv.ts';
@@ -112,4 +113,13 @@ export async function mustSee(
   const row = await reading(deps, (db) => findRowById(db, person.scope, table, id));
   if (!row) throw notFound();
   return row;
+}
+
+export async function mustSeeMerchant(
+  { deps, person }: Context,
+  id: string,
+): Promise<ListedMerchant> {
+  const merchant = await findMerchantWithin(deps, person.scope, id);
+  if (!merchant) throw notFound();
+  return merchant;
 }

@@ -3,9 +3,11 @@ import { auditRoutes } from './audit-routes.ts';
 import { callbackRoutes } from './callback-routes.ts';
 import { checkoutRoutes } from './checkout-routes.ts';
 import { disputeRoutes } from './dispute-routes.ts';
+import { integrationRoutes } from './integration-routes.ts';
 import { merchantRoutes } from './merchant-routes.ts';
 import { overdueRoutes } from './overdue-routes.ts';
 import { overviewRoutes } from './overview-routes.ts';
+import { payeeRoutes } from './payee-routes.ts';
 import { payoutRoutes } from './payout-routes.ts';
 import { peopleRoutes } from './people-routes.ts';
 import { refundRoutes } from './refund-routes.ts';
@@ -25,6 +27,8 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...disputeRoutes,
   ...payoutRoutes,
   ...merchantRoutes,
+  ...payeeRoutes,
+  ...integrationRoutes,
   ...auditRoutes,
   ...actRoutes,
   ...peopleRoutes,

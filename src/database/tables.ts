@@ -72,7 +72,7 @@ export type Tables = {
     id: Fixed<string>;
     merchant_id: Fixed<string | null>;
     intermediary: Fixed<boolean>;
-    refund_mode: Fixed<'manual' | 'auto'>;
+    refund_mode: 'manual' | 'auto';
     signing_required_at: Timestamp | null;
     revoked_at: Timestamp | null;
     created_at: Fixed<Timestamp>;

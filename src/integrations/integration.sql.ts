@@ -3,7 +3,7 @@ import type { Handle } from '../database/database.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { Limit } from '../shared/limit.ts';
 import { isInForce } from './credential.sql.ts';
-import type { Integration } from './integration.ts';
+import type { Integration, RefundMode } from './integration.ts';
 
 export type IntegrationWithLimits = Integration & { limits: Record<string, Limit> };
 
@@ -101,6 +101,14 @@ export async function moveSigningRequired(
     .where('id', 'in', ids)
     .where('signing_required_at', 'is', null)
     .execute();
+}
+
+export async function moveRefundMode(
+  db: Handle,
+  id: string,
+  refund_mode: RefundMode,
+): Promise<void> {
+  await db.updateTable('integrations').set({ refund_mode }).where('id', '=', id).execute();
 }
 
 export async function moveRevoked(db: Handle, id: string, revoked_at: Timestamp): Promise<boolean> {

@@ -24,6 +24,8 @@ const permissions = [
   'payouts.read',
   'payouts.approve',
   'payouts.settle',
+  'bank.propose',
+  'bank.confirm',
   'disputes.read',
   'disputes.answer',
   'findings.read',
@@ -42,9 +44,11 @@ export type Permission = (typeof permissions)[number];
  */
 const needAllMerchants: ReadonlySet<Permission> = new Set([
   'merchants.create',
-  // A merchant's own staff must not decide what the merchant is paid.
+  // A merchant's own staff must not decide what the merchant is paid, nor where.
   'payouts.approve',
   'payouts.settle',
+  'bank.propose',
+  'bank.confirm',
   'findings.read',
   'findings.close',
   'alerts.read',
@@ -82,6 +86,8 @@ export const rolePermissions = {
     'payouts.read',
     'payouts.approve',
     'payouts.settle',
+    'bank.propose',
+    'bank.confirm',
     'disputes.answer',
     'findings.read',
     'findings.close',

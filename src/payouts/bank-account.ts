@@ -45,17 +45,17 @@ export function explainBadAccount(wanted: WantedAccount, territory: string): str
     ['bank', wanted.bank],
   ] as const) {
     if (text.trim() === '' || text.length > nameCharactersMax || /\p{C}/u.test(text)) {
-      return `--${name} must have 1 to ${nameCharactersMax} characters that can be printed.`;
+      return `The ${name} must have 1 to ${nameCharactersMax} characters that can be printed.`;
     }
   }
   if (territory === 'ZA' && !/^\d{6}$/.test(wanted.branch_code)) {
-    return '--branch-code must have six digits.';
+    return 'The branch code must have six digits.';
   }
   if (!/^[0-9A-Za-z-]{1,20}$/.test(wanted.branch_code)) {
-    return '--branch-code must have 1 to 20 letters, digits or hyphens.';
+    return 'The branch code must have 1 to 20 letters, digits or hyphens.';
   }
   if (!/^\d{5,20}$/.test(wanted.account_number)) {
-    return '--account-number must have 5 to 20 digits, without spaces.';
+    return 'The account number must have 5 to 20 digits, without spaces.';
   }
   return null;
 }

@@ -1,6 +1,6 @@
 import type { Handle } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
-import { findMerchant } from '../merchants/merchant.sql.ts';
+import { findMerchant, lockMerchant } from '../merchants/merchant.sql.ts';
 import type { Merchant } from '../merchants/merchant.ts';
 import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
 import { raiseAlert } from '../operators/raise-alert.ts';
@@ -70,6 +70,8 @@ export async function proposeAccount(
     const problem = explainBadAccount(wanted, territory.code);
     if (problem !== null) throw new OperatorError(problem);
     const { holder, bank, branch_code, account_number } = wanted;
+    // Two proposals at once must not take the same number.
+    await lockMerchant(db, id);
     const number = ((await listAccounts(db, id))[0]?.number ?? 0) + 1;
     const key = { merchant_id: id, number };
     const last4 = account_number.slice(-4);
@@ -136,7 +138,7 @@ export async function setStatementAddress(
   email: string | null,
 ): Promise<void> {
   if (email !== null && !isAddress(email)) {
-    throw new OperatorError('--statements-to must be one e-mail address, or none.');
+    throw new OperatorError('Statements go to one e-mail address, or to none.');
   }
   await operate(deps, operator, 'merchants bank statements', async (db, at) => {
     const { id } = await mustFindMerchant(db, merchant_id);

@@ -406,6 +406,33 @@ export async function listWithCard(
   return new Set(cards.map(({ checkout_id }) => checkout_id));
 }
 
+export type Pause = 'dispute' | 'difference';
+
+/** What beside a refund and the shopper pauses the plans of these checkouts, by checkout. */
+export async function listPauses(
+  db: Handle,
+  scope: Scope,
+  rows: OfCheckout[],
+): Promise<Map<string, Pause>> {
+  if (rows.length === 0) return new Map();
+  const checkouts = unique(rows.map(({ checkout_id }) => checkout_id));
+  const merchants = unique(rows.map(({ merchant_id }) => merchant_id));
+  const blocks = await scoped(db.selectFrom('gateway_blocks').select('checkout_id'), scope)
+    .where('checkout_id', 'in', checkouts)
+    .where('merchant_id', 'in', merchants)
+    .where('cleared_at', 'is', null)
+    .execute();
+  const disputes = await scoped(db.selectFrom('disputes').select('checkout_id'), scope)
+    .where('checkout_id', 'in', checkouts)
+    .where('merchant_id', 'in', merchants)
+    .where('is_pausing', '=', true)
+    .execute();
+  return new Map([
+    ...blocks.map(({ checkout_id }) => [checkout_id, 'difference'] as const),
+    ...disputes.map(({ checkout_id }) => [checkout_id, 'dispute'] as const),
+  ]);
+}
+
 export type RefundSources = {
   instalments: Instalment[];
   parts: RefundPart[];

@@ -27,12 +27,14 @@ import {
   listDeclines,
   listDisputesById,
   listMerchantNames,
+  listPauses,
   listRefundRates,
   listRefundSources,
   listRefundsById,
   listWithCard,
   type MerchantName,
   type Page,
+  type Pause,
   pageCallbacks,
   pageCheckouts,
   pageDisputes,
@@ -165,6 +167,8 @@ export type ListedOverdue = Instalment &
     days_late: number;
     decline: Decline | null;
     has_card: boolean;
+    /** Why it is not collected now; null: nothing pauses it. */
+    paused_by: Pause | 'refund' | 'shopper' | null;
   };
 
 /** Overdue payments, the longest due first, with what decides whether a retry is sensible. */
@@ -181,6 +185,10 @@ export function listOverdue(
     async (db, rows, describe) => {
       const declines = await listDeclines(db, scope, rows);
       const cards = await listWithCard(db, scope, rows);
+      const paused = rows.filter((row) => row.paused);
+      const pauses = await listPauses(db, scope, paused);
+      const pauseOf = ({ shopper_attempt, checkout_id }: Instalment) =>
+        shopper_attempt === null ? (pauses.get(checkout_id) ?? 'refund') : 'shopper';
       return rows.map((row) => {
         const { checkout, merchant, whose, locale } = describe(row);
         const today = merchantNow(deps.clock, merchant)
@@ -194,6 +202,7 @@ export function listOverdue(
           days_late: Temporal.PlainDate.from(row.due_on).until(today).days,
           decline: declines.get(instalmentId(row)) ?? null,
           has_card: cards.has(row.checkout_id),
+          paused_by: row.paused ? pauseOf(row) : null,
         };
       });
     },

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { setTerms } from '../../src/payouts/set-terms.ts';
 import { pageCallbacks, pageCheckouts, pageRefunds } from '../../src/search/lists.sql.ts';
 import {
   listCallbacks,
@@ -12,6 +13,7 @@ import type { Scope } from '../../src/search/scope.sql.ts';
 import { namesIn, search } from '../../src/search/search.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { findNodes } from '../support/database-server.ts';
+import { openDispute } from '../support/money.ts';
 import { assertSound, gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
 import { type Account, createAccount, send } from '../support/service.ts';
 
@@ -146,6 +148,49 @@ test('a callback, a merchant, an integration and an alert are found by their ids
       [[kind, text, paying.account.merchant.id]],
     );
   }
+});
+
+test('a dispute and a payout are found by their ids, and only within the scope', async () => {
+  const { deps } = paying.service;
+  const account = await createAccount(paying.service);
+  const merchant_id = account.merchant.id;
+  await setTerms(deps, 'test', merchant_id, {
+    from_on: null,
+    funding: 'whole',
+    basis_points: 500,
+    fixed: 0,
+    vat_basis_points: 1_500,
+    refund_fee: 'kept',
+    reserve_basis_points: 0,
+    reserve_days: 0,
+  });
+  const { id, shopper } = await create(account);
+  await shopper.pay(1);
+  await paying.pass({ days: 5 });
+  const dispute = await openDispute(paying, shopper);
+  const { rows } = await deps.database.pool.query(
+    `select p.id as payout, d.dispute_ref as reference from payouts p
+     join disputes d using (merchant_id) where p.merchant_id = $1`,
+    [merchant_id],
+  );
+  const [{ payout, reference }] = rows;
+  const foreign: Scope = { merchant_ids: [other.merchant.id] };
+  for (const [text, kind, found, matched, checkout] of [
+    [dispute, 'dispute', dispute, 'id', id],
+    [reference, 'dispute', dispute, 'gateway_reference', id],
+    [payout, 'payout', payout, 'id', null],
+  ]) {
+    const hits = await tranche.json('find', text);
+    assert.equal(hits.data.length, 1, text);
+    const [hit] = hits.data;
+    assert.deepEqual(
+      [hit.kind, hit.id, hit.merchant_id, hit.matched, hit.checkout_id],
+      [kind, found, merchant_id, matched, checkout],
+    );
+    assert.deepEqual(await search(deps, foreign, text, 100), [], text);
+  }
+  const { stdout } = await tranche.run('find', payout);
+  assert.match(stdout, new RegExp(`^payout +${payout}`, 'm'));
 });
 
 test('nothing is found where there is nothing, whatever the text', async () => {

@@ -29,6 +29,7 @@ const groups: Record<string, string[]> = {
     'list',
     'show',
     'manage',
+    'refunds',
     'require-signing',
     'limit',
     'rotate',

@@ -393,6 +393,51 @@ describe('the acts of the command line', () => {
     );
   });
 
+  test('an integration’s refunds are approved at once, or reviewed again', async () => {
+    const account = await createAccount(paying.service);
+    const url = `/api/integrations/${account.id}`;
+    const set = async (refund_mode: string) =>
+      await done(post(await person(), `${url}/refund-mode`, { refund_mode }));
+    const isApproved = async () => {
+      const shopper = await paid(3, account);
+      await paying.pass({ days: 2 });
+      const id = await askRefund(paying, shopper, 1_000, account);
+      const rows = await shopper.rows('refund_requests');
+      return rows.find((row) => row.id === id)?.approved_at !== null;
+    };
+    assert.equal(await isApproved(), false);
+    assert.deepEqual(await set('auto'), { id: account.id, refund_mode: 'auto' });
+    assert.equal(await isApproved(), true);
+    await set('manual');
+    assert.equal(await isApproved(), false);
+    const audit = `/api/audit?subject=${account.id}`;
+    const { body } = await askExactly(console(), await person(), 'GET', audit);
+    const { action, details } = body.data[0];
+    assert.deepEqual(
+      [action, details],
+      ['integrations refunds', { refund_mode: 'manual', before: { refund_mode: 'auto' } }],
+    );
+    await assertSound(paying);
+  });
+
+  test('an overdue payment of a disputed checkout says so, and that a retry must wait', async () => {
+    const account = await createAccount(paying.service);
+    const shopper = await paying.shopper({}, account);
+    await shopper.pay(3, { card: cards.laterInsufficientFunds });
+    await paying.pass({ days: 45 });
+    const onCall = await person('on-call');
+    const list = `/api/overdue?merchant=${account.merchant.id}`;
+    const read = async () => (await askExactly(console(), onCall, 'GET', list)).body.data[0];
+    const { is_retry_sensible, paused_by } = await read();
+    assert.deepEqual([is_retry_sensible, paused_by], [true, null]);
+    await openDispute(paying, shopper);
+    const row = await read();
+    assert.deepEqual([row.is_retry_sensible, row.paused_by], [false, 'dispute']);
+    assert.match(row.advice, /is disputed/);
+    const retry = `/api/instalments/${shopper.id}/${row.number}/retry`;
+    assert.match(await refused(409, post(onCall, retry)), /dispute of this checkout/);
+  });
+
   test('an alert is taken by one person, and closed with a reason', async () => {
     const { deps } = paying.service;
     await raiseAlert(deps, deps.database.db, { kind: 'a_test', detail: 'Look at this.' });
@@ -402,7 +447,10 @@ describe('the acts of the command line', () => {
     const answers = await Promise.all([post(one, `${url}/take`), post(other, `${url}/take`)]);
     assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409]);
     const closed = await done(post(other, `${url}/close`, { reason: 'Repaired.' }));
-    assert.deepEqual([closed.state, closed.closed_by], ['closed', other.email]);
+    assert.deepEqual(
+      [closed.state, closed.closed_by, closed.closed_by_name],
+      ['closed', other.email, 'Nomsa Dube'],
+    );
     const { body: list } = await askExactly(console(), one, 'GET', '/api/alerts?state=closed');
     assert.equal(list.data[0].id, closed.id);
   });
@@ -476,6 +524,74 @@ describe('the money of merchants', () => {
     const statement = await ask(console(), first, 'GET', `${url}/statement.csv`);
     assert.match(String(statement.headers['content-disposition']), /^attachment; filename="TR/);
     assert.ok(String(statement.body).includes('141375'));
+    await assertSound(paying);
+  });
+
+  test('a bank account is in use once another person has confirmed it', async () => {
+    const { merchant } = await createAccount(paying.service);
+    const url = `/api/merchants/${merchant.id}`;
+    const first = await person('finance', 'First Person');
+    const second = await person('admin', 'Second Person');
+    const wanted = {
+      holder: 'Bean There (Pty) Ltd',
+      bank: 'A Bank',
+      branch_code: '051001',
+      account_number: '0123456789',
+    };
+    const bad = { ...wanted, branch_code: '12' };
+    assert.match(
+      await refused(409, post(first, `${url}/bank-accounts`, bad)),
+      /^The branch code must have six digits/,
+    );
+    const payee = await done(post(first, `${url}/bank-accounts`, wanted));
+    assert.deepEqual(
+      [payee.account, payee.proposed.last4, payee.proposed.proposed_by, payee.is_own_proposal],
+      [null, '6789', 'First Person', true],
+    );
+    const confirm = (one: ConsolePerson, number: number) =>
+      post(one, `${url}/bank-accounts/${number}/confirm`);
+    assert.match(await refused(409, confirm(first, 1)), /Another operator must confirm/);
+    const newer = { ...wanted, account_number: '9876543210' };
+    const both = await Promise.all([
+      post(first, `${url}/bank-accounts`, newer),
+      post(first, `${url}/bank-accounts`, newer),
+    ]);
+    assert.deepEqual(
+      both.map(({ status }) => status),
+      [200, 200],
+    );
+    assert.match(await refused(409, confirm(second, 1)), /not the newest proposal/);
+    const { body: seen } = await askExactly(console(), second, 'GET', url);
+    assert.deepEqual([seen.payee.account, seen.payee.is_own_proposal], [null, false]);
+    const answers = await Promise.all([confirm(second, 3), confirm(await person(), 3)]);
+    assert.deepEqual(answers.map(({ status }) => status).sort(), [200, 409]);
+    const { body } = await askExactly(console(), first, 'GET', url);
+    const { account, proposed } = body.payee;
+    assert.deepEqual([account.number, account.last4, proposed], [3, '3210', null]);
+    assert.ok(['Second Person', 'Nomsa Dube'].includes(account.confirmed_by));
+    await done(post(second, `${url}/statements-to`, { email: 'books@bean.example' }));
+    assert.match(
+      await refused(409, post(second, `${url}/statements-to`, { email: 'nothing' })),
+      /one e-mail address/,
+    );
+    // No answer, and no row of the audit or of the alerts, has the whole number.
+    for (const path of [url, `/api/audit?subject=${merchant.id}`, '/api/alerts']) {
+      const { body: shown } = await askExactly(console(), second, 'GET', path);
+      assert.ok(!/0123456789|9876543210/.test(JSON.stringify(shown)), path);
+    }
+    const { body: seenBySupport } = await askExactly(
+      console(),
+      await person('support'),
+      'GET',
+      url,
+    );
+    assert.equal(seenBySupport.payee, null);
+    const staff = await addPerson(paying.service, {
+      roles: ['finance', 'admin'],
+      merchant_ids: [merchant.id],
+    });
+    await refused(403, post(staff, `${url}/bank-accounts`, wanted));
+    await refused(403, confirm(staff, 4));
     await assertSound(paying);
   });
 

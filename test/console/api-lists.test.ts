@@ -287,6 +287,8 @@ describe('the scope', () => {
       '/api/checkouts/:id/notes': { text: 'x' },
       '/api/merchants/:id': { no_fees: true },
       '/api/merchants/:id/clock': {},
+      '/api/merchants/:id/statements-to': { email: null },
+      '/api/integrations/:id/refund-mode': { refund_mode: 'auto' },
       '/api/integrations/:id/rotate': { credential: 'client_secret', overlap_seconds: 0 },
       '/api/integrations/:id/limit': {
         endpoint: 'POST /api/checkouts',

@@ -279,6 +279,41 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual([...first.complaints, ...second.complaints], []);
   });
 
+  test('one person proposes a bank account, and only another one can confirm it', async (t) => {
+    const { paying, url } = console;
+    const { merchant } = await createAccount(paying.service);
+    const first = await console.signedIn(t, ['finance'], 'First Person');
+    await first.page.goto(`${url}/merchants/${merchant.id}`);
+    await first.page.getByText('Without a confirmed account').waitFor();
+    paying.clock.advance({ minutes: 6 });
+    await first.page.getByRole('button', { name: 'Propose an account…' }).click();
+    await first.page.getByLabel('Account holder').fill(hostile('holder').slice(0, 90));
+    await first.page.getByLabel('Bank', { exact: true }).fill('A Bank');
+    await first.page.getByLabel('Branch code').fill('051001');
+    await first.page.getByLabel('Account number').fill('01234 56789');
+    assert.deepEqual(await axeFindings(first.page), []);
+    await first.page.getByRole('button', { name: 'Propose the account … 6789' }).click();
+    await first.page.getByRole('button', { name: 'Use the passkey' }).click();
+    await first.page.getByText('You proposed it. Another person has to confirm it.').waitFor();
+    assert.equal(await first.page.getByRole('button', { name: /^Confirm/ }).count(), 0);
+    const second = await console.signedIn(t, ['finance'], 'Second Person');
+    await second.page.goto(first.page.url());
+    await second.page.getByText('by First Person').waitFor();
+    await second.page.getByRole('button', { name: 'Confirm the account…' }).click();
+    await second.page.getByText('by a telephone number that you already had').waitFor();
+    assert.deepEqual(await axeFindings(second.page), []);
+    await second.page.getByRole('button', { name: /^Pay Bean There to account … 6789$/ }).click();
+    await second.page.getByText('by Second Person').waitFor();
+    assert.equal(await second.page.getByText('Proposed, not in use yet').count(), 0);
+    const { rows } = await paying.service.deps.database.pool.query(
+      'select last4, proposed_by <> confirmed_by as by_two from bank_accounts where merchant_id = $1',
+      [merchant.id],
+    );
+    assert.deepEqual(rows, [{ last4: '6789', by_two: true }]);
+    assert.equal(await second.page.evaluate('window.broken'), undefined);
+    assert.deepEqual([...first.complaints, ...second.complaints], []);
+  });
+
   test('an administrator changes bands in a form, and requires signatures', async (t) => {
     const { paying, url } = console;
     const account = await createAccount(paying.service);
@@ -298,6 +333,12 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: 'Require signatures…' }).click();
     await page.getByRole('button', { name: /^Require signatures of Bean There$/ }).click();
     await page.getByText(/^Required since/).waitFor();
+    await page.getByRole('button', { name: 'Change who approves refunds' }).click();
+    await page.getByRole('combobox', { name: 'Refunds' }).click();
+    await page.getByRole('option', { name: 'Approved at once' }).click();
+    await page.getByRole('button', { name: 'Approve refunds of Bean There at once' }).click();
+    await page.getByText('New refunds are approved at once.').waitFor();
+    await page.getByRole('main').getByText('Approved at once').waitFor();
     assert.deepEqual(complaints, []);
   });
 

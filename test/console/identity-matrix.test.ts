@@ -467,7 +467,7 @@ function assertAllowed(route: ConsoleRoute, answer: Answer, what: string): void 
 describe('a fresh proof', () => {
   test('is needed by every act that moves money, touches credentials or changes people', async () => {
     const careful =
-      /^(refunds\.(create|review|retry)|instalments\.retry|(integrations|merchants)\.change|credentials\.rotate|people\.manage|payouts\.(approve|settle)|disputes\.answer)$/;
+      /^(refunds\.(create|review|retry)|instalments\.retry|(integrations|merchants)\.change|credentials\.rotate|people\.manage|payouts\.(approve|settle)|bank\.(propose|confirm)|disputes\.answer)$/;
     for (const route of guarded) {
       const previews = route.url.endsWith('-preview');
       if (route.method === 'GET' || previews || !careful.test(route.permission)) continue;

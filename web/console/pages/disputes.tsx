@@ -1,6 +1,6 @@
 import type { DisputeRow } from '../../../src/console/dispute.schema.ts';
 import { sentence, words } from '../format.ts';
-import { Money, PageHead, Status, Time } from '../parts/basics.tsx';
+import { Money, NthPayment, PageHead, Status, Time } from '../parts/basics.tsx';
 import { MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { merchantColumn, orderColumn, shopperColumn } from './checkouts.tsx';
@@ -49,7 +49,7 @@ const columns: Column<DisputeRow>[] = [
   merchantColumn,
   {
     head: 'Payment',
-    cell: (row) => `${row.instalment} of ${row.number_of_payments}`,
+    cell: (row) => <NthPayment number={row.instalment} of={row.number_of_payments} />,
     phone: 'sub',
   },
   {

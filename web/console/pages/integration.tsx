@@ -5,15 +5,15 @@ import type {
   IntegrationRow,
   IssuedV1Credentials,
   RotatedCredential,
-} from '../../../src/console/merchant.schema.ts';
+} from '../../../src/console/integration.schema.ts';
 import { count, duration, exactTime, plural } from '../format.ts';
-import { ActDialog, useAct } from '../parts/acts.tsx';
+import { ActDialog, OneActDialog, useAct } from '../parts/acts.tsx';
 import { Card, Facts, Id, Notice, PageHead, Scroll, Status, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
 import { useMerchants } from '../parts/filters.tsx';
 import { Secrets } from '../parts/secrets.tsx';
 import { useCan } from '../session.tsx';
-import { IntegrationStatus, ownerOf } from './integrations.tsx';
+import { IntegrationStatus, ownerOf, RefundModeSelect, refundModes } from './integrations.tsx';
 
 type Credential = 'client_secret' | 'signing_key';
 const names: Record<Credential, string> = {
@@ -28,6 +28,7 @@ export default function IntegrationPage({ id }: { id: string }) {
   const [limiting, setLimiting] = useState<Limit | null>(null);
   const [managing, setManaging] = useState(false);
   const [requiring, setRequiring] = useState(false);
+  const [changingMode, setChangingMode] = useState(false);
   const [changingV1, setChangingV1] = useState<V1Act | null>(null);
   const found = useDetails<IntegrationRow>('/api/integrations', id);
   const { data } = found;
@@ -153,7 +154,19 @@ export default function IntegrationPage({ id }: { id: string }) {
                 ],
                 [
                   'Refunds',
-                  data.refund_mode === 'auto' ? 'Automatic' : 'A person reviews each one',
+                  <span key="refunds" className="row-of">
+                    {refundModes[data.refund_mode]}
+                    {isLive && can('integrations.change') && (
+                      <button
+                        type="button"
+                        className="link"
+                        aria-label="Change who approves refunds"
+                        onClick={() => setChangingMode(true)}
+                      >
+                        Change
+                      </button>
+                    )}
+                  </span>,
                 ],
                 [
                   'Signing',
@@ -198,6 +211,7 @@ export default function IntegrationPage({ id }: { id: string }) {
       {limiting && <ChangeLimit id={data.id} limit={limiting} close={() => setLimiting(null)} />}
       {managing && <Manage of={data} close={() => setManaging(false)} />}
       {changingV1 && <ChangeV1 of={data} act={changingV1} close={() => setChangingV1(null)} />}
+      {changingMode && <ChangeRefundMode of={data} close={() => setChangingMode(false)} />}
       {requiring && <RequireSigning of={data} close={() => setRequiring(false)} />}
     </>
   );
@@ -309,57 +323,64 @@ function Rotate(props: { of: IntegrationRow; credential: Credential; close: () =
 }
 
 function Revoke({ of: row, close }: { of: IntegrationRow; close: () => void }) {
-  const { run, busy, problem } = useAct();
-  const what = `Revoke the integration of ${ownerOf(row)}`;
   return (
-    <ActDialog
+    <OneActDialog
       title="Revoke the integration"
-      opened
-      close={close}
-      what={what}
+      what={`Revoke the integration of ${ownerOf(row)}`}
+      path={`/api/integrations/${row.id}/revoke`}
+      said={() => 'The integration is revoked.'}
       danger
-      busy={busy}
-      problem={problem}
-      onAct={() =>
-        void run({
-          path: `/api/integrations/${row.id}/revoke`,
-          what,
-          said: () => 'The integration is revoked.',
-        }).then((answer) => answer && close())
-      }
+      close={close}
     >
       <p>
         Every request with its credentials is refused at once, and it cannot be brought back.
         Checkouts that it created go on: payments are collected and callbacks are sent.
       </p>
-    </ActDialog>
+    </OneActDialog>
   );
 }
 
 function RequireSigning({ of: row, close }: { of: IntegrationRow; close: () => void }) {
-  const { run, busy, problem } = useAct();
-  const what = `Require signatures of ${ownerOf(row)}`;
   return (
-    <ActDialog
+    <OneActDialog
       title="Require signatures"
-      opened
+      what={`Require signatures of ${ownerOf(row)}`}
+      path={`/api/integrations/${row.id}/require-signing`}
+      said={() => 'Requests without a signature are refused from now on.'}
       close={close}
-      what={what}
-      busy={busy}
-      problem={problem}
-      onAct={() =>
-        void run({
-          path: `/api/integrations/${row.id}/require-signing`,
-          what,
-          said: () => 'Requests without a signature are refused from now on.',
-        }).then((answer) => answer && close())
-      }
     >
       <p>
         Every request that changes something must be signed from now on. This cannot be undone. The
         shop must sign its requests already, or they are refused.
       </p>
-    </ActDialog>
+    </OneActDialog>
+  );
+}
+
+function ChangeRefundMode({ of: row, close }: { of: IntegrationRow; close: () => void }) {
+  const [mode, setMode] = useState<string>(row.refund_mode);
+  const isAuto = mode === 'auto';
+  return (
+    <OneActDialog
+      title="Refunds"
+      what={`${isAuto ? 'Approve' : 'Review'} refunds of ${ownerOf(row)}${isAuto ? ' at once' : ''}`}
+      path={`/api/integrations/${row.id}/refund-mode`}
+      body={{ refund_mode: mode }}
+      said={() =>
+        isAuto ? 'New refunds are approved at once.' : 'A person reviews each new refund.'
+      }
+      danger={isAuto && row.refund_mode !== 'auto'}
+      disabled={mode === row.refund_mode}
+      close={close}
+    >
+      <RefundModeSelect mode={mode} onChange={setMode} />
+      <p className="quiet">
+        {isAuto
+          ? 'No person looks at a refund before the money goes back. An order cannot be refunded on the day of its purchase.'
+          : 'Each refund waits in the list of refunds until a person approves it.'}{' '}
+        Refunds that wait for a review now still need it.
+      </p>
+    </OneActDialog>
   );
 }
 
@@ -458,32 +479,19 @@ function ChangeV1({ of: row, act, close }: { of: IntegrationRow; act: V1Act; clo
 type Limit = IntegrationRow['limits'][number];
 
 function ChangeLimit(props: { id: string; limit: Limit; close: () => void }) {
+  const { endpoint } = props.limit;
   const [most, setMost] = useState(String(props.limit.max_requests));
   const [window, setWindow] = useState(String(props.limit.window_seconds));
-  const { run, busy, problem } = useAct();
   const isGood = /^\d{1,9}$/.test(most) && /^\d{1,5}$/.test(window) && Number(window) > 0;
-  const what = `Allow ${plural(Number(most) || 0, 'request')} in ${plural(Number(window) || 0, 'second')}`;
   return (
-    <ActDialog
-      title={`Limit of ${props.limit.endpoint}`}
-      opened
-      close={props.close}
-      what={what}
+    <OneActDialog
+      title={`Limit of ${endpoint}`}
+      what={`Allow ${plural(Number(most) || 0, 'request')} in ${plural(Number(window) || 0, 'second')}`}
+      path={`/api/integrations/${props.id}/limit`}
+      body={{ endpoint, max_requests: Number(most), window_seconds: Number(window) }}
+      said={() => 'The limit is changed.'}
       disabled={!isGood}
-      busy={busy}
-      problem={problem}
-      onAct={() =>
-        void run({
-          path: `/api/integrations/${props.id}/limit`,
-          body: {
-            endpoint: props.limit.endpoint,
-            max_requests: Number(most),
-            window_seconds: Number(window),
-          },
-          what,
-          said: () => 'The limit is changed.',
-        }).then((answer) => answer !== null && props.close())
-      }
+      close={props.close}
     >
       <TextInput
         label="Requests at most"
@@ -497,7 +505,7 @@ function ChangeLimit(props: { id: string; limit: Limit; close: () => void }) {
         value={window}
         onChange={(event) => setWindow(event.currentTarget.value)}
       />
-    </ActDialog>
+    </OneActDialog>
   );
 }
 
@@ -505,30 +513,20 @@ function Manage({ of: row, close }: { of: IntegrationRow; close: () => void }) {
   const { data: merchants } = useMerchants();
   const before = row.managed_merchants.map(({ id }) => id);
   const [chosen, setChosen] = useState(before);
-  const { run, busy, problem } = useAct();
   const add = chosen.filter((id) => !before.includes(id));
   const remove = before.filter((id) => !chosen.includes(id));
   const options = new Map(
     [...row.managed_merchants, ...(merchants?.data ?? [])].map(({ id, name }) => [id, name]),
   );
-  const what = `Add ${add.length}, remove ${remove.length}`;
   return (
-    <ActDialog
+    <OneActDialog
       title="Merchants of the intermediary"
-      opened
-      close={close}
-      what={what}
+      what={`Add ${add.length}, remove ${remove.length}`}
+      path={`/api/integrations/${row.id}/managed-merchants`}
+      body={{ add, remove }}
       danger={remove.length > 0}
       disabled={add.length + remove.length === 0}
-      busy={busy}
-      problem={problem}
-      onAct={() =>
-        void run({
-          path: `/api/integrations/${row.id}/managed-merchants`,
-          body: { add, remove },
-          what,
-        }).then((answer) => answer !== null && close())
-      }
+      close={close}
     >
       <MultiSelect
         label="Acts for"
@@ -537,6 +535,6 @@ function Manage({ of: row, close }: { of: IntegrationRow; close: () => void }) {
         value={chosen}
         onChange={setChosen}
       />
-    </ActDialog>
+    </OneActDialog>
   );
 }

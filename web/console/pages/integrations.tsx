@@ -1,7 +1,7 @@
 import { Button, MultiSelect, Select } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { IntegrationRow, IssuedCredentials } from '../../../src/console/merchant.schema.ts';
+import type { IntegrationRow, IssuedCredentials } from '../../../src/console/integration.schema.ts';
 import { plural, shortId } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
 import { Notice, PageHead, Status, Time } from '../parts/basics.tsx';
@@ -130,6 +130,23 @@ export function IntegrationLine({ of: row }: { of: IntegrationRow }) {
   );
 }
 
+export const refundModes: Record<IntegrationRow['refund_mode'], string> = {
+  manual: 'A person reviews each one',
+  auto: 'Approved at once',
+};
+
+export function RefundModeSelect(props: { mode: string; onChange: (mode: string) => void }) {
+  return (
+    <Select
+      label="Refunds"
+      data={Object.entries(refundModes).map(([value, label]) => ({ value, label }))}
+      allowDeselect={false}
+      value={props.mode}
+      onChange={(value) => value !== null && props.onChange(value)}
+    />
+  );
+}
+
 export function AddIntegration(props: {
   merchant?: { id: string; name: string };
   close: () => void;
@@ -207,15 +224,7 @@ export function AddIntegration(props: {
               onChange={setManaged}
             />
           )}
-          <Select
-            label="Refunds"
-            data={[
-              { value: 'manual', label: 'A person reviews each one' },
-              { value: 'auto', label: 'Automatic' },
-            ]}
-            value={mode}
-            onChange={(value) => setMode(value ?? 'manual')}
-          />
+          <RefundModeSelect mode={mode} onChange={setMode} />
           <Notice>The credentials are shown once, on the next page of this dialog.</Notice>
         </>
       )}

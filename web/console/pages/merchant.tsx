@@ -8,6 +8,7 @@ import { parseAmount, typedAmount } from '../parts/amount.ts';
 import { BandsForm, BandsTable, readBands, typedBands } from '../parts/bands.tsx';
 import { Card, Facts, Id, Notice, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
+import { PayeeCard } from '../parts/payee.tsx';
 import { useCan, useSession } from '../session.tsx';
 import { AddIntegration, IntegrationLine } from './integrations.tsx';
 
@@ -88,6 +89,7 @@ export default function MerchantPage({ id }: { id: string }) {
               ]}
             />
           </Card>
+          {data.payee && <PayeeCard of={data} payee={data.payee} />}
           {sandbox && <ClockCard of={data} />}
         </div>
       </div>

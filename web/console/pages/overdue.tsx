@@ -3,7 +3,7 @@ import { useState } from 'react';
 import type { OverdueRow, RetriedInstalment } from '../../../src/console/callback.schema.ts';
 import { longDate, money, sentence, shortDate, words } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
-import { Facts, Money, Notice, PageHead } from '../parts/basics.tsx';
+import { Facts, Money, Notice, NthPayment, PageHead } from '../parts/basics.tsx';
 import { MerchantFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { useCan } from '../session.tsx';
@@ -77,6 +77,16 @@ export function RetryDialog({ of: row, close }: { of: Retry | null; close: () =>
   );
 }
 
+const pauses: Record<NonNullable<OverdueRow['paused_by']>, string> = {
+  dispute: 'Disputed: wait',
+  difference: 'Difference to clear first',
+  refund: 'Refund in progress: wait',
+  shopper: 'The shopper is paying',
+};
+
+const chanceOf = ({ paused_by, is_retry_sensible }: OverdueRow) =>
+  paused_by !== null ? pauses[paused_by] : is_retry_sensible ? 'May work' : 'Unlikely to work';
+
 export default function OverduePage() {
   const can = useCan();
   const [retrying, setRetrying] = useState<OverdueRow | null>(null);
@@ -92,7 +102,7 @@ export default function OverduePage() {
     merchantColumn,
     {
       head: 'Payment',
-      cell: (row) => `${row.number} of ${row.number_of_payments}`,
+      cell: (row) => <NthPayment number={row.number} of={row.number_of_payments} />,
       phone: 'sub',
     },
     {
@@ -120,7 +130,7 @@ export default function OverduePage() {
       acts: true,
       cell: (row) => (
         <span className="row-of" style={{ flexWrap: 'nowrap' }} title={row.advice}>
-          {can('instalments.retry') && (
+          {can('instalments.retry') && row.paused_by === null && (
             <Button
               size="xs"
               variant={row.is_retry_sensible ? 'light' : 'default'}
@@ -131,7 +141,7 @@ export default function OverduePage() {
             </Button>
           )}
           <span className={`small ${row.is_retry_sensible ? 'quiet' : 'warning-text'}`}>
-            {row.is_retry_sensible ? 'May work' : 'Unlikely to work'}
+            {chanceOf(row)}
           </span>
         </span>
       ),

@@ -124,3 +124,38 @@ export function ActDialog(props: {
     </Dialog>
   );
 }
+
+/** The dialog of an act that is done by one request. It closes when the act is done. */
+export function OneActDialog<T>(props: {
+  title: string;
+  /** What the button says. */
+  what: string;
+  method?: Act<T>['method'];
+  path: string;
+  body?: unknown;
+  said?: (answer: T) => string;
+  close: () => void;
+  danger?: boolean;
+  disabled?: boolean;
+  size?: string;
+  leave?: string;
+  children: ReactNode;
+}) {
+  const { path, what, close, body, method, said, ...dialog } = props;
+  const { run, busy, problem } = useAct();
+  return (
+    <ActDialog
+      {...dialog}
+      what={what}
+      opened
+      close={close}
+      busy={busy}
+      problem={problem}
+      onAct={() =>
+        void run<T>({ path, what, body, ...(method && { method }), ...(said && { said }) }).then(
+          (answer) => answer !== null && close(),
+        )
+      }
+    />
+  );
+}

@@ -1,19 +1,21 @@
 import { Button, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
-import { useState } from 'react';
+import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
 import type { AlertRow } from '../../../src/console/audit.schema.ts';
 import { get } from '../api.ts';
 import { sentence, words } from '../format.ts';
+import { useFilters, useOpened } from '../url.ts';
 import { ActDialog, useAct } from './acts.tsx';
-import { Facts, Id, Status, Time } from './basics.tsx';
-import type { Column } from './list.tsx';
+import { Facts, Id, PageHead, Status, Time } from './basics.tsx';
+import { Tabs } from './filters.tsx';
+import { type Column, List } from './list.tsx';
 import { Bones, Problem } from './states.tsx';
 
 /** What an alert is called: `gateway_other_amount` is `Other amount` where all are the gateway's. */
 export const alertName = (kind: string) => sentence(words(kind));
 
-export const alertStates = [
+const alertStates = [
   { value: '', label: 'Open and taken' },
   { value: 'open', label: 'Open' },
   { value: 'taken', label: 'Taken' },
@@ -21,7 +23,7 @@ export const alertStates = [
 ];
 
 /** What the alert is about. */
-export function About({ of: row }: { of: AlertRow }) {
+function About({ of: row }: { of: AlertRow }) {
   if (row.merchant_id)
     return <Link href={`/merchants/${row.merchant_id}`}>{row.merchant_name}</Link>;
   if (row.integration_id) {
@@ -30,21 +32,104 @@ export function About({ of: row }: { of: AlertRow }) {
   return <span className="quiet">The service</span>;
 }
 
-export const ownerColumn: Column<AlertRow> = {
+const ownerColumn: Column<AlertRow> = {
   head: 'Owner',
   cell: (row) =>
     row.state === 'closed' ? (
-      <span title={row.close_reason ?? ''}>
-        {row.closed_by}: <span className="quiet">{row.close_reason}</span>
+      <span title={row.closed_by ?? ''}>
+        {row.closed_by_name}: <span className="quiet">{row.close_reason}</span>
       </span>
+    ) : row.state === 'taken' ? (
+      <span title={row.taken_by ?? ''}>{row.taken_by_name}</span>
     ) : (
-      (row.taken_by ?? <span className="quiet">Not taken yet</span>)
+      <span className="quiet">Not taken yet</span>
     ),
   phone: 'sub',
 };
 
+/** A page of alerts: all of them, or the differences from the gateway's records. */
+export function AlertsFrame(props: {
+  title: string;
+  about: string;
+  /** `/api/alerts` or `/api/findings`. */
+  path: string;
+  label: string;
+  noun: string;
+  /** The parameter of the address that names the opened one. */
+  parameter: string;
+  nameOf: (kind: string) => string;
+  /** The heads of the columns that have other names on each page. */
+  heads: { name: string; detail: string; at: string };
+  empty: { title: string; text: string };
+  mayTake: boolean;
+  mayClose: boolean;
+  /** Buttons in the rows. */
+  acts?: (row: AlertRow, href: string) => ReactNode;
+}) {
+  const { path, noun, nameOf, heads, acts } = props;
+  const [filters] = useFilters();
+  const { opened, hrefOf, close } = useOpened(props.parameter);
+  const [version, setVersion] = useState(0);
+  const columns: Column<AlertRow>[] = [
+    { head: heads.name, cell: (row) => <strong>{nameOf(row.kind)}</strong> },
+    { head: 'State', cell: (row) => <Status of={row.state} />, phone: 'end' },
+    {
+      head: heads.detail,
+      grow: true,
+      cell: (row) => <span className="break">{row.detail}</span>,
+      phone: 'full',
+    },
+    { head: 'About', cell: (row) => <About of={row} />, phone: 'sub' },
+    ownerColumn,
+    { head: heads.at, right: true, cell: (row) => <Time at={row.at} />, phone: 'sub' },
+  ];
+  if (acts) {
+    const cell = (row: AlertRow) => acts(row, hrefOf(row.id));
+    columns.push({ head: 'Acts', right: true, phone: 'full', acts: true, cell });
+  }
+  return (
+    <>
+      <PageHead title={props.title} about={props.about} />
+      <div className="filters">
+        <Tabs name="state" label={`Which ${noun}s`} fallback="" options={alertStates} />
+      </div>
+      <List
+        path={path}
+        takes={['state']}
+        label={props.label}
+        wrap
+        columns={columns}
+        keyOf={(row) => row.id}
+        hrefOf={(row) => hrefOf(row.id)}
+        version={version}
+        empty={{
+          icon: 'check',
+          ...props.empty,
+          filtered:
+            filters.state === 'closed'
+              ? `No ${noun} was closed yet`
+              : `No ${noun} is in this state`,
+        }}
+      />
+      {opened && (
+        <AlertDialog
+          key={opened}
+          id={opened}
+          path={path}
+          noun={noun}
+          nameOf={nameOf}
+          mayTake={props.mayTake}
+          mayClose={props.mayClose}
+          close={close}
+          done={() => setVersion((value) => value + 1)}
+        />
+      )}
+    </>
+  );
+}
+
 /** One alert or finding with everything that is known of it, and what a person does about it. */
-export function AlertDialog(props: {
+function AlertDialog(props: {
   id: string;
   /** `/api/alerts` or `/api/findings`. */
   path: string;
@@ -131,7 +216,8 @@ export function AlertDialog(props: {
                 'Taken',
                 data.taken_at && (
                   <>
-                    <Time at={data.taken_at} exact /> by {data.taken_by}
+                    <Time at={data.taken_at} exact /> by{' '}
+                    <span title={data.taken_by ?? ''}>{data.taken_by_name}</span>
                   </>
                 ),
               ],
@@ -139,7 +225,8 @@ export function AlertDialog(props: {
                 'Closed',
                 data.closed_at && (
                   <>
-                    <Time at={data.closed_at} exact /> by {data.closed_by}
+                    <Time at={data.closed_at} exact /> by{' '}
+                    <span title={data.closed_by ?? ''}>{data.closed_by_name}</span>
                   </>
                 ),
               ],

@@ -16,6 +16,16 @@ export function Money(props: { cents: number; currency?: string; locale?: string
   return <span className="num">{money(props.cents, props.currency, props.locale)}</span>;
 }
 
+/** Which payment of a plan. A phone shows no head of the column, so the words are in the cell. */
+export function NthPayment(props: { number: number; of: number }) {
+  return (
+    <span className="num">
+      <span className="on-phone">Payment </span>
+      {props.number} of {props.of}
+    </span>
+  );
+}
+
 let ticks = 0;
 const listeners = new Set<() => void>();
 setInterval(() => {

@@ -1,0 +1,91 @@
+import { reading } from '../database/transaction.ts';
+import { listOperatorNames } from '../operators/person.sql.ts';
+import {
+  confirmAccount,
+  proposeAccount,
+  readPayee,
+  type ShownAccount,
+  setStatementAddress,
+} from '../payouts/set-bank-account.ts';
+import { IdParams } from './list.schema.ts';
+import { mustSeeMerchant } from './pages.ts';
+import {
+  type Account,
+  AccountParams,
+  Payee,
+  ProposeAccount,
+  StatementsTo,
+} from './payee.schema.ts';
+import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+
+/** Where a merchant is paid: one person proposes an account, and another one confirms it. */
+export const payeeRoutes: ConsoleRoute[] = [
+  consoleRoute({
+    method: 'POST',
+    url: '/api/merchants/:id/bank-accounts',
+    permission: 'bank.propose',
+    fresh: true,
+    schema: { params: IdParams, body: ProposeAccount, response: Payee },
+    handle: (context, { params, body }) =>
+      act(context, params.id, (id) => proposeAccount(context.deps, context.operator, id, body)),
+  }),
+  consoleRoute({
+    method: 'POST',
+    url: '/api/merchants/:id/bank-accounts/:number/confirm',
+    permission: 'bank.confirm',
+    fresh: true,
+    schema: { params: AccountParams, response: Payee },
+    handle: (context, { params }) =>
+      act(context, params.id, (id) =>
+        confirmAccount(context.deps, context.operator, id, params.number),
+      ),
+  }),
+  consoleRoute({
+    method: 'POST',
+    url: '/api/merchants/:id/statements-to',
+    permission: 'merchants.change',
+    fresh: true,
+    schema: { params: IdParams, body: StatementsTo, response: Payee },
+    handle: (context, { params, body }) =>
+      act(context, params.id, (id) =>
+        setStatementAddress(context.deps, context.operator, id, body.email),
+      ),
+  }),
+];
+
+/** An act on one merchant, which answers with where it is paid afterwards. */
+async function act(
+  context: Context,
+  merchant_id: string,
+  change: (id: string) => Promise<unknown>,
+): Promise<Payee> {
+  const { id } = await mustSeeMerchant(context, merchant_id);
+  await change(id);
+  return await presentPayee(context, id);
+}
+
+export async function presentPayee({ deps, operator }: Context, id: string): Promise<Payee> {
+  const { account, proposed, statement_email } = await readPayee(deps, id);
+  const operators = [account, proposed].flatMap((one) =>
+    one ? [one.proposed_by, one.confirmed_by] : [],
+  );
+  const names = await reading(deps, (db) => listOperatorNames(db, operators));
+  const nameOf = (name: string) => names.get(name) ?? name;
+  const present = (one: ShownAccount): Account => ({
+    number: one.number,
+    holder: one.holder,
+    bank: one.bank,
+    branch_code: one.branch_code,
+    last4: one.last4,
+    created_at: one.created_at,
+    proposed_by: nameOf(one.proposed_by),
+    confirmed_by: one.confirmed_by === null ? null : nameOf(one.confirmed_by),
+    confirmed_at: one.confirmed_at,
+  });
+  return {
+    account: account && present(account),
+    proposed: proposed && present(proposed),
+    is_own_proposal: proposed?.proposed_by === operator,
+    statement_email,
+  };
+}

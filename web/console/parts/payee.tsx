@@ -1,0 +1,222 @@
+import { Button, TextInput } from '@mantine/core';
+import { useState } from 'react';
+import type { MerchantDetails } from '../../../src/console/merchant.schema.ts';
+import type { Account, Payee } from '../../../src/console/payee.schema.ts';
+import { useCan } from '../session.tsx';
+import { OneActDialog } from './acts.tsx';
+import { Card, Facts, Notice, Time } from './basics.tsx';
+
+type Dialog = 'propose' | 'confirm' | 'statements';
+type Props = { of: MerchantDetails; payee: Payee; close: () => void };
+
+/** Where the merchant is paid: one person proposes an account, and another one confirms it. */
+export function PayeeCard({ of: merchant, payee }: Omit<Props, 'close'>) {
+  const can = useCan();
+  const [opened, setOpened] = useState<Dialog | null>(null);
+  const { account, proposed } = payee;
+  const close = () => setOpened(null);
+  const dialog = { of: merchant, payee, close };
+  return (
+    <Card
+      title="Bank account"
+      aside={
+        can('bank.propose') && (
+          <Button size="xs" variant="default" onClick={() => setOpened('propose')}>
+            {account ? 'Propose another…' : 'Propose an account…'}
+          </Button>
+        )
+      }
+    >
+      <div className="stack tight">
+        {account ? (
+          <AccountFacts of={account} zone={merchant.time_zone} />
+        ) : (
+          <Notice kind="warn">Without a confirmed account its payouts are not exported.</Notice>
+        )}
+        {proposed && (
+          <div className="proposal">
+            <h3>Proposed, not in use yet</h3>
+            <AccountFacts of={proposed} zone={merchant.time_zone} />
+            {payee.is_own_proposal ? (
+              <p className="quiet small">You proposed it. Another person has to confirm it.</p>
+            ) : (
+              can('bank.confirm') && (
+                <span>
+                  <Button size="xs" onClick={() => setOpened('confirm')}>
+                    Confirm the account…
+                  </Button>
+                </span>
+              )
+            )}
+          </div>
+        )}
+        <Facts
+          rows={[
+            [
+              'Statements to',
+              <span key="to" className="row-of">
+                <span className="break">
+                  {payee.statement_email ?? 'No address: none are sent'}
+                </span>
+                {can('merchants.change') && (
+                  <button
+                    type="button"
+                    className="link"
+                    aria-label="Change where statements go"
+                    onClick={() => setOpened('statements')}
+                  >
+                    Change
+                  </button>
+                )}
+              </span>,
+            ],
+          ]}
+        />
+      </div>
+      {opened === 'propose' && <Propose {...dialog} />}
+      {opened === 'confirm' && proposed && <Confirm {...dialog} proposed={proposed} />}
+      {opened === 'statements' && <Statements {...dialog} />}
+    </Card>
+  );
+}
+
+function AccountFacts({ of: account, zone }: { of: Account; zone: string }) {
+  return (
+    <Facts
+      rows={[
+        [
+          'Account',
+          <span key="account" className="num">
+            •••• {account.last4}
+          </span>,
+        ],
+        ['Holder', account.holder],
+        ['Bank', `${account.bank}, branch ${account.branch_code}`],
+        [
+          'Proposed',
+          <span key="proposed">
+            <Time at={account.created_at} zone={zone} exact /> by {account.proposed_by}
+          </span>,
+        ],
+        [
+          'Confirmed',
+          account.confirmed_at && (
+            <span>
+              <Time at={account.confirmed_at} zone={zone} exact /> by {account.confirmed_by}
+            </span>
+          ),
+        ],
+      ]}
+    />
+  );
+}
+
+function Propose({ of: merchant, payee, close }: Props) {
+  const [holder, setHolder] = useState('');
+  const [bank, setBank] = useState('');
+  const [branch, setBranch] = useState('');
+  const [account, setAccount] = useState('');
+  const digits = account.replaceAll(/\s/g, '');
+  const isGood = [holder, bank, branch].every((text) => text.trim() !== '') && digits.length >= 5;
+  return (
+    <OneActDialog
+      title={`Bank account of ${merchant.name}`}
+      what={isGood ? `Propose the account … ${digits.slice(-4)}` : 'Propose the account'}
+      path={`/api/merchants/${merchant.id}/bank-accounts`}
+      body={{
+        holder: holder.trim(),
+        bank: bank.trim(),
+        branch_code: branch.trim(),
+        account_number: digits,
+      }}
+      said={() => 'The account is proposed. Another person has to confirm it.'}
+      disabled={!isGood}
+      close={close}
+    >
+      {payee.proposed && (
+        <Notice kind="warn">
+          This replaces the proposal of {payee.proposed.proposed_by}, account …{' '}
+          {payee.proposed.last4}.
+        </Notice>
+      )}
+      <TextInput
+        label="Account holder"
+        maxLength={100}
+        data-autofocus
+        value={holder}
+        onChange={(event) => setHolder(event.currentTarget.value)}
+      />
+      <TextInput
+        label="Bank"
+        maxLength={100}
+        value={bank}
+        onChange={(event) => setBank(event.currentTarget.value)}
+      />
+      <TextInput
+        label="Branch code"
+        inputMode="numeric"
+        maxLength={20}
+        value={branch}
+        onChange={(event) => setBranch(event.currentTarget.value)}
+      />
+      <TextInput
+        label="Account number"
+        description="It is encrypted. Only its last four digits are shown from now on."
+        inputMode="numeric"
+        autoComplete="off"
+        maxLength={30}
+        value={account}
+        onChange={(event) => setAccount(event.currentTarget.value)}
+      />
+      <p className="quiet">
+        {payee.account
+          ? `Payouts go to account … ${payee.account.last4} until another person has confirmed the new one.`
+          : 'Payouts go there once another person has confirmed it.'}
+      </p>
+    </OneActDialog>
+  );
+}
+
+function Confirm(props: Props & { proposed: Account }) {
+  const { of: merchant, proposed, close } = props;
+  return (
+    <OneActDialog
+      title={`Bank account of ${merchant.name}`}
+      what={`Pay ${merchant.name} to account … ${proposed.last4}`}
+      path={`/api/merchants/${merchant.id}/bank-accounts/${proposed.number}/confirm`}
+      said={() => `Payouts go to account … ${proposed.last4} from now on.`}
+      close={close}
+    >
+      <AccountFacts of={proposed} zone={merchant.time_zone} />
+      <Notice kind="warn">
+        Check the account with the merchant by a telephone number that you already had, not by one
+        from the letter that asks for the change.
+      </Notice>
+    </OneActDialog>
+  );
+}
+
+function Statements({ of: merchant, payee, close }: Props) {
+  const [email, setEmail] = useState(payee.statement_email ?? '');
+  const to = email.trim();
+  return (
+    <OneActDialog
+      title={`Statements of ${merchant.name}`}
+      what={to === '' ? 'Send no statements' : `Send statements to ${to}`}
+      path={`/api/merchants/${merchant.id}/statements-to`}
+      body={{ email: to === '' ? null : to }}
+      said={() => (to === '' ? 'No statements are sent.' : `Statements go to ${to}.`)}
+      close={close}
+    >
+      <TextInput
+        label="E-mail address"
+        description="Each paid payout’s statement goes there. Empty: none is sent."
+        type="email"
+        maxLength={254}
+        data-autofocus
+        value={email}
+        onChange={(event) => setEmail(event.currentTarget.value)}
+      />
+    </OneActDialog>
+  );
+}
