@@ -26,6 +26,7 @@ import { postgresRateLimitStore } from './http/rate-limits.sql.ts';
 import { createRateLimits, memoryRateLimitStore, type RateLimitStore } from './http/rate-limits.ts';
 import { createCallers } from './integrations/callers.ts';
 import type { QueueDeps } from './messages/queue-messages.ts';
+import type { MailTransport } from './messages/sending/mail.ts';
 import { openMailTransport } from './messages/sending/open-transport.ts';
 import { readStates, readToday } from './search/states.sql.ts';
 import { type Clock, systemClock, timestamp, within } from './shared/clock.ts';
@@ -114,7 +115,7 @@ export async function createDeps(
     limitsFor(config.gateway),
   );
   const money = createMoneyGuard({ ...base, gateway, environment: config.environment });
-  const mail = openMailTransport(config, base);
+  const mail = countMails(openMailTransport(config, base), metrics.countMail);
   if (mail === null) log.warn('MAIL_URL is not set: shoppers get no messages, not even receipts');
   return {
     ...base,
@@ -158,6 +159,22 @@ export async function createDeps(
       await database.close();
     },
   };
+}
+
+function countMails(
+  mail: MailTransport | null,
+  count: (outcome: string) => void,
+): MailTransport | null {
+  return (
+    mail && {
+      ...mail,
+      async send(one) {
+        const sent = await mail.send(one);
+        count(sent.outcome);
+        return sent;
+      },
+    }
+  );
 }
 
 async function openRateLimitStore(

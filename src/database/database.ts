@@ -167,8 +167,15 @@ const faults = new WeakSet<pg.ClientBase>();
 /** The last error on a connection that was not only the consequence of another one. */
 const firstErrors = new WeakMap<pg.ClientBase, Error>();
 
-/** Connections on which a COMMIT returned before a synchronous standby confirmed it. */
-const unreplicated = new WeakSet<pg.ClientBase>();
+/** Connections on which a COMMIT returned before all servers that keep the rows confirmed it. */
+const unconfirmed = new WeakSet<pg.ClientBase>();
+
+/**
+ * The functions of the server that warn of such a COMMIT: PostgreSQL stopped waiting for a
+ * synchronous standby, or Citus could not tell a worker to commit (decision 0105). The text of a
+ * warning depends on the server's language, the function's name does not.
+ */
+const unconfirmedRoutines = ['SyncRepWaitForLSN', 'FinishRemoteTransactionCommit'];
 
 export const isFaulty = (client: pg.ClientBase) => faults.has(client);
 
@@ -181,7 +188,7 @@ export function causeOf(client: pg.ClientBase, error: unknown): unknown {
   return isConsequence ? (firstErrors.get(client) ?? error) : error;
 }
 
-export const isUnreplicated = (client: pg.ClientBase) => unreplicated.has(client);
+export const isUnconfirmed = (client: pg.ClientBase) => unconfirmed.has(client);
 
 /** The driver's own connection below a client. */
 function connectionOf(client: pg.ClientBase): EventEmitter & { stream: Duplex } {
@@ -193,12 +200,11 @@ function watchForFaults(client: pg.ClientBase): void {
   // listener all the same: without one it would end the process.
   client.on('error', () => {});
   connectionOf(client).on('errorMessage', (error: pg.DatabaseError) => {
-    if (isFault(error.code ?? '')) faults.add(client);
+    if (isFault(error)) faults.add(client);
     if (error.code !== abortedTransaction) firstErrors.set(client, error);
   });
-  // The text of the warning depends on the server's language, the function's name does not.
   client.on('notice', ({ routine }) => {
-    if (routine === 'SyncRepWaitForLSN') unreplicated.add(client);
+    if (unconfirmedRoutines.includes(routine ?? '')) unconfirmed.add(client);
   });
 }
 
@@ -206,8 +212,29 @@ function watchForFaults(client: pg.ClientBase): void {
  * Errors after which the next statement on the same connection would fail too: the server became
  * read only (25006), or it is going away.
  */
-function isFault(code: string): boolean {
-  return code === '25006' || /^(08|57P0)/.test(code);
+function isFault(error: pg.DatabaseError): boolean {
+  if (isWorkerAway(error)) return false;
+  return error.code === '25006' || /^(08|57P0)/.test(error.code ?? '');
+}
+
+/** What libpq says of a connection that was closed. Citus then reports an internal error. */
+const closedByWorker =
+  /server closed the connection|connection not open|could not (send|receive) data/;
+
+/** Where Citus finds that a worker closed its connection, before any worker has committed. */
+const failedRoutines = ['CheckRemoteTransactionsHealth', 'MarkRemoteTransactionFailed'];
+
+/**
+ * The server that we talk to works, and one behind it is away: a worker of Citus. It is an ERROR of
+ * the statement, which undid the transaction; errors of our own connection are FATAL. A pooler
+ * reports no routine.
+ */
+export function isWorkerAway(error: unknown): boolean {
+  if (!(error instanceof pg.DatabaseError)) return false;
+  const { severity, routine, code = '', message } = error;
+  if (severity !== 'ERROR' || routine === undefined) return false;
+  if (/^(08|57P)/.test(code) || failedRoutines.includes(routine)) return true;
+  return routine === 'ReportResultError' && closedByWorker.test(message);
 }
 
 /** Closes a connection at once. What is in flight on it fails as if the network had failed. */
@@ -221,7 +248,7 @@ export const isQueryTimeout = (error: unknown) =>
 
 /** Returns a connection to the pool, or closes it if the next statement on it would fail. */
 export function releaseClient(client: pg.PoolClient, error?: unknown): void {
-  client.release(isQueryTimeout(error) || faults.has(client) || unreplicated.has(client));
+  client.release(isQueryTimeout(error) || faults.has(client) || unconfirmed.has(client));
 }
 
 /** The same pool for Kysely, which releases a connection without saying what happened on it. */

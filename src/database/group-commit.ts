@@ -1,5 +1,6 @@
 import type { Clock } from '../shared/clock.ts';
 import { inSpan, outsideSpans } from '../tracing/trace.ts';
+import { isWorkerAway } from './database.ts';
 import { currentDeadline, type Deadline, withDeadline } from './deadline.ts';
 import { FateUnknown, isLockTimeout, isTransient } from './transaction.ts';
 
@@ -9,7 +10,10 @@ export type GroupCommit<Item, Result> = {
   settled(): Promise<void>;
 };
 
-/** Writes a batch as a whole or not at all. With a limit, a longer wait for a lock must fail. */
+/**
+ * Writes a batch as a whole or not at all. With a limit, a longer wait for a lock must fail, and so
+ * must a batch that needs a worker which is away.
+ */
 type Write<Item, Result> = (items: Item[], lockMilliseconds?: number) => Promise<Result[]>;
 
 /** Requests queue here while the database is away. Beyond this many, new ones fail at once. */
@@ -33,6 +37,9 @@ const flightsMax = 3;
 /** An item with less time than this is not worth another attempt. */
 const leastMilliseconds = 500;
 
+/** How often a lane asks for a worker that is away. */
+const awayMilliseconds = 250;
+
 type Queued<Item, Result> = {
   item: Item;
   deadline: Deadline;
@@ -49,6 +56,8 @@ type Queued<Item, Result> = {
  * waits too long for a lock is rolled back, and each of its tenants gets a lane of its own. A lane
  * tries with a shorter wait, then with the same one, and only then waits as long as a transaction
  * may. New items of a tenant join its lane while it has one; all others go on sharing commits.
+ * Likewise, the tenants whose worker of Citus is away do not stop those of the other workers
+ * (decision 0105): their lanes ask again until it is back, and hold no connection meanwhile.
  *
  * An item keeps the deadline of the request that brought it. A batch that the database did not take
  * ends with its earliest deadline, and the items that have time left join the next batch.
@@ -84,27 +93,27 @@ export function groupCommit<Item, Result>(
       });
       try {
         if (!tenantOf) await writeBatch(batch);
-        else if (!(await writeShared(batch))) separate(batch, tenantOf);
+        else if ((await writeShared(batch)) !== 'written') separate(batch, tenantOf);
       } finally {
         cancel();
       }
     }
   }
 
-  /** False: rolled back, because it waited too long for a lock. */
+  /** Unless it is written, it was rolled back: it waited too long for a lock, or a worker is away. */
   async function writeShared(
     batch: Queued<Item, Result>[],
     lockMilliseconds = sharedLockMilliseconds,
-  ): Promise<boolean> {
+  ): Promise<'written' | 'locked' | { away: unknown }> {
     try {
       await writeBatch(batch, lockMilliseconds);
-      return true;
-    } catch {
-      return false;
+      return 'written';
+    } catch (error) {
+      return isLockTimeout(error) ? 'locked' : { away: error };
     }
   }
 
-  /** Settles all items of a batch, or throws a lock time-out if a limit was given. */
+  /** Settles all items of a batch. With a limit it throws if a row is locked or a worker is away. */
   async function writeBatch(
     batch: Queued<Item, Result>[],
     lockMilliseconds?: number,
@@ -114,16 +123,13 @@ export function groupCommit<Item, Result>(
       const results = await withDeadline(earliest(batch), () => write(items, lockMilliseconds));
       settle(batch, ({ resolve }, index) => resolve(results[index] as Result));
     } catch (error) {
-      if (lockMilliseconds !== undefined && isLockTimeout(error)) throw error;
+      const isSeparable = isLockTimeout(error) || isWorkerAway(error);
+      if (lockMilliseconds !== undefined && tenantOf && isSeparable) throw error;
       if (error instanceof FateUnknown) {
         settle(batch, ({ reject }) => reject(error));
       } else if (isTransient(error)) {
         // Nothing was written, and the earliest deadline has passed.
-        const now = clock.monotonic();
-        const { ended = [], open = [] } = Object.groupBy(batch, ({ deadline }) =>
-          deadline.endsAt - leastMilliseconds < now ? 'ended' : 'open',
-        );
-        settle(ended, ({ reject }) => reject(error));
+        const open = rejectEnded(batch, error);
         queue.unshift(...open);
         if (open.length > 0 && flights.size === 0) startFlight();
       } else if (batch.length === 1) {
@@ -132,10 +138,20 @@ export function groupCommit<Item, Result>(
         // The batch was rolled back. An item that cannot be written must not fail the others.
         for (const one of batch) {
           if (lockMilliseconds === undefined || !tenantOf) await writeBatch([one]);
-          else if (!(await writeShared([one]))) separate([one], tenantOf);
+          else if ((await writeShared([one])) !== 'written') separate([one], tenantOf);
         }
       }
     }
+  }
+
+  /** Rejects the items that have no time left, and returns the others. */
+  function rejectEnded(batch: Queued<Item, Result>[], error: unknown): Queued<Item, Result>[] {
+    const now = clock.monotonic();
+    const { ended = [], open = [] } = Object.groupBy(batch, ({ deadline }) =>
+      deadline.endsAt - leastMilliseconds < now ? 'ended' : 'open',
+    );
+    settle(ended, ({ reject }) => reject(error));
+    return open;
   }
 
   function settle(
@@ -162,10 +178,13 @@ export function groupCommit<Item, Result>(
   async function drain(tenant: string, lane: Queued<Item, Result>[]): Promise<void> {
     while (lane.length > 0) {
       const batch = lane.splice(0, batchSize);
-      const isWritten =
-        (await quick(() => writeShared(batch, laneLockMilliseconds))) ||
-        (await quick(() => writeShared(batch)));
-      if (!isWritten) await patient(() => writeBatch(batch));
+      let outcome = await quick(() => writeShared(batch, laneLockMilliseconds));
+      if (outcome === 'locked') outcome = await quick(() => writeShared(batch));
+      if (outcome === 'locked') await patient(() => writeBatch(batch));
+      else if (outcome !== 'written') {
+        lane.unshift(...rejectEnded(batch, outcome.away));
+        await clock.sleep(awayMilliseconds);
+      }
     }
     lanes.delete(tenant);
   }

@@ -8,7 +8,8 @@ import {
   type Handle,
   isFaulty,
   isQueryTimeout,
-  isUnreplicated,
+  isUnconfirmed,
+  isWorkerAway,
   releaseClient,
 } from './database.ts';
 import { currentDeadline } from './deadline.ts';
@@ -43,6 +44,7 @@ const transientCodes = new Set([
 
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
+  if (isWorkerAway(error)) return true;
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string') return transientCodes.has(code) || code.startsWith('08');
   return /Connection terminated|timeout exceeded when trying to connect|^timeout expired$|Client has encountered a connection error|Query read timeout/.test(
@@ -54,6 +56,7 @@ export function isTransient(error: unknown): boolean {
 function isRefusal(error: unknown): boolean {
   if (error instanceof RolledBack) return true;
   if (!(error instanceof pg.DatabaseError)) return false;
+  if (isWorkerAway(error)) return true;
   const isEnd = error.severity === 'FATAL' || error.severity === 'PANIC';
   return !isEnd && !/^(08|57P)/.test(error.code ?? '');
 }
@@ -108,8 +111,8 @@ const fateUnknown = (cause: unknown) =>
 /** COMMIT was sent, and no answer came back. */
 class CommitInterrupted extends Error {}
 
-/** COMMIT was answered, but the wait for a synchronous standby was cancelled: a failover loses it. */
-class Unreplicated extends Error {}
+/** COMMIT was answered, but a standby or a Citus worker did not confirm it, so it can be lost. */
+class Unconfirmed extends Error {}
 
 /** An earlier statement failed, so the server answered COMMIT with ROLLBACK. */
 class RolledBack extends Error {}
@@ -132,7 +135,7 @@ export type Transaction = {
  * lock before it looks, so that it waits for a commit that is still in flight.
  *
  * With `lockMilliseconds` a statement that waits longer for a lock fails, and the error (see
- * `isLockTimeout`) goes to the caller at once. A connection on which such a transaction takes too
+ * `isLockTimeout`) goes to the caller at once, as does that of a worker that is away. A connection on which such a transaction takes too
  * long is cut, and the transaction is retried on another one.
  */
 export function transaction<T>(
@@ -150,7 +153,7 @@ export function transaction<T>(
     const commit = () => {
       committing ??= client.query('commit').then(({ command }) => {
         if (command !== 'COMMIT') throw new RolledBack('the transaction was rolled back');
-        if (isUnreplicated(client)) throw new Unreplicated('no standby has confirmed the COMMIT');
+        if (isUnconfirmed(client)) throw new Unconfirmed('a server has not confirmed the COMMIT');
       });
       return committing;
     };
@@ -179,7 +182,7 @@ export function transaction<T>(
     }
   };
   if (options.lockMilliseconds === undefined) return persist(deps.clock, attempt);
-  return persist(deps.clock, attempt, (error) => !isLockTimeout(error));
+  return persist(deps.clock, attempt, (error) => !isLockTimeout(error) && !isWorkerAway(error));
 }
 
 const isRefused = (committing: Promise<void>) => committing.then(() => false, isRefusal);

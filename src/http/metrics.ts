@@ -21,6 +21,8 @@ export type Metrics = {
   observeGateway(operation: string, outcome: string, milliseconds: number): void;
   observeBatch(commit: string, items: number): void;
   countDeliveries(outcome: 'delivered' | 'failed', attempts: number): void;
+  countCollection(kind: string, outcome: string): void;
+  countMail(outcome: string): void;
 };
 
 /** How long figures from the database are reused: several scrapers must not multiply the queries. */
@@ -47,6 +49,18 @@ export function createMetrics(sources: MetricSources): Metrics {
   const deliveries = new Counter({
     name: 'tranche_callback_attempts_total',
     help: 'Attempts to deliver a callback, by outcome.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const collections = new Counter({
+    name: 'tranche_collections_total',
+    help: 'Attempts to collect a payment of a plan, by kind (capture, charge) and outcome.',
+    labelNames: ['kind', 'outcome'],
+    registers,
+  });
+  const mails = new Counter({
+    name: 'tranche_messages_total',
+    help: 'Attempts to send a message or a statement by mail, by outcome.',
     labelNames: ['outcome'],
     registers,
   });
@@ -133,6 +147,12 @@ export function createMetrics(sources: MetricSources): Metrics {
     },
     countDeliveries(outcome, attempts) {
       deliveries.inc({ outcome }, attempts);
+    },
+    countCollection(kind, outcome) {
+      collections.inc({ kind, outcome });
+    },
+    countMail(outcome) {
+      mails.inc({ outcome });
     },
     observeBatch(commit, items) {
       batches.observe({ commit }, items);

@@ -33,6 +33,7 @@ export type CollectDeps = QueueDeps & {
   log: Logger;
   gateway: Gateway;
   tracer: Tracer | null;
+  metrics?: { countCollection(kind: string, outcome: string): void };
 };
 
 const work: MerchantDueWork<'instalments', CollectDeps> = {
@@ -75,9 +76,16 @@ export async function collectInstalments(
   await Promise.all(
     opened.map((asked) => {
       const collect = async () => {
+        const { kind } = asked.collection;
         try {
-          await record({ ...asked, finding: await askGateway(deps, merchant, asked) });
+          const finding = await askGateway(deps, merchant, asked);
+          await record({ ...asked, finding });
+          deps.metrics?.countCollection(kind, finding.outcome);
         } catch (error) {
+          deps.metrics?.countCollection(
+            kind,
+            error instanceof OutcomeUnknown ? 'unknown' : 'failed',
+          );
           await releaseForRetry(deps, merchant, asked, error);
         }
       };

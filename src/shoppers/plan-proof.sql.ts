@@ -78,12 +78,13 @@ export async function deleteEndedProofs(
   batchSize: number,
 ): Promise<number> {
   let deleted = 0;
-  for (const table of ['plan_links', 'plan_sessions'] as const) {
+  const keys = { plan_links: 'token_hash', plan_sessions: 'session_hash' };
+  for (const [table, hash] of Object.entries(keys)) {
+    const key = sql`merchant_id, checkout_id, ${sql.ref(hash)}`;
     const { numAffectedRows } = await sql`
-      delete from ${sql.table(table)}
-      where ctid = any(array(
-        select ctid from ${sql.table(table)}
-        where expires_at < ${before} order by expires_at limit ${batchSize}))`.execute(db);
+      delete from ${sql.table(table)} where (${key}) in (
+        select ${key} from ${sql.table(table)}
+        where expires_at < ${before} order by expires_at limit ${batchSize})`.execute(db);
     deleted = Math.max(deleted, Number(numAffectedRows));
   }
   return deleted;

@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
@@ -95,6 +96,25 @@ test('a backup made under load is restored as it was, and a damaged one is refus
   await tranche().refused(1, /in use by process/, 'database', 'restore', target);
   assert.deepEqual(await merchants(), ['Before', 'After']);
   await stop();
+
+  // A whole backup on which PostgreSQL does not start: the former files come back.
+  const control = path.join(target, 'data/global/pg_control');
+  const bytes = await fs.readFile(control);
+  const broken = Buffer.alloc(bytes.length);
+  await fs.writeFile(control, broken);
+  const hash = createHash('sha256').update(broken).digest('hex');
+  const { files } = JSON.parse(text);
+  const changed = { ...JSON.parse(text), files: { ...files, 'data/global/pg_control': hash } };
+  await fs.writeFile(manifest, JSON.stringify(changed));
+  await tranche().refused(1, /did not start|could not start/, 'database', 'restore', target);
+  await start();
+  assert.deepEqual(await merchants(), ['Before', 'After']);
+  const home = await fs.realpath(path.join(dataDir, 'postgres'));
+  const left = (await fs.readdir(home)).filter((one) => /^data\./.test(one));
+  assert.deepEqual(left, [], 'nothing of the failed restore stays');
+  await stop();
+  await fs.writeFile(control, bytes);
+  await fs.writeFile(manifest, text);
 
   const { kept } = await tranche().json('database', 'restore', target);
   assert.match(kept, /data\.before-/);

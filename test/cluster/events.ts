@@ -18,7 +18,7 @@ export type Event = {
 /** Longer than Patroni's ttl, so that another server is promoted meanwhile. */
 const awayMilliseconds = 40_000;
 
-const signalAll = (pids: number[], signal: NodeJS.Signals) => {
+export const signalAll = (pids: number[], signal: NodeJS.Signals) => {
   for (const pid of pids) {
     try {
       process.kill(pid, signal);

@@ -17,6 +17,8 @@ export type Answer = { status: number; body: unknown };
 /** A request of a client, with its retries. */
 export type Call = {
   kind: 'create' | 'refund' | 'pay' | 'state';
+  /** The id of the integration whose checkout it is about. */
+  integration: string;
   reference: string;
   /** With a key a client retries after a closed connection. Without, it cannot know. */
   hasKey: boolean;
@@ -40,11 +42,14 @@ export type Load = {
 /** A paid checkout and whose it is. It can be refunded from the day after. */
 export type Paid = { id: string; caller: Credentials };
 
-type Options = {
+export type Target = {
   url: string;
-  callers: Credentials[];
   gateway: Pick<GatewayUnderTest, 'tokenFor'>;
   receiver: Receiver;
+};
+
+type Options = Target & {
+  callers: Credentials[];
   /** Creates in a second. */
   rate: number;
   shoppers: number;
@@ -70,7 +75,7 @@ export function startLoad(options: Options): Load {
 
   /** Sends a request until it is acknowledged, refused, or out of time. */
   async function persist(
-    call: Pick<Call, 'kind' | 'reference' | 'hasKey'>,
+    call: Pick<Call, 'kind' | 'integration' | 'reference' | 'hasKey'>,
     send: (signal: AbortSignal) => Promise<Answer>,
   ): Promise<{ call: Call; answer: Answer | null }> {
     const made: Call = {
@@ -117,8 +122,9 @@ export function startLoad(options: Options): Load {
       },
     });
     const key: Record<string, string> = hasKey ? { 'idempotency-key': reference } : {};
-    const { call, answer } = await persist({ kind: 'create', reference, hasKey }, (signal) =>
-      post(agent, `${url}/api/checkouts`, signed(caller, text, key), text, signal),
+    const { call, answer } = await persist(
+      { kind: 'create', integration: caller.id, reference, hasKey },
+      (signal) => post(agent, `${url}/api/checkouts`, signed(caller, text, key), text, signal),
     );
     if (!call.isAcknowledged) return null;
     const { data } = (answer as Acknowledged).body;
@@ -130,10 +136,11 @@ export function startLoad(options: Options): Load {
   async function shop(index: number): Promise<void> {
     const checkout = await create(index, {}, true);
     if (checkout === null) return;
+    const integration = callerOf(index).id;
     const page = async (kind: 'pay' | 'state', body?: object) => {
       const text = body ? JSON.stringify(body) : '';
       const { answer } = await persist(
-        { kind, reference: checkout.id, hasKey: kind === 'state' },
+        { kind, integration, reference: checkout.id, hasKey: kind === 'state' },
         (signal) =>
           body
             ? post(agent, `${checkout.payment_url}/${kind}`, json(text), text, signal)
@@ -163,7 +170,7 @@ export function startLoad(options: Options): Load {
     const text = JSON.stringify({ checkout_id: id, amount: refundAmount });
     const headers = signed(caller, text, { 'idempotency-key': randomUUID() });
     const { call, answer } = await persist(
-      { kind: 'refund', reference: id, hasKey: true },
+      { kind: 'refund', integration: caller.id, reference: id, hasKey: true },
       (signal) => post(agent, `${url}/api/refunds`, headers, text, signal),
     );
     if (call.isAcknowledged) call.id = (answer as Acknowledged).body.data.id;
@@ -202,6 +209,24 @@ export function startLoad(options: Options): Load {
       agent.destroy();
     },
   };
+}
+
+/** Asks for many refunds of one checkout at the same moment, once each, and waits for all answers. */
+export async function refundAtOnce(
+  url: string,
+  { id, caller }: Paid,
+  { count, amount }: { count: number; amount: number },
+): Promise<Answer[]> {
+  const agent = new http.Agent();
+  const text = JSON.stringify({ checkout_id: id, amount });
+  const answers = Array.from({ length: count }, () => {
+    const headers = signed(caller, text, { 'idempotency-key': randomUUID() });
+    const signal = AbortSignal.timeout(5 * 60_000);
+    return post(agent, `${url}/api/refunds`, headers, text, signal).catch(
+      (error): Answer => ({ status: 0, body: String(error) }),
+    );
+  });
+  return await Promise.all(answers);
 }
 
 type Created = { id: string; payment_url: string };

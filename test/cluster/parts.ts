@@ -15,6 +15,8 @@ export type Parts = {
   /** Null: the pooler is not tried. */
   pgbouncer: string | null;
   setpriv: string | null;
+  /** Whether this PostgreSQL has Citus. */
+  hasCitus: boolean;
 };
 
 /**
@@ -56,6 +58,13 @@ function findPostgres(): string | null {
   return folders.sort((one, other) => number(other) - number(one))[0] ?? null;
 }
 
+/** Debian keeps libraries beside the programs, other builds where `pg_config` says. */
+function findCitus(postgres: string): boolean {
+  const asked = spawnSync(path.join(postgres, 'pg_config'), ['--pkglibdir'], { encoding: 'utf8' });
+  const folders = [asked.stdout?.trim(), path.join(postgres, '../lib')];
+  return folders.some((folder) => folder && fs.existsSync(path.join(folder, 'citus.so')));
+}
+
 /** The parts, or what is missing, as sentences. */
 export function findParts(): { parts: Parts } | { missing: string[] } {
   const missing: string[] = [];
@@ -88,7 +97,9 @@ export function findParts(): { parts: Parts } | { missing: string[] } {
     ip: find('ip'),
     pgbouncer: find('pgbouncer', 'PGBOUNCER'),
     setpriv: find('setpriv'),
+    hasCitus: false,
   };
+  parts.hasCitus = findCitus(parts.postgres);
   if (process.getuid?.() === 0 && parts.setpriv === null) {
     missing.push('setpriv is missing (Debian: util-linux). As root, PostgreSQL needs it.');
   }

@@ -1,6 +1,7 @@
 // npm run test:cluster              one event of each kind
 // npm run test:cluster -- --long    fifty events
 // npm run test:cluster -- --events 3 --rate 60 --only switchover
+// npm run test:cluster -- --only Citus
 
 import fs from 'node:fs';
 import os from 'node:os';
@@ -10,15 +11,16 @@ import { parseArgs } from 'node:util';
 import pg from 'pg';
 import { publishableKey, secretKey, startGateway } from '../support/gateway.ts';
 import { startReceiver } from '../support/receiver.ts';
-import { tranche } from '../support/sandbox-process.ts';
 import { createChildren } from './children.ts';
+import { citusEvents, playCitus } from './citus.ts';
 import { type Event, events } from './events.ts';
-import { type Call, type Paid, startLoad } from './load.ts';
-import { createMerchants } from './merchants.ts';
+import { type Cut, figuresOf, findFailures, pauseOf, type Row, report } from './figures.ts';
+import { startLoad } from './load.ts';
+import { createMerchants, payCheckouts } from './merchants.ts';
 import { createNetwork } from './network.ts';
 import { findParts } from './parts.ts';
 import { tryPooler } from './pooler.ts';
-import { eventually, serverCount, startServers } from './servers.ts';
+import { serverCount, startServers } from './servers.ts';
 import { startNodes } from './service.ts';
 import { findDamage } from './verdict.ts';
 
@@ -43,20 +45,23 @@ if ('missing' in found) {
 }
 const { parts } = found;
 
-type Row = { name: string; calls: Call[]; pause: number };
 const rows: Row[] = [];
-/** When events closed connections without an answer. */
-const cuts: { begun: number; ended: number }[] = [];
+const cuts: Cut[] = [];
 const damage: string[] = [];
-const none = { rate: 0, of: [] };
 
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-cluster-'));
 fs.chmodSync(folder, 0o755);
 const children = createChildren(folder);
 const network = createNetwork(parts, serverCount);
-const gateway = await startGateway();
-const receiver = await startReceiver();
+const settings = {
+  MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+  STRIPE_SECRET_KEY: secretKey,
+  STRIPE_PUBLISHABLE_KEY: publishableKey,
+};
+let gateway = await startGateway();
+let receiver = await startReceiver();
 let strays = () => [] as number[];
+let citusChildren: ReturnType<typeof createChildren> | null = null;
 const interrupted = new Promise<never>((_, reject) => {
   for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
     process.once(signal, () => reject(new Error(`interrupted by ${signal}`)));
@@ -64,7 +69,14 @@ const interrupted = new Promise<never>((_, reject) => {
 });
 interrupted.catch(() => {});
 try {
-  await Promise.race([play(), interrupted]);
+  if (events.some(({ name }) => name.includes(values.only))) {
+    await Promise.race([play(), interrupted]);
+    await endPlay();
+  }
+  const chosen = citusEvents.filter(({ name }) => name.includes(values.only));
+  if (!parts.hasCitus) {
+    say('The tests on Citus are skipped: this PostgreSQL does not have the extension citus.');
+  } else if (chosen.length > 0) await Promise.race([playOnCitus(chosen), interrupted]);
 } catch (error) {
   damage.push(error instanceof Error ? (error.stack ?? error.message) : String(error));
 } finally {
@@ -87,12 +99,7 @@ async function play(): Promise<void> {
       }
     }).flat();
   await createDatabase(servers.proxiedUrl);
-  const env = {
-    MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
-    TEST_GATEWAY_URL: gateway.url,
-    STRIPE_SECRET_KEY: secretKey,
-    STRIPE_PUBLISHABLE_KEY: publishableKey,
-  };
+  const env = { ...settings, TEST_GATEWAY_URL: gateway.url };
   const service = await startNodes(parts, children, {
     databaseUrls: [servers.proxiedUrl, servers.directUrl],
     env,
@@ -101,15 +108,7 @@ async function play(): Promise<void> {
   const merchants = await createMerchants(commandEnv);
   const callers = merchants.map(({ caller }) => caller);
   const target = { url: service.url, gateway, receiver };
-  const paid: Paid[] = [];
-  for (const { id, caller } of merchants) {
-    const before = startLoad({ ...target, callers: [caller], rate: 0, shoppers: 4, refunds: none });
-    await eventually('some payments', () => before.paid.size >= 4);
-    await before.stop();
-    for (const checkout of before.paid) paid.push({ id: checkout, caller });
-    // Automatic refunds are possible from ten o'clock on the next day.
-    await tranche(['clock', 'advance', '--merchant', id, '--by', '2d'], commandEnv);
-  }
+  const paid = await payCheckouts(commandEnv, merchants, target);
   const load = startLoad({
     ...target,
     callers,
@@ -126,7 +125,7 @@ async function play(): Promise<void> {
     const row = { name, calls: load.calls.slice(from), pause: pauseOf(load.calls, begun, ended) };
     rows.push(row);
     if (event?.cutsRequests) cuts.push({ begun, ended });
-    const { failed, slowest } = figuresOf(row);
+    const { failed, slowest } = figuresOf(row, cuts);
     say(`${name}: ${failed.length} failed, paused ${row.pause.toFixed(1)} s, slowest ${slowest} s`);
   };
   try {
@@ -165,22 +164,34 @@ async function play(): Promise<void> {
   for (const name of [...servers.casualties(), ...service.casualties()]) {
     damage.push(`${name} has ended and needs a restart`);
   }
-  damage.push(...(await findDamage(servers.proxiedUrl, load, { gateway, receiver })));
-  for (const row of rows) {
-    const { failed, errors } = figuresOf(row);
-    if (failed.length > 0) {
-      const say = ({ kind, statuses, detail }: Call) => `${kind} ${statuses.join()} ${detail}`;
-      const reasons = [...new Set(failed.map(say))].slice(0, 5);
-      damage.push(`${row.name}: ${failed.length} failed (${reasons.join('; ')})`);
-    }
-    if (errors > 0) damage.push(`${row.name}: ${errors} answers were errors of the service`);
-  }
-  report(load.calls);
+  damage.push(...(await findDamage(commandEnv, load, { gateway, receiver })));
+  for (const row of rows) damage.push(...findFailures(row, cuts));
+  for (const line of report(rows, cuts, load.calls)) say(line);
 }
 
-/** Ends all processes that were started, by their ids. */
-async function end(): Promise<void> {
+/** Citus is another installation, with books of its own at the gateway. */
+async function playOnCitus(chosen: typeof citusEvents): Promise<void> {
+  await gateway.close();
+  await receiver.close();
+  gateway = await startGateway();
+  receiver = await startReceiver();
+  const own = path.join(folder, 'citus');
+  fs.mkdirSync(own);
+  citusChildren = createChildren(own);
+  const found = await playCitus(parts, citusChildren, {
+    events: Array.from({ length: values.long ? 3 : 1 }, () => chosen).flat(),
+    rate: Number(values.rate),
+    shoppers: Number(values.shoppers),
+    env: { ...settings, TEST_GATEWAY_URL: gateway.url },
+    ...{ gateway, receiver, say },
+  });
+  damage.push(...found);
+}
+
+/** Ends all processes of the cluster, by their ids. */
+async function endPlay(): Promise<void> {
   const postgres = strays();
+  strays = () => [];
   await children.killAll();
   for (const pid of postgres) {
     try {
@@ -191,6 +202,11 @@ async function end(): Promise<void> {
     }
   }
   network.remove();
+}
+
+async function end(): Promise<void> {
+  await endPlay();
+  await citusChildren?.killAll();
   await gateway.close();
   await receiver.close();
   if (values.keep || damage.length > 0) say(`The logs are in ${folder}.`);
@@ -212,54 +228,4 @@ async function createDatabase(url: string): Promise<void> {
   await client.connect();
   await client.query('create database tranche');
   await client.end();
-}
-
-/** The longest time in which no create was acknowledged, in seconds. */
-function pauseOf(calls: Call[], begun: number, ended: number): number {
-  const times = calls
-    .filter(({ kind, isAcknowledged }) => kind === 'create' && isAcknowledged)
-    .map((call) => call.ended ?? 0)
-    .filter((time) => time > begun && time < ended)
-    .sort((one, other) => one - other);
-  const all = [begun, ...times, ended];
-  return Math.max(...all.slice(1).map((time, index) => time - (all[index] ?? 0))) / 1_000;
-}
-
-function figuresOf({ calls }: Row) {
-  const statuses = calls.flatMap((call) => call.statuses);
-  const cut = statuses.filter((status) => status === 0).length;
-  const errors = statuses.filter((status) => status >= 500).length;
-  // Without a key a client cannot retry, and a shopper's page asks for the state instead.
-  const isLost = ({ isAcknowledged, begun, ended, hasKey, statuses }: Call) => {
-    if (isAcknowledged || ended === null) return false;
-    const isCut = cuts.some((cut) => begun < cut.ended && ended > cut.begun);
-    return !(isCut && !hasKey && statuses.at(-1) === 0);
-  };
-  const failed = calls.filter(isLost);
-  const slowest = Math.max(0, ...calls.map((call) => (call.ended ?? call.begun) - call.begun));
-  return { cut, errors, failed, slowest: (slowest / 1_000).toFixed(1) };
-}
-
-function report(calls: Call[]): void {
-  say('');
-  say('| event | requests | creates paused | 5xx | cut | failed | slowest |');
-  say('|---|---|---|---|---|---|---|');
-  for (const row of rows) {
-    const { errors, cut, failed, slowest } = figuresOf(row);
-    const pause = row.pause.toFixed(1);
-    const cells = [
-      row.name,
-      row.calls.length,
-      `${pause} s`,
-      errors,
-      cut,
-      failed.length,
-      `${slowest} s`,
-    ];
-    say(`| ${cells.join(' | ')} |`);
-  }
-  const of = (kind: Call['kind']) =>
-    calls.filter((call) => call.kind === kind && call.isAcknowledged).length;
-  say('');
-  say(`Acknowledged: ${of('create')} creates, ${of('pay')} payments, ${of('refund')} refunds.`);
 }

@@ -255,7 +255,8 @@ export async function startServers(
   };
 }
 
-function childrenOf(parent: number): number[] {
+/** The processes that a process started. */
+export function childrenOf(parent: number): number[] {
   return fs
     .readdirSync('/proc')
     .map(Number)

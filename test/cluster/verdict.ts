@@ -2,6 +2,7 @@ import pg from 'pg';
 import { findViolations } from '../../src/audit/invariants.ts';
 import type { GatewayUnderTest } from '../support/gateway.ts';
 import type { Receiver } from '../support/receiver.ts';
+import { launch } from '../support/sandbox-process.ts';
 import type { Call, Load } from './load.ts';
 import { eventually } from './servers.ts';
 
@@ -11,10 +12,11 @@ import { eventually } from './servers.ts';
 const settleSeconds = 180;
 
 export async function findDamage(
-  databaseUrl: string,
-  load: Load,
+  env: NodeJS.ProcessEnv & { DATABASE_URL: string },
+  load: Pick<Load, 'calls' | 'paid'>,
   { gateway, receiver }: { gateway: Pick<GatewayUnderTest, 'books'>; receiver: Receiver },
 ): Promise<string[]> {
+  const databaseUrl = env.DATABASE_URL;
   const client = new pg.Client({ connectionString: databaseUrl });
   client.on('error', () => {});
   await client.connect();
@@ -26,7 +28,8 @@ export async function findDamage(
     const settled = {
       'payment attempts': `payment_attempts where due_at is not null`,
       callbacks: `callbacks where status = 'pending'`,
-      refunds: `refund_requests where due_at is not null`,
+      // A complete refund is looked at once more some days later.
+      refunds: `refund_requests where due_at is not null and status <> 'complete'`,
     };
     for (const [what, sql] of Object.entries(settled)) {
       await eventually(what, async () => (await count(sql)) === 0, settleSeconds).catch(
@@ -42,7 +45,7 @@ export async function findDamage(
     const { rows } = await client.query<{ id: string; reference: string; refunded: number }>(
       `select c.id, c.client_reference_id as reference,
          (select coalesce(sum(amount), 0)::int from refund_requests r
-          where r.checkout_id = c.id and r.status = 'complete') as refunded
+          where r.merchant_id = c.merchant_id and r.checkout_id = c.id and r.status = 'complete') as refunded
        from checkouts c where status = 'successful'`,
     );
     const successful = new Set(rows.map(({ id }) => id));
@@ -60,10 +63,26 @@ export async function findDamage(
       if (returned > refunded) damage.push(`checkout ${id} got ${returned} back, not ${refunded}`);
       if (receiver.at(`/${reference}`).length === 0) damage.push(`${id} had no callback`);
     }
+    damage.push(...(await findDifferences(env)));
     return damage;
   } finally {
     await client.end();
   }
+}
+
+/** What the service's own comparisons find: of the books, and of the gateway's records. */
+async function findDifferences(env: NodeJS.ProcessEnv): Promise<string[]> {
+  const damage: string[] = [];
+  for (const args of [
+    ['ledger', 'check'],
+    ['gateway', 'reconcile'],
+  ]) {
+    const program = launch([...args, '--json'], env);
+    const { code } = await program.exited;
+    const text = code === 0 ? '' : `${program.stdout()} ${program.stderr()}`;
+    if (code !== 0) damage.push(`tranche ${args.join(' ')}: ${text.slice(0, 2_000)}`);
+  }
+  return damage;
 }
 
 async function findLost(client: pg.Client, calls: Call[]): Promise<string[]> {

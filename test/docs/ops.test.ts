@@ -30,6 +30,8 @@ test('every metric in the alert rules and on the dashboard exists', async () => 
   service.deps.metrics.observeGateway('capture', 'answered', 12);
   service.deps.metrics.observeBatch('checkouts', 3);
   service.deps.metrics.countDeliveries('delivered', 1);
+  service.deps.metrics.countCollection('capture', 'collected');
+  service.deps.metrics.countMail('sent');
   const known = new Set([...(await listMetrics()).keys()].map((name) => name.split('{')[0]));
   // These need rows, which a new database does not have.
   known.add('tranche_state').add('tranche_today');

@@ -11,7 +11,8 @@ import {
   startService,
 } from '../support/service.ts';
 
-// All merchants share commits. One merchant's locked rows must not delay the others.
+// All merchants share commits. One merchant's locked rows, or a worker of Citus that is away, must
+// not delay the others.
 
 let service: Service;
 before(async () => {
@@ -106,4 +107,36 @@ test('merchants share commits again once the lock is gone', async () => {
   const before = await commits();
   await Promise.all(accounts.map(create));
   assert.ok((await commits()) < before + 4, 'not one commit each');
+});
+
+test('merchants whose worker of Citus is away wait for it, and the others go on', async () => {
+  const away = await createAccounts(8);
+  const others = await createAccounts(5);
+  // The error is what Citus reports for a statement that needs such a worker.
+  const ids = away.map(({ merchant }) => `'${merchant.id}'`).join(', ');
+  await onDatabase(service.databaseUrl, (client) =>
+    client.query(`
+      create function be_away() returns trigger language plpgsql as $$
+        begin raise exception 'connection to the remote node failed' using errcode = '08006'; end $$;
+      create trigger be_away before insert on checkouts for each row
+        when (new.merchant_id in (${ids})) execute function be_away()`),
+  );
+  const delayed: ReturnType<typeof create>[] = [];
+  try {
+    for (let round = 0; round < 5; round += 1) {
+      delayed.push(...away.map(create));
+      const served = await Promise.all(others.map(create));
+      assert.deepEqual([...new Set(served.map(({ status }) => status))], [200]);
+    }
+    const first = await Promise.race([...delayed, Promise.resolve(null)]);
+    assert.equal(first, null, 'a request that needs the worker is not answered yet');
+  } finally {
+    await onDatabase(service.databaseUrl, (client) =>
+      client.query('drop trigger be_away on checkouts; drop function be_away'),
+    );
+  }
+  const late = await Promise.all(delayed);
+  assert.deepEqual([...new Set(late.map(({ status }) => status))], [200]);
+  await assertWhole(away, 6 * away.length);
+  await assertWhole(others, 6 * others.length);
 });

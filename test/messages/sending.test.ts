@@ -126,6 +126,10 @@ test('a message reaches the shopper as text and HTML, under an ID that is its ow
     (await readAttempts(service)).map(({ outcome }) => outcome),
     ['sent'],
   );
+  assert.match(
+    await service.deps.metrics.registry.metrics(),
+    /^tranche_messages_total\{outcome="sent"\} 1$/m,
+  );
 });
 
 test('one cause makes one message, however often it is recorded', async () => {

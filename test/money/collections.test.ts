@@ -92,6 +92,9 @@ describe('a collection that is declined', () => {
       tries.map(({ created_at, status }) => `${created_at.slice(0, 16)} ${status}`).sort(),
       ['01', '02', '04', '08'].map((day) => `2026-06-${day}T06:00 declined`),
     );
+    const metrics = await paying.service.deps.metrics.registry.metrics();
+    assert.match(metrics, /^tranche_collections_total\{kind="charge",outcome="declined"\} 4$/m);
+    assert.match(metrics, /^tranche_collections_total\{kind="capture",outcome="collected"\} \d+$/m);
     for (const { decline_code, network_decline_code } of tries) {
       assert.deepEqual([decline_code, network_decline_code], ['insufficient_funds', '51']);
     }
