@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { findViolations } from '../../src/audit/invariants.ts';
+import { findDifferences, findViolations } from '../../src/audit/invariants.ts';
 import { smtpTransport } from '../../src/messages/sending/smtp-transport.ts';
 import { approvePayout } from '../../src/payouts/review-payout.ts';
 import { sendDueStatements } from '../../src/payouts/send-statements.ts';
@@ -17,6 +17,7 @@ import {
   startPaying,
 } from '../support/payments.ts';
 import { type Account, createAccount } from '../support/service.ts';
+import { tamper } from '../support/tamper.ts';
 
 // What merchants are owed and paid, on their clocks, against the real test gateway. Each test has a
 // merchant of its own and continues at the time of the one before.
@@ -109,6 +110,23 @@ async function assertBooks(): Promise<void> {
   assert.deepEqual(await findViolations(paying.service.deps.database, now, names), []);
 }
 
+/** A cent too many in one entry of a checkout is found, and nothing else. */
+async function assertCentFound(shopper: Shopper): Promise<void> {
+  const { database } = paying.service.deps;
+  const add = (cents: number) =>
+    tamper(
+      database.pool,
+      `update settlement_entries set gross = gross + $2, net = net + $2
+       where checkout_id = $1 and kind = 'sale'`,
+      [shopper.id, cents],
+    );
+  await add(1);
+  const { id } = shopper;
+  const found = (await findDifferences(database, id, id)).map(({ name }) => name);
+  await add(-1);
+  assert.deepEqual([...new Set(found)], ['P1']);
+}
+
 /** A payout through to the bank. */
 async function settle(id: string): Promise<void> {
   await nomsa.json('payouts', 'approve', id);
@@ -149,6 +167,7 @@ describe('funding whole', () => {
     await paying.pass('2026-03-20T12:00:00Z');
     assert.deepEqual(await entriesOf(shopper), ['sale whole 100000']);
     assert.equal((await payoutsOf(account)).length, 1);
+    await assertCentFound(shopper);
     await assertBooks();
   });
 
@@ -211,6 +230,7 @@ describe('funding as_collected', () => {
     // What a refund cancels was never owed. What it returns to the card was.
     await refundNow({ ...paying, account }, shopper, 50_000);
     assert.deepEqual((await entriesOf(shopper)).slice(2), ['refund 2 -20000']);
+    await assertCentFound(shopper);
     await assertBooks();
   });
 

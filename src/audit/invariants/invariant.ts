@@ -10,5 +10,23 @@ export type Invariant = {
   sql: string | ((within: Within) => string);
 };
 
+/**
+ * Invariants about the same rows of a range of checkouts. One statement reads the rows once and
+ * asks all of them: reading costs more than comparing.
+ */
+export type RowInvariants = {
+  rows: (within: Within) => string;
+  each: RowInvariant[];
+};
+
+export type RowInvariant = {
+  name: string;
+  says: string;
+  /** True for a row that violates the invariant. */
+  violated: string;
+  /** The columns that explain a violation. */
+  shows: string[];
+};
+
 /** The condition that a checkout's id is in the range. */
 type Within = (column: string) => string;

@@ -3,39 +3,28 @@ import type { Invariant } from './invariant.ts';
 export const payoutInvariants: Invariant[] = [
   {
     name: 'P1',
-    says: 'what a merchant is owed for a checkout is what the books say of it: the whole order, or each payment that was collected, less refunds',
+    says: 'what a merchant is owed for a payment is what the books say was collected of it, less refunds and disputes',
     sql: (within) => `
       with settled as (
         select merchant_id, checkout_id, instalment, sum(gross) as gross,
           count(*) filter (where kind = 'sale') as sales
         from settlement_entries
-        where ${within('checkout_id')} and kind in
+        where ${within('checkout_id')} and instalment is not null and kind in
           ('sale', 'refund', 'refund_reversed', 'dispute', 'dispute_reversed')
         group by merchant_id, checkout_id, instalment
-      ), moved as (
-        select merchant_id, checkout_id, instalment,
-          sum(case when debit in ('outstanding', 'collected') then amount else 0 end
-            - case when credit in ('outstanding', 'collected') then amount else 0 end) as remaining,
-          sum(case when kind in ('captured', 'collected', 'returned', 'reinstated') then amount
-            when kind in ('refunded', 'withdrawn') then -amount else 0 end) as collected
-        from postings
-        -- Most ranges of a service that settles elsewhere have nothing to compare.
-        where ${within('checkout_id')} and (select count(*) from settled) > 0
-        group by merchant_id, checkout_id, instalment
       ), booked as (
-        select merchant_id, checkout_id, null::integer as instalment, sum(remaining) as gross
-        from moved group by merchant_id, checkout_id
-        union all
-        select merchant_id, checkout_id, instalment, collected from moved
-        where instalment is not null
-      ), counted as (
-        select *, count(*) over (partition by merchant_id, checkout_id) as parts from settled
+        select merchant_id, checkout_id, instalment,
+          sum(case debit when 'collected' then amount else -amount end) as gross
+        from postings
+        -- Many ranges have nothing to compare.
+        where ${within('checkout_id')} and (select count(*) from settled) > 0
+          and 'collected' in (debit, credit)
+        group by merchant_id, checkout_id, instalment
       )
       select s.checkout_id, s.instalment, s.gross, b.gross as booked, s.sales
-      from counted s left join booked b on b.checkout_id = s.checkout_id
-        and b.merchant_id = s.merchant_id and b.instalment is not distinct from s.instalment
-      where s.gross is distinct from b.gross or s.sales <> 1
-        or s.instalment is null and s.parts > 1`,
+      from settled s left join booked b on b.checkout_id = s.checkout_id
+        and b.merchant_id = s.merchant_id and b.instalment = s.instalment
+      where s.gross is distinct from b.gross or s.sales <> 1`,
   },
   {
     name: 'P2',

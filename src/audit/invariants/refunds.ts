@@ -33,20 +33,4 @@ export const refundInvariants: Invariant[] = [
         else bool_or(p.status = 'open')
           or r.kept <> coalesce(sum(p.amount) filter (where p.status = 'done'), 0) end`,
   },
-  {
-    name: 'M7',
-    says: 'an instalment is reduced by what refunds took before it was collected, and no more than was collected is refunded to the card',
-    sql: (within) => `
-      select i.checkout_id, i.number, i.status, i.amount, i.reduced,
-        sum(p.amount) filter (where p.kind = 'card') as refunded
-      from instalments i left join refund_parts p
-        on p.checkout_id = i.checkout_id and p.instalment = i.number
-        and p.merchant_id = i.merchant_id and p.status in ('open', 'done')
-        and ${within('p.checkout_id')}
-      where ${within('i.checkout_id')}
-      group by i.checkout_id, i.number, i.merchant_id
-      having i.reduced <> coalesce(sum(p.amount) filter (where p.kind <> 'card'), 0)
-        or coalesce(sum(p.amount) filter (where p.kind = 'card'), 0)
-          > case when i.status = 'collected' then i.amount - i.reduced else 0 end`,
-  },
 ];
