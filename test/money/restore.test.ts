@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import type { KyselyPlugin } from 'kysely';
 import { createMoneyGuard } from '../../src/audit/reconciliation/money-guard.ts';
 import { OutcomeUnknown } from '../../src/gateway/gateway.ts';
 import { approveRefund } from '../../src/refunds/review-refund.ts';
@@ -342,6 +343,21 @@ describe('a copy of the database on another server', () => {
   });
 });
 
+type Gate = ReturnType<typeof createGate>;
+/** Holds the first caller that passes until it is opened. */
+function createGate() {
+  const reached = Promise.withResolvers<void>();
+  const opened = Promise.withResolvers<void>();
+  const pass = () => {
+    reached.resolve();
+    return opened.promise;
+  };
+  /** Waits until the work is held. */
+  const holds = (work: Promise<unknown>) =>
+    Promise.race([reached.promise, work.then(() => assert.fail('it ended without being held'))]);
+  return { holds, open: opened.resolve, pass };
+}
+
 describe('whether money may move', () => {
   const guard = (changes: Partial<Parameters<typeof createMoneyGuard>[0]> = {}) =>
     createMoneyGuard({
@@ -389,6 +405,125 @@ describe('whether money may move', () => {
       own.map(({ beat }) => beat),
       [rows[0].beat],
     );
+  });
+
+  /** A guard of a process that is slow where the test wants it to be. */
+  function slowGuard() {
+    const slow: { row?: Gate; marks?: Gate; write?: Gate } = {};
+    const pass = async (place: keyof typeof slow) => {
+      const gate = slow[place];
+      delete slow[place];
+      await gate?.pass();
+    };
+    const readings = new WeakSet<object>();
+    const rowReader: KyselyPlugin = {
+      transformQuery({ node, queryId }) {
+        if (node.kind === 'SelectQueryNode') readings.add(queryId);
+        return node;
+      },
+      async transformResult({ result, queryId }) {
+        if (readings.has(queryId)) await pass('row');
+        return result;
+      },
+    };
+    const { database } = paying.service.deps;
+    const { gateway } = paying.gateway;
+    const money = guard({
+      database: { ...database, db: database.db.withPlugin(rowReader) },
+      gateway: {
+        ...gateway,
+        async listMarks() {
+          const marks = await gateway.listMarks();
+          await pass('marks');
+          return marks;
+        },
+        async writeMark(mark) {
+          await pass('write');
+          await gateway.writeMark(mark);
+        },
+      },
+    });
+    return {
+      money,
+      /** The next answer at this place waits until the gate is opened. */
+      hold(place: keyof typeof slow): Gate {
+        const gate = createGate();
+        slow[place] = gate;
+        return gate;
+      },
+    };
+  }
+
+  async function readMarks() {
+    const { rows } = await paying.service.deps.database.pool.query('select * from gateway_mark');
+    const marks = await paying.gateway.gateway.listMarks();
+    return { row: rows[0], there: marks.find(({ database }) => database === rows[0].id) };
+  }
+
+  /** The process compares the beats to raise its own, while it reads an older row elsewhere. */
+  async function readDuringBeat({ money, hold }: ReturnType<typeof slowGuard>) {
+    paying.clock.advance({ minutes: 2 });
+    assert.equal(await money.problem(), null);
+    const marks = hold('marks');
+    const beat = money.beat();
+    await marks.holds(beat);
+    paying.clock.advance({ seconds: 2 });
+    const row = hold('row');
+    const reading = money.stopReason();
+    await row.holds(reading);
+    marks.open();
+    await beat;
+    row.open();
+    await reading;
+  }
+
+  test('is not lost by a reading that began before the process raised the beat', async () => {
+    const process = slowGuard();
+    const before = (await readMarks()).row.beat;
+    await readDuringBeat(process);
+    const { row } = await readMarks();
+    assert.deepEqual([row.beat, row.stopped_reason], [before + 1, null]);
+    assert.equal(await process.money.problem(), null);
+  });
+
+  test('is not changed by a process that writes its beat after the next one', async () => {
+    const [late, quick] = [slowGuard(), slowGuard()];
+    paying.clock.advance({ minutes: 2 });
+    const write = late.hold('write');
+    const beat = late.money.beat();
+    await write.holds(beat);
+    paying.clock.advance({ minutes: 2 });
+    await quick.money.beat();
+    const { row, there } = await readMarks();
+    assert.equal(there?.beat, row.beat);
+    write.open();
+    await beat;
+    // The gateway's beat is lower until the next one, and that stops nothing.
+    assert.equal((await readMarks()).there?.beat, row.beat - 1);
+    for (const { money } of [late, quick, slowGuard()]) {
+      paying.clock.advance({ minutes: 2 });
+      await money.beat();
+      assert.equal(await money.problem(), null);
+    }
+    assert.deepEqual((await readMarks()).there?.beat, row.beat + 3);
+  });
+
+  test('stays refused if a reading from before the stop ends after it', async () => {
+    const process = slowGuard();
+    const { row, there } = await readMarks();
+    assert.ok(there);
+    const mark = { mark_ref: there.mark_ref, database: row.id };
+    await process.money.problem();
+    await paying.gateway.gateway.writeMark({ ...mark, beat: row.beat + 5 });
+    try {
+      await readDuringBeat(process);
+      assert.match((await process.money.problem()) ?? '', /The gateway is ahead/);
+    } finally {
+      await paying.gateway.gateway.writeMark({ ...mark, beat: row.beat });
+      await paying.service.deps.database.pool.query(
+        'update gateway_mark set stopped_at = null, stopped_reason = null',
+      );
+    }
   });
 
   test('is refused to a production database that is new to an account with a history', async () => {

@@ -70,6 +70,8 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
       await raiseAlert(deps, tx, { kind: 'gateway_ahead', detail: stopped_reason });
     });
     reason = stopped_reason;
+    // A reading of the row that began before the stop may set the reason back. Compare again then.
+    verifiedServer = null;
     return stopped_reason;
   }
 
