@@ -9,6 +9,8 @@ export const faultKinds = [
   'latency_after',
   /** A 500 without an effect. */
   'error_before',
+  /** A 429 without an effect: too many requests. */
+  'too_many',
   /** A 500 after the effect. */
   'error_after',
   /** Closes the connection before the effect. */

@@ -135,6 +135,14 @@ export function createCaller(store: Store, faults: Faults) {
       throw invalidRequest('An idempotency key has at most 255 characters.', { status: 400 });
     }
     const fault = faults.strike({ method, path, key });
+    if (fault?.fault === 'too_many') {
+      response.setHeader('Retry-After', '1');
+      throw new StripeAnswer(429, {
+        type: 'invalid_request_error',
+        code: 'rate_limit',
+        message: 'Too many requests hit the API too quickly.',
+      });
+    }
     const decline = fault?.fault === 'decline' ? refusalNamed(fault.decline_code) : null;
     // A fault may make the effect and the answer disagree.
     const run = (): Answer => {

@@ -5,12 +5,20 @@ import { findViolations } from '../../src/audit/invariants.ts';
 import {
   compare,
   reconcile as reconcileRecords,
+  remedies,
   runDailyReconciliation,
 } from '../../src/audit/reconciliation/reconcile.ts';
 import { findNewDisputes } from '../../src/disputes/check-disputes.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { refundNow } from '../support/money.ts';
-import { gatewayEnv, type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import {
+  assertSound,
+  gatewayEnv,
+  type Paying,
+  type Shopper,
+  startPaying,
+} from '../support/payments.ts';
+import { until } from '../support/sandbox-process.ts';
 
 // Our rows against the records of the real test gateway.
 
@@ -103,6 +111,90 @@ test('a walk that is interrupted continues where it was', async () => {
   assert.equal(rows[0].count, 0);
 });
 
+test('a process that is killed within a kind of records is continued after the last batch', async () => {
+  const { deps } = paying.service;
+  const { pool } = deps.database;
+  for (let count = 0; count < 12; count += 1) await bought(1);
+  const calls: (string | null)[] = [];
+  const killed = Promise.withResolvers<never>();
+  // Pages of one record, so that ten payments are a batch.
+  const paged = (killAt: number | null): typeof deps.gateway => ({
+    ...deps.gateway,
+    async listRecords(kind, range) {
+      if (kind !== 'payments') return await deps.gateway.listRecords(kind, range);
+      calls.push(range.after);
+      if (calls.length === killAt) return await killed.promise;
+      const { records, next } = await deps.gateway.listRecords(kind, range);
+      const [record] = records;
+      const hasMore = records.length > 1 || next !== null;
+      return { records: records.slice(0, 1), next: hasMore ? (record?.reference ?? null) : null };
+    },
+  });
+  const range = { from: '2025-12-01T00:00:00.000Z', to: null };
+  const reconcileBy = (gateway: typeof deps.gateway) =>
+    reconcileRecords({ ...deps, gateway }, range);
+  const interrupted = assert.rejects(reconcileBy(paged(12)), /killed/);
+  const findRun = async () => {
+    const { rows } = await pool.query(
+      'select id, after, checked from reconciliation_runs where ended_at is null and from_at = $1',
+      [range.from],
+    );
+    return rows[0];
+  };
+  await until(
+    'the first batch to be recorded',
+    async () => calls.length === 12 && (await findRun())?.checked === 10,
+  );
+  const run = await findRun();
+  assert.equal(run.after, calls[10]);
+  // The connection of a killed process ends, and its lock with it.
+  await pool.query(
+    `select pg_terminate_backend(pid) from pg_locks where locktype = 'advisory' and granted
+       and (classid::bigint << 32 | objid::bigint) = hashtextextended($1, 97)`,
+    [run.id],
+  );
+  killed.reject(new Error('killed'));
+  await interrupted;
+  calls.length = 0;
+  const continued = await reconcileBy(paged(null));
+  assert.equal(calls[0], run.after);
+  const whole = await reconcileRecords(deps, range);
+  assert.deepEqual([continued.checked, continued.findings], [whole.checked, whole.findings]);
+});
+
+test('a walk waits when the gateway answers 429, and goes on', async () => {
+  const { checked } = await reconcile();
+  const path = '/v1/charges';
+  await paying.gateway.fault({ fault: 'too_many', method: 'GET', path, times: 2 });
+  assert.equal((await reconcile()).checked, checked);
+});
+
+test('what the gateway could not list in the range is not missing there', async () => {
+  const { deps } = paying.service;
+  const start = paying.clock.now();
+  const shopper = await bought(3);
+  await paying.pass({ days: 2 });
+  // The hold is older than the range, and its capture is not.
+  const from = start.add({ hours: 1 }).toString();
+  const late = await reconcileRecords(deps, { from, to: null });
+  assert.deepEqual(late.findings, []);
+  // A payment is collected while the walk has passed the payments.
+  let isCollected = false;
+  const gateway: typeof deps.gateway = {
+    ...deps.gateway,
+    async listRecords(kind, range) {
+      if (kind === 'charges' && !isCollected) {
+        isCollected = true;
+        await paying.pass({ days: 31 });
+      }
+      return await deps.gateway.listRecords(kind, range);
+    },
+  };
+  const walked = await reconcileRecords({ ...deps, gateway }, { from: null, to: null });
+  assert.equal((await shopper.rows('instalments'))[1].status, 'collected');
+  assert.deepEqual(walked.findings, []);
+});
+
 test('reconciliation finds each of twenty planted differences and nothing else', async () => {
   const { deps } = paying.service;
   const { pool } = deps.database;
@@ -117,30 +209,65 @@ test('reconciliation finds each of twenty planted differences and nothing else',
   }
   const held: Shopper[] = [];
   for (let count = 0; count < 4; count += 1) held.push(await bought(3));
+  const at = (index: number) => plans[index] as Shopper;
+  const dispute = async (index: number): Promise<string> => {
+    const payment_intent = await referenceOf(at(index), 1);
+    const { body } = await paying.gateway.call('POST', '/_test/disputes', { payment_intent });
+    return body.id;
+  };
+  const known = await dispute(5);
+  await findNewDisputes(deps);
+  // A row of the last minutes may be younger than the gateway's list.
+  paying.clock.advance({ minutes: 10 });
   const clean = await reconcile();
   assert.deepEqual(clean.findings, []);
   assert.ok(clean.checked >= 42);
 
   const expected: string[] = [];
+  const repairs: (() => Promise<unknown>)[] = [];
+  const change = async (text: string, values: unknown[]) => {
+    const { rowCount } = await pool.query(text, values);
+    assert.equal(rowCount, 1, text);
+  };
+  /** Changes a row of ours until the test repairs it. */
+  const plant = async (
+    finding: string,
+    table: string,
+    set: [set: string, repair: string],
+    [where, ...values]: [string, ...unknown[]],
+  ) => {
+    await change(`update ${table} set ${set[0]} where ${where}`, values);
+    repairs.push(() => change(`update ${table} set ${set[1]} where ${where}`, values));
+    expected.push(finding);
+  };
+  const second = (index: number): [string, string] => [
+    'checkout_id = $1 and instalment = 2',
+    at(index).id,
+  ];
   const time = { id: paying.account.merchant.id, now: paying.clock.now().toString() };
-  const at = (index: number) => plans[index] as Shopper;
-  for (const index of [0, 1]) {
-    // A payment that another program made.
-    const [card] = await at(index).rows('stored_cards');
-    const charge = await deps.gateway.charge({
-      key: randomUUID(),
-      merchant: time,
-      checkout_id: randomUUID(),
-      instalment: 2,
-      attempt_id: randomUUID(),
-      customer_ref: card.customer_ref,
-      card_ref: card.card_ref,
-      amount: 5_000,
-      currency: 'ZAR',
-      statement: { merchant_name: 'Bean There', instalments: [2], number_of_payments: 3 },
-    });
-    expected.push(`unknown_to_us ${charge.payment_ref}`);
-  }
+  // A payment that another program made.
+  const [card] = await at(0).rows('stored_cards');
+  const charge = await deps.gateway.charge({
+    key: randomUUID(),
+    merchant: time,
+    checkout_id: randomUUID(),
+    instalment: 2,
+    attempt_id: randomUUID(),
+    customer_ref: card.customer_ref,
+    card_ref: card.card_ref,
+    amount: 5_000,
+    currency: 'ZAR',
+    statement: { merchant_name: 'Bean There', instalments: [2], number_of_payments: 3 },
+  });
+  expected.push(`unknown_to_us ${charge.payment_ref}`);
+  // Disputes that are not found yet, and that we believe to have withdrawn nothing.
+  expected.push(`unknown_to_us ${await dispute(1)}`);
+  await plant(
+    `other_state ${known}`,
+    'disputes',
+    ['withdrawn = 0', 'withdrawn = 30000'],
+    ['dispute_ref = $1', known],
+  );
   for (const index of [2, 3]) {
     // A refund that an operator made in the gateway's own console.
     const { refund_ref } = await deps.gateway.refund({
@@ -152,37 +279,40 @@ test('reconciliation finds each of twenty planted differences and nothing else',
     });
     expected.push(`unknown_to_us ${refund_ref}`);
   }
-  for (const index of [4, 5]) {
-    await pool.query(
-      `update collections set payment_ref = $2 where checkout_id = $1 and instalment = 2`,
-      [at(index).id, `pi_missing_${index}`],
-    );
-    expected.push(`missing_there pi_missing_${index}`);
-  }
+  await plant(
+    'missing_there pi_missing',
+    'collections',
+    ["payment_ref = 'pi_missing'", `payment_ref = '${await referenceOf(at(4), 2)}'`],
+    second(4),
+  );
   for (const index of [6, 7]) {
-    await pool.query(
-      `update collections set amount = amount - 1 where checkout_id = $1 and instalment = 2`,
-      [at(index).id],
+    await plant(
+      `other_amount ${await referenceOf(at(index), 2)}`,
+      'collections',
+      ['amount = amount - 1', 'amount = amount + 1'],
+      second(index),
     );
-    expected.push(`other_amount ${await referenceOf(at(index), 2)}`);
   }
   for (const index of [8, 9]) {
-    await pool.query(
-      `update collections set status = 'declined' where checkout_id = $1 and instalment = 2`,
-      [at(index).id],
+    await plant(
+      `other_state ${await referenceOf(at(index), 2)}`,
+      'collections',
+      ["status = 'declined'", "status = 'collected'"],
+      second(index),
     );
-    expected.push(`other_state ${await referenceOf(at(index), 2)}`);
   }
   for (const [index, shopper] of refunded.entries()) {
     const parts = await shopper.rows('refund_parts');
-    const { refund_ref } = parts.find(({ kind }) => kind === 'card');
-    const [change, kind] = [
-      ["status = 'failed'", 'other_state'],
-      ['amount = amount + 1', 'other_amount'],
-      [`refund_ref = 're_missing_${index}'`, 'missing_there'],
-    ][index % 3] as [string, string];
-    await pool.query(`update refund_parts set ${change} where refund_ref = $1`, [refund_ref]);
-    expected.push(`${kind} ${kind === 'missing_there' ? `re_missing_${index}` : refund_ref}`);
+    const { id, refund_ref } = parts.find(({ kind }) => kind === 'card');
+    const missing = `re_missing_${index}`;
+    const [finding, set] = (
+      [
+        [`other_state ${refund_ref}`, ["status = 'failed'", "status = 'done'"]],
+        [`other_amount ${refund_ref}`, ['amount = amount + 1', 'amount = amount - 1']],
+        [`missing_there ${missing}`, [`refund_ref = '${missing}'`, `refund_ref = '${refund_ref}'`]],
+      ] as const
+    )[index % 3] as [string, [string, string]];
+    await plant(finding, 'refund_parts', set, ['id = $1', id]);
   }
   for (const shopper of held.slice(0, 2)) {
     const payment_ref = await referenceOf(shopper, 1);
@@ -190,32 +320,46 @@ test('reconciliation finds each of twenty planted differences and nothing else',
     expected.push(`other_state ${payment_ref}`);
   }
   for (const shopper of held.slice(2)) {
-    await pool.query(
-      `update instalments set due_at = due_at - interval '4 days'
-       where checkout_id = $1 and number = 1`,
-      [shopper.id],
+    await plant(
+      `held_too_long ${await referenceOf(shopper, 1)}`,
+      'instalments',
+      ["due_at = due_at - interval '4 days'", "due_at = due_at + interval '4 days'"],
+      ['checkout_id = $1 and number = 1', shopper.id],
     );
-    expected.push(`held_too_long ${await referenceOf(shopper, 1)}`);
   }
   assert.equal(expected.length, 20);
 
   const { findings } = await reconcile();
+  const named = (list: typeof findings) => list.map((one) => `${one.kind} ${one.reference}`).sort();
+  assert.deepEqual(named(findings), expected.sort());
   assert.deepEqual(
-    findings.map(({ kind, reference }) => `${kind} ${reference}`).sort(),
-    expected.sort(),
+    [...new Set(findings.map(({ kind }) => kind))].sort(),
+    Object.keys(remedies).sort(),
   );
   for (const { id, remedy } of findings) {
     assert.match(id, /^[0-9a-f-]{36}$/);
     assert.ok(remedy.length > 20);
   }
-  // Each difference is one alert, however often it is found.
+
+  // Each difference is one alert, however often it is found, also after an operator closed it.
+  for (const { id } of findings.slice(0, 3)) {
+    await tranche.json('alerts', 'close', id, '--reason', 'refunded by hand');
+  }
   const again = await reconcile();
   assert.deepEqual(again.findings.map(({ id }) => id).sort(), findings.map(({ id }) => id).sort());
   const { rows } = await pool.query(
-    "select id from alerts where kind like 'gateway\\_%' and kind <> 'gateway_trouble'",
+    `select close_reason from alerts
+     where kind like 'gateway\\_%' and kind <> 'gateway_trouble'`,
   );
-  assert.equal(rows.length, 20);
-  await tranche.json('alerts', 'close', findings[0]?.id ?? '', '--reason', 'refunded by hand');
+  const reasons = rows.map(({ close_reason }) => close_reason);
+  assert.equal(reasons.length, 20);
+  assert.equal(reasons.filter((reason) => reason === 'refunded by hand').length, 3);
+
+  // What is repaired is found no more, and the planted rows were the only wrong ones.
+  for (const repair of repairs) await repair();
+  assert.equal((await reconcile()).findings.length, 20 - repairs.length);
+  await paying.work();
+  await assertSound(paying);
 });
 
 test('a dispute that is not recorded is a difference until it is found', async () => {

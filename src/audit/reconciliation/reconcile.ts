@@ -3,6 +3,7 @@ import type { Database } from '../../database/database.ts';
 import {
   type Gateway,
   type GatewayRecord,
+  OutcomeUnknown,
   type RecordKind,
   recordKinds,
 } from '../../gateway/gateway.ts';
@@ -111,7 +112,7 @@ export async function reconcile(
       },
     );
     const checked = await walk(deps, client, run, progress);
-    await noteUnseen(client, run);
+    await noteUnseen(client, run, checked);
     await settleFindings(deps, client, run, range.adopter ?? null);
     const found = await listFindings(client, run.id);
     const adopted = await countAdopted(client, run.id);
@@ -131,7 +132,10 @@ const present = ({ alert_id, kind, reference, checkout_id }: RunFinding): Findin
   remedy: remedies[kind as FindingKind],
 });
 
-/** Reads what is left of the run. The next page is read while this one is compared. */
+/**
+ * Reads what is left of the run, page after page. One batch of pages is compared while the next is
+ * read. What is read again after an interruption is little.
+ */
 async function walk(
   deps: ReconcileDeps,
   client: pg.ClientBase,
@@ -142,46 +146,74 @@ async function walk(
   const nowOf = (merchant_id: string) =>
     deps.clock.now().add({ milliseconds: clocks.get(merchant_id) ?? 0 });
   let { kind, after, checked } = run;
-  const read = (of: RecordKind, from: string | null) => {
-    const page = deps.gateway.listRecords(of, { from: run.from_at, to: run.to_at, after: from });
-    // It is awaited later, perhaps never.
-    page.catch(() => {});
-    return page;
+  const compareBatch = async (of: RecordKind, records: GatewayRecord[], next: string | null) => {
+    const findings = await compareRecords(deps, client, of, records, nowOf);
+    const references = isCompared(of) ? records.map(({ reference }) => reference) : [];
+    checked += records.length;
+    const reached = { kind: next === null ? nextKind(of) : of, after: next, checked };
+    await recordPages(client, { id: run.id, ...reached }, { references, findings });
+    progress(checked);
   };
-  while (kind !== null) {
-    let reading = read(kind, after);
-    let batch: Batch = { references: [], findings: [], pages: 0 };
-    for (;;) {
-      const { records, next } = await reading;
-      if (next !== null) reading = read(kind, next);
-      batch.findings.push(...(await comparePage(deps, client, kind, records, nowOf)));
-      if (isCompared(kind)) batch.references.push(...records.map(({ reference }) => reference));
-      batch.pages += 1;
-      checked += records.length;
-      progress(checked);
-      // What is read again after an interruption is little, and each write waits for the disk.
-      if (next === null || batch.pages === batchPages) {
-        const reached: RecordKind | null = next === null ? nextKind(kind) : kind;
-        await recordPages(client, { ...run, kind: reached, after: next, checked }, batch);
-        batch = { references: [], findings: [], pages: 0 };
-      }
-      if (next === null) break;
+  let comparing = Promise.resolve();
+  try {
+    while (kind !== null) {
+      const batch = await readBatch(deps, kind, run, after);
+      await comparing;
+      comparing = compareBatch(kind, batch.records, batch.next);
+      // A failure is thrown above or below.
+      comparing.catch(() => {});
+      after = batch.next;
+      if (after === null) kind = nextKind(kind);
     }
-    kind = nextKind(kind);
-    after = null;
+    await comparing;
+  } finally {
+    // The connection is still in use if the gateway failed.
+    await comparing.catch(() => {});
   }
   return checked;
 }
 
-type Batch = { references: string[]; findings: NewFinding[]; pages: number };
+/** Pages that are compared together. */
+const batchPages = 10;
 
-/** Pages that are compared between two writes of the place in the walk. */
-const batchPages = 5;
+async function readBatch(
+  { gateway, clock }: ReconcileDeps,
+  kind: RecordKind,
+  { from_at: from, to_at: to }: Run,
+  after: string | null,
+): Promise<{ records: GatewayRecord[]; next: string | null }> {
+  const records: GatewayRecord[] = [];
+  let next = after;
+  for (let page = 0; page < batchPages; page += 1) {
+    const read = await whenAllowed(clock, () =>
+      gateway.listRecords(kind, { from, to, after: next }),
+    );
+    records.push(...read.records);
+    next = read.next;
+    if (next === null) break;
+  }
+  return { records, next };
+}
+
+const pausesMax = 6;
+
+/** Waits while the gateway asks for fewer requests, longer each time. */
+async function whenAllowed<T>(clock: Clock, read: () => Promise<T>): Promise<T> {
+  for (let pauses = 0; ; pauses += 1) {
+    try {
+      return await read();
+    } catch (error) {
+      const isTooMany = error instanceof OutcomeUnknown && error.why === 'too_many';
+      if (!isTooMany || pauses === pausesMax) throw error;
+      await clock.sleep(500 * 2 ** pauses);
+    }
+  }
+}
 
 const nextKind = (kind: RecordKind): RecordKind | null =>
   recordKinds[recordKinds.indexOf(kind) + 1] ?? null;
 
-async function comparePage(
+async function compareRecords(
   deps: ReconcileDeps,
   client: pg.ClientBase,
   kind: RecordKind,
@@ -308,7 +340,7 @@ export function compare(
 }
 
 /** Our rows that the gateway did not list. The walk has ended. */
-async function noteUnseen(client: pg.ClientBase, run: Run): Promise<void> {
+async function noteUnseen(client: pg.ClientBase, run: Run, checked: number): Promise<void> {
   const unseen = await listUnseen(client, run);
   if (unseen.length === 0) return;
   const findings = unseen.map((own) => ({
@@ -317,20 +349,8 @@ async function noteUnseen(client: pg.ClientBase, run: Run): Promise<void> {
     record_kind: 'row',
     record: null,
   }));
-  const checked = await readChecked(client, run.id);
-  await recordPages(
-    client,
-    { ...run, kind: null, after: null, checked },
-    { references: [], findings },
-  );
-}
-
-async function readChecked(client: pg.ClientBase, run_id: string): Promise<number> {
-  const { rows } = await client.query<{ checked: number }>(
-    'select checked from reconciliation_runs where id = $1',
-    [run_id],
-  );
-  return rows[0]?.checked ?? 0;
+  const reached = { id: run.id, kind: null, after: null, checked };
+  await recordPages(client, reached, { references: [], findings });
 }
 
 /** Adopts or reports every finding of the run, the oldest first: a refund needs its payment. */

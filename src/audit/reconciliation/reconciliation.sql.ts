@@ -141,6 +141,7 @@ export type Run = {
   kind: RecordKind | null;
   after: string | null;
   checked: number;
+  began_at: Timestamp;
 };
 
 /**
@@ -153,7 +154,7 @@ export async function claimRun(
   { now, since }: { now: Timestamp; since: Timestamp },
 ): Promise<Run> {
   const { id, from_at, to_at, adopts, kind } = wanted;
-  const columns = 'id, from_at, to_at, adopts, kind, after, checked';
+  const columns = 'id, from_at, to_at, adopts, kind, after, checked, began_at';
   const { rows: interrupted } = await client.query<Run>(
     `select ${columns} from reconciliation_runs
      where ended_at is null and began_at >= $4 and adopts = $3
@@ -293,27 +294,45 @@ export async function listRequestFindings(
   return rows;
 }
 
-/** Payments, refunds and disputes of ours in a range of time that the gateway did not list. */
+/** The gateway's clock and ours may differ a little. */
+const marginMinutes = 5;
+
+/**
+ * Payments, refunds and disputes of ours that the gateway did not list and must have: the record was
+ * created in the range and before the walk began. A hold is older than its capture, and a dispute
+ * may be older than our row, but not than its payment.
+ */
 export async function listUnseen(
   client: Client,
-  run: Pick<Run, 'id' | 'from_at' | 'to_at'>,
+  run: Pick<Run, 'id' | 'from_at' | 'to_at' | 'began_at'>,
 ): Promise<{ reference: string; merchant_id: string; checkout_id: string }[]> {
   const { rows } = await client.query(
-    `select distinct o.reference, o.merchant_id, o.checkout_id
-     from (
-       select payment_ref as reference, merchant_id, checkout_id, settled_at as at
-       from collections where status = 'collected'
+    `with paid as (
+       select k.payment_ref, k.merchant_id, k.checkout_id, min(coalesce(a.created_at, k.created_at)) as at
+       from collections k left join payment_attempts a on a.merchant_id = k.merchant_id
+         and a.checkout_id = k.checkout_id and a.payment_ref = k.payment_ref
+       where k.status = 'collected'
+       group by k.payment_ref, k.merchant_id, k.checkout_id
+     ), own as (
+       select payment_ref as reference, merchant_id, checkout_id, at from paid
        union all
-       select refund_ref, merchant_id, checkout_id, settled_at
+       select refund_ref, merchant_id, checkout_id, keyed_at
        from refund_parts where status = 'done' and refund_ref is not null
        union all
-       select dispute_ref, merchant_id, checkout_id, created_at from disputes
-     ) o
+       select d.dispute_ref, d.merchant_id, d.checkout_id, p.at
+       from disputes d join paid p on p.merchant_id = d.merchant_id
+         and p.checkout_id = d.checkout_id and p.payment_ref = d.payment_ref
+     )
+     select o.reference, o.merchant_id, o.checkout_id
+     from own o join merchants m on m.id = o.merchant_id
      where not exists (
          select from reconciliation_seen s where s.run_id = $3 and s.reference = o.reference)
-       and ($1::timestamptz is null or o.at >= $1) and ($2::timestamptz is null or o.at < $2)
+       and ($1::timestamptz is null or o.at >= $1::timestamptz + interval '${marginMinutes} minutes')
+       and ($2::timestamptz is null or o.at < $2::timestamptz - interval '${marginMinutes} minutes')
+       and o.at < $4::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
+         - interval '${marginMinutes} minutes'
      order by o.reference limit 1000`,
-    [run.from_at, run.to_at, run.id],
+    [run.from_at, run.to_at, run.id, run.began_at],
   );
   return rows;
 }
