@@ -43,7 +43,7 @@ export function describeDifference({ name, says, row }: Violation): string {
   return `${name}, ${says}: ${JSON.stringify(row)}`;
 }
 
-/** Small enough to be sorted in memory and to report progress. */
+/** Small enough to be grouped in memory and to report progress. */
 const checkBatchSize = 5_000;
 /** Ranges that are checked at the same time. */
 const concurrency = 2;

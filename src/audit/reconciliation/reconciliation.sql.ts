@@ -3,8 +3,8 @@ import type { GatewayRecord, RecordKind } from '../../gateway/gateway.ts';
 import type { Timestamp } from '../../shared/clock.ts';
 import { isUuid } from '../../shared/uuid.ts';
 
-// What our rows say about references of the gateway. One page of records is one statement, whatever
-// the size of the tables.
+// What our rows say about records of the gateway. A batch of records is one statement by index,
+// whatever the size of the tables.
 
 /** What we know about one record of the gateway. */
 export type OwnRow = {
@@ -113,7 +113,7 @@ export async function listKnownFees(client: Client, references: string[]): Promi
 export const ownIdsOf = ({ reference, own_id }: OwnRow) =>
   reference === null ? [own_id] : [own_id, reference];
 
-/** The checkouts whose payments the gateway calls so. */
+/** The checkouts of these payments. */
 export async function listPaidCheckouts(
   client: Client,
   payment_refs: string[],
@@ -193,7 +193,7 @@ export type RunFinding = {
 
 export type NewFinding = Omit<RunFinding, 'alert_id' | 'outcome'>;
 
-/** Writes what pages brought, and that they were compared, in one statement. */
+/** Records what a batch of pages brought and how far the walk has come, in one statement. */
 export async function recordPages(
   client: Client,
   run: Pick<Run, 'id' | 'kind' | 'after' | 'checked'>,
@@ -263,7 +263,7 @@ export async function moveFinding(
   );
 }
 
-/** Ends a run and forgets its notes. Its findings are alerts by now. */
+/** Ends a run and deletes its notes. Its findings are alerts by now. */
 export async function endRun(client: Client, run_id: string, at: Timestamp): Promise<void> {
   await client.query('update reconciliation_runs set ended_at = $2 where id = $1', [run_id, at]);
   await client.query(
@@ -339,7 +339,7 @@ export async function listUnseen(
 
 /**
  * Claims the daily run. The first call of all only sets its time: a service that has just started
- * has other work. Null: it is not due, or another process has claimed it.
+ * has other work. False: it is not due, or another process has claimed it.
  */
 export async function claimDailyRun(
   client: Client,
