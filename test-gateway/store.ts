@@ -8,7 +8,12 @@ type Hidden = {
   customer: { deleted?: boolean };
   confirmation_token: { card: string; exp_month: number; exp_year: number; used: boolean };
   payment_method: { card: string; authenticated: boolean };
-  setup_intent: { challenge: string | null; return_url: string | null };
+  setup_intent: {
+    challenge: string | null;
+    return_url: string | null;
+    /** Missing in a file that an earlier version wrote. */
+    attempt?: Stripe.SetupAttempt;
+  };
   payment_intent: {
     /** The secret in the address of the issuer's page. */
     challenge: string | null;

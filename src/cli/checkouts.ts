@@ -135,6 +135,7 @@ function present(history: CheckoutHistory) {
       card_brand: act.card_brand,
       card_last4: act.card_last4,
       card_expires: act.card_expires,
+      authentication: act.authentication,
       decline_reason: act.decline_reason,
       decline_code: act.decline_code,
       network_decline_code: act.network_decline_code,

@@ -289,7 +289,13 @@ export type ShopperPayment = Extract<
 >;
 
 export type CardVerification =
-  | { outcome: 'verified'; verification_ref: string; card: HeldCard & { card_ref: string } }
+  | {
+      outcome: 'verified';
+      verification_ref: string;
+      card: HeldCard & { card_ref: string };
+      /** Null: the bank was not asked. */
+      authentication: Authentication | null;
+    }
   | { outcome: 'challenge'; verification_ref: string; url: string }
   | { outcome: 'declined'; verification_ref: string | null; decline: Decline }
   | { outcome: 'processing'; verification_ref: string }

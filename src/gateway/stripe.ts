@@ -166,7 +166,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
 
   const retrieveSetup = (merchant: MerchantTime, verification_ref: string) =>
     stripe.setupIntents
-      .retrieve(verification_ref, { expand: ['payment_method'] }, options(merchant))
+      .retrieve(verification_ref, { expand: [...expandedSetup] }, options(merchant))
       .catch(fail);
 
   async function findSetup(
@@ -176,7 +176,11 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
   ): Promise<Stripe.SetupIntent | null> {
     try {
       const setups = stripe.setupIntents.list(
-        { customer: customer_ref, limit: 100, expand: ['data.payment_method'] },
+        {
+          customer: customer_ref,
+          limit: 100,
+          expand: expandedSetup.map((name) => `data.${name}`),
+        },
         options(merchant),
       );
       for await (const setup of setups) {
@@ -453,7 +457,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
           },
           return_url: card.return_url,
           metadata: { checkout_id, attempt_id },
-          expand: ['payment_method'],
+          expand: [...expandedSetup],
         };
         const setup = await sendOnce(
           merchant,
@@ -492,7 +496,7 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
       };
       try {
         const send = (how: Stripe.RequestOptions) =>
-          stripe.setupIntents.cancel(verification_ref, { expand: ['payment_method'] }, how);
+          stripe.setupIntents.cancel(verification_ref, { expand: [...expandedSetup] }, how);
         return verification(await sendOnce(merchant, key, send, find, true));
       } catch (error) {
         if (!isCode(error, 'setup_intent_unexpected_state')) fail(error);
@@ -602,6 +606,7 @@ function cardEntry({ publicKey, scriptUrl }: StripeSettings): CardEntry {
 }
 
 const expanded = ['latest_charge', 'payment_method'] as const;
+const expandedSetup = ['latest_attempt', 'payment_method'] as const;
 
 function paymentState(intent: Stripe.PaymentIntent): PaymentState {
   const payment_ref = intent.id;
@@ -676,7 +681,9 @@ function verification(setup: Stripe.SetupIntent): CardVerification {
     case 'succeeded': {
       const method = typeof setup.payment_method === 'object' ? setup.payment_method : null;
       if (method === null) throw new OutcomeUnknown('a verified card has no reference');
-      return { outcome: 'verified', verification_ref, card: cardOf(method) };
+      const attempt = typeof setup.latest_attempt === 'object' ? setup.latest_attempt : null;
+      const authentication = readSecure(attempt?.payment_method_details.card?.three_d_secure);
+      return { outcome: 'verified', verification_ref, card: cardOf(method), authentication };
     }
     case 'requires_action': {
       const url = setup.next_action?.redirect_to_url?.url;
@@ -720,8 +727,17 @@ const expiryOf = ({ exp_year, exp_month }: { exp_year: number; exp_month: number
 const chargeOf = ({ latest_charge }: Stripe.PaymentIntent) =>
   typeof latest_charge === 'object' ? latest_charge : null;
 
-function authenticationOf(intent: Stripe.PaymentIntent): Authentication | null {
-  const secure = chargeOf(intent)?.payment_method_details?.card?.three_d_secure;
+const authenticationOf = (intent: Stripe.PaymentIntent) =>
+  readSecure(chargeOf(intent)?.payment_method_details?.card?.three_d_secure);
+
+/** A charge and the attempt of a setup say it in the same words. */
+function readSecure(
+  secure:
+    | Stripe.Charge.PaymentMethodDetails.Card.ThreeDSecure
+    | Stripe.SetupAttempt.PaymentMethodDetails.Card.ThreeDSecure
+    | null
+    | undefined,
+): Authentication | null {
   if (!secure) return null;
   return {
     flow: secure.authentication_flow,

@@ -35,7 +35,7 @@ export type Finding =
       outcome: 'done';
       payment_ref: string;
       card: HeldCard;
-      /** Null: the bank was not asked, or the card was only verified. */
+      /** Null: the bank was not asked. */
       authentication: Authentication | null;
     }
   | { outcome: 'challenge'; payment_ref: string; url: string }
@@ -208,7 +208,7 @@ const verifications: Side = {
 function verified({ verification_ref: payment_ref, ...state }: CardVerification): Finding {
   return (
     state.outcome === 'verified'
-      ? { ...state, payment_ref, outcome: 'done', authentication: null }
+      ? { ...state, payment_ref, outcome: 'done' }
       : { ...state, payment_ref }
   ) as Finding;
 }

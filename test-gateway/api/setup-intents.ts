@@ -3,6 +3,7 @@ import { cardNamed, type Refusal } from '../cards.ts';
 import { type ErrorBody, invalidRequest, missing, StripeAnswer } from '../errors.ts';
 import { type Form, readForm } from '../form.ts';
 import { newId } from '../objects/made.ts';
+import { authenticateAttempt, makeSetupAttempt } from '../objects/setup-attempt.ts';
 import { makeSetupIntent } from '../objects/setup-intent.ts';
 import type { Kept } from '../store.ts';
 import { authenticationOf, type Decision, readCardOptions, useToken } from './card-payments.ts';
@@ -54,8 +55,11 @@ export function createSetupIntent(context: Context, form: Form): Answer {
     card_options: options,
     return_url: given.return_url ?? null,
   });
+  const made = makeSetupAttempt(intent.object, method);
+  intent.hidden.attempt = made;
   const card = cardNamed(method.hidden.card);
-  if (authenticationOf(card, false, options) === 'challenge' && context.decline === null) {
+  const authentication = authenticationOf(card, false, options);
+  if (authentication === 'challenge' && context.decline === null) {
     intent.hidden.challenge = newId('challenge');
     intent.object.status = 'requires_action';
     intent.object.next_action = {
@@ -69,6 +73,7 @@ export function createSetupIntent(context: Context, form: Form): Answer {
     store.save('setup_intent', intent);
     return ok(present(context, intent, expand));
   }
+  if (authentication !== null) authenticateAttempt(made, authentication);
   const refusal = context.decline ?? (card.setup === 'succeeds' ? null : (card.payment ?? null));
   const error = finish(context, intent, method, refusal);
   if (error === null) return ok(present(context, intent, expand));
@@ -83,8 +88,10 @@ function finish(
   refusal: Refusal | null,
 ): ErrorBody | null {
   const { object } = intent;
+  const { attempt } = intent.hidden;
   object.next_action = null;
   let error: ErrorBody | null = null;
+  if (attempt) attempt.status = refusal === null ? 'succeeded' : 'failed';
   if (refusal === null) {
     object.status = 'succeeded';
     object.last_setup_error = null;
@@ -102,6 +109,7 @@ function finish(
     object.status = 'requires_payment_method';
     object.payment_method = null;
     object.last_setup_error = error as Stripe.SetupIntent.LastSetupError;
+    if (attempt) attempt.setup_error = error as Stripe.SetupAttempt.SetupError;
   }
   store.save('payment_method', method);
   store.save('setup_intent', intent);
@@ -116,11 +124,13 @@ export function decideSetupChallenge(
 ): Kept<'setup_intent'> {
   const { store } = context;
   const { object } = intent;
+  const { attempt } = intent.hidden;
   if (decision === 'close' || object.status !== 'requires_action') return intent;
   const method = store.find('payment_method', String(object.payment_method));
   if (method === null) throw new Error('an intent in requires_action has a payment method');
   if (decision === 'approve') {
     method.hidden.authenticated = true;
+    if (attempt) authenticateAttempt(attempt, 'challenge');
     const card = cardNamed(method.hidden.card);
     finish(context, intent, method, card.setup === 'succeeds' ? null : (card.payment ?? null));
     return intent;
@@ -135,6 +145,10 @@ export function decideSetupChallenge(
       'The provided PaymentMethod has failed authentication. Provide a new one to set up this SetupIntent again.',
     payment_method: method.object,
   };
+  if (attempt) {
+    attempt.status = 'failed';
+    authenticateAttempt(attempt, 'failed');
+  }
   store.save('setup_intent', intent);
   return intent;
 }
@@ -188,23 +202,31 @@ export function cancelSetupIntent(context: Context, form: Form, id: string): Ans
   object.status = 'canceled';
   object.cancellation_reason = given.cancellation_reason ?? null;
   object.next_action = null;
+  if (intent.hidden.attempt) intent.hidden.attempt.status = 'abandoned';
   context.store.save('setup_intent', intent);
   return ok(present(context, intent, readExpand(given.expand)));
 }
 
-function readExpand(given: string[] | undefined, prefix = ''): boolean {
-  const unknown = (given ?? []).find((name) => name !== `${prefix}payment_method`);
+type Expand = { method: boolean; attempt: boolean };
+
+function readExpand(given: string[] = [], prefix = ''): Expand {
+  const [method, attempt] = [`${prefix}payment_method`, `${prefix}latest_attempt`];
+  const unknown = given.find((name) => name !== method && name !== attempt);
   if (unknown !== undefined) {
     throw invalidRequest(`This property cannot be expanded (${unknown}).`, { param: 'expand' });
   }
-  return given !== undefined;
+  return { method: given.includes(method), attempt: given.includes(attempt) };
 }
 
 function present(
   { store }: Context,
-  { object }: Kept<'setup_intent'>,
-  expandsMethod: boolean,
+  { object, hidden }: Kept<'setup_intent'>,
+  expand: Expand,
 ): Stripe.SetupIntent {
-  const method = expandsMethod ? store.find('payment_method', String(object.payment_method)) : null;
-  return method === null ? object : { ...object, payment_method: method.object };
+  const method = expand.method ? store.find('payment_method', String(object.payment_method)) : null;
+  return {
+    ...object,
+    ...(method !== null && { payment_method: method.object }),
+    ...(expand.attempt && hidden.attempt && { latest_attempt: hidden.attempt }),
+  };
 }

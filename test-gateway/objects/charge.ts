@@ -107,7 +107,7 @@ export type Authentication = 'challenge' | 'frictionless' | 'not_supported';
 
 type ThreeDSecure = Stripe.Charge.PaymentMethodDetails.Card.ThreeDSecure;
 
-function threeDSecure(authentication: Authentication, brand: string): ThreeDSecure {
+export function threeDSecure(authentication: Authentication, brand: string): ThreeDSecure {
   const isMastercard = brand === 'mastercard';
   if (authentication === 'not_supported') {
     return {

@@ -168,6 +168,28 @@ describe('storing another card', () => {
     assert.equal(body.payment_method, stored.body.payment_method.id);
   });
 
+  for (const [card, answer, result] of [
+    ['4242424242424242', null, ['frictionless', 'attempt_acknowledged', '06']],
+    ['5555555555554444', null, ['frictionless', 'attempt_acknowledged', '01']],
+    ['4000000000003220', 'approve', ['challenge', 'authenticated', '05']],
+    ['4000000000003220', 'decline', ['challenge', 'failed', '07']],
+    ['378282246310005', null, [null, 'not_supported', null]],
+  ] as const) {
+    test(`the latest attempt says that ${card} was ${result[1]}`, async () => {
+      const expand = { 'expand[0]': 'latest_attempt' };
+      const { body } = await setUp(card, expand);
+      conforms(body, 'SetupIntent');
+      if (answer) await answerChallenge(body.next_action.redirect_to_url.url, answer);
+      const found = await call('GET', `/v1/setup_intents/${body.id}`, expand);
+      const { latest_attempt } = found.body;
+      conforms(latest_attempt, 'SetupAttempt');
+      assert.equal(latest_attempt.status, answer === 'decline' ? 'failed' : 'succeeded');
+      const secure = latest_attempt.payment_method_details.card.three_d_secure;
+      const { authentication_flow, electronic_commerce_indicator } = secure;
+      assert.deepEqual([authentication_flow, secure.result, electronic_commerce_indicator], result);
+    });
+  }
+
   test('a challenge is answered on the issuer’s page, and the card can be charged later', async () => {
     const asked = await setUp('4000000000003220');
     conforms(asked.body, 'SetupIntent');

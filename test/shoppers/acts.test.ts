@@ -292,6 +292,24 @@ test('what a lost database had charged is recorded and not charged again', async
   await assertBalanced(paying, other);
 });
 
+for (const [card, flow, result] of [
+  [mastercard, 'frictionless', 'attempt_acknowledged'],
+  [challengeCard, 'challenge', 'authenticated'],
+  ['378282246310005', null, 'not_supported'],
+] as const) {
+  test(`the bank's answer about a new card is kept with it: ${result}`, async () => {
+    const [shopper, acting] = await paidShopper();
+    const { act } = await acting.replaceCard(card);
+    if (act?.status === 'challenge') await acting.decide('approve');
+    const [attempt] = await shopper.rows('shopper_attempts');
+    const [stored] = await shopper.rows('stored_cards');
+    assert.deepEqual([attempt.status, attempt.card_ref], ['verified', stored.card_ref]);
+    const { transaction_id, ...kept } = attempt.authentication;
+    assert.deepEqual([kept.flow, kept.result], [flow, result]);
+    assert.equal(transaction_id === null, flow === null);
+  });
+}
+
 test('two tabs pay once', async () => {
   const [shopper, acting] = await paidShopper();
   const body = await acting.payBody('next');

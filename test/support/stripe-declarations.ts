@@ -15,6 +15,7 @@ const files = [
   'resources/PaymentMethods',
   'resources/PaymentIntents',
   'resources/SetupIntents',
+  'resources/SetupAttempts',
   'resources/Disputes',
   'resources/BalanceTransactions',
   'resources/Charges',
