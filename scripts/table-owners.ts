@@ -56,7 +56,7 @@ export const tableOwners = {
   postings: ['ledger/'],
   settlement_terms: ['ledger/'],
   settlement_entries: ['ledger/'],
-  disputes: ['disputes/'],
+  disputes: ['disputes/', erasure],
   payouts: ['payouts/'],
   bank_accounts: ['payouts/'],
   statement_addresses: ['payouts/'],

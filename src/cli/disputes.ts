@@ -2,10 +2,11 @@ import type { Handle } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
 import {
   acceptDispute,
-  answerDispute,
   mustFindDispute,
   readEvidence,
   resumePlan,
+  stageEvidence,
+  submitEvidence,
 } from '../disputes/answer-dispute.ts';
 import { findDisputeOfAny, pageDisputes } from '../disputes/dispute.sql.ts';
 import { type Dispute, disputeStatuses } from '../disputes/dispute.ts';
@@ -29,7 +30,16 @@ import { fields, showTime, type Terminal, table } from './terminal.ts';
 const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
 
 function present(dispute: Dispute) {
-  const { due_at: _, tries: __, lease: ___, leased_until: ____, ...shown } = dispute;
+  const {
+    due_at: _,
+    tries: __,
+    lease: ___,
+    leased_until: ____,
+    // `disputes evidence` shows it.
+    staged_evidence: _____,
+    submitting_until: ______,
+    ...shown
+  } = dispute;
   return shown;
 }
 
@@ -102,10 +112,12 @@ const show = command({
 const evidence = command({
   name: 'disputes evidence',
   summary: 'the evidence pack: stage it, submit it',
-  usage: ['ID [--format json|html]', 'ID --stage', 'ID --submit'],
-  help: `Prints the evidence that is made from what we hold: the order, the shopper's consent, the
-3-D Secure result, the plan, refunds and messages. --stage puts it beside the dispute at the
-gateway, where it can be looked at. --submit sends it to the bank, once; it must be staged before.
+  usage: ['ID [--format json|html]', 'ID --stage', 'ID --submit [--hash HASH]'],
+  help: `Prints the evidence: as it was staged, or what staging would store. It is made from what we
+hold: the order, the shopper's consent, the 3-D Secure result, the plan, refunds and messages.
+--stage stores it and puts it beside the dispute at the gateway. --submit sends exactly what was
+staged to the bank, once. With --hash it sends only the evidence that you looked at, and refuses if
+another operator staged it anew.
 
   tranche disputes evidence ${example} --stage`,
   positionals: ['ID'],
@@ -113,27 +125,35 @@ gateway, where it can be looked at. --submit sends it to the bank, once; it must
     format: { type: 'string' },
     stage: { type: 'boolean' },
     submit: { type: 'boolean' },
+    hash: { type: 'string' },
   },
   async run(context) {
     const [id = ''] = context.positionals;
-    const { stage, submit } = context.values;
+    const { stage, submit, hash } = context.values;
     if (stage && submit) throw new UsageError('Give --stage or --submit, not both.');
+    if (hash !== undefined && !submit) throw new UsageError('--hash goes with --submit.');
     if (stage || submit) {
       await withGateway(context, async (deps) => {
-        const what = stage ? 'stage' : 'submit';
-        const dispute = await answerDispute(deps, deps.operator, id, what);
+        const dispute = stage
+          ? await stageEvidence(deps, deps.operator, id)
+          : await submitEvidence(deps, deps.operator, id, hash);
         await print(context, deps.database.db, dispute);
       });
       return;
     }
     const format = oneOf(context.values.format ?? 'json', ['json', 'html'], 'format');
     const found = await withMigrated(context, ({ database: { db } }) => readEvidence(db, id));
-    const { dispute } = found;
+    const { dispute, pack } = found;
+    if (pack.is_outdated && !context.json) {
+      context.terminal.warn(
+        'What we hold has changed since it was staged. Stage it anew to see it.',
+      );
+    }
     if (format === 'html' && !context.json) {
-      context.terminal.stdout.write(writeEvidenceHtml(dispute, found.evidence, found.merchant));
+      context.terminal.stdout.write(writeEvidenceHtml(dispute, pack.evidence, found.merchant));
       return;
     }
-    const answer = { id: dispute.id, dispute_ref: dispute.dispute_ref, evidence: found.evidence };
+    const answer = { id: dispute.id, dispute_ref: dispute.dispute_ref, ...pack };
     context.print(answer, () => JSON.stringify(answer, null, 2));
   },
 });

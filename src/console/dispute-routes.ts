@@ -2,9 +2,10 @@ import Type from 'typebox';
 import { reading } from '../database/transaction.ts';
 import {
   acceptDispute,
-  answerDispute,
   readEvidence,
   resumePlan,
+  stageEvidence,
+  submitEvidence,
 } from '../disputes/answer-dispute.ts';
 import { isAnswerable } from '../disputes/dispute.ts';
 import { evidenceNames, writeEvidenceHtml } from '../disputes/evidence.ts';
@@ -13,7 +14,13 @@ import { findDisputeWithin, type ListedDispute, listDisputes } from '../search/l
 import { listActionsOn } from '../search/registers.ts';
 import { presentActions } from './audit-routes.ts';
 import { type Column, decimal, whoseColumns } from './csv.ts';
-import { DisputeDetails, type DisputeRow, DisputesPage, DisputesQuery } from './dispute.schema.ts';
+import {
+  DisputeDetails,
+  type DisputeRow,
+  DisputesPage,
+  DisputesQuery,
+  SubmitEvidence,
+} from './dispute.schema.ts';
 import { notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
 import { answerFile, listRoutes, scopeOf } from './pages.ts';
@@ -89,12 +96,24 @@ export const disputeRoutes: ConsoleRoute[] = [
     async handle(context, { params }) {
       const { id } = await mustSeeDispute(context, params.id);
       const found = await reading(context.deps, (db) => readEvidence(db, id));
-      const page = writeEvidenceHtml(found.dispute, found.evidence, found.merchant);
+      const page = writeEvidenceHtml(found.dispute, found.pack.evidence, found.merchant);
       return answerFile(context, `evidence-${id}.html`, page);
     },
   }),
-  act('stage', ({ deps, operator }, id) => answerDispute(deps, operator, id, 'stage')),
-  act('submit', ({ deps, operator }, id) => answerDispute(deps, operator, id, 'submit')),
+  act('stage', ({ deps, operator }, id) => stageEvidence(deps, operator, id)),
+  consoleRoute({
+    method: 'POST',
+    url: '/api/disputes/:id/submit',
+    permission: 'disputes.answer',
+    fresh: true,
+    schema: { params: IdParams, body: SubmitEvidence, response: DisputeDetails },
+    async handle(context, { params, body }) {
+      const { deps, operator } = context;
+      const { id } = await mustSeeDispute(context, params.id);
+      await submitEvidence(deps, operator, id, body.evidence_hash);
+      return await readDispute(context, id);
+    },
+  }),
   act('accept', ({ deps, operator }, id) => acceptDispute(deps, operator, id)),
   act('resume', ({ deps, operator }, id) => resumePlan(deps, operator, id)),
 ];
@@ -107,13 +126,16 @@ async function mustSeeDispute({ deps, person }: Context, id: string): Promise<Li
 
 async function readDispute(context: Context, id: string): Promise<DisputeDetails> {
   const dispute = await mustSeeDispute(context, id);
-  const { evidence, actions } = await reading(context.deps, async (db) => ({
-    evidence: (await readEvidence(db, dispute.id)).evidence,
+  const { pack, actions } = await reading(context.deps, async (db) => ({
+    pack: (await readEvidence(db, dispute.id)).pack,
     actions: await listActionsOn(db, dispute.id),
   }));
   return {
     ...presentRow(dispute),
-    evidence: Object.entries(evidence).map(([name, text]) => ({
+    evidence_hash: pack.hash,
+    is_staged: pack.is_staged,
+    is_outdated: pack.is_outdated,
+    evidence: Object.entries(pack.evidence).map(([name, text]) => ({
       name: evidenceNames[name as keyof Evidence],
       text: text ?? '',
     })),
@@ -128,6 +150,8 @@ function presentRow(dispute: ListedDispute): DisputeRow {
     tries: ___,
     lease: ____,
     leased_until: _____,
+    staged_evidence: ______,
+    submitting_until: _______,
     ...row
   } = dispute;
   return { ...row, is_answerable: isAnswerable(dispute) };

@@ -34,6 +34,8 @@ export const DisputeRow = Type.Object({
   created_at: Time,
   due_by: nullable(Time),
   staged_at: nullable(Time),
+  staged_hash: nullable(Type.String()),
+  submitting_at: nullable(Time),
   submitted_at: nullable(Time),
   closed_at: nullable(Time),
 });
@@ -44,9 +46,18 @@ export type DisputesPage = Type.Static<typeof DisputesPage>;
 /** GET /api/disputes/:id, and the answer of every act on a dispute. */
 export const DisputeDetails = Type.Object({
   ...DisputeRow.properties,
-  /** The evidence as it would be sent now. */
+  /** The evidence that is staged, or that staging would store, and the hash that names it. */
+  evidence_hash: Type.String(),
+  is_staged: Type.Boolean(),
+  /** What we hold has changed since it was staged. */
+  is_outdated: Type.Boolean(),
   evidence: Type.Array(Type.Object({ name: Type.String(), text: Type.String() })),
   /** What people did to it, the oldest first. */
   audit: Type.Array(Action),
 });
+/** POST /api/disputes/:id/submit. Only the evidence that the person looked at is submitted. */
+export const SubmitEvidence = Type.Object({
+  evidence_hash: Type.String({ minLength: 64, maxLength: 64 }),
+});
+
 export type DisputeDetails = Type.Static<typeof DisputeDetails>;

@@ -7,7 +7,7 @@ import type {
 } from '../callbacks/callback.ts';
 import type { CheckoutStatus, Customer, LineItem } from '../checkouts/checkout.ts';
 import type { DisputeStatus } from '../disputes/dispute.ts';
-import type { Authentication, DeclineReason } from '../gateway/gateway.ts';
+import type { Authentication, DeclineReason, Evidence } from '../gateway/gateway.ts';
 import type {
   CollectionKind,
   CollectionStatus,
@@ -300,6 +300,10 @@ export type Tables = {
     is_pausing: boolean;
     warned_at: Timestamp | null;
     staged_at: Timestamp | null;
+    staged_evidence: JSONColumnType<Evidence | null, string | null, string | null>;
+    staged_hash: string | null;
+    submitting_at: Timestamp | null;
+    submitting_until: Timestamp | null;
     submitted_at: Timestamp | null;
     closed_at: Timestamp | null;
     due_at: Timestamp | null;

@@ -1,17 +1,23 @@
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Handle } from '../database/database.ts';
-import type { Evidence } from '../gateway/gateway.ts';
+import { type DisputeState, type Evidence, RequestRefused } from '../gateway/gateway.ts';
 import { resumeCollecting } from '../instalments/pause-collecting.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type Merchant, merchantNow, merchantTime } from '../merchants/merchant.ts';
 import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
-import { timestamp } from '../shared/clock.ts';
+import { secondsAfter, timestamp } from '../shared/clock.ts';
 import { isUuid } from '../shared/uuid.ts';
 import type { DisputeDeps } from './check-disputes.ts';
-import { findDisputeOfAny, moveDispute } from './dispute.sql.ts';
+import {
+  findDisputeOfAny,
+  lockDispute,
+  moveDispute,
+  updateStagedEvidence,
+  updateSubmitting,
+} from './dispute.sql.ts';
 import { type Dispute, isAnswerable } from './dispute.ts';
 import { findFacts } from './evidence.sql.ts';
-import { writeEvidence } from './evidence.ts';
+import { hashEvidence, writeEvidence } from './evidence.ts';
 import { recordDispute } from './record-dispute.ts';
 
 type AnswerDeps = DisputeDeps & OperatorDeps;
@@ -30,47 +36,131 @@ export async function mustFindDispute(
   return { dispute, merchant };
 }
 
+/** The pack as an operator looks at it. */
+export type EvidencePack = {
+  evidence: Evidence;
+  hash: string;
+  /** It is staged, so exactly this is submitted. Otherwise it is what staging would store. */
+  is_staged: boolean;
+  /** What we hold has changed since it was staged. Staging anew would show it. */
+  is_outdated: boolean;
+};
+
 export async function readEvidence(
   db: Handle,
   text: string,
-): Promise<{ dispute: Dispute; merchant: Merchant; evidence: Evidence }> {
+): Promise<{ dispute: Dispute; merchant: Merchant; pack: EvidencePack }> {
   const { dispute, merchant } = await mustFindDispute(db, text);
-  const facts = await findFacts(db, dispute);
-  return { dispute, merchant, evidence: writeEvidence(dispute, facts, merchant) };
+  return { dispute, merchant, pack: await packOf(db, dispute, merchant) };
+}
+
+async function packOf(db: Handle, dispute: Dispute, merchant: Merchant): Promise<EvidencePack> {
+  const held = await writeHeld(db, dispute, merchant);
+  const { staged_evidence: evidence, staged_hash: hash } = dispute;
+  if (evidence === null || hash === null) return { ...held, is_staged: false, is_outdated: false };
+  const is_outdated = isAnswerable(dispute) && held.hash !== hash;
+  return { evidence, hash, is_staged: true, is_outdated };
+}
+
+/** The evidence as it is made from what we hold now. */
+async function writeHeld(db: Handle, dispute: Dispute, merchant: Merchant) {
+  const evidence = writeEvidence(dispute, await findFacts(db, dispute), merchant);
+  return { evidence, hash: hashEvidence(evidence) };
 }
 
 /**
- * Stages the evidence at the gateway, or submits it. The act is written before the gateway is called:
- * evidence can be submitted once, so it must be known who did it.
+ * Stages the evidence: it is stored with the dispute, and put beside it at the gateway without being
+ * sent to the bank. Staging anew replaces it. The act is written before the gateway is called.
  */
-export async function answerDispute(
+export async function stageEvidence(
   deps: AnswerDeps,
   operator: string,
   text: string,
-  what: 'stage' | 'submit',
 ): Promise<Dispute> {
-  const { dispute, merchant, evidence } = await readEvidence(deps.database.db, text);
-  const { id, merchant_id, dispute_ref, checkout_id, payment_ref } = dispute;
-  refuseUnlessAnswerable(dispute);
-  if (what === 'submit' && dispute.staged_at === null) {
-    throw new OperatorError(
-      `The evidence of dispute ${id} was not staged yet. Look at it first: \`tranche disputes evidence ${id} --stage\`.`,
-    );
-  }
-  await operate(deps, operator, `disputes ${what}`, async (db) => {
-    if (what === 'stage') {
-      const staged_at = timestamp(merchantNow(deps.clock, merchant));
-      await moveDispute(db, { merchant_id, id }, { staged_at });
-    }
-    return { subject_id: id, details: { dispute_ref }, result: null };
+  const { dispute, merchant } = await mustFindDispute(deps.database.db, text);
+  const { id, dispute_ref, checkout_id, payment_ref } = dispute;
+  const { evidence, hash } = await operate(deps, operator, 'disputes stage', async (db) => {
+    const current = await lockDispute(db, dispute);
+    refuseUnlessAnswerable(current);
+    if (current.submitting_at !== null) throw beingSubmitted(current);
+    const held = await writeHeld(db, current, merchant);
+    const staged_at = timestamp(merchantNow(deps.clock, merchant));
+    const { evidence } = held;
+    await updateStagedEvidence(db, current, { evidence, staged_hash: held.hash, staged_at });
+    const details = { dispute_ref, evidence_sha256: held.hash };
+    return { subject_id: id, details, result: held };
   });
-  const call = what === 'stage' ? deps.gateway.stageEvidence : deps.gateway.submitEvidence;
-  // Evidence may be staged again. It is submitted once.
-  const at = what === 'stage' ? `:${timestamp(deps.clock.now())}` : '';
-  const key = `dispute:${dispute_ref}:${what}${at}`;
-  const time = merchantTime(deps.clock, merchant);
-  const state = await call({ key, merchant: time, dispute_ref, evidence });
+  const state = await deps.gateway.stageEvidence({
+    key: `dispute:${dispute_ref}:stage:${hash}:${timestamp(deps.clock.now())}`,
+    merchant: merchantTime(deps.clock, merchant),
+    dispute_ref,
+    evidence,
+  });
   return await recordDispute(deps, merchant, checkout_id, { ...state, payment_ref });
+}
+
+/** How long other operators wait for one that submits. Longer than a request to the gateway. */
+const submittingSeconds = 120;
+
+/**
+ * Submits exactly the evidence that was staged, once. `hash` names the evidence that the operator
+ * looked at: if it was staged anew since, nothing is submitted. The act is written before the gateway
+ * is called. If the outcome is unknown, the same evidence may be submitted again, and no other: the
+ * dispute is read first, because the bank may have it.
+ */
+export async function submitEvidence(
+  deps: AnswerDeps,
+  operator: string,
+  text: string,
+  hash: string | null = null,
+): Promise<Dispute> {
+  const { dispute, merchant } = await mustFindDispute(deps.database.db, text);
+  const { id, dispute_ref, checkout_id, payment_ref } = dispute;
+  const { db } = deps.database;
+  const staged = await operate(deps, operator, 'disputes submit', async (tx, at) => {
+    const current = await lockDispute(tx, dispute);
+    refuseUnlessAnswerable(current);
+    const { staged_evidence: evidence, staged_hash, submitting_until } = current;
+    if (evidence === null || staged_hash === null) {
+      throw new OperatorError(
+        `The evidence of dispute ${id} was not staged yet. Look at it first: \`tranche disputes evidence ${id} --stage\`.`,
+      );
+    }
+    if (hash !== null && hash !== staged_hash) {
+      throw new OperatorError(
+        `The evidence of dispute ${id} was staged anew since you looked at it. Look at it again.`,
+      );
+    }
+    if (submitting_until !== null && submitting_until > at) throw beingSubmitted(current);
+    await updateSubmitting(tx, current, {
+      submitting_at: current.submitting_at ?? timestamp(merchantNow(deps.clock, merchant)),
+      submitting_until: timestamp(secondsAfter(deps.clock.now(), submittingSeconds)),
+    });
+    const details = { dispute_ref, evidence_sha256: staged_hash };
+    const isRetry = current.submitting_at !== null;
+    return { subject_id: id, details, result: { evidence, isRetry } };
+  });
+  const time = merchantTime(deps.clock, merchant);
+  const record = (state: DisputeState) =>
+    recordDispute(deps, merchant, checkout_id, { ...state, payment_ref });
+  try {
+    if (staged.isRetry) {
+      const known = await deps.gateway.dispute(time, dispute_ref);
+      if (known.has_answer) return await record(known);
+    }
+    // A key of its own: the gateway repeats a failure under the same one.
+    const key = `dispute:${dispute_ref}:submit:${timestamp(deps.clock.now())}`;
+    const { evidence } = staged;
+    return await record(
+      await deps.gateway.submitEvidence({ key, merchant: time, dispute_ref, evidence }),
+    );
+  } catch (error) {
+    // A refusal did nothing, so other evidence may be staged. Otherwise the bank may have this one.
+    const isRefused = error instanceof RequestRefused;
+    const to = { submitting_until: null, ...(isRefused && { submitting_at: null }) };
+    await updateSubmitting(db, dispute, to);
+    throw error;
+  }
 }
 
 /** An operator gives a dispute up: it is lost at once. */
@@ -81,17 +171,22 @@ export async function acceptDispute(
 ): Promise<Dispute> {
   const { dispute, merchant } = await mustFindDispute(deps.database.db, text);
   const { id, dispute_ref, checkout_id, payment_ref } = dispute;
-  refuseUnlessAnswerable(dispute);
-  await operate(deps, operator, 'disputes accept', async () => ({
-    subject_id: id,
-    details: { dispute_ref },
-    result: null,
-  }));
+  await operate(deps, operator, 'disputes accept', async (db) => {
+    const current = await lockDispute(db, dispute);
+    refuseUnlessAnswerable(current);
+    if (current.submitting_at !== null) throw beingSubmitted(current);
+    return { subject_id: id, details: { dispute_ref }, result: null };
+  });
   const merchantNow = merchantTime(deps.clock, merchant);
   const key = `dispute:${dispute_ref}:accept`;
   const state = await deps.gateway.acceptDispute({ key, merchant: merchantNow, dispute_ref });
   return await recordDispute(deps, merchant, checkout_id, { ...state, payment_ref });
 }
+
+const beingSubmitted = ({ id }: Dispute) =>
+  new OperatorError(
+    `The evidence of dispute ${id} is being submitted. Look again: \`tranche disputes show ${id}\`.`,
+  );
 
 /** After a loss an operator lets the plan go on: what is left of it stays due. */
 export async function resumePlan(

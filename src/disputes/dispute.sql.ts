@@ -1,11 +1,16 @@
 import { sql } from 'kysely';
 import type { Handle } from '../database/database.ts';
 import type { DueWork } from '../database/due-work.sql.ts';
+import type { Evidence } from '../gateway/gateway.ts';
+import type { Timestamp } from '../shared/clock.ts';
 import type { Dispute, DisputeStatus } from './dispute.ts';
 
 export const dueDisputes: DueWork<'disputes'> = { table: 'disputes', due: 'due_at' };
 
-export async function insertDispute(db: Handle, dispute: Dispute): Promise<void> {
+export async function insertDispute(
+  db: Handle,
+  dispute: Dispute & { staged_evidence: null },
+): Promise<void> {
   await db.insertInto('disputes').values(dispute).execute();
 }
 
@@ -70,7 +75,6 @@ type Moved = Partial<
     | 'fee'
     | 'is_pausing'
     | 'warned_at'
-    | 'staged_at'
     | 'submitted_at'
     | 'closed_at'
     | 'due_at'
@@ -92,6 +96,47 @@ export async function moveDispute(
     .where('id', '=', id)
     .returningAll()
     .executeTakeFirstOrThrow();
+}
+
+/** Locks a dispute whose evidence is about to be staged or submitted. */
+export async function lockDispute(
+  db: Handle,
+  { merchant_id, id }: Pick<Dispute, 'merchant_id' | 'id'>,
+): Promise<Dispute> {
+  return await db
+    .selectFrom('disputes')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('id', '=', id)
+    .forUpdate()
+    .executeTakeFirstOrThrow();
+}
+
+export async function updateStagedEvidence(
+  db: Handle,
+  { merchant_id, id }: Pick<Dispute, 'merchant_id' | 'id'>,
+  { evidence, ...staged }: { evidence: Evidence; staged_hash: string; staged_at: Timestamp },
+): Promise<void> {
+  await db
+    .updateTable('disputes')
+    .set({ ...staged, staged_evidence: JSON.stringify(evidence) })
+    .where('merchant_id', '=', merchant_id)
+    .where('id', '=', id)
+    .execute();
+}
+
+/** Notes whether the evidence is being submitted. */
+export async function updateSubmitting(
+  db: Handle,
+  { merchant_id, id }: Pick<Dispute, 'merchant_id' | 'id'>,
+  to: Partial<Pick<Dispute, 'submitting_at' | 'submitting_until'>>,
+): Promise<void> {
+  await db
+    .updateTable('disputes')
+    .set(to)
+    .where('merchant_id', '=', merchant_id)
+    .where('id', '=', id)
+    .execute();
 }
 
 export async function listCheckoutDisputes(

@@ -1,4 +1,4 @@
-import type { DisputeState } from '../gateway/gateway.ts';
+import type { DisputeState, Evidence } from '../gateway/gateway.ts';
 import type { Timestamp } from '../shared/clock.ts';
 
 /**
@@ -38,7 +38,14 @@ export type Dispute = {
   fee: number;
   is_pausing: boolean;
   warned_at: Timestamp | null;
+  /** When the evidence was staged, its fields, and their hash. Only these are submitted. */
   staged_at: Timestamp | null;
+  staged_evidence: Evidence | null;
+  staged_hash: string | null;
+  /** When its submission began. From then on the evidence cannot be staged anew. */
+  submitting_at: Timestamp | null;
+  /** Until when no other operator submits it, on the real clock. */
+  submitting_until: Timestamp | null;
   submitted_at: Timestamp | null;
   closed_at: Timestamp | null;
   due_at: Timestamp | null;
@@ -59,7 +66,7 @@ export function pausingDispute(
 }
 
 /** Whether evidence can still be submitted, or the dispute be accepted. */
-export const isAnswerable = ({ status, submitted_at }: Dispute) =>
+export const isAnswerable = ({ status, submitted_at }: Pick<Dispute, 'status' | 'submitted_at'>) =>
   submitted_at === null && (status === 'needs_response' || status === 'inquiry');
 
 /** How long before the deadline operators are warned again. */

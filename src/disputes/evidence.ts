@@ -1,4 +1,5 @@
-import type { Evidence } from '../gateway/gateway.ts';
+import { createHash } from 'node:crypto';
+import type { Authentication, Evidence } from '../gateway/gateway.ts';
 import type { Merchant } from '../merchants/merchant.ts';
 import { escapeHtml } from '../shared/html.ts';
 import { languages } from '../shared/language.ts';
@@ -9,7 +10,7 @@ import { fillIn } from '../shared/words/fill-in.ts';
 import { words } from '../shared/words/words.ts';
 import { writeDate } from '../shared/words/write-date.ts';
 import type { Dispute } from './dispute.ts';
-import type { Facts } from './evidence.sql.ts';
+import type { AgreedConsent, FactCard, Facts } from './evidence.sql.ts';
 
 /** The gateway takes this many characters of free text. */
 const textCharactersMax = 20_000;
@@ -39,24 +40,12 @@ export function writeEvidence(dispute: Dispute, facts: Facts, merchant: Merchant
 /** What happened, line by line, in the order in which a reader asks. */
 export function writeHistory(dispute: Dispute, facts: Facts, merchant: Merchant): string[] {
   const money = (cents: number) => showMoney(cents, merchant.territory);
-  const { consent, authentication, card } = facts;
-  const proof = Object.entries(authentication ?? {}).filter(([, value]) => value !== null);
   return [
     `The shopper placed the order at ${facts.ordered_at} and paid it at ${facts.completed_at}: ${money(facts.amount)} in ${facts.number_of_payments} payments.`,
-    ...(card?.last4 ? [`Card: ${card.brand ?? 'card'} ending ${card.last4}.`] : []),
-    proof.length === 0
-      ? 'The bank did not authenticate the cardholder.'
-      : `3-D Secure: ${proof.map(([name, value]) => `${name} ${value}`).join(', ')}.`,
-    ...(consent
-      ? [
-          `The shopper agreed to these charges (consent version ${consent.version}) at ${facts.completed_at}:`,
-          ...sayConsent(consent, money),
-          ...consent.payments.map(
-            ({ number, amount, due_on }) => `  payment ${number}: ${money(amount)} on ${due_on}`,
-          ),
-        ]
-      : []),
-    `The disputed payment is number ${dispute.instalment}. The plan:`,
+    ...(facts.card?.last4 ? [`Card of the first payment: ${sayCard(facts.card)}.`] : []),
+    ...sayDisputed(dispute, facts),
+    ...sayAgreement(facts, money),
+    'The plan:',
     ...facts.payments.map(
       ({ number, amount, due_on, status, collected_at }) =>
         `  payment ${number}: ${money(amount)}, due ${due_on}, ${status}${collected_at ? ` at ${collected_at}, receipt ${dispute.checkout_id}:${number}` : ''}`,
@@ -70,21 +59,119 @@ export function writeHistory(dispute: Dispute, facts: Facts, merchant: Merchant)
   ];
 }
 
-/** The sentence that the shopper agreed to, in the language of its version. */
-function sayConsent(
-  { version, payments }: NonNullable<Facts['consent']>,
+const sayCard = ({ brand, last4 }: FactCard) => `${brand ?? 'card'} ending ${last4}`;
+
+/** How the disputed payment was made, and how the bank authenticated the cardholder for it. */
+function sayDisputed({ instalment }: Dispute, facts: Facts): string[] {
+  const { disputed, setup } = facts;
+  const payment = `The disputed payment is number ${instalment}`;
+  if (disputed?.kind === 'shopper') {
+    const card = disputed.card?.last4 ? ` with ${sayCard(disputed.card)}` : '';
+    return [
+      `${payment}. The cardholder made it in person at ${disputed.at}${card}.`,
+      `3-D Secure of the disputed payment: ${saySecure(disputed.authentication)}.`,
+    ];
+  }
+  if (disputed?.kind === 'charge') {
+    const stored = setup?.card ?? facts.card;
+    const card = stored?.last4 ? ` (${sayCard(stored)})` : '';
+    const how = !setup
+      ? `by the first payment at ${facts.completed_at}`
+      : setup.purpose === 'replace_card'
+        ? `by a verification of the bank at ${setup.at}, with the cardholder present`
+        : `by a payment at ${setup.at}, with the cardholder present`;
+    return [
+      `${payment}. It was charged at ${disputed.at} to the stored card${card}, as agreed below, without the cardholder.`,
+      `The card was stored ${how}.`,
+      `3-D Secure when the card was stored: ${saySecure(setup ? setup.authentication : facts.authentication)}.`,
+    ];
+  }
+  return [
+    `${payment}. The cardholder made it in person with the order.`,
+    `3-D Secure of the disputed payment: ${saySecure(facts.authentication)}.`,
+  ];
+}
+
+function saySecure(authentication: Authentication | null): string {
+  if (authentication === null) return 'the bank did not authenticate the cardholder';
+  const names = ['flow', 'result', 'eci', 'version', 'transaction_id'] as const;
+  return names
+    .filter((name) => authentication[name] !== null)
+    .map((name) => `${name} ${authentication[name]}`)
+    .join(', ');
+}
+
+/** What the shopper agreed to: with the first payment, and again when another card was stored. */
+function sayAgreement(
+  { consent, completed_at, setup }: Facts,
   money: (cents: number) => string,
 ): string[] {
-  const language = languages.find((one) => consentVersion(one) === version);
-  // The wording has changed since. The amounts and dates below are the agreed ones.
+  const list = ({ payments }: AgreedConsent) =>
+    payments.map(
+      ({ number, amount, due_on }) => `  payment ${number}: ${money(amount)} on ${due_on}`,
+    );
+  const first = consent
+    ? [
+        `The shopper agreed to these charges (consent version ${consent.version}) at ${completed_at}:`,
+        ...sayConsent(consent, money),
+        ...list(consent),
+      ]
+    : [];
+  if (!setup) return first;
+  return [
+    ...first,
+    `The shopper agreed anew, for the card that was charged (consent version ${setup.consent.version}), at ${setup.at}:`,
+    ...sayAnew(setup),
+    ...list(setup.consent),
+  ];
+}
+
+/** The language of a version. Undefined: the wording has changed since. */
+const languageOf = ({ version }: AgreedConsent) =>
+  languages.find((one) => consentVersion(one) === version);
+
+/** The sentence that the shopper agreed to, in the language of its version. */
+function sayConsent(consent: AgreedConsent, money: (cents: number) => string): string[] {
+  const language = languageOf(consent);
   if (language === undefined) return [];
   const { page } = words[language];
-  const charges = payments
-    .filter(({ number }) => number > 1)
-    .map(({ amount, due_on }) =>
-      fillIn(page.consent_charge, { amount: money(amount), date: writeDate(due_on, language) }),
-    );
-  return [`  “${fillIn(page.consent, { charges: charges.join(', ') })}”`];
+  const on = (date: string) => writeDate(date, language);
+  const later = consent.payments.filter(({ number }) => number > 1);
+  const [first, last] = [later[0], later.at(-1)];
+  if (first === undefined || last === undefined) return [];
+  const each = later.map(({ amount, due_on }) =>
+    fillIn(page.consent_charge, { amount: money(amount), date: on(due_on) }),
+  );
+  const charges =
+    later.length > 3 && later.every(({ amount }) => amount === first.amount)
+      ? fillIn(page.consent_many, {
+          count: String(later.length),
+          amount: money(first.amount),
+          first: on(first.due_on),
+          last: on(last.due_on),
+        })
+      : each.length === 1
+        ? `${each[0]}`
+        : fillIn(page.consent_charges, {
+            first: each.slice(0, -1).join(', '),
+            last: `${each.at(-1)}`,
+          });
+  return [`  “${fillIn(page.consent, { charges })}”`];
+}
+
+/** The sentence beside another card. Its payments are listed after it. */
+function sayAnew({ purpose, consent }: NonNullable<Facts['setup']>): string[] {
+  const language = languageOf(consent);
+  if (language === undefined) return [];
+  const { page } = words[language];
+  const sentence = purpose === 'replace_card' ? page.consent_card : page.consent_keep;
+  return [`  “${fillIn(sentence, { charges: '…' })}”`];
+}
+
+/** Names what was staged. The order of the fields does not count: the database changes it. */
+export function hashEvidence(evidence: Evidence): string {
+  const fields = Object.entries(evidence).sort(([one], [other]) => (one < other ? -1 : 1));
+  return createHash('sha256').update(JSON.stringify(fields)).digest('hex');
 }
 
 /** What people call the fields of the pack. */

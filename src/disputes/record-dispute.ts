@@ -77,12 +77,12 @@ async function open(
 ): Promise<Dispute> {
   const { dispute_ref, payment_ref, amount, currency, reason, network_reason_code } = state;
   const payments = await paymentsOf(db, key, payment_ref);
-  const dispute: Dispute = {
+  const dispute = {
     ...key,
     ...{ dispute_ref, payment_ref, amount, currency, reason, network_reason_code },
     id,
     instalment: payments[0]?.number ?? 1,
-    status: 'inquiry',
+    status: 'inquiry' as const,
     created_at: at,
     due_by: state.due_by,
     withdrawn: 0,
@@ -90,6 +90,10 @@ async function open(
     is_pausing: true,
     warned_at: null,
     staged_at: null,
+    staged_evidence: null,
+    staged_hash: null,
+    submitting_at: null,
+    submitting_until: null,
     submitted_at: null,
     closed_at: null,
     due_at: at,

@@ -16,6 +16,23 @@ const guarded = new Set<keyof Gateway>([
   'acceptDispute',
 ]);
 
+/** Whether money may move, as a shopper's act asks before it begins (decision 0097). */
+export type MoneyProblem = { problem(): Promise<string | null> };
+
+/**
+ * Whether a shopper's payment must not begin now: money is stopped, or the gateway does not say
+ * whether it is. An attempt that began could meet one that the database has lost. If the database
+ * does not answer, the payment goes on and waits for it: the guard asks again before the gateway is
+ * called. A refused key stops nothing here: the attempt meets the same refusal and raises its alert.
+ */
+export async function isMoneyStopped(money: MoneyProblem): Promise<boolean> {
+  try {
+    return (await money.problem()) !== null;
+  } catch (error) {
+    return error instanceof OutcomeUnknown && error.why !== 'undecided';
+  }
+}
+
 /** Asks before every call that moves money whether it may, and throws `MoneyStopped` if not. */
 export function guardGateway(gateway: Gateway, problem: () => Promise<string | null>): Gateway {
   const calls = Object.entries(gateway).map(([name, member]) => {

@@ -1,6 +1,7 @@
 import type { Checkout } from '../checkouts/checkout.ts';
 import { completeCheckout } from '../checkouts/end-checkout.ts';
 import type { Handle } from '../database/database.ts';
+import { released } from '../database/due-work.sql.ts';
 import type { HeldCard, PaymentState } from '../gateway/gateway.ts';
 import { findNumber } from '../instalments/adopt-payment.ts';
 import { planPayments } from '../instalments/instalment.ts';
@@ -38,8 +39,10 @@ export async function adoptPurchase(
   if (checkout.status !== 'received') throw new CannotAdopt(`the checkout is ${checkout.status}`);
   const number = findNumber((one) => attemptId(checkout_id, one) === id);
   if (number === null) throw new CannotAdopt('its attempt is not one of ours');
-  const attempts = await listAttempts(db, merchant_id, checkout_id);
-  if (attempts.some(isInFlight)) throw new CannotAdopt('the shopper is paying now');
+  const attempts = (await listAttempts(db, merchant_id, checkout_id)).filter(isInFlight);
+  // The attempt itself may be in flight in the backup.
+  const known = attempts.find((one) => one.id === id) ?? null;
+  if (attempts.length > (known ? 1 : 0)) throw new CannotAdopt('the shopper is paying now');
   // The gateway's times have whole seconds.
   const [began, ends] = [Temporal.Instant.from(checkout.created_at), checkout.expires_at];
   const created = Temporal.Instant.from(paid.created_at);
@@ -53,23 +56,28 @@ export async function adoptPurchase(
   }
   const { card } = state;
   if (number_of_payments > 1 && card.card_ref === null) throw new CannotAdopt('no card is stored');
-  const consent = number_of_payments > 1 ? { version: lostConsent, payments } : null;
+  const lost = number_of_payments > 1 ? { version: lostConsent, payments } : null;
+  const consent = known ? known.consent : lost;
   const key = { merchant_id, id };
-  await insertAttempt(db, {
-    ...{ merchant_id, id, checkout_id, number, number_of_payments, currency, customer_ref },
-    status: 'starting',
-    amount: paid.amount,
-    sealed_card_token: null,
-    consent,
-    created_at: timestamp(at),
-    due_at: timestamp(at),
-    lease: null,
-    leased_until: null,
-    written_id: deps.random.uuid(),
-  });
+  if (!known) {
+    await insertAttempt(db, {
+      ...{ merchant_id, id, checkout_id, number, number_of_payments, currency, customer_ref },
+      status: 'starting',
+      amount: paid.amount,
+      sealed_card_token: null,
+      consent,
+      created_at: timestamp(at),
+      due_at: timestamp(at),
+      lease: null,
+      leased_until: null,
+      written_id: deps.random.uuid(),
+    });
+  }
   const isHeld = state.outcome === 'authorised';
-  await moveAttempt(db, key, ['starting'], {
+  await moveAttempt(db, key, ['starting', 'challenged'], {
+    ...released,
     status: 'authorised',
+    sealed_card_token: null,
     payment_ref: state.payment_ref,
     card_ref: card.card_ref,
     card_brand: card.brand,

@@ -42,6 +42,8 @@ export type PayPage = {
   number_of_payments: number;
   /** Why the last attempt failed, while the checkout is open. */
   decline: { reason: DeclineReason; may_retry: boolean } | null;
+  /** No payment can begin at the moment (decision 0097). Nothing was charged. */
+  paused: boolean;
   /** The plan of a successful checkout, for its shopper; null before. */
   plan: PaidPlan | null;
   /** The shopper proved the address given at checkout and may act on the plan until then. */

@@ -49,6 +49,22 @@ export async function listAttempts(
     .execute();
 }
 
+/** More than can be in flight at one time. */
+const inFlightMax = 10_000;
+
+/** The attempts of all merchants that may still become the outcome, oldest first. */
+export async function listInFlightAttempts(db: Handle): Promise<PaymentAttempt[]> {
+  return await db
+    .selectFrom('payment_attempts')
+    .selectAll()
+    .where('due_at', 'is not', null)
+    .where('status', 'in', ['starting', 'challenged'])
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(inFlightMax)
+    .execute();
+}
+
 export async function lockAttempt(db: Handle, key: Key): Promise<PaymentAttempt | null> {
   const row = await db
     .selectFrom('payment_attempts')

@@ -71,6 +71,8 @@ export type PaymentRouteDeps = PaymentDeps & {
   environment: Environment;
   page: HostedPageSettings;
   rateLimits: RateLimits;
+  /** Why money is stopped, or null. Does not ask the gateway. */
+  money: { stopReason(): Promise<string | null> };
 };
 
 /** However often a browser returns from the bank, an attempt is looked up once a second. */
@@ -85,6 +87,8 @@ type Opened = {
   session: PayPage['session'];
   /** The newest act of the shopper on the plan. */
   newest: ShopperAttempt | null;
+  /** Money is stopped: no payment can begin. */
+  paused: boolean;
 };
 
 /** The hosted page and its requests. The token in the address is the shopper's only credential. */
@@ -132,12 +136,13 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     if (language !== undefined) await keepLanguage(deps, checkout, language);
     const network = networkOf(request);
     if (mayTryAgain(attempts)) await refuseCardTesting(deps, { merchant, network, attempts });
-    await startPayment(deps, merchant, checkout, {
+    const began = await startPayment(deps, merchant, checkout, {
       number_of_payments,
       card_token,
       consent: number_of_payments > 1 ? consent && onlyConsent(consent) : null,
     });
     const reopened = await mustOpen(request);
+    if (!began) return present({ ...reopened, paused: true }, request);
     const [newest] = reopened.attempts;
     if (newest?.status === 'declined' && attempts.every(({ id }) => id !== newest.id)) {
       await noteDecline(deps, { merchant, network, attempts: reopened.attempts });
@@ -246,11 +251,19 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     return reply.redirect(`/pay/${token}`, 303);
   });
 
+  /** Only for the page to say so: a failure to read it does not fail the page. */
+  const isPaused = () =>
+    deps.money.stopReason().then(
+      (reason) => reason !== null,
+      () => false,
+    );
+
   async function open(request: FastifyRequest): Promise<Opened | null> {
     const { token } = request.params as { token: string };
     const key = checkoutOfToken(deps.sealing, token);
     if (!key) return null;
     joinCheckout(key.id);
+    const paused = await isPaused();
     return await reading(deps, async (db) => {
       const checkout = await findCheckout(db, key.merchant_id, key.id);
       const merchant = checkout && (await findMerchant(db, key.merchant_id));
@@ -261,7 +274,8 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
           : await findCheckoutCallback(db, key.merchant_id, key.id);
       const attempts = await listAttempts(db, key.merchant_id, key.id);
       if (checkout.status !== 'successful') {
-        return { merchant, checkout, attempts, callback, plan: null, session: null, newest: null };
+        const none = { plan: null, session: null, newest: null };
+        return { merchant, checkout, attempts, callback, ...none, paused };
       }
       const rows = await readPlan(db, { merchant_id: key.merchant_id, checkout_id: key.id });
       // The order stays private once nothing has moved for long.
@@ -269,7 +283,7 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
       const session = await readSession(db, merchant, checkout, request);
       const newest = await findNewestAttempt(db, keyOf(checkout));
       const plan = presentPlan(rows);
-      return { merchant, checkout, attempts, callback, plan, session, newest };
+      return { merchant, checkout, attempts, callback, plan, session, newest, paused };
     });
   }
 

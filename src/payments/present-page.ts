@@ -24,7 +24,11 @@ export function presentPage(
   attempts: PaymentAttempt[],
   callback: Callback | null,
   plan: Plan | null,
-  { session, newest }: { session: PayPage['session']; newest: ShopperAttempt | null },
+  {
+    session,
+    newest,
+    paused,
+  }: Pick<PayPage, 'session' | 'paused'> & { newest: ShopperAttempt | null },
   language: Language,
 ): PayPage {
   const now = merchantNow(deps.clock, merchant);
@@ -60,6 +64,7 @@ export function presentPage(
       latest?.number_of_payments ??
       preselectedTerm(merchant, checkout.terms),
     decline: status === 'open' && latest ? declineOf(latest) : null,
+    paused,
     plan: plan && { ...plan, card: plan.card ?? cardOf(attempts) },
     session,
     act: presentAct(newest, session !== null, now),

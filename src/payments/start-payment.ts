@@ -9,6 +9,7 @@ import type { Checkout } from '../checkouts/checkout.ts';
 import { releaseDue } from '../database/due-work.sql.ts';
 import { reading, transaction } from '../database/transaction.ts';
 import { OutcomeUnknown, RequestRefused } from '../gateway/gateway.ts';
+import { isMoneyStopped, type MoneyProblem } from '../gateway/guard-gateway.ts';
 import { leaseSeconds, nextRetryAt } from '../gateway/retry-times.ts';
 import { planPayments } from '../instalments/instalment.ts';
 import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
@@ -26,21 +27,23 @@ import {
 import { attemptId, isPastDeadline, type PaymentAttempt } from './payment-attempt.ts';
 import { recordOutcome } from './record-outcome.ts';
 
-export type PaymentDeps = AskDeps & DeliveryDeps & QueueDeps;
+export type PaymentDeps = AskDeps & DeliveryDeps & QueueDeps & { money: MoneyProblem };
 
 /**
  * A shopper pays. The attempt is committed before the gateway is called, so that a worker can
  * settle it if this process dies. If the outcome is not known in time, the attempt stays due and a
- * worker settles it; the page polls until then.
+ * worker settles it; the page polls until then. False: payments are paused, and nothing began.
  */
 export async function startPayment(
   deps: PaymentDeps,
   merchant: Merchant,
   checkout: { merchant_id: string; id: string },
   request: PayRequest,
-): Promise<void> {
+): Promise<boolean> {
+  if (await isMoneyStopped(deps.money)) return false;
   const attempt = await openAttempt(deps, merchant, checkout, request);
   if (attempt) await settleAttempt(deps, merchant, attempt, true);
+  return true;
 }
 
 /**

@@ -6,6 +6,7 @@ import { newLease, releaseDue } from '../database/due-work.sql.ts';
 import { reading, transaction } from '../database/transaction.ts';
 import { listCheckoutDisputes } from '../disputes/dispute.sql.ts';
 import { OutcomeUnknown, RequestRefused } from '../gateway/gateway.ts';
+import { isMoneyStopped, type MoneyProblem } from '../gateway/guard-gateway.ts';
 import { leaseSeconds, nextRetryAt } from '../gateway/retry-times.ts';
 import { listLastCollections, lockInstalments } from '../instalments/instalment.sql.ts';
 import type { Instalment } from '../instalments/instalment.ts';
@@ -39,7 +40,7 @@ import {
   shopperAttemptId,
 } from './shopper-attempt.ts';
 
-export type ActDeps = AskDeps & QueueDeps & { log: Logger };
+export type ActDeps = AskDeps & QueueDeps & { log: Logger; money: MoneyProblem };
 
 /**
  * A shopper pays payments of the plan. The attempt is committed before the gateway is called, so
@@ -89,6 +90,7 @@ async function begin(
   { merchant_id, id: checkout_id }: Pick<Checkout, 'merchant_id' | 'id'>,
   act: Act,
 ): Promise<ActRefusal | null> {
+  if (await isMoneyStopped(deps.money)) return 'payments_paused';
   const key = { merchant_id, checkout_id };
   const left = await leaveChallenge(deps, merchant, key);
   if (left) await settleAct(deps, merchant, left);

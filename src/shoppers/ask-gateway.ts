@@ -75,6 +75,18 @@ export async function askGateway(
     : finding;
 }
 
+/** What the gateway says of an attempt, without sending or ending anything. Null: it knows none. */
+export async function lookUpAct(
+  gateway: Gateway,
+  time: MerchantTime,
+  attempt: ShopperAttempt,
+): Promise<Finding | null> {
+  const side = attempt.purpose === 'pay' ? payments : verifications;
+  return attempt.payment_ref === null
+    ? await side.find(gateway, time, attempt)
+    : await side.lookUp(gateway, time, attempt, attempt.payment_ref);
+}
+
 /** Sends the request while the attempt is young. Later it only looks up what was sent. */
 async function sendOrFind(
   deps: AskDeps,

@@ -5,6 +5,7 @@ import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
 import type { Handle } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
+import { listCheckoutDisputes } from '../disputes/dispute.sql.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { merchantNow } from '../merchants/merchant.ts';
 import { type OperatorDeps, operate } from '../operators/operate.ts';
@@ -21,6 +22,7 @@ import {
   updateErasedCallback,
   updateErasedCards,
   updateErasedCheckout,
+  updateErasedEvidence,
   updateErasedMessages,
   updateKeptAnswer,
   updateRefundReason,
@@ -166,6 +168,7 @@ async function eraseCheckout(
     });
   }
   await updateErasedCards(db, key);
+  await updateErasedEvidence(db, key);
   const { merchantNow: settled_at } = await timesOf(deps, db, merchant_id);
   await updateErasedMessages(db, key, settled_at);
   await insertDeletedCustomers(db, key, settled_at);
@@ -177,7 +180,8 @@ async function eraseCheckout(
     await updateRefundReason(db, merchant_id, { id, text: withoutPerson(text, identifiers) });
   }
   const ids = [checkout_id, ...refunds.map(({ id }) => id)];
-  const subjects = callback ? [...ids, callback.id] : ids;
+  const disputes = await listCheckoutDisputes(db, key);
+  const subjects = [...ids, ...disputes.map(({ id }) => id), ...(callback ? [callback.id] : [])];
   for (const alert of await listShopperAlerts(db, merchant_id, subjects)) {
     const text =
       alert.kind === 'shopper_report'

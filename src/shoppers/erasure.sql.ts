@@ -132,6 +132,17 @@ export async function updateErasedCards(
     where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
 }
 
+/** The evidence of a dispute names the shopper. Its hash stays, as the audit names it. */
+export async function updateErasedEvidence(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+): Promise<void> {
+  await sql`
+    update disputes set staged_evidence = null
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
+      and staged_evidence is not null`.execute(db);
+}
+
 /** Messages that were not sent yet are skipped: their recipient is gone. */
 export async function updateErasedMessages(
   db: Handle,

@@ -48,7 +48,8 @@ async function exportCheckout(
   const attempts = callback ? await listCallbackAttempts(db, callback) : [];
   const rows = await listCheckoutRows(db, key);
   const refunds = rows.refund_requests.map(({ id }) => String(id));
-  const subjects = [checkout_id, ...(callback ? [callback.id] : []), ...refunds];
+  const disputes = rows.disputes.map(({ id }) => String(id));
+  const subjects = [checkout_id, ...(callback ? [callback.id] : []), ...refunds, ...disputes];
   const integrations = [
     checkout.integration_id,
     ...rows.refund_requests.map(({ integration_id }) => String(integration_id)),

@@ -46,7 +46,9 @@ export type ActRefusal =
   /** A dispute with the bank pauses the plan. */
   | 'disputed'
   /** The payments are not what the page showed. */
-  | 'plan_changed';
+  | 'plan_changed'
+  /** No money moves at the moment (decision 0097). */
+  | 'payments_paused';
 
 /** The newest act of the shopper on the plan, as the page shows it. */
 export type PlanAct = {

@@ -101,6 +101,21 @@ export async function listShopperAttempts(
     .execute();
 }
 
+/** More than can be in flight at one time. */
+const inFlightMax = 10_000;
+
+/** The attempts of all merchants' shoppers that have not ended, oldest first. */
+export async function listActsInFlight(db: Handle): Promise<ShopperAttempt[]> {
+  return await db
+    .selectFrom('shopper_attempts')
+    .selectAll()
+    .where('due_at', 'is not', null)
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(inFlightMax)
+    .execute();
+}
+
 export async function lockShopperAttempt(db: Handle, key: Key): Promise<ShopperAttempt | null> {
   const row = await db
     .selectFrom('shopper_attempts')

@@ -42,6 +42,7 @@ const hiddenColumns = [
   'sealed_token',
   'token_hash',
   'session_hash',
+  'staged_hash',
   'hash',
   'lease',
   'leased_until',

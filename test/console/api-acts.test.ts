@@ -635,10 +635,15 @@ describe('the money of merchants', () => {
     );
     const history = open.evidence.find(({ name }: { name: string }) => name === 'History');
     assert.match(history.text, /The disputed payment is number 1/);
-    assert.match(await refused(409, post(finance, `${url}/submit`)), /not staged yet/);
+    const submit = (evidence_hash: string) => post(finance, `${url}/submit`, { evidence_hash });
+    assert.match(await refused(409, submit(open.evidence_hash)), /not staged yet/);
+    assert.equal(open.is_staged, false);
     const staged = await done(post(finance, `${url}/stage`));
     assert.deepEqual([staged.status, staged.staged_at !== null], ['needs_response', true]);
-    const submitted = await done(post(finance, `${url}/submit`));
+    assert.deepEqual([staged.is_staged, staged.is_outdated], [true, false]);
+    assert.equal(staged.evidence_hash, open.evidence_hash);
+    assert.match(await refused(409, submit('0'.repeat(64))), /staged anew since you looked/);
+    const submitted = await done(submit(staged.evidence_hash));
     assert.equal(submitted.status, 'under_review');
     assert.deepEqual(
       submitted.audit.map((one: { action: string; name: string }) => [one.action, one.name]),
@@ -647,7 +652,7 @@ describe('the money of merchants', () => {
         ['disputes submit', 'Fikile Finance'],
       ],
     );
-    await refused(409, post(finance, `${url}/submit`));
+    await refused(409, submit(staged.evidence_hash));
     const { body: checkout } = await askExactly(
       console(),
       finance,

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { findViolations } from '../../src/audit/invariants.ts';
+import { acceptDispute, stageEvidence, submitEvidence } from '../../src/disputes/answer-dispute.ts';
 import { findNewDisputes } from '../../src/disputes/check-disputes.ts';
+import { OutcomeUnknown } from '../../src/gateway/gateway.ts';
 import { requestRefund } from '../../src/refunds/request-refund.ts';
 import { timestamp } from '../../src/shared/clock.ts';
 import { signatureOf } from '../../test-gateway/webhooks.ts';
@@ -10,6 +12,7 @@ import { commandLine, type Tranche } from '../support/cli.ts';
 import { accountsOf, alertsOf, askRefund, planOf, refundNow, statusOf } from '../support/money.ts';
 import {
   assertSound,
+  challengeCard,
   gatewayEnv,
   type Paying,
   type Shopper,
@@ -325,15 +328,25 @@ test('a refund that was requested before the dispute waits for it, and fails if 
   await assertBooks();
 });
 
+/** What the gateway has as evidence of a dispute, without what is empty. */
+async function evidenceThere(shopper: Shopper): Promise<[object, number]> {
+  const [{ dispute_ref }] = await shopper.rows('disputes');
+  const { body } = await paying.gateway.call('GET', `/v1/disputes/${dispute_ref}`);
+  const { enhanced_evidence: _, ...texts } = body.evidence;
+  const given = Object.entries(texts).filter(([, text]) => text !== null);
+  return [Object.fromEntries(given), body.evidence_details.submission_count];
+}
+
 test('evidence is made from what we hold, staged first, and submitted once', async () => {
   const shopper = await collected();
   const { id } = await dispute(shopper);
   const { evidence } = await tranche.json('disputes', 'evidence', id);
   assert.equal(evidence.customer_email_address, 'thandi@example.com');
   for (const said of [
-    /3-D Secure: /,
+    /number 1\. The cardholder made it in person with the order/,
+    /3-D Secure of the disputed payment: flow frictionless, result attempt_acknowledged/,
     /agreed to these charges \(consent version /,
-    /“By paying you agree that this card is also charged R\s300,00 on /,
+    /“By paying you agree that this card is also charged R\s300,00 on .* and R\s300,00 on /,
     /payment 1: R\s300,00, due .*, collected at .*, receipt .*:1/,
   ]) {
     assert.match(evidence.uncategorized_text, said);
@@ -351,6 +364,138 @@ test('evidence is made from what we hold, staged first, and submitted once', asy
   await tranche.refused(1, /its evidence was submitted/, 'disputes', 'evidence', id, '--submit');
   await tranche.refused(1, /its evidence was submitted/, 'disputes', 'accept', id);
   await resolve(id, '--won');
+});
+
+test('what an operator looked at is what is submitted, also if something changes meanwhile', async () => {
+  const shopper = await collected();
+  const { id } = await dispute(shopper);
+  await tranche.json('disputes', 'evidence', id, '--stage');
+  const looked = await tranche.json('disputes', 'evidence', id);
+  assert.deepEqual([looked.is_staged, looked.is_outdated], [true, false]);
+  assert.deepEqual(await evidenceThere(shopper), [looked.evidence, 0]);
+
+  // A refund is requested, and the shopper's name becomes another.
+  await askRefund(paying, shopper, 30_000);
+  await paying.service.deps.database.pool.query(
+    `update checkouts set customer = customer || '{"first_name": "Another"}' where id = $1`,
+    [shopper.id],
+  );
+  const later = await tranche.json('disputes', 'evidence', id);
+  assert.deepEqual([later.evidence, later.hash], [looked.evidence, looked.hash]);
+  assert.equal(later.is_outdated, true);
+
+  // Another operator stages it anew. The first one has not seen that.
+  await tranche.json('disputes', 'evidence', id, '--stage');
+  const submit = ['disputes', 'evidence', id, '--submit'];
+  await tranche.refused(1, /staged anew since you looked/, ...submit, '--hash', looked.hash);
+  const anew = await tranche.json('disputes', 'evidence', id);
+  assert.deepEqual([anew.is_staged, anew.is_outdated], [true, false]);
+  assert.match(anew.evidence.customer_name, /^Another/);
+  assert.match(anew.evidence.uncategorized_text, /R\s300,00 requested .*, requested/);
+  assert.deepEqual(await evidenceThere(shopper), [anew.evidence, 0]);
+
+  await paying.service.deps.database.pool.query(
+    `update checkouts set customer = customer || '{"first_name": "Third"}' where id = $1`,
+    [shopper.id],
+  );
+  await tranche.json(...submit, '--hash', anew.hash);
+  assert.deepEqual(await evidenceThere(shopper), [anew.evidence, 1]);
+  const after = await tranche.json('disputes', 'evidence', id);
+  assert.deepEqual([after.evidence, after.is_staged], [anew.evidence, true]);
+  await resolve(id, '--won');
+});
+
+test('two operators who submit at once submit once', async () => {
+  const { deps } = paying.service;
+  const shopper = await collected();
+  const { id } = await dispute(shopper);
+  await stageEvidence(deps, 'nomsa', id);
+  const answers = await Promise.allSettled([
+    submitEvidence(deps, 'nomsa', id),
+    submitEvidence(deps, 'thabo', id),
+    submitEvidence(deps, 'sipho', id),
+  ]);
+  assert.equal(answers.filter(({ status }) => status === 'fulfilled').length, 1);
+  for (const answer of answers) {
+    if (answer.status === 'rejected') {
+      assert.match(String(answer.reason), /is being submitted|was submitted/);
+    }
+  }
+  const [texts, count] = await evidenceThere(shopper);
+  const [row] = await shopper.rows('disputes');
+  assert.deepEqual([texts, count], [row.staged_evidence, 1]);
+  const { rows } = await deps.database.pool.query(
+    `select details ->> 'evidence_sha256' as hash from operator_actions
+     where subject_id = $1 and action = 'disputes submit'`,
+    [id],
+  );
+  assert.deepEqual(rows, [{ hash: row.staged_hash }]);
+  await resolve(id, '--won');
+});
+
+test('evidence whose submission has no answer stays as it is, and is submitted again', async () => {
+  const { deps } = paying.service;
+  const shopper = await collected();
+  const { id } = await dispute(shopper);
+  await stageEvidence(deps, 'nomsa', id);
+  const [{ dispute_ref, staged_evidence }] = await shopper.rows('disputes');
+  const path = `/v1/disputes/${dispute_ref}`;
+  // The SDK repeats a request once.
+  await paying.gateway.fault({ fault: 'error_before', method: 'POST', path, times: 2 });
+  await assert.rejects(submitEvidence(deps, 'nomsa', id), OutcomeUnknown);
+  await paying.clearFaults();
+  await assert.rejects(stageEvidence(deps, 'thabo', id), /is being submitted/);
+  await assert.rejects(acceptDispute(deps, 'thabo', id), /is being submitted/);
+  assert.equal((await submitEvidence(deps, 'thabo', id)).status, 'under_review');
+  assert.deepEqual(await evidenceThere(shopper), [staged_evidence, 1]);
+  await resolve(id, '--won');
+});
+
+test('the evidence shows how the bank authenticated the disputed payment, or the card that was charged', async () => {
+  const historyOf = async (shopper: Shopper, number: number) => {
+    const { id } = await dispute(shopper, number);
+    const { evidence } = await tranche.json('disputes', 'evidence', id);
+    await resolve(id, '--won');
+    return evidence.uncategorized_text;
+  };
+  const bought = async (card: string) => {
+    const shopper = await paying.shopper({ amount: 90_000 });
+    if ((await shopper.pay(3, { card })).status === 'challenge') {
+      await shopper.decide('approve');
+      await shopper.comeBack();
+    }
+    return shopper;
+  };
+  const [challenged, replaced, inPerson] = [
+    await bought(challengeCard),
+    await bought(challengeCard),
+    await bought(challengeCard),
+  ];
+  const replacing = await actingOn(paying, replaced);
+  assert.equal((await replacing.replaceCard('5555555555554444')).act?.status, 'done');
+  const paid = await (await actingOn(paying, inPerson)).pay('next', { card: '378282246310005' });
+  assert.equal(paid.act?.status, 'done');
+  await paying.pass({ days: 32 });
+
+  const stored = await historyOf(challenged, 2);
+  assert.match(stored, /charged at .* to the stored card \(visa ending 3155\).* without the card/);
+  assert.match(stored, /The card was stored by the first payment at /);
+  assert.match(stored, /3-D Secure when the card was stored: flow challenge, result authenticated/);
+
+  const verified = await historyOf(replaced, 2);
+  assert.match(verified, /to the stored card \(mastercard ending 4444\)/);
+  assert.match(verified, /The card was stored by a verification of the bank at /);
+  assert.match(verified, /when the card was stored: flow frictionless, result attempt_acknow/);
+  assert.match(verified, /agreed anew, for the card that was charged \(consent version /);
+  assert.match(verified, /“By saving this card you agree that it is charged …/);
+
+  const present = await historyOf(inPerson, 2);
+  assert.match(present, /number 2\. The cardholder made it in person at .* with amex ending 0005/);
+  assert.match(present, /3-D Secure of the disputed payment: result not_supported\./);
+  assert.match(
+    await historyOf(inPerson, 1),
+    /3-D Secure of the disputed payment: flow challenge, result authenticated/,
+  );
 });
 
 test('each payment of a plan can be disputed separately, and each is recorded once', async () => {

@@ -8,6 +8,7 @@ import { actingOn } from '../support/acts.ts';
 import { commandLine } from '../support/cli.ts';
 import { askRefund, assertBalanced, atGateway, planOf, statusOf } from '../support/money.ts';
 import {
+  challengeCard,
   continueOn,
   gatewayEnv,
   type Paying,
@@ -231,10 +232,26 @@ describe('a service whose data folder is restored after it marked the gateway', 
     const captured = await buy();
     const late = await own.shopper({ amount: 100_000 });
     const voided = await buy();
+    // In flight at the backup: two first payments, and a payment of a shopper at their bank.
+    const atBank = await buy();
+    const acting = await actingOn(own, atBank);
+    assert.equal((await acting.pay('next', { card: challengeCard })).act?.status, 'challenge');
+    const challenged = await own.shopper({ amount: 100_000 });
+    assert.equal((await challenged.pay(3, { card: challengeCard })).status, 'challenge');
+    const unanswered = await own.shopper({ amount: 100_000 });
+    const fault = { fault: 'drop_after', method: 'POST', path: '/v1/payment_intents' } as const;
+    await own.gateway.fault({ ...fault, key_contains: unanswered.id, times: 2 });
+    assert.equal((await unanswered.pay(3)).status, 'paying');
+    await own.clearFaults();
     await beat();
     await server.save();
 
     // What the backup does not know.
+    assert.equal((await acting.decide('approve')).act?.status, 'done');
+    await challenged.decide('approve');
+    assert.equal((await challenged.comeBack()).status, 'successful');
+    await own.pass({ minutes: 1 });
+    assert.equal((await unanswered.state()).status, 'successful');
     assert.equal((await late.pay(3)).status, 'successful');
     const lost = await buy();
     const shopper = await actingOn(own, early);
@@ -245,7 +262,7 @@ describe('a service whose data folder is restored after it marked the gateway', 
     const refund = await askRefund(own, refunded, 60_000);
     await approveRefund(own.service.deps, 'nomsa', refund);
     await own.work();
-    const known = [early, charged, refunded, captured, late];
+    const known = [early, charged, refunded, captured, late, atBank, challenged, unanswered];
     const there = () => Promise.all([...known, voided, lost].map(atGateway));
     const plans = () => Promise.all(known.map(planOf));
     const done = { there: await there(), plans: await plans() };
@@ -270,10 +287,18 @@ describe('a service whose data folder is restored after it marked the gateway', 
         `select from alerts where kind = 'gateway_ahead' and detail like '%is ahead%'`,
       );
       assert.equal(alerts.rowCount, 1);
-      // Creates and reads go on, and a shopper who pays now waits.
+      // Creates and reads go on. A shopper who pays now is told that nothing was charged.
       const open = again.open(await createCheckout(service, own.account));
-      assert.equal((await open.pay(1)).status, 'paying');
-      assert.deepEqual(await open.live(), []);
+      const { status, paused } = await open.pay(1);
+      assert.deepEqual([status, paused, await open.live()], ['open', true, []]);
+      assert.deepEqual(await open.attempts(), []);
+      const words = (await service.app.inject(open.url)).body;
+      assert.match(words, /Payments are paused at the moment\. Nothing was charged\./);
+      const refused = await (await actingOn(again, again.open(early.id))).pay('next');
+      assert.equal(refused.act?.refusal, 'payments_paused');
+      const other = await actingOn(again, again.open(charged.id));
+      assert.equal((await other.replaceCard(challengeCard)).act?.refusal, 'payments_paused');
+      assert.deepEqual(await shopper.attempts(), []);
       const tranche = commandLine(env, { clock: own.clock });
       await tranche.refused(1, /The gateway is ahead/, 'instalments', 'retry', `${early.id}:2`);
 
@@ -286,11 +311,13 @@ describe('a service whose data folder is restored after it marked the gateway', 
           .sort(),
         [`other_state ${voided.id}`, `unknown_to_us ${lost.id}`].sort(),
       );
-      assert.deepEqual([code, adopted], [1, 6]);
+      assert.deepEqual([code, adopted], [1, 9]);
       // A process reads once a second whether money may move.
       own.clock.advance({ seconds: 2 });
       assert.equal(await problemOf(again), null);
       assert.equal((await readiness(again)).status, 'ok');
+      const paid = await open.pay(1);
+      assert.deepEqual([paid.status, paid.paused], ['successful', false]);
 
       await again.work();
       assert.deepEqual({ there: await there(), plans: await plans() }, done);

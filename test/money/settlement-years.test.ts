@@ -2,7 +2,12 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { findViolations } from '../../src/audit/invariants.ts';
 import { FateUnknown, isTransient } from '../../src/database/transaction.ts';
-import { acceptDispute, answerDispute, resumePlan } from '../../src/disputes/answer-dispute.ts';
+import {
+  acceptDispute,
+  resumePlan,
+  stageEvidence,
+  submitEvidence,
+} from '../../src/disputes/answer-dispute.ts';
 import { checkDueDisputes, findNewDisputes } from '../../src/disputes/check-disputes.ts';
 import type { Dispute } from '../../src/disputes/dispute.ts';
 import { OutcomeUnknown, RequestRefused } from '../../src/gateway/gateway.ts';
@@ -215,9 +220,11 @@ async function play(story: Story, scene: Scene): Promise<void> {
           return [
             what,
             (deps) =>
-              what === 'accept'
-                ? acceptDispute(deps, operator, id)
-                : answerDispute(deps, operator, id, what),
+              ({ stage: stageEvidence, submit: submitEvidence, accept: acceptDispute })[what](
+                deps,
+                operator,
+                id,
+              ),
           ];
         },
       ),

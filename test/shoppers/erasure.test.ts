@@ -3,12 +3,13 @@ import { mkdtemp, readFile, rm } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
+import { stageEvidence } from '../../src/disputes/answer-dispute.ts';
 import { verifyOperatorChain } from '../../src/operators/verify-operator-chain.ts';
 import { declineRefund } from '../../src/refunds/review-refund.ts';
 import { openLog } from '../../src/running/log.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { createLegacyCheckout, createPlugin, logIn } from '../support/legacy.ts';
-import { askRefund, assertBalanced, cards, refundNow } from '../support/money.ts';
+import { askRefund, assertBalanced, cards, openDispute, refundNow } from '../support/money.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { checkoutBody, send } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
@@ -122,6 +123,11 @@ async function playHistory(): Promise<Record<'paid' | 'legacy' | 'abandoned', Sh
   await legacy.pay(1);
   const abandoned = await paying.shopper(bodyOf('order-2'));
   await paying.pass({ days: 3 });
+  const dispute = await openDispute(paying, legacy);
+  await stageEvidence(service.deps, 'nomsa', dispute);
+  const [{ dispute_ref }] = await legacy.rows('disputes');
+  await paying.gateway.call('POST', `/_test/disputes/${dispute_ref}/resolve`, { outcome: 'won' });
+  await paying.pass({ days: 1 });
   // A mail server quotes the recipient when it refuses a message.
   await tamper(
     paying.service.deps.database.pool,
@@ -145,7 +151,8 @@ test('a shopper is exported and erased, and nothing that names them stays', asyn
     exported.checkouts.map((one: { checkout: { id: string } }) => one.checkout.id),
     ids,
   );
-  const [first] = exported.checkouts;
+  const [first, second] = exported.checkouts;
+  assert.equal(second.disputes[0].staged_evidence.customer_name, 'Nomvula Dlamini');
   assert.equal(first.checkout.customer.phone_number, person.phone_number);
   assert.match(first.callback.payload, /order-1/);
   assert.match(first.callback_attempts[0].response_body, /Jacaranda/);

@@ -68,7 +68,13 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
         {page.no_fees && <p class="promise">{say.text('no_fees')}</p>}
       </fieldset>
 
-      <Trouble view={view} decline={page.decline} />
+      {page.paused ? (
+        <p class="notice warning" role="alert">
+          {say.text('payments_paused')}
+        </p>
+      ) : (
+        <Trouble view={view} decline={page.decline} />
+      )}
 
       <section
         class="card-details"

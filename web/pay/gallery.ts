@@ -79,6 +79,7 @@ export function galleryStates(
     no_fees: true,
     number_of_payments: 3,
     decline: null,
+    paused: false,
     plan: null,
     session: null,
     act: null,
@@ -145,6 +146,13 @@ export function galleryStates(
       },
       act: 'show-order',
     },
+    paused: {
+      page: live,
+      act: 'pay',
+      pay: { ...live, paused: true },
+      sees: 'Payments are paused at the moment. Nothing was charged.',
+    },
+    'paused-afrikaans': { page: { ...live, ...inAfrikaans, paused: true } },
     declined: { page: live, act: 'pay', pay: declined, sees: 'Nothing was charged. Try again' },
     'declined-final': {
       page: { ...live, decline: { reason: 'stolen_card', may_retry: false } },
@@ -358,6 +366,12 @@ function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState
       clicks: [...payStored, 'Pay R 500,00 now'],
       pay: { ...lateSignedIn, act: act({ status: 'refused', refusal: 'being_charged' }) },
       sees: 'being charged at this moment',
+    },
+    'plan-pay-paused': {
+      page: lateSignedIn,
+      clicks: [...payStored, 'Pay R 500,00 now'],
+      pay: { ...lateSignedIn, act: act({ status: 'refused', refusal: 'payments_paused' }) },
+      sees: 'Payments are paused at the moment. Nothing was charged.',
     },
     'plan-pay-done': {
       page: lateSignedIn,

@@ -461,6 +461,7 @@ export function Refusal({ view }: { view: View }) {
     being_charged: 'refused_charging',
     refund_in_progress: 'refused_refund',
     disputed: 'refused_disputed',
+    payments_paused: 'payments_paused',
     plan_changed: 'refused_changed',
   } as const;
   return (

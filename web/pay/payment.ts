@@ -163,7 +163,11 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
         asked = null;
         return;
       case 'open':
-        set({ page, activity: 'idle', unfinished: asked === 'pay' && page.decline === null });
+        set({
+          page,
+          activity: 'idle',
+          unfinished: asked === 'pay' && page.decline === null && !page.paused,
+        });
         asked = null;
         forget();
         return;

@@ -1,5 +1,6 @@
 import { type OperatorDeps, operate } from '../../operators/operate.ts';
 import { secondsAfter, timestamp } from '../../shared/clock.ts';
+import { adoptInFlight } from './adopt-in-flight.ts';
 import { nameDatabase, readMark, resumeMoney } from './gateway-mark.sql.ts';
 import { type ReconcileDeps, type Reconciled, reconcile } from './reconcile.ts';
 
@@ -29,11 +30,14 @@ export async function adoptLost(
         ? null
         : secondsAfter(startOfDay(deps.clock.now()), -ordinaryDays * day);
   const from = range && timestamp(range);
-  const answer = await reconcile(
+  // First, so that an attempt of a shopper that has ended does not keep a later one from adoption.
+  const settled = isStopped ? await adoptInFlight({ ...deps, operator }) : 0;
+  const reconciled = await reconcile(
     deps,
     { from, to: null, adopter: { ...deps, operator } },
     progress,
   );
+  const answer = { ...reconciled, adopted: reconciled.adopted + settled };
   const { checked, adopted, findings } = answer;
 
   const marks = await deps.gateway.listMarks();

@@ -72,6 +72,8 @@ export const af: Words = {
       'Betaling benodig JavaScript, sodat u kaartbesonderhede reguit na die kaartverwerker gaan. Skakel dit aan en laai hierdie bladsy weer.',
 
     nothing_charged: 'Niks is gehef nie.',
+    payments_paused:
+      'Betalings is tans onderbreek. Niks is gehef nie. Probeer asseblief later weer.',
     lost: 'Die verbinding is verbreek.',
     lost_next:
       'Ons vind uit of u betaling deurgegaan het. Hou hierdie bladsy oop en moenie elders weer betaal nie.',

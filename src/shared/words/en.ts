@@ -70,6 +70,8 @@ export const en = {
       'Paying needs JavaScript, so that your card details go straight to the card processor. Switch it on and load this page again.',
 
     nothing_charged: 'Nothing was charged.',
+    payments_paused:
+      'Payments are paused at the moment. Nothing was charged. Please try again later.',
     lost: 'The connection was lost.',
     lost_next:
       'We are finding out whether your payment went through. Keep this page open, and do not pay again elsewhere.',

@@ -77,6 +77,8 @@ export const zu: Words = {
       'Ukukhokha kudinga i-JavaScript, ukuze imininingwane yekhadi lakho iye ngqo kumcubunguli wamakhadi. Yivule bese ulayisha leli khasi futhi.',
 
     nothing_charged: 'Akukho okukhokhisiwe.',
+    payments_paused:
+      'Izinkokhelo zimisiwe okwamanje. Akukho okukhokhisiwe. Sicela uzame futhi kamuva.',
     lost: 'Ukuxhumana kulahlekile.',
     lost_next:
       'Sithola ukuthi inkokhelo yakho iphumelele yini. Gcina leli khasi livuliwe, futhi ungakhokhi futhi kwenye indawo.',

@@ -23,7 +23,7 @@ export default function DisputePage({ id }: { id: string }) {
   const show = (cents: number) => money(cents, dispute.currency, dispute.locale);
   const zone = dispute.time_zone;
   const mayAnswer = can('disputes.answer') && dispute.is_answerable;
-  const isStaged = dispute.staged_at !== null;
+  const isStaged = dispute.is_staged;
   const mayResume = can('disputes.answer') && dispute.closed_at !== null && dispute.is_pausing;
   return (
     <>
@@ -133,9 +133,11 @@ function Standing({ of: dispute, show }: { of: DisputeDetails; show: (cents: num
   if (dispute.is_answerable) {
     return (
       <Notice kind="warn">
-        {dispute.staged_at === null
+        {!dispute.is_staged
           ? 'Look at the evidence below, then stage it at the gateway. '
-          : 'The evidence is staged at the gateway. Look at it once more, then submit it. '}
+          : 'The evidence below is staged at the gateway. Look at it once more, then submit it. '}
+        {dispute.is_outdated &&
+          'What we hold has changed since: stage it again to see and send the new evidence. '}
         {dispute.due_by !== null && (
           <>
             Without an answer by {exactTime(dispute.due_by, dispute.time_zone)} the dispute is lost:{' '}
@@ -173,6 +175,8 @@ function Answer(props: {
 }) {
   const { of: dispute, verb } = props;
   const { run, busy, problem } = useAct();
+  // What the person saw when the dialog opened. Another person may stage the evidence anew meanwhile.
+  const [evidence_hash] = useState(dispute.evidence_hash);
   const amount = props.show(dispute.amount);
   const acts: Record<Verb, { title: string; what: string; said: string; text: string }> = {
     stage: {
@@ -185,7 +189,7 @@ function Answer(props: {
       title: 'Submit the evidence',
       what: `Submit the evidence for ${amount}`,
       said: 'The bank has the evidence now.',
-      text: 'The bank gets the evidence. It can be submitted once and not be changed afterwards.',
+      text: 'The bank gets the evidence as this page shows it. It can be submitted once and not be changed afterwards.',
     },
     accept: {
       title: 'Accept the loss',
@@ -213,6 +217,7 @@ function Answer(props: {
       onAct={() =>
         void run({
           path: `/api/disputes/${dispute.id}/${verb}`,
+          ...(verb === 'submit' && { body: { evidence_hash } }),
           what,
           said: () => said,
         }).then((answer) => answer && props.close())
