@@ -79,7 +79,7 @@ export async function stageEvidence(
 ): Promise<Dispute> {
   const { dispute, merchant } = await mustFindDispute(deps.database.db, text);
   const { id, dispute_ref, checkout_id, payment_ref } = dispute;
-  const { evidence, hash } = await operate(deps, operator, 'disputes stage', async (db) => {
+  const { evidence } = await operate(deps, operator, 'disputes stage', async (db) => {
     const current = await lockDispute(db, dispute);
     refuseUnlessAnswerable(current);
     if (current.submitting_at !== null) throw beingSubmitted(current);
@@ -91,7 +91,7 @@ export async function stageEvidence(
     return { subject_id: id, details, result: held };
   });
   const state = await deps.gateway.stageEvidence({
-    key: `dispute:${dispute_ref}:stage:${hash}:${timestamp(deps.clock.now())}`,
+    key: `dispute:${dispute_ref}:stage:${deps.random.uuid()}`,
     merchant: merchantTime(deps.clock, merchant),
     dispute_ref,
     evidence,
@@ -149,7 +149,7 @@ export async function submitEvidence(
       if (known.has_answer) return await record(known);
     }
     // A key of its own: the gateway repeats a failure under the same one.
-    const key = `dispute:${dispute_ref}:submit:${timestamp(deps.clock.now())}`;
+    const key = `dispute:${dispute_ref}:submit:${deps.random.uuid()}`;
     const { evidence } = staged;
     return await record(
       await deps.gateway.submitEvidence({ key, merchant: time, dispute_ref, evidence }),
