@@ -291,26 +291,41 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
     },
   );
 
-  scenario('two tabs pay the rest at once: one charge', { payments: 2 }, async (visit) => {
-    const { page, link, context, shopper } = visit;
-    await signIn(visit, page);
-    const other = await context.newPage();
-    await other.goto(link);
-    const hold = await visit.hold();
-    for (const tab of [page, other]) {
-      await tab.getByRole('button', { name: /^Pay off the rest/ }).click();
-      await heading(tab, 'Pay R 1 000,00').waitFor();
-    }
-    await Promise.all([page, other].map((tab) => payNow(tab).click()));
-    await hold.reached();
-    await hold.release();
-    for (const tab of [page, other]) await heading(tab, 'Everything is paid').waitFor();
-    const attempts = await shopper.rows('shopper_attempts');
-    assert.deepEqual(
-      attempts.map(({ status, amount }) => [status, Number(amount)]),
-      [['charged', 100_000]],
-    );
-  });
+  scenario(
+    'three tabs pay the rest, two at once and one later: one charge, and each shows it',
+    { payments: 2 },
+    async (visit) => {
+      const { page, link, context, shopper } = visit;
+      await signIn(visit, page);
+      const other = await context.newPage();
+      const late = await context.newPage();
+      for (const tab of [other, late]) await tab.goto(link);
+      const hold = await visit.hold();
+      for (const tab of [page, other, late]) {
+        await tab.getByRole('button', { name: /^Pay off the rest/ }).click();
+        await heading(tab, 'Pay R 1 000,00').waitFor();
+      }
+      // The last tab's request reaches the server after the others have paid.
+      const paid = Promise.withResolvers<void>();
+      await late.route('**/plan/pay', async (route) => {
+        await paid.promise;
+        await route.continue();
+      });
+      await Promise.all([page, other, late].map((tab) => payNow(tab).click()));
+      await hold.reached();
+      await hold.release();
+      for (const tab of [page, other]) await heading(tab, 'Everything is paid').waitFor();
+      paid.resolve();
+      await heading(late, 'Everything is paid').waitFor();
+      await late.getByText('Your plan has changed meanwhile. Nothing was charged.').waitFor();
+      assert.equal(late.url(), link);
+      const attempts = await shopper.rows('shopper_attempts');
+      assert.deepEqual(
+        attempts.map(({ status, amount }) => [status, Number(amount)]),
+        [['charged', 100_000]],
+      );
+    },
+  );
 
   scenario(
     'back from the bank’s page the payment can be continued, and a refusal there says so',
@@ -364,7 +379,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       await workOnce(shop.paying);
       await payNow(page).click();
       await page.getByText('A refund is in progress. You can pay when it is done.').waitFor();
-      await page.getByRole('button', { name: 'Back' }).click();
+      // The refund cancelled the late payment, so the page shows the plan instead of the panel.
       await page.getByText('Nothing is charged until it is done.').waitFor();
       assert.equal(await payNow(page).count(), 0);
       assert.equal(await page.getByText('is late').count(), 0);

@@ -44,6 +44,10 @@ function covered(plan: Plan, what: PayablePart): PlanPayment[] {
   );
 }
 
+/** Whether the panel pays a part of the plan, and that part has no payments any more. */
+export const coversNothing = (plan: Plan, panel: Panel) =>
+  (panel === 'late' || panel === 'next' || panel === 'rest') && covered(plan, panel).length === 0;
+
 const isUnpaid = (status: PlanPayment['status']) => status !== 'paid' && status !== 'cancelled';
 
 /** The acts that the plan allows now, with what each would charge. */

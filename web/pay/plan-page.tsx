@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PayPage } from '../../src/payments/pay-page.ts';
 import type { Plan } from '../../src/shoppers/plan.ts';
-import { ActList, ActNotice, type Panel, PanelOf } from './manage.tsx';
+import { ActList, ActNotice, coversNothing, type Panel, PanelOf } from './manage.tsx';
 import { NoScript } from './no-script.tsx';
 import { ReturnLink } from './outcome.tsx';
 import { isBusy, type Payment, type View } from './payment.ts';
@@ -46,13 +46,16 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
     scrollTo(0, 0);
   }, [panel]);
 
-  // The plan says what became of an act; a decline stays in its panel. Signing in ends the proof.
+  // The plan says what became of an act; a decline stays in its panel. A panel also closes when
+  // nothing is left to pay in it, because another tab paid or a refund cancelled the payments.
+  // Signing in ends the proof.
   const isOver = page.act?.status === 'done' || page.act?.status === 'challenge';
+  const isEmpty = panel !== null && coversNothing(plan, panel);
   const wasBusy = useRef(busy);
   useEffect(() => {
-    if (wasBusy.current && !busy && isOver) close();
+    if (!busy && (isEmpty || (wasBusy.current && isOver))) close();
     wasBusy.current = busy;
-  }, [busy, isOver]);
+  }, [busy, isOver, isEmpty]);
   useEffect(() => {
     if (panel === 'manage' && page.session !== null) close();
   }, [page.session === null]);
