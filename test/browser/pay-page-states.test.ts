@@ -278,7 +278,6 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
       ...options,
     });
     t.after(() => context.close());
-    context.setDefaultTimeout(15_000);
     const complaints: string[] = [];
     context.on('weberror', (error) => complaints.push(error.error().message));
     context.on('console', (message) => {

@@ -38,7 +38,6 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
     tolerates?: RegExp,
   ): Promise<void> {
     const context = await browser.newContext({ viewport: { width: 390, height: 844 } });
-    context.setDefaultTimeout(30_000);
     const complaints: string[] = [];
     const origins = new Set<string>();
     context.on('weberror', (error) => complaints.push(error.error().message));

@@ -9,9 +9,15 @@ export const noBrowser: string | false =
     ? false
     : 'no Chromium on this machine: install Chromium or Google Chrome, or name one in CHROME_PATH';
 
+/**
+ * When an act of the browser counts as hanging. A loaded machine may need half a minute for a page,
+ * so a test must not fail by that.
+ */
+export const hangMilliseconds = 120_000;
+
 export async function launchBrowser(): Promise<Browser> {
   if (executablePath === null) throw new Error(noBrowser || 'there is no Chromium on this machine');
-  return await chromium.launch({
+  const browser = await chromium.launch({
     executablePath,
     args: [
       // Chromium's sandbox does not start for root, which is the user in many containers.
@@ -22,4 +28,6 @@ export async function launchBrowser(): Promise<Browser> {
       '--no-first-run',
     ],
   });
+  browser.on('context', (context) => context.setDefaultTimeout(hangMilliseconds));
+  return browser;
 }

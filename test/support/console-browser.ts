@@ -45,7 +45,6 @@ export async function startConsoleBrowser(): Promise<ConsoleBrowser> {
     });
     t.after(() => context.close());
     const page = await context.newPage();
-    page.setDefaultTimeout(60_000);
     const complaints: string[] = [];
     page.on('pageerror', (error) => complaints.push(String(error)));
     page.on('dialog', (dialog) => {

@@ -41,7 +41,8 @@ export type SandboxFile = {
 export async function until<T>(
   what: string,
   condition: () => T | Promise<T>,
-  seconds = 30,
+  // A loaded machine may need half a minute to start a program.
+  seconds = 120,
 ): Promise<NonNullable<Exclude<T, false>>> {
   const deadline = performance.now() + seconds * 1000;
   for (;;) {

@@ -8,7 +8,7 @@ import type { CheckoutStatus } from '../../src/checkouts/checkout.ts';
 import { createIntegration } from '../../src/integrations/create-integration.ts';
 import { createMerchant } from '../../src/merchants/create-merchant.ts';
 import { advanceClock } from '../../src/sandbox/advance-clock.ts';
-import { launchBrowser } from './browser.ts';
+import { hangMilliseconds, launchBrowser } from './browser.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from './payments.ts';
 import { until } from './sandbox-process.ts';
 import { type Account, liftLimits, rules } from './service.ts';
@@ -22,6 +22,8 @@ export type Shop = {
   origins: { service: string; gateway: string; merchant: string };
   /** Requests to the merchant's pages. */
   landings: { url: string; referer: string | undefined }[];
+  /** Lets browsers return to this path of the merchant until the returned function is called. */
+  admit(path: string): () => void;
   /** Every byte that browsers sent to the server. */
   received(): string;
   /** Every line that the server logged. */
@@ -35,7 +37,12 @@ export async function startShop(): Promise<Shop> {
   const log = pino({ level: 'trace' }, { write: (line: string) => lines.push(line) });
   // The page reads the browser's clock, which is the real one.
   const start = Temporal.Now.instant().toString();
-  const paying = await startPaying({ pageOrigins, log, start, gatewayTimeoutMs: 50_000 });
+  const paying = await startPaying({
+    pageOrigins,
+    log,
+    start,
+    gatewayTimeoutMs: holdMilliseconds + 10_000,
+  });
   const { app, deps } = paying.service;
   const chunks: Buffer[] = [];
   app.server.on('connection', (socket) => {
@@ -45,13 +52,30 @@ export async function startShop(): Promise<Shop> {
   pageOrigins.push(deps.baseUrl);
 
   const landings: Shop['landings'] = [];
+  const admitted: string[] = [];
+  let held: { path: string; answer: () => void }[] = [];
   const merchant = http.createServer((request, response) => {
-    landings.push({ url: request.url ?? '', referer: request.headers.referer });
-    response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' });
-    response.end(
-      `<!doctype html><title>The shop</title><link rel="icon" href="data:,"><h1>${request.url?.split('?')[0]}</h1>`,
-    );
+    const path = request.url ?? '';
+    landings.push({ url: path, referer: request.headers.referer });
+    const answer = () => {
+      response.writeHead(200, { 'Content-Type': 'text/html; charset=utf-8' });
+      response.end(
+        `<!doctype html><title>The shop</title><link rel="icon" href="data:,"><h1>${path.split('?')[0]}</h1>`,
+      );
+    };
+    // The page shows its outcome for two seconds before it returns, and a slow machine may not read
+    // it in time. So a return gets its answer only when the test waits for it: until then, the
+    // browser shows the page.
+    const site = request.headers['sec-fetch-site'] ?? 'none';
+    if (site === 'none' || admitted.includes(path)) answer();
+    else held.push({ path, answer });
   });
+  const admit: Shop['admit'] = (path) => {
+    admitted.push(path);
+    for (const one of held) if (one.path === path) one.answer();
+    held = held.filter((one) => one.path !== path);
+    return () => admitted.splice(admitted.indexOf(path), 1);
+  };
   await new Promise<void>((resolve) => merchant.listen(0, '127.0.0.1', resolve));
   const browser = await launchBrowser();
   return {
@@ -63,6 +87,7 @@ export async function startShop(): Promise<Shop> {
       merchant: `http://127.0.0.1:${(merchant.address() as AddressInfo).port}`,
     },
     landings,
+    admit,
     received: () => Buffer.concat(chunks).toString('latin1'),
     logged: () => lines.join(''),
     async close() {
@@ -115,6 +140,9 @@ export type VisitOptions = {
   tolerates?: RegExp;
 };
 
+/** Longer than a test holds a payment on a slow machine. */
+const holdMilliseconds = 2 * hangMilliseconds;
+
 let orders = 0;
 
 /**
@@ -164,7 +192,6 @@ export function visitTest(
       viewport: { width: 390, height: 844 },
       ...options.browser,
     });
-    context.setDefaultTimeout(30_000);
     const complaints: string[] = [];
     const requests: Visit['requests'] = [];
     context.on('weberror', (error) => complaints.push(error.error().message));
@@ -204,7 +231,7 @@ export function visitTest(
             path: '/v1/payment_intents',
             key_contains: shopper.id,
             // An upper bound; the test releases it earlier. Shorter than the service's gateway time-out.
-            ms: 45_000,
+            ms: holdMilliseconds,
             // The gateway's client retries a request whose connection broke.
             times: isDrop ? 2 : 1,
           });
@@ -319,14 +346,22 @@ export async function pay(page: Page, number: string, number_of_payments = 1): P
   await payButton(page).click();
 }
 
-/** The browser is at exactly this address, and the merchant's server got the request. */
+/**
+ * The browser is at exactly this address, and the merchant's server got the request. A return waits
+ * for this call, so what the page says before it can be read at leisure.
+ */
 export async function landed(
   { shop }: Pick<Visit, 'shop'>,
   page: Page,
   url: string,
 ): Promise<void> {
-  await page.waitForURL((current) => current.href === url);
   const { pathname, search } = new URL(url);
+  const close = shop.admit(`${pathname}${search}`);
+  try {
+    await page.waitForURL((current) => current.href === url);
+  } finally {
+    close();
+  }
   const landings = shop.landings.filter((each) => each.url === `${pathname}${search}`);
   assert.ok(landings.length > 0);
   assert.ok(landings.every(({ referer }) => referer === undefined));
