@@ -6,20 +6,18 @@ import { axeFindings } from '../support/axe.ts';
 import { launchBrowser, noBrowser } from '../support/browser.ts';
 import { isLong } from '../support/service.ts';
 
-describe('the hosted page in a browser', { skip: noBrowser }, () => {
+type Gallery = Awaited<ReturnType<typeof startGallery>>;
+
+describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, () => {
   let browser: Browser;
   let cards: Awaited<ReturnType<typeof startCardEntry>>;
-  let gallery: Awaited<ReturnType<typeof startGallery>>;
 
   before(async () => {
     cards = await startCardEntry();
-    gallery = await startGallery(cards.cardEntry);
-    cards.pageOrigins.push(gallery.url);
     browser = await launchBrowser();
   });
   after(async () => {
     await browser?.close();
-    await gallery?.stop();
     await cards?.stop();
   });
 
@@ -29,27 +27,28 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
   ] as const;
 
   // Each state has one of the two looks here, and both in the long run.
-  test('every state passes axe, on a light phone or a dark desktop, and fits into 320 px', async (t) => {
-    const scene = await openContext(t);
-    const page = await scene.context.newPage();
-    for (const [index, name] of Object.keys(gallery.states).entries()) {
-      await reach(page, name);
-      for (const { width, colorScheme } of isLong ? looks : looks.slice(index % 2).slice(0, 1)) {
+  for (const [place, { width, colorScheme }] of looks.entries()) {
+    const name = `${colorScheme} at ${width} px`;
+    test(`every state passes axe, ${name}, and fits into 320 px`, async (t) => {
+      const { context, complaints, gallery } = await openContext(t, { colorScheme });
+      const page = await context.newPage();
+      for (const [index, state] of Object.keys(gallery.states).entries()) {
+        if (!isLong && index % looks.length !== place) continue;
+        await reach(gallery, page, state);
         await page.setViewportSize({ width, height: 844 });
-        await page.emulateMedia({ colorScheme });
-        assert.deepEqual(await axeFindings(page), [], `${name} at ${width} px, ${colorScheme}`);
+        assert.deepEqual(await axeFindings(page), [], `${state}, ${name}`);
+        await page.setViewportSize({ width: 320, height: 640 });
+        const excess = await page.evaluate(
+          'document.documentElement.scrollWidth - document.documentElement.clientWidth',
+        );
+        assert.equal(excess, 0, `${state} is wider than 320 px`);
       }
-      await page.setViewportSize({ width: 320, height: 640 });
-      const excess = await page.evaluate(
-        'document.documentElement.scrollWidth - document.documentElement.clientWidth',
-      );
-      assert.equal(excess, 0, `${name} is wider than 320 px`);
-    }
-    assert.deepEqual(scene.complaints, []);
-  });
+      assert.deepEqual(complaints, []);
+    });
+  }
 
   test('another language keeps the choice and the card, and is what the page pays in', async (t) => {
-    const { context, complaints } = await openContext(t);
+    const { context, complaints, gallery } = await openContext(t);
     const page = await context.newPage();
     await page.goto(`${gallery.url}/pay/approved`);
     await ready(page);
@@ -67,7 +66,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     await page.route(`${gallery.url}/shop?**`, (route) => route.fulfill({ status: 204 }));
     await page.getByRole('button', { name: 'Khokha R 250,00 manje' }).click();
     await page.getByText('Inkokhelo ivunyiwe').waitFor();
-    const { language, number_of_payments } = lastAsked('/pay/approved/pay') as Record<
+    const { language, number_of_payments } = lastAsked(gallery, '/pay/approved/pay') as Record<
       string,
       unknown
     >;
@@ -76,7 +75,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
   });
 
   test('without a script the page explains itself in place of a form that never loads', async (t) => {
-    const { context } = await openContext(t, { javaScriptEnabled: false });
+    const { context, gallery } = await openContext(t, { javaScriptEnabled: false });
     const page = await context.newPage();
     for (const [state, text] of [
       ['open', 'Paying needs JavaScript'],
@@ -100,7 +99,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
   });
 
   test('without a script the plan is readable, and its receipts and dates are links', async (t) => {
-    const { context } = await openContext(t, { javaScriptEnabled: false });
+    const { context, gallery } = await openContext(t, { javaScriptEnabled: false });
     const page = await context.newPage();
     await page.goto(`${gallery.url}/pay/plan-long`);
     assert.ok(await page.getByRole('heading', { name: 'R 4 500,00 of R 12 000,00' }).isVisible());
@@ -117,7 +116,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
   });
 
   test('an amount and the parts of a price stay on one line, also at twice the zoom', async (t) => {
-    const { context } = await openContext(t);
+    const { context, gallery } = await openContext(t);
     const page = await context.newPage();
     for (const state of ['open', 'open-odd-amounts', 'open-isizulu']) {
       for (const width of [195, 320, 390, 1280]) {
@@ -138,8 +137,8 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
   });
 
   test('nothing moves while the page loads, and it loads only from the server and the gateway', async (t) => {
-    const scene = await openContext(t, { viewport: { width: 390, height: 2000 } });
-    const page = await scene.context.newPage();
+    const { context, gallery } = await openContext(t, { viewport: { width: 390, height: 2000 } });
+    const page = await context.newPage();
     const origins = new Set<string>();
     page.on('request', (request) => origins.add(new URL(request.url()).origin));
     await page.goto(`${gallery.url}/pay/open`);
@@ -158,8 +157,8 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
   });
 
   test('the page sends the chosen term, the consent as shown, and a token instead of the card', async (t) => {
-    const scene = await openContext(t);
-    const page = await scene.context.newPage();
+    const { context, gallery } = await openContext(t);
+    const page = await context.newPage();
     await page.goto(`${gallery.url}/pay/declined`);
     await ready(page);
     await page.getByRole('radio', { name: /^6 payments/ }).check();
@@ -167,7 +166,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     await page.getByText('The payments add up to R 1 500,00.').waitFor();
     await page.getByRole('button', { name: 'Pay R 250,00 now' }).click();
     await page.getByText('Your bank declined this card: not enough funds.').waitFor();
-    const body = lastAsked('/pay/declined/pay') as {
+    const body = lastAsked(gallery, '/pay/declined/pay') as {
       number_of_payments: number;
       card_token: string;
       consent: unknown;
@@ -189,8 +188,8 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
   });
 
   test('a double click followed by Enter sends one request', async (t) => {
-    const scene = await openContext(t);
-    const page = await scene.context.newPage();
+    const { context, gallery } = await openContext(t);
+    const page = await context.newPage();
     const asked = watch(page, '/pay');
     await page.goto(`${gallery.url}/pay/paying-here`);
     await ready(page);
@@ -204,9 +203,9 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
   });
 
   test('after a lost connection the page offers to pay only once the server answers `open`', async (t) => {
-    const scene = await openContext(t);
-    const page = await scene.context.newPage();
-    await reach(page, 'lost');
+    const { context, gallery } = await openContext(t);
+    const page = await context.newPage();
+    await reach(gallery, page, 'lost');
     await page.getByText('The connection was lost.').waitFor();
     const asked = watch(page, '/pay');
     await page.waitForRequest(/lost\/state/);
@@ -214,8 +213,8 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     assert.equal(await page.getByRole('button', { name: /^Pay/ }).count(), 0);
     assert.equal(asked.length, 0);
 
-    const other = await scene.context.newPage();
-    await reach(other, 'lost-then-open');
+    const other = await context.newPage();
+    await reach(gallery, other, 'lost-then-open');
     await other.getByText('Your payment did not go through.').waitFor();
     await ready(other);
     const number = cardFrame(other).getByLabel('Card number');
@@ -228,25 +227,25 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     { state: 'sent-to-bank', query: 'bank' },
   ]) {
     test(`the browser goes where the server says: ${state}`, async (t) => {
-      const scene = await openContext(t);
-      const page = await scene.context.newPage();
-      await reach(page, state, { toTheEnd: true });
+      const { context, gallery } = await openContext(t);
+      const page = await context.newPage();
+      await reach(gallery, page, state, { toTheEnd: true });
       await page.waitForURL(`${gallery.url}/shop?${query}`);
     });
   }
 
   test('a paid order opened again does not redirect, and links back', async (t) => {
-    const scene = await openContext(t);
-    const page = await scene.context.newPage();
-    await reach(page, 'plan');
+    const { context, gallery } = await openContext(t);
+    const page = await context.newPage();
+    await reach(gallery, page, 'plan');
     await page.getByRole('heading', { name: 'R 500,00 of R 1 500,00 paid' }).waitFor();
     const link = page.getByRole('link', { name: 'Return to Karoo Coffee Roasters' });
     assert.equal(await link.getAttribute('href'), `${gallery.url}/shop?paid`);
   });
 
   test('a card form that does not load says so and loads again on request', async (t) => {
-    const scene = await openContext(t);
-    const page = await scene.context.newPage();
+    const { context, gallery } = await openContext(t);
+    const page = await context.newPage();
     const script = cards.cardEntry.scriptUrl;
     await page.route(script, (route) => route.abort());
     await page.goto(`${gallery.url}/pay/open`);
@@ -261,9 +260,9 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
   });
 
   test('a wrong card is shown at its field, and no payment is requested', async (t) => {
-    const scene = await openContext(t);
-    const page = await scene.context.newPage();
-    await reach(page, 'open');
+    const { context, gallery } = await openContext(t);
+    const page = await context.newPage();
+    await reach(gallery, page, 'open');
     const asked = watch(page, '/pay');
     await page.getByRole('button', { name: /^Pay/ }).click();
     await cardFrame(page).getByText('Enter the card number.').waitFor();
@@ -271,7 +270,11 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     assert.equal(asked.length, 0);
   });
 
+  /** A context with a gallery of its own, because a gallery remembers what its pages asked. */
   async function openContext(t: TestContext, options: object = {}) {
+    const gallery = await startGallery(cards.cardEntry);
+    t.after(() => gallery.stop());
+    cards.pageOrigins.push(gallery.url);
     const context = await browser.newContext({
       viewport: { width: 390, height: 844 },
       reducedMotion: 'reduce',
@@ -284,11 +287,16 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
       if (/Content Security Policy|integrity/i.test(message.text()))
         complaints.push(message.text());
     });
-    return { context, complaints };
+    return { context, complaints, gallery };
   }
 
   /** Opens a state of the gallery and performs the act that leads to it. */
-  async function reach(page: Page, name: string, { toTheEnd = false } = {}): Promise<void> {
+  async function reach(
+    gallery: Gallery,
+    page: Page,
+    name: string,
+    { toTheEnd = false } = {},
+  ): Promise<void> {
     const state = gallery.states[name];
     assert.ok(state);
     // Final states redirect the browser. Stop that, so that the test can look at the page.
@@ -326,7 +334,7 @@ describe('the hosted page in a browser', { skip: noBrowser }, () => {
     if (state.sees && !toTheEnd) await page.getByText(state.sees).first().waitFor();
   }
 
-  function lastAsked(path: string): unknown {
+  function lastAsked(gallery: Gallery, path: string): unknown {
     return gallery.asked.findLast((each) => each.path === path)?.body;
   }
 });

@@ -18,22 +18,53 @@ type FrameResult = Awaited<ReturnType<typeof axe.runPartial>>;
  * another page for that.
  */
 export async function axeFindings(page: Page): Promise<string[]> {
-  const { violations } = await axe.finishRun(await inspect(page.mainFrame()), {});
+  const results: FrameResult[] = (await inspect(page.mainFrame())).map((text) => JSON.parse(text));
+  const { violations } = await axe.finishRun(results, {});
   return violations.map(({ id, nodes }) => `${id}: ${nodes[0]?.html}`);
 }
 
-async function inspect(frame: Frame, context: object = {}): Promise<FrameResult[]> {
-  if (!(await frame.evaluate('"axe" in window'))) await frame.evaluate(source);
+/**
+ * The results of a frame and its frames, as JSON. Playwright takes as long to copy an object of this
+ * size as axe takes to make it, and a text is cheap.
+ */
+async function inspect(frame: Frame, context: object = {}): Promise<string[]> {
   const of = JSON.stringify({ include: [], exclude: [], ...context });
-  const children = await frame.evaluate<FrameContext[]>(`axe.utils.getFrameContexts(${of})`);
-  return await Promise.all([
-    frame.evaluate<FrameResult>(`axe.runPartial(${of}, {})`),
-    ...children.map(async ({ frameSelector, frameContext }) => {
+  if (!(await frame.evaluate('"axe" in window'))) await frame.evaluate(source);
+  const [children, result] = await Promise.all([
+    frame.evaluate<FrameContext[]>(`axe.utils.getFrameContexts(${of})`),
+    frame.evaluate<string>(`axe.runPartial(${of}, {}).then(JSON.stringify)`),
+  ]);
+  const results = await Promise.all(
+    children.map(async ({ frameSelector, frameContext }) => {
       const selector = JSON.stringify(frameSelector);
       const element = await frame.evaluateHandle(`axe.utils.shadowSelect(${selector})`);
       const child = await element.asElement()?.contentFrame();
       if (!child) throw new Error(`axe cannot look into ${selector}`);
-      return await inspect(child, frameContext);
+      return await inspectOnce(child, frameContext);
     }),
-  ]).then((results) => results.flat());
+  );
+  return [result, ...results.flat()];
 }
+
+const inspected = new Map<string, string[]>();
+
+/** Most pages show the card frame, and in most of them it is the same one: it is inspected once. */
+async function inspectOnce(frame: Frame, context: object): Promise<string[]> {
+  const look = await frame.evaluate<string | null>(lookScript);
+  if (look === null) return await inspect(frame, context);
+  const key = `${JSON.stringify(context)} ${look}`;
+  const results = inspected.get(key) ?? (await inspect(frame, context));
+  inspected.set(key, results);
+  return results;
+}
+
+/** Everything that decides what axe finds in a frame; null if the frame has frames of its own. */
+const lookScript = `document.querySelector('iframe, frame') ? null : JSON.stringify([
+  location.origin + location.pathname,
+  document.documentElement.outerHTML,
+  [...document.querySelectorAll('input, select, textarea')].map((one) => [one.value, one.checked]),
+  [...document.querySelectorAll('*')].indexOf(document.activeElement),
+  [innerWidth, innerHeight],
+  ['prefers-color-scheme: dark', 'prefers-contrast: more', 'forced-colors: active',
+    'prefers-reduced-motion: reduce'].map((query) => matchMedia('(' + query + ')').matches),
+])`;
