@@ -24,7 +24,7 @@ import { CallbackDetails } from './checkout.schema.ts';
 import { type Column, whoseColumns } from './csv.ts';
 import { notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
-import { listRoutes, mustSee, scopeOf } from './pages.ts';
+import { listRoutes, mustSee, presentWhose, scopeOf } from './pages.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 type Query = Type.Static<typeof CallbacksQuery>;
@@ -40,13 +40,7 @@ function readList(context: Context, query: Query) {
         (row): CallbackRow => ({
           id: row.id,
           checkout_id: row.checkout_id,
-          merchant_id: row.merchant_id,
-          merchant_name: row.merchant_name,
-          time_zone: row.time_zone,
-          locale: row.locale,
-          client_reference_id: row.client_reference_id,
-          email: row.email,
-          name: row.name,
+          ...presentWhose(row),
           status: row.status,
           notify_url: row.notify_url,
           host: row.host,

@@ -11,7 +11,7 @@ import {
   RetriedInstalment,
 } from './callback.schema.ts';
 import { type Column, decimal, whoseColumns } from './csv.ts';
-import { listRoutes, mustSee, scopeOf } from './pages.ts';
+import { listRoutes, mustSee, presentWhose, scopeOf } from './pages.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 function readList(context: Context, query: { merchant?: string }) {
@@ -26,13 +26,7 @@ function presentOverdue(row: ListedOverdue): OverdueRow {
   return {
     checkout_id: row.checkout_id,
     number: row.number,
-    merchant_id: row.merchant_id,
-    merchant_name: row.merchant_name,
-    time_zone: row.time_zone,
-    locale: row.locale,
-    client_reference_id: row.client_reference_id,
-    email: row.email,
-    name: row.name,
+    ...presentWhose(row),
     number_of_payments: row.number_of_payments,
     amount: row.amount - row.reduced,
     currency: row.currency,

@@ -9,6 +9,7 @@ import { narrowed, type Scope } from '../search/scope.sql.ts';
 import { type FoundRow, findRowById } from '../search/search.sql.ts';
 import { type Column, csvRowsMax, writeCsv } from './csv.ts';
 import { ConsoleError, notFound } from './errors.ts';
+import type { whose } from './list.schema.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 const limitDefault = 50;
@@ -103,6 +104,19 @@ export function answerFile({ reply }: Context, name: string, text: string): Fast
     .header('content-disposition', `attachment; filename="${name.replaceAll(/[^\w.-]/g, '_')}"`)
     .send(text);
 }
+
+type Whose = Type.Static<Type.TObject<typeof whose>>;
+
+/** Whose a row is, and nothing else of it. */
+export const presentWhose = (row: Whose): Whose => ({
+  merchant_id: row.merchant_id,
+  merchant_name: row.merchant_name,
+  time_zone: row.time_zone,
+  locale: row.locale,
+  client_reference_id: row.client_reference_id,
+  email: row.email,
+  name: row.name,
+});
 
 /** A row of the person's scope. Any other is not found, whether it exists or not. */
 export async function mustSee(

@@ -6,6 +6,7 @@ import {
   revokePerson,
   revokeSession,
 } from '../operators/manage-people.ts';
+import { listWithPasskey } from '../operators/passkey.sql.ts';
 import { rolePermissions } from '../operators/permission.ts';
 import { findPerson, listPeople, type Person as PersonRow } from '../operators/person.sql.ts';
 import { BadCursor, type PageRequest, readCursor, writeCursor } from '../search/lists.ts';
@@ -35,7 +36,7 @@ const readPeople =
     const rows = await reading(deps, (db) => listPeople(db, key?.[0] ?? null, limit));
     const last = rows.length < limit ? undefined : rows.at(-1);
     const next = last ? writeCursor([last.email, last.id]) : null;
-    return { data: rows.map(presentPerson), next };
+    return { data: await presentPeople(deps, rows), next };
   };
 
 const columns: Column<Person>[] = [
@@ -44,6 +45,7 @@ const columns: Column<Person>[] = [
   ['Roles', (row) => row.roles.join(' ')],
   ['Merchants', (row) => row.merchant_ids?.join(' ') ?? 'all'],
   ['Since', (row) => row.created_at],
+  ['Registered', (row) => (row.is_registered ? 'yes' : 'no')],
   ['Revoked', (row) => row.revoked_at],
   ['ID', (row) => row.id],
 ];
@@ -77,7 +79,7 @@ export const peopleRoutes: ConsoleRoute[] = [
     schema: { body: InviteBody, response: Invitation },
     async handle({ deps, operator }, { body }) {
       const { person, url, expires_at } = await invitePerson(deps, operator, body);
-      return { person: presentPerson(person), url, expires_at };
+      return { person: await presentPerson(deps, person), url, expires_at };
     },
   }),
   consoleRoute({
@@ -88,7 +90,8 @@ export const peopleRoutes: ConsoleRoute[] = [
     schema: { params: IdParams, body: ChangePersonBody, response: Person },
     async handle({ deps, operator }, { params, body }) {
       await mustExist(deps, params.id);
-      return presentPerson(await changeAccess(deps, operator, params.id, body));
+      const person = await changeAccess(deps, operator, params.id, body);
+      return await presentPerson(deps, person);
     },
   }),
   consoleRoute({
@@ -99,7 +102,8 @@ export const peopleRoutes: ConsoleRoute[] = [
     schema: { params: IdParams, response: Person },
     async handle({ deps, operator }, { params }) {
       await mustExist(deps, params.id);
-      return presentPerson(await revokePerson(deps, operator, { id: params.id }));
+      const person = await revokePerson(deps, operator, { id: params.id });
+      return await presentPerson(deps, person);
     },
   }),
   consoleRoute({
@@ -132,7 +136,22 @@ async function mustExist(deps: ConsoleDeps, id: string): Promise<void> {
   if (!(await reading(deps, (db) => findPerson(db, id)))) throw notFound();
 }
 
-function presentPerson(person: PersonRow): Person {
-  const { id, email, name, roles, merchant_ids, created_at, revoked_at } = person;
-  return { id, email, name, roles, merchant_ids, created_at, revoked_at };
+async function presentPeople(deps: ConsoleDeps, people: PersonRow[]): Promise<Person[]> {
+  const ids = people.map(({ id }) => id);
+  const registered = await reading(deps, (db) => listWithPasskey(db, ids));
+  return people.map(({ oidc_subject, ...person }) => ({
+    id: person.id,
+    email: person.email,
+    name: person.name,
+    roles: person.roles,
+    merchant_ids: person.merchant_ids,
+    created_at: person.created_at,
+    revoked_at: person.revoked_at,
+    is_registered: oidc_subject !== null || registered.has(person.id),
+  }));
+}
+
+async function presentPerson(deps: ConsoleDeps, person: PersonRow): Promise<Person> {
+  const [presented] = await presentPeople(deps, [person]);
+  return presented as Person;
 }

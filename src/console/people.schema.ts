@@ -10,6 +10,8 @@ export const Person = Type.Object({
   merchant_ids: nullable(Type.Array(Type.String())),
   created_at: Type.String(),
   revoked_at: nullable(Type.String()),
+  /** Whether they can sign in: they have a passkey, or came from the identity provider. */
+  is_registered: Type.Boolean(),
 });
 export type Person = Type.Static<typeof Person>;
 

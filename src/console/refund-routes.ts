@@ -8,7 +8,7 @@ import { presentLongAct } from './act-routes.ts';
 import { type Column, decimal, whoseColumns } from './csv.ts';
 import { notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
-import { listRoutes, mustSee, scopeOf } from './pages.ts';
+import { listRoutes, mustSee, presentWhose, scopeOf } from './pages.ts';
 import {
   ApproveRefunds,
   DeclineRefund,
@@ -159,13 +159,7 @@ function presentRow({ deps, operator }: Context, refund: ReviewedRefund) {
   return {
     id: refund.id,
     checkout_id: refund.checkout_id,
-    merchant_id: refund.merchant_id,
-    merchant_name: refund.merchant_name,
-    time_zone: refund.time_zone,
-    locale: refund.locale,
-    client_reference_id: refund.client_reference_id,
-    email: refund.email,
-    name: refund.name,
+    ...presentWhose(refund),
     status,
     view,
     amount: refund.amount,

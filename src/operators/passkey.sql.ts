@@ -34,6 +34,18 @@ export async function listPasskeys(db: Handle, person_id: string): Promise<Passk
   return await query.orderBy('created_at').execute();
 }
 
+/** Which of these people have a passkey. */
+export async function listWithPasskey(db: Handle, person_ids: string[]): Promise<Set<string>> {
+  if (person_ids.length === 0) return new Set();
+  const rows = await db
+    .selectFrom('passkeys')
+    .select('person_id')
+    .distinct()
+    .where('person_id', 'in', person_ids)
+    .execute();
+  return new Set(rows.map(({ person_id }) => person_id));
+}
+
 export async function movePasskeyUsed(
   db: Handle,
   id: string,

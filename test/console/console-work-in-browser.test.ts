@@ -186,7 +186,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: /^Resend the callback for/ }).click();
     await page.getByText(/^Not delivered/).waitFor();
     isDown = false;
-    await page.getByRole('link', { name: /^Attempts of the callback for/ }).click();
+    await page.getByRole('link', { name: hostile('order') }).click();
     const dialog = page.getByRole('dialog', { name: 'Callback' });
     await dialog
       .getByText(/^Attempt/)
@@ -378,6 +378,16 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.keyboard.press('?');
     await page.getByRole('dialog', { name: 'Keys' }).getByText('Go to Refunds').waitFor();
     assert.deepEqual(await axeFindings(page), []);
+    await page.keyboard.press('Escape');
+    // A dialog gives the focus back to the row that it was opened from.
+    await page.goto(`${console.url}/callbacks?view=all`);
+    const row = page.getByRole('link', { name: 'ORDER-1', exact: true });
+    await row.focus();
+    await page.keyboard.press('Enter');
+    await page.getByRole('dialog', { name: 'Callback' }).getByText('Attempt 1').waitFor();
+    await page.keyboard.press('Escape');
+    await page.getByRole('dialog').waitFor({ state: 'detached' });
+    await page.locator('a.open:focus', { hasText: 'ORDER-1' }).waitFor();
   });
 
   // Axe sees each page at one of the three widths here, and at all of them in the long run.

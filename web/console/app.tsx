@@ -1,6 +1,7 @@
+import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ComponentType, lazy, Suspense, useRef } from 'react';
-import { Redirect, Route, Switch } from 'wouter';
+import { Link, Redirect, Route, Switch } from 'wouter';
 import type { Session } from '../../src/console/session.schema.ts';
 import { ApiError, get } from './api.ts';
 import { Door, LinkSignIn, SignIn } from './pages/sign-in.tsx';
@@ -171,7 +172,16 @@ function Pages() {
       ))}
       <Route>
         <Card>
-          <State icon="search" title="There is no such page" page>
+          <State
+            icon="search"
+            title="There is no such page"
+            page
+            acts={
+              <Button variant="default" component={Link} href="/">
+                Go to the overview
+              </Button>
+            }
+          >
             The address may be mistyped, or the page has moved.
           </State>
         </Card>

@@ -104,15 +104,23 @@ export function relativeTime(at: string, now = Date.now()): string {
 export function duration(milliseconds: number): string {
   if (milliseconds < 1000) return `${Math.round(milliseconds)} ms`;
   const seconds = milliseconds / 1000;
-  if (seconds < 60) return `${seconds.toFixed(seconds < 10 ? 1 : 0).replace('.', ',')} s`;
+  if (seconds < 60) {
+    return `${Number(seconds.toFixed(seconds < 10 ? 1 : 0))
+      .toString()
+      .replace('.', ',')} s`;
+  }
   const minutes = seconds / 60;
   if (minutes < 60) return `${Math.round(minutes)} min`;
   const hours = minutes / 60;
   return hours < 48 ? `${Math.round(hours)} h` : `${Math.round(hours / 24)} days`;
 }
 
-/** The beginning of an id, for tables. */
-export const shortId = (id: string) => id.slice(0, 8);
+/** The end of an id, for tables. Ids begin with their time, so rows of one day begin alike. */
+export const shortId = (id: string) => `…${id.slice(-8)}`;
+
+/** A code of a reason in words: `http_502` as `HTTP 502`, `insufficient_funds` as they are. */
+export const reasonWords = (reason: string) =>
+  /^[a-z0-9_]+$/.test(reason) ? words(reason).replace(/^http (?=\d)/, 'HTTP ') : reason;
 
 /** `not_enough_funds` as `not enough funds`. */
 export const words = (code: string) => code.replaceAll(/[_.-]/g, ' ');

@@ -1,6 +1,7 @@
 import { Button } from '@mantine/core';
 import { Link } from 'wouter';
 import type { Action } from '../../../src/console/audit.schema.ts';
+import type { Band } from '../../../src/console/merchant.schema.ts';
 import { count, money, sentence, words } from '../format.ts';
 import { Facts, Id, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails } from '../parts/details.tsx';
@@ -37,20 +38,32 @@ export function Actor({ of: action }: { of: Action }) {
 const isPlain = (value: unknown): value is string | number | boolean | null =>
   value === null || ['string', 'number', 'boolean'].includes(typeof value);
 const isCents = (name: string) => /amount$|^four_eyes_above$/.test(name);
+const bandWords = ({ from_amount, to_amount, terms }: Band) =>
+  `${money(from_amount)} to ${money(to_amount)} in ${terms.join(', ')}`;
 const said = (name: string, value: unknown): string => {
   if (value === null) return 'nothing';
   if (typeof value === 'number' && isCents(name)) return money(value);
+  if (typeof value === 'boolean') return value ? 'yes' : 'no';
+  if (name === 'rules' && Array.isArray(value)) return value.map(bandWords).join('; ');
+  if (Array.isArray(value) && value.every(isPlain)) return value.join(', ') || 'none';
   return isPlain(value) ? String(value) : JSON.stringify(value);
 };
+
+/** Many acts write what it was below `before`, and what it is beside that. */
+function changesIn({ before, ...now }: { before?: unknown }): unknown {
+  if (typeof before !== 'object' || before === null) return undefined;
+  return Object.fromEntries(Object.entries(now).filter(([name]) => Object.hasOwn(before, name)));
+}
 
 /** Details as before → after where they have both, and as name and value otherwise. */
 export function Details({ of: details }: { of: unknown }) {
   if (typeof details !== 'object' || details === null) return null;
   const entries = Object.entries(details as Record<string, unknown>);
-  const { before, after } = details as { before?: unknown; after?: unknown };
+  const { before, after = changesIn(details) } = details as { before?: unknown; after?: unknown };
   if (entries.length === 0) return <span className="quiet">–</span>;
   if (before !== undefined && after !== undefined) {
-    const rest = entries.filter(([name]) => name !== 'before' && name !== 'after');
+    const isShown = (name: string) => 'after' in details || !Object.hasOwn(Object(before), name);
+    const rest = entries.filter(([name]) => name !== 'before' && name !== 'after' && isShown(name));
     return (
       <span className="break">
         <Change before={before} after={after} />

@@ -10,7 +10,7 @@ import type {
 } from '../../../src/console/callback.schema.ts';
 import type { CallbackDetails } from '../../../src/console/checkout.schema.ts';
 import { get } from '../api.ts';
-import { count, duration, percent } from '../format.ts';
+import { count, duration, percent, reasonWords, sentence } from '../format.ts';
 import { ActDialog, useAct, useQuietAct } from '../parts/acts.tsx';
 import { Attempts } from '../parts/attempts.tsx';
 import { Facts, Id, PageHead, Status, Time } from '../parts/basics.tsx';
@@ -90,7 +90,7 @@ function Callbacks({ view }: { view: string }) {
           {row.host}
         </span>
       ),
-      phone: 'sub',
+      phone: 'hide',
     },
     { head: 'Attempts', right: true, cell: (row) => count(row.attempts), phone: 'hide' },
     {
@@ -98,7 +98,11 @@ function Callbacks({ view }: { view: string }) {
       grow: true,
       cell: (row) => (
         <span title={row.reason ?? ''}>
-          {row.reason ?? (row.response_status ? `HTTP ${row.response_status}` : '–')}
+          {row.reason !== null ? (
+            sentence(reasonWords(row.reason))
+          ) : (
+            <span className="quiet none">–</span>
+          )}
         </span>
       ),
       phone: 'sub',
@@ -122,15 +126,6 @@ function Callbacks({ view }: { view: string }) {
       acts: true,
       cell: (row) => (
         <span className="acts">
-          <Button
-            size="xs"
-            variant="default"
-            component={Link}
-            href={hrefOf(row.id)}
-            aria-label={`Attempts of the callback for ${row.client_reference_id}`}
-          >
-            Attempts
-          </Button>
           {can('callbacks.retry') && (
             <Button
               size="xs"
@@ -174,7 +169,7 @@ const resend = (row: { id: string; client_reference_id?: string }) => ({
   said: ({ status, reason }: RetriedCallback) =>
     status === 'delivered'
       ? `Delivered${row.client_reference_id ? `: ${row.client_reference_id}` : ''}.`
-      : `Not delivered${reason ? `: ${reason}` : ''}.`,
+      : `Not delivered${reason ? `: ${reasonWords(reason)}` : ''}.`,
 });
 
 function Destinations() {
@@ -231,7 +226,11 @@ function Destinations() {
       grow: true,
       cell: (row) => (
         <span title={row.last_error ?? ''}>
-          {row.last_error ?? <span className="quiet">none</span>}
+          {row.last_error === null ? (
+            <span className="quiet none">–</span>
+          ) : (
+            sentence(reasonWords(row.last_error))
+          )}
         </span>
       ),
       phone: 'sub',

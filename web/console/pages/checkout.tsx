@@ -12,7 +12,7 @@ import type {
 } from '../../../src/console/checkout.schema.ts';
 import type { RefundDetails } from '../../../src/console/refund.schema.ts';
 import { act } from '../api.ts';
-import { money, plural, sentence, shortDate, words } from '../format.ts';
+import { money, plural, reasonWords, sentence, shortDate, words } from '../format.ts';
 import { ActDialog, problemOf, useAct, useQuietAct } from '../parts/acts.tsx';
 import { parseAmount, typedAmount } from '../parts/amount.ts';
 import { Attempts } from '../parts/attempts.tsx';
@@ -235,24 +235,26 @@ function Checkout({ of: checkout }: { of: CheckoutDetails }) {
               />
             )}
           </Card>
-          <Card title="Order">
-            <table className="parts">
-              <caption className="visually-hidden">Items of the order</caption>
-              <tbody>
-                {checkout.line_items.map((item, index) => (
-                  <tr key={index}>
-                    <th scope="row" className="break">
-                      {item.quantity > 1 ? `${item.quantity} × ` : ''}
-                      {item.name}
-                    </th>
-                    <td>
-                      <Money cents={item.amount} currency={currency} locale={locale} />
-                    </td>
-                  </tr>
-                ))}
-              </tbody>
-            </table>
-          </Card>
+          {checkout.line_items.length > 0 && (
+            <Card title="Order">
+              <table className="parts">
+                <caption className="visually-hidden">Items of the order</caption>
+                <tbody>
+                  {checkout.line_items.map((item, index) => (
+                    <tr key={index}>
+                      <th scope="row" className="break">
+                        {item.quantity > 1 ? `${item.quantity} × ` : ''}
+                        {item.name}
+                      </th>
+                      <td>
+                        <Money cents={item.amount} currency={currency} locale={locale} />
+                      </td>
+                    </tr>
+                  ))}
+                </tbody>
+              </table>
+            </Card>
+          )}
           <Card title="Money">
             <Facts
               rows={[
@@ -394,22 +396,64 @@ function stateOf({ status, paused }: PlanPayment): string {
 
 const tones = { neutral: '', good: 'good', bad: 'bad', waiting: 'warn' } as const;
 
+/** So many failed attempts in a row are one line. */
+const foldMin = 3;
+
+/** Failed attempts to deliver the callback, one after the other, as one line that can be opened. */
+function folded(entries: TimelineEntry[]): TimelineEntry[][] {
+  const runs: TimelineEntry[][] = [];
+  const fails = ({ kind, tone }: TimelineEntry) => kind === 'callback' && tone === 'bad';
+  for (const entry of entries) {
+    const [first] = runs.at(-1) ?? [];
+    if (first && fails(first) && fails(entry)) runs.at(-1)?.push(entry);
+    else runs.push([entry]);
+  }
+  return runs.flatMap((run) => (run.length < foldMin ? run.map((entry) => [entry]) : [run]));
+}
+
+/** The code of the reason at the end of a sentence, in words. */
+const readable = (says: string) =>
+  sentence(says.replace(/(?<=: )[a-z0-9_]+$/, (reason) => reasonWords(reason)));
+
 function Timeline({ entries, zone }: { entries: TimelineEntry[]; zone: string }) {
   return (
     <ol className="timeline">
-      {entries.toReversed().map((entry, index) => (
-        <li key={`${entry.at} ${index}`} className={tones[entry.tone]}>
-          <span className="dot" aria-hidden="true" />
-          <div className="what break">
-            {entry.kind === 'note' ? entry.says : sentence(entry.says)}
-          </div>
-          <div className="when">
-            <Time at={entry.at} zone={zone} exact />
-            {entry.by !== null && ` · ${entry.by}`}
-          </div>
-        </li>
-      ))}
+      {folded(entries.toReversed()).map((run, index) => {
+        const [entry] = run as [TimelineEntry];
+        const lines = run.map((one) => <Happened key={one.says} of={one} zone={zone} />);
+        return (
+          <li key={`${entry.at} ${index}`} className={tones[entry.tone]}>
+            <span className="dot" aria-hidden="true" />
+            {run.length === 1 ? (
+              lines
+            ) : (
+              <details className="fold">
+                <summary className="what">
+                  {run.length} attempts to deliver the callback failed
+                  <span className="when">
+                    {' '}
+                    · the last <Time at={entry.at} zone={zone} exact />
+                  </span>
+                </summary>
+                {lines}
+              </details>
+            )}
+          </li>
+        );
+      })}
     </ol>
+  );
+}
+
+function Happened({ of: entry, zone }: { of: TimelineEntry; zone: string }) {
+  return (
+    <div>
+      <div className="what break">{entry.kind === 'note' ? entry.says : readable(entry.says)}</div>
+      <div className="when">
+        <Time at={entry.at} zone={zone} exact />
+        {entry.by !== null && ` · ${entry.by}`}
+      </div>
+    </div>
   );
 }
 

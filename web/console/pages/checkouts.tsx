@@ -8,38 +8,43 @@ export const orderColumn = {
   cell: (row: { client_reference_id: string }) => row.client_reference_id,
   phone: 'title' as const,
 };
+export const amountColumn = {
+  head: 'Amount',
+  right: true,
+  cell: (row: { amount: number; currency: string; locale: string }) => (
+    <Money cents={row.amount} currency={row.currency} locale={row.locale} />
+  ),
+  phone: 'end' as const,
+};
 export const shopperColumn = {
   head: 'Shopper',
   cell: (row: { name: string | null; email: string }) => (
-    <span title={row.email}>{row.name ?? row.email}</span>
+    <span title={row.name === null ? row.email : `${row.name}\n${row.email}`}>
+      {row.name ?? row.email}
+    </span>
   ),
   phone: 'sub' as const,
+  share: true,
 };
 export const merchantColumn = {
   head: 'Merchant',
-  cell: (row: { merchant_name: string }) => row.merchant_name,
+  cell: (row: { merchant_name: string }) => (
+    <span title={row.merchant_name}>{row.merchant_name}</span>
+  ),
   phone: 'hide' as const,
+  share: true,
 };
 
 const columns: Column<CheckoutRow>[] = [
   orderColumn,
-  {
-    head: 'Amount',
-    right: true,
-    phone: 'end',
-    cell: (row) => <Money cents={row.amount} currency={row.currency} locale={row.locale} />,
-  },
+  amountColumn,
   shopperColumn,
   { head: 'Status', cell: (row) => <Status of={row.status} />, phone: 'end' },
   merchantColumn,
   {
-    head: 'Term',
-    cell: (row) =>
-      row.number_of_payments === null ? (
-        <span className="quiet">–</span>
-      ) : (
-        `${row.number_of_payments} ${row.number_of_payments === 1 ? 'payment' : 'payments'}`
-      ),
+    head: 'Payments',
+    right: true,
+    cell: (row) => row.number_of_payments ?? <span className="quiet">–</span>,
     phone: 'hide',
   },
   {

@@ -58,12 +58,19 @@ const columns: Column<DisputeRow>[] = [
     cell: (row) => <span title={row.network_reason_code ?? ''}>{sentence(words(row.reason))}</span>,
     phone: 'sub',
   },
-  { head: 'Answer until', right: true, cell: (row) => <Deadline of={row} />, phone: 'sub' },
+  {
+    head: 'Answer until',
+    right: true,
+    cell: (row) => <Deadline of={row} />,
+    phone: 'sub',
+    named: true,
+  },
   {
     head: 'Opened',
     right: true,
     cell: (row) => <Time at={row.created_at} zone={row.time_zone} />,
     phone: 'sub',
+    named: true,
   },
 ];
 

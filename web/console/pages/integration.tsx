@@ -118,7 +118,7 @@ export default function IntegrationPage({ id }: { id: string }) {
                   <tbody>
                     {data.limits.map((limit) => (
                       <tr key={limit.endpoint}>
-                        <td className="mono">{limit.endpoint}</td>
+                        <td className="mono whole">{limit.endpoint}</td>
                         <td className="right">{count(limit.max_requests)}</td>
                         <td className="right">{duration(limit.window_seconds * 1000)}</td>
                         {isLive && can('integrations.change') && (

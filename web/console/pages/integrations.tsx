@@ -31,8 +31,9 @@ const columns: Column<IntegrationRow>[] = [
   { head: 'Id', cell: (row) => <span className="mono">{shortId(row.id)}</span>, phone: 'sub' },
   {
     head: 'Refunds',
-    cell: (row) => (row.refund_mode === 'auto' ? 'Automatic' : 'Reviewed'),
+    cell: (row) => (row.refund_mode === 'auto' ? 'At once' : 'Reviewed'),
     phone: 'sub',
+    named: true,
   },
   {
     head: 'Signing',
@@ -44,7 +45,7 @@ const columns: Column<IntegrationRow>[] = [
     cell: (row) => {
       const end = oldestEnd(row);
       return end === null ? (
-        <span className="quiet">–</span>
+        <span className="quiet none">–</span>
       ) : (
         <span className="warning-text">
           Old key ends <Time at={end} future />
@@ -66,7 +67,7 @@ const columns: Column<IntegrationRow>[] = [
       ),
     phone: 'hide',
   },
-  { head: 'Since', right: true, cell: (row) => <Time at={row.created_at} />, phone: 'sub' },
+  { head: 'Since', right: true, cell: (row) => <Time at={row.created_at} />, phone: 'hide' },
 ];
 
 export default function IntegrationsPage() {
@@ -114,7 +115,7 @@ export function IntegrationLine({ of: row }: { of: IntegrationRow }) {
         <span className="quiet">
           {' '}
           · {row.intermediary ? 'intermediary' : 'own'} · refunds{' '}
-          {row.refund_mode === 'auto' ? 'automatic' : 'reviewed'}
+          {row.refund_mode === 'auto' ? 'approved at once' : 'reviewed'}
           {row.v1 !== null && ` · v1 ${v1Use(row.v1)}`}
         </span>
       </span>

@@ -66,6 +66,7 @@ export default function MerchantPage({ id }: { id: string }) {
               )}
             </Card>
           )}
+          {data.payee && <PayeeCard of={data} payee={data.payee} />}
         </div>
         <div className="stack">
           <Card title="Settings">
@@ -89,7 +90,6 @@ export default function MerchantPage({ id }: { id: string }) {
               ]}
             />
           </Card>
-          {data.payee && <PayeeCard of={data} payee={data.payee} />}
           {sandbox && <ClockCard of={data} />}
         </div>
       </div>

@@ -2,7 +2,7 @@ import { Button, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
 import type { MerchantRow } from '../../../src/console/merchant.schema.ts';
-import { money, percent, plural } from '../format.ts';
+import { count, money, percent } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
 import { parseAmount } from '../parts/amount.ts';
 import { BandsForm, readBands, typedBands } from '../parts/bands.tsx';
@@ -44,8 +44,8 @@ const columns: Column<MerchantRow>[] = [
       );
     },
   },
-  { head: 'Bands', right: true, cell: (row) => plural(row.rules.length, 'band'), phone: 'hide' },
-  { head: 'Since', right: true, cell: (row) => <Time at={row.created_at} />, phone: 'sub' },
+  { head: 'Bands', right: true, cell: (row) => count(row.rules.length), phone: 'hide' },
+  { head: 'Since', right: true, cell: (row) => <Time at={row.created_at} />, phone: 'hide' },
 ];
 
 export default function MerchantsPage() {

@@ -3,11 +3,11 @@ import { useState } from 'react';
 import type { OverdueRow, RetriedInstalment } from '../../../src/console/callback.schema.ts';
 import { longDate, money, sentence, shortDate, words } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
-import { Facts, Money, Notice, NthPayment, PageHead } from '../parts/basics.tsx';
+import { Facts, Notice, NthPayment, PageHead } from '../parts/basics.tsx';
 import { MerchantFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { useCan } from '../session.tsx';
-import { merchantColumn, orderColumn, shopperColumn } from './checkouts.tsx';
+import { amountColumn, merchantColumn, orderColumn, shopperColumn } from './checkouts.tsx';
 
 export type Retry = {
   checkout_id: string;
@@ -92,12 +92,7 @@ export default function OverduePage() {
   const [retrying, setRetrying] = useState<OverdueRow | null>(null);
   const columns: Column<OverdueRow>[] = [
     orderColumn,
-    {
-      head: 'Amount',
-      right: true,
-      phone: 'end',
-      cell: (row) => <Money cents={row.amount} currency={row.currency} locale={row.locale} />,
-    },
+    amountColumn,
     shopperColumn,
     merchantColumn,
     {

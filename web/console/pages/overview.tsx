@@ -96,7 +96,13 @@ function Waiting({ of: overview }: { of: Overview }) {
         label="Overdue payments"
         value={bounded(counts.overdue)}
         state={counts.overdue.count > 0 ? 'needs' : ''}
-        note={counts.overdue.count > 0 ? show(overview.overdue_amount) : 'All were collected'}
+        note={
+          counts.overdue.count === 0
+            ? 'All were collected'
+            : overview.overdue_amount > 0
+              ? show(overview.overdue_amount)
+              : 'The sum follows in minutes'
+        }
       />
       <Figure
         href={can('callbacks.read') ? '/callbacks' : null}
@@ -155,7 +161,7 @@ function Figure(props: {
   const content = (
     <>
       <span className="label">{props.label}</span>
-      <span className="value">{props.value}</span>
+      <span className={`value ${/[a-z]/.test(props.value) ? 'text' : ''}`}>{props.value}</span>
       <span className="note">{props.note}</span>
     </>
   );

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { PayoutExport, PayoutRow } from '../../../src/console/payout.schema.ts';
-import { longDate, plural, shortDate } from '../format.ts';
+import { count, longDate, plural, shortDate } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
 import { Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { MerchantFilter, Tabs } from '../parts/filters.tsx';
@@ -42,8 +42,9 @@ const columns: Column<PayoutRow>[] = [
     head: 'Business day',
     cell: (row) => <span title={longDate(row.business_on)}>{shortDate(row.business_on)}</span>,
     phone: 'sub',
+    named: true,
   },
-  { head: 'Lines', right: true, cell: (row) => plural(row.line_count, 'line'), phone: 'hide' },
+  { head: 'Lines', right: true, cell: (row) => count(row.line_count), phone: 'hide' },
   {
     head: 'Bank’s answer',
     grow: true,
@@ -58,7 +59,7 @@ const columns: Column<PayoutRow>[] = [
     head: 'Since',
     right: true,
     cell: (row) => <Time at={movedAt(row)} zone={row.time_zone} />,
-    phone: 'sub',
+    phone: 'hide',
   },
 ];
 

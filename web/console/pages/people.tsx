@@ -18,6 +18,11 @@ import { useOpened } from '../url.ts';
 
 const rolesOf = (roles: string[]) => roles.map((role) => sentence(words(role))).join(', ');
 
+function PersonStatus({ of: person }: { of: Person }) {
+  if (person.revoked_at !== null) return <Status of="revoked" />;
+  return <Status of={person.is_registered ? 'active' : 'invited'} />;
+}
+
 export default function People() {
   const can = useCan();
   const { opened, hrefOf, close } = useOpened('person');
@@ -28,13 +33,13 @@ export default function People() {
       cell: (row) => (
         <span className="person">
           <Avatar name={row.name} />
-          {row.name}
+          <span>{row.name}</span>
         </span>
       ),
     },
     {
       head: 'Status',
-      cell: (row) => <Status of={row.revoked_at === null ? 'active' : 'revoked'} />,
+      cell: (row) => <PersonStatus of={row} />,
       phone: 'end',
     },
     { head: 'E-mail', cell: (row) => row.email, phone: 'sub' },

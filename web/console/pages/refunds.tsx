@@ -67,6 +67,7 @@ export default function RefundsPage() {
       right: true,
       cell: (row) => <Time at={row.created_at} zone={row.time_zone} age />,
       phone: 'sub',
+      named: true,
     },
     ...(view === 'review'
       ? []

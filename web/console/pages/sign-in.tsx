@@ -65,9 +65,14 @@ export function SignIn({ ended }: { ended: boolean }) {
           </Button>
         )}
         <p className="quiet small">
-          {ways?.sandbox
-            ? 'This is a sandbox: `tranche console sign-in` prints a link that signs you in.'
-            : 'No passkey yet, or a lost device? Ask an administrator for an invitation.'}
+          {ways?.sandbox ? (
+            <>
+              This is a sandbox: <code>tranche console sign-in</code> prints a link that signs you
+              in.
+            </>
+          ) : (
+            'No passkey yet, or a lost device? Ask an administrator for an invitation.'
+          )}
         </p>
       </div>
     </Door>

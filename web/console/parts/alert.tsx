@@ -24,8 +24,17 @@ const alertStates = [
 
 /** What the alert is about. */
 function About({ of: row }: { of: AlertRow }) {
-  if (row.merchant_id)
-    return <Link href={`/merchants/${row.merchant_id}`}>{row.merchant_name}</Link>;
+  if (row.merchant_id) {
+    return (
+      <Link
+        href={`/merchants/${row.merchant_id}`}
+        className="clamp two"
+        title={row.merchant_name ?? ''}
+      >
+        {row.merchant_name}
+      </Link>
+    );
+  }
   if (row.integration_id) {
     return <Link href={`/integrations/${row.integration_id}`}>Integration</Link>;
   }
@@ -42,7 +51,7 @@ const ownerColumn: Column<AlertRow> = {
     ) : row.state === 'taken' ? (
       <span title={row.taken_by ?? ''}>{row.taken_by_name}</span>
     ) : (
-      <span className="quiet">Not taken yet</span>
+      <span className="quiet num">Not taken yet</span>
     ),
   phone: 'sub',
 };
@@ -76,7 +85,11 @@ export function AlertsFrame(props: {
     {
       head: heads.detail,
       grow: true,
-      cell: (row) => <span className="break">{row.detail}</span>,
+      cell: (row) => (
+        <span className="break clamp" title={row.detail}>
+          {row.detail}
+        </span>
+      ),
       phone: 'full',
     },
     { head: 'About', cell: (row) => <About of={row} />, phone: 'sub' },

@@ -1,14 +1,18 @@
 import { useState } from 'react';
 import type { CallbackAttempt, CallbackDetails } from '../../../src/console/checkout.schema.ts';
-import { count, duration } from '../format.ts';
+import { count, duration, reasonWords, sentence } from '../format.ts';
 import { Status, Time } from './basics.tsx';
+
+const shownMax = 3;
 
 /** Every attempt to deliver a callback, each with what was sent and what came back. */
 export function Attempts({ of: callback, zone }: { of: CallbackDetails; zone?: string }) {
+  const [all, setAll] = useState(false);
+  const newest = callback.history.toReversed();
   if (callback.history.length === 0) return <p className="quiet">It was not attempted yet.</p>;
   return (
     <div className="stack tight">
-      {callback.history.toReversed().map((attempt) => (
+      {(all ? newest : newest.slice(0, shownMax)).map((attempt) => (
         <Attempt
           key={attempt.number}
           of={attempt}
@@ -16,6 +20,11 @@ export function Attempts({ of: callback, zone }: { of: CallbackDetails; zone?: s
           {...(zone && { zone })}
         />
       ))}
+      {!all && newest.length > shownMax && (
+        <button type="button" className="link" onClick={() => setAll(true)}>
+          Show all {count(newest.length)} attempts
+        </button>
+      )}
       {callback.attempts_expired > 0 && (
         <p className="quiet small">
           {count(callback.attempts_expired)} earlier attempts were deleted after their retention
@@ -40,7 +49,9 @@ function Attempt(props: { of: CallbackAttempt; payload: string; zone?: string })
           />
         </span>
         <span className="quiet break">
-          {attempt.reason ?? (attempt.response_status ? `HTTP ${attempt.response_status}` : '')}
+          {attempt.reason !== null
+            ? reasonWords(attempt.reason)
+            : attempt.response_status && `HTTP ${attempt.response_status}`}
         </span>
         <span className="quiet small">
           {attempt.milliseconds !== null && `${duration(attempt.milliseconds)} · `}
@@ -62,7 +73,9 @@ function Attempt(props: { of: CallbackAttempt; payload: string; zone?: string })
             </span>
           </h3>
           {attempt.response_status === null ? (
-            <p className="quiet">{attempt.reason ?? 'There was no answer.'}</p>
+            <p className="quiet">
+              {attempt.reason ? sentence(reasonWords(attempt.reason)) : 'There was no answer.'}
+            </p>
           ) : (
             <pre className="raw">
               HTTP {attempt.response_status}

@@ -202,7 +202,12 @@ export function Id({ id, whole }: { id: string; whole?: boolean }) {
     });
   };
   return (
-    <button type="button" className="link mono" title={`${id}\nCopy`} onClick={copy}>
+    <button
+      type="button"
+      className={`link mono ${whole ? '' : 'short'}`}
+      title={`${id}\nCopy`}
+      onClick={copy}
+    >
       {copied ? 'Copied' : whole ? id : shortId(id)}
     </button>
   );

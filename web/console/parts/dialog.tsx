@@ -1,5 +1,5 @@
 import { Modal } from '@mantine/core';
-import type { ReactNode } from 'react';
+import { type ReactNode, useEffect, useRef } from 'react';
 
 /**
  * A dialog. The library's own has a <header>, which is a second banner of the page for screen readers.
@@ -14,6 +14,7 @@ export function Dialog(props: {
   above?: boolean;
   children: ReactNode;
 }) {
+  useFocusBack(props.opened);
   return (
     <Modal.Root
       opened={props.opened}
@@ -36,4 +37,26 @@ export function Dialog(props: {
       </Modal.Content>
     </Modal.Root>
   );
+}
+
+/**
+ * Gives the focus back to what had it before. The library does so only for a dialog that stays
+ * mounted, and most of ours are gone when they close.
+ */
+function useFocusBack(opened: boolean): void {
+  const opener = useRef<Element | null>(null);
+  const wasOpened = useRef(false);
+  if (opened && !wasOpened.current) opener.current = document.activeElement;
+  wasOpened.current = opened;
+  useEffect(() => {
+    if (!opened) return;
+    return () => {
+      const { current } = opener;
+      // The element that had the focus is gone first.
+      setTimeout(() => {
+        const isLost = document.activeElement === document.body;
+        if (isLost && current instanceof HTMLElement && current.isConnected) current.focus();
+      });
+    };
+  }, [opened]);
 }

@@ -16,6 +16,8 @@ export type Column<Row> = {
   right?: boolean;
   /** A sentence, which gets what room there is. */
   grow?: boolean;
+  /** A name, which is cut where the table has no room for it. */
+  share?: boolean;
   /** Buttons, which stay in sight when the table is wider than the page. */
   acts?: boolean;
   /**
@@ -23,6 +25,8 @@ export type Column<Row> = {
    * quiet line below, a line of its own for buttons, or nowhere.
    */
   phone?: 'title' | 'end' | 'sub' | 'full' | 'hide';
+  /** A phone shows no heads: there the cell says its own, because the value alone says too little. */
+  named?: boolean;
 };
 
 export type ListPage<Row> = { data: Row[]; next: string | null };
@@ -271,7 +275,7 @@ export function List<Row>(props: {
                         className={[
                           column.right ? 'right number' : '',
                           column.acts ? 'stick' : '',
-                          column.grow ? 'grow' : '',
+                          column.grow ? 'grow' : column.share ? 'share' : '',
                           place === 0 ? 'lead' : '',
                           phone === 'title' ? '' : phone,
                         ].join(' ')}
@@ -281,7 +285,10 @@ export function List<Row>(props: {
                             {content}
                           </Link>
                         ) : (
-                          content
+                          <>
+                            {column.named && <span className="on-phone">{column.head}: </span>}
+                            {content}
+                          </>
                         )}
                       </td>
                     );
@@ -347,7 +354,7 @@ function Skeleton({ columns }: { columns: number }) {
   return (
     <div className="card" role="status" aria-label="Loading">
       <div className="table-wrap">
-        <table className="table" aria-hidden="true">
+        <table className="table bones" aria-hidden="true">
           <tbody>
             {Array.from({ length: 8 }, (_, row) => (
               <tr key={row}>
