@@ -87,7 +87,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
   test('a reviewer sees what a refund is taken from, and approves exactly that', async (t) => {
     const { paying, url } = console;
     const refund = await askRefund(paying, shopper, 60_000);
-    const { page, complaints } = await console.signedIn(t, ['refunds']);
+    const { page, complaints } = await console.withSession(t, ['refunds']);
     await page.goto(`${url}/refunds`);
     await page.getByRole('link', { name: /^Review the refund of R.600,00 for ORDER-1/ }).click();
     const dialog = page.getByRole('dialog', { name: 'Refund' });
@@ -112,7 +112,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await changeRules(deps, 'test', { id, four_eyes_above: 10_000 });
     t.after(() => changeRules(deps, 'test', { id, four_eyes_above: null }));
     const refund = await askRefund(paying, shopper, 20_000);
-    const first = await console.signedIn(t, ['refunds'], 'First Reviewer');
+    const first = await console.withSession(t, ['refunds'], 'First Reviewer');
     await first.page.goto(`${url}/refunds?refund=${refund}`);
     await first.page.getByText('two people have to approve it').waitFor();
     await first.page.getByRole('button', { name: /^Approve R.200,00$/ }).click();
@@ -123,7 +123,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await first.page.getByText('Another person has to approve it too').waitFor();
     const again = first.page.getByRole('button', { name: /as second person$/ });
     assert.equal(await again.isDisabled(), true);
-    const second = await console.signedIn(t, ['refunds'], 'Second Reviewer');
+    const second = await console.withSession(t, ['refunds'], 'Second Reviewer');
     await second.page.goto(`${url}/refunds?refund=${refund}`);
     await second.page.getByText('Your approval starts the refund').waitFor();
     await second.page.getByRole('button', { name: /^Approve R.200,00 as second person$/ }).click();
@@ -157,7 +157,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
       await askRefund(paying, shopper, 1_100),
       await askRefund(paying, shopper, 1_200),
     ];
-    const { page } = await console.signedIn(t, ['refunds']);
+    const { page } = await console.withSession(t, ['refunds']);
     await page.goto(`${url}/refunds`);
     await page
       .getByRole('row', { name: /R.11,00/ })
@@ -181,7 +181,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
 
   test('a callback that was given up is resent, and the page says what the receiver answered', async (t) => {
     const { paying, url } = console;
-    const { page, complaints } = await console.signedIn(t, ['support']);
+    const { page, complaints } = await console.withSession(t, ['support']);
     await page.goto(`${url}/callbacks`);
     await page.getByRole('button', { name: /^Resend the callback for/ }).click();
     await page.getByText(/^Not delivered/).waitFor();
@@ -202,7 +202,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
 
   test('all callbacks that match are resent, as one act with progress', async (t) => {
     const { paying, url } = console;
-    const { page } = await console.signedIn(t, ['support']);
+    const { page } = await console.withSession(t, ['support']);
     const { pool } = paying.service.deps.database;
     const { rows } = await pool.query(
       `update callbacks set status = 'exhausted', due_at = null where checkout_id = $1
@@ -234,7 +234,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     const { paying, url } = console;
     const { deps } = paying.service;
     await raiseAlert(deps, deps.database.db, { kind: 'a_test', detail: 'The shop is on fire.' });
-    const { page } = await console.signedIn(t, ['on-call']);
+    const { page } = await console.withSession(t, ['on-call']);
     await page.goto(`${url}/alerts`);
     await page.getByText('The shop is on fire.').click();
     const dialog = page.getByRole('dialog', { name: 'A test' });
@@ -255,12 +255,12 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
 
   test('two people approve a payout, and evidence is staged before it is submitted', async (t) => {
     const { paying, url } = console;
-    const first = await console.signedIn(t, ['finance'], 'First Approver');
+    const first = await console.withSession(t, ['finance'], 'First Approver');
     await first.page.goto(`${url}/payouts`);
     await first.page.getByRole('link', { name: /^TR/ }).last().click();
     await first.page.getByRole('button', { name: /^Approve R/ }).click();
     await first.page.getByText('First Approver approved it first.').waitFor();
-    const second = await console.signedIn(t, ['finance']);
+    const second = await console.withSession(t, ['finance']);
     await second.page.goto(first.page.url());
     await second.page.getByText('First Approver approved it first.').waitFor();
     await second.page.getByRole('button', { name: /as second person$/ }).click();
@@ -344,7 +344,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
 
   test('an administrator rotates a signing key, and sees the new one once', async (t) => {
     const { paying, url } = console;
-    const { page, complaints } = await console.signedIn(t, ['admin']);
+    const { page, complaints } = await console.withSession(t, ['admin']);
     await page.goto(`${url}/integrations/${paying.account.id}`);
     await page.getByRole('button', { name: 'Rotate the signing key…' }).click();
     await page.getByRole('button', { name: /^Rotate the signing key of Bean There$/ }).click();
@@ -360,7 +360,8 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
   });
 
   test('keys go to pages, rows and the search, which finds an order', async (t) => {
-    const { page } = await console.signedIn(t, ['viewer']);
+    const { page } = await console.withSession(t, ['viewer']);
+    await page.goto(console.url);
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
     await page.keyboard.press('g');
     await page.keyboard.press('c');

@@ -5,7 +5,7 @@ import type { Browser, Page } from 'playwright-core';
 import { invitePerson } from '../../src/operators/manage-people.ts';
 import type { OperatorRole } from '../../src/operators/permission.ts';
 import { launchBrowser } from './browser.ts';
-import { openConsole } from './console.ts';
+import { addPerson, openConsole } from './console.ts';
 import { type Paying, startPaying } from './payments.ts';
 
 export type Device = {
@@ -24,6 +24,8 @@ export type ConsoleBrowser = {
   invitationOf(email: string, roles: OperatorRole[], name?: string): Promise<string>;
   /** A person with roles, who registered a passkey in this browser and is signed in. */
   signedIn(t: TestContext, roles: OperatorRole[], name?: string): Promise<Device>;
+  /** A person with roles and a session with a fresh proof, but without a passkey or an open page. */
+  withSession(t: TestContext, roles: OperatorRole[], name?: string): Promise<Device>;
   close(): Promise<void>;
 };
 
@@ -94,6 +96,18 @@ export async function startConsoleBrowser(): Promise<ConsoleBrowser> {
       await device.page.goto(await invitationOf(`person${people}@example.com`, roles, called));
       await device.page.getByRole('button', { name: 'Create the passkey' }).click();
       await device.page.getByRole('button', { name: called }).waitFor();
+      return device;
+    },
+    async withSession(t, roles, name) {
+      people += 1;
+      const device = await openDevice(t);
+      const { cookie } = await addPerson(paying.service, {
+        roles,
+        email: `person${people}@example.com`,
+        name: name ?? `Person ${people}`,
+      });
+      const [key = '', value = ''] = cookie.split('=');
+      await device.page.context().addCookies([{ name: key, value, url }]);
       return device;
     },
     async close() {
