@@ -136,12 +136,12 @@ export async function distributeDatabase(
   }
 }
 
-async function hasCitus(client: pg.ClientBase): Promise<boolean> {
+async function hasCitus(client: Pick<pg.ClientBase, 'query'>): Promise<boolean> {
   const { rowCount } = await client.query(`select from pg_extension where extname = 'citus'`);
   return rowCount !== 0;
 }
 
-export async function isDistributed(client: pg.ClientBase): Promise<boolean> {
+export async function isDistributed(client: Pick<pg.ClientBase, 'query'>): Promise<boolean> {
   if (!(await hasCitus(client))) return false;
   const { rowCount } = await client.query(
     `select from pg_dist_partition where logicalrelid = to_regclass('checkouts')`,

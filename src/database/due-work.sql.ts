@@ -1,7 +1,7 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
 import { type Clock, secondsAfter, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
-import type { Handle } from './database.ts';
+import { type Handle, isWorkerAway } from './database.ts';
 import type { Tables } from './tables.ts';
 
 // The statements that all due work shares. A row falls due on its merchant's clock. One process at
@@ -58,7 +58,7 @@ export const isFree = (now: Timestamp) =>
 export const released = { lease: null, leased_until: null } as const;
 
 /** The rows of all merchants that are due and free, each by its own merchant's clock. */
-export const dueRows = (work: AnyDueWork, now: Timestamp) =>
+export const dueRows = (work: AnyDueWork, now: Timestamp, isOf = sql<boolean>`true`) =>
   // The furthest clock bounds the index scan; the merchant's own decides.
   sql`(
     select d.*
@@ -68,6 +68,7 @@ export const dueRows = (work: AnyDueWork, now: Timestamp) =>
           + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'
         and ${isFree(now)}
         and ${work.where ?? sql`true`}
+        and ${isOf}
     ) d
     join merchants m on m.id = d.merchant_id
     where ${sql.ref(`d.${work.due}`)} <= ${now}::timestamptz
@@ -81,13 +82,55 @@ export async function listMerchantsWithDue(
   now: Timestamp,
   merchantsMax: number,
 ): Promise<string[]> {
-  const { rows } = await sql<{ merchant_id: string }>`
-    select merchant_id
-    from ${dueRows(work, now)} due
-    group by merchant_id
-    order by min(${sql.ref(work.due)})
-    limit ${merchantsMax}`.execute(db);
-  return rows.map((row) => row.merchant_id);
+  const rows = await askWorkers(db, async (isOf) => {
+    const found = await sql<{ merchant_id: string }>`
+      select merchant_id
+      from ${dueRows(work, now, isOf)} due
+      group by merchant_id
+      order by min(${sql.ref(work.due)})
+      limit ${merchantsMax}`.execute(db);
+    return found.rows;
+  });
+  return rows.map((row) => row.merchant_id).slice(0, merchantsMax);
+}
+
+/**
+ * Lists rows of all merchants. While a worker of Citus is away, lists those of the other workers,
+ * each for its own merchants (decision 0105).
+ */
+export async function askWorkers<Row>(
+  db: Handle,
+  /** `isOf` chooses merchants by the column `merchant_id`. */
+  list: (isOf?: RawBuilder<boolean>) => Promise<Row[]>,
+): Promise<Row[]> {
+  try {
+    return await list();
+  } catch (error) {
+    if (!isWorkerAway(error)) throw error;
+    const found: Row[][] = [];
+    for (const ids of await listMerchantsByWorker(db)) {
+      try {
+        found.push(await list(sql<boolean>`merchant_id = any (${ids}::uuid[])`));
+      } catch (reason) {
+        if (!isWorkerAway(reason)) throw reason;
+      }
+    }
+    if (found.length === 0) throw error;
+    return found.flat();
+  }
+}
+
+/** The ids of all merchants, by the worker of Citus that has their rows. */
+async function listMerchantsByWorker(db: Handle): Promise<string[][]> {
+  const merchants = await db.selectFrom('merchants').select('id').execute();
+  const ids = merchants.map(({ id }) => id);
+  const { rows } = await sql<{ ids: string[] }>`
+    select array_agg(m.id::text) as ids
+    from unnest(${ids}::uuid[]) as m (id)
+    join pg_dist_placement p
+      on p.shardid = get_shard_id_for_distribution_column('checkouts', m.id)
+    group by p.groupid`.execute(db);
+  return rows.map((row) => row.ids);
 }
 
 /** Claims some of a merchant's due rows. `merchantNow` is the time on the merchant's clock. */

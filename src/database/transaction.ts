@@ -172,8 +172,10 @@ export function transaction<T>(
       return result;
     } catch (error) {
       // The body may have failed by a statement sent before COMMIT. Only the answer to COMMIT
-      // counts, and it follows at once.
-      const isOpen = committing !== undefined && !(await isRefused(committing));
+      // counts, and it follows at once. Citus refuses a COMMIT also after the only worker in it got
+      // it and died, with a warning: that worker may have committed.
+      const isOpen =
+        committing !== undefined && (!(await isRefused(committing)) || isUnconfirmed(client));
       await release(client, error);
       if (isOpen) throw new CommitInterrupted('COMMIT got no answer', { cause: error });
       throw causeOf(client, error);

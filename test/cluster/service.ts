@@ -47,7 +47,8 @@ export async function startNode(
       CONSOLE_PORT: String(console),
       MAILBOX_PORT: String(mailbox),
       RATE_LIMIT_STORE: 'postgres',
-      DRAIN_SECONDS: '3',
+      // As in production. A request that a failover delayed may take long on a busy machine.
+      DRAIN_SECONDS: '10',
       LOG_LEVEL: 'warn',
     });
   let child = launch();

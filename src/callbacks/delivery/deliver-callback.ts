@@ -1,4 +1,5 @@
 import type { Database } from '../../database/database.ts';
+import { withDeadline } from '../../database/deadline.ts';
 import { claimDue, newLease } from '../../database/due-work.sql.ts';
 import { type Merchant, merchantNow } from '../../merchants/merchant.ts';
 import { type Clock, timestamp, within } from '../../shared/clock.ts';
@@ -138,7 +139,10 @@ export async function deliverFirst(
     const callback = await claimFirst(db, merchant.id, checkout_id, newLease(deps, leaseSeconds));
     if (callback) await deliverCallback(deps, callback, 'first');
   };
-  const delivery = deliver().catch((error) => {
+  // The request may wait for the database for longer than the lease lasts. The delivery may not:
+  // afterwards another process makes the next attempt.
+  const endsAt = deps.clock.monotonic() + leaseSeconds * 1000;
+  const delivery = withDeadline({ endsAt, lookUpEndsAt: endsAt }, deliver).catch((error) => {
     deps.log.error({ err: error, checkout_id }, 'a first delivery failed');
   });
   await within(deps.clock, deadlineSeconds * 1000, delivery);

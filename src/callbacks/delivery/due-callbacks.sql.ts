@@ -1,7 +1,13 @@
 import { sql } from 'kysely';
 import type pg from 'pg';
 import type { Handle } from '../../database/database.ts';
-import { type DueWork, dueRows, isFree, type Lease } from '../../database/due-work.sql.ts';
+import {
+  askWorkers,
+  type DueWork,
+  dueRows,
+  isFree,
+  type Lease,
+} from '../../database/due-work.sql.ts';
 import { rowGroup } from '../../database/row-group.ts';
 import type { Timestamp } from '../../shared/clock.ts';
 import type { Callback } from '../callback.ts';
@@ -25,18 +31,21 @@ export async function listDueDestinations(
   now: Timestamp,
   max: { ofMerchant: number; inAll: number },
 ): Promise<DueDestination[]> {
-  const { rows } = await sql<DueDestination>`
-    select merchant_id, host, count
-    from (
-      select merchant_id, host, count(*) as count, min(due_at) as due_at,
-        row_number() over (partition by merchant_id order by min(due_at)) as place
-      from ${dueRows(dueCallbacks(), now)} due
-      group by merchant_id, host
-    ) destinations
-    where place <= ${max.ofMerchant}
-    order by place, due_at
-    limit ${max.inAll}`.execute(db);
-  return rows;
+  const destinations = await askWorkers(db, async (isOf) => {
+    const { rows } = await sql<DueDestination>`
+      select merchant_id, host, count
+      from (
+        select merchant_id, host, count(*) as count, min(due_at) as due_at,
+          row_number() over (partition by merchant_id order by min(due_at)) as place
+        from ${dueRows(dueCallbacks(), now, isOf)} due
+        group by merchant_id, host
+      ) destinations
+      where place <= ${max.ofMerchant}
+      order by place, due_at
+      limit ${max.inAll}`.execute(db);
+    return rows;
+  });
+  return destinations.slice(0, max.inAll);
 }
 
 /** Claims the callback of a checkout if it has never been attempted. */
