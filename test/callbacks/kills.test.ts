@@ -20,11 +20,12 @@ import { checkoutBody, runs } from '../support/service.ts';
 async function startScene(t: TestContext) {
   const folder = await temporaryFolder();
   const receiver = await startReceiver();
+  // An open receiver would keep the process of a test that failed.
+  t.after(() => receiver.close());
   let sandbox = await startSandbox(path.join(folder.path, 'data'));
   t.after(async () => {
     await kill(sandbox);
     await folder.remove();
-    await receiver.close();
   });
   await liftLimits(sandbox.file.database_url, sandbox.file.integration.id);
   let orders = 0;

@@ -173,13 +173,18 @@ export async function startSandbox(
   const name = path.join(dataDir, 'sandbox.json');
   const before = await fs.stat(name).catch(() => null);
   const program = launch(['sandbox'], env);
-  const file = await until('sandbox.json', async () => {
-    if (program.hasExited()) throw new Error(`the sandbox did not start: ${program.stderr()}`);
-    const now = await fs.stat(name).catch(() => null);
-    // A killed sandbox leaves its file behind. Wait for a new one.
-    if (now === null || (now.ino === before?.ino && now.mtimeMs === before.mtimeMs)) return null;
-    return JSON.parse(await fs.readFile(name, 'utf8')) as SandboxFile;
-  }).catch(async (error) => {
+  const file = await until(
+    'sandbox.json',
+    async () => {
+      if (program.hasExited()) throw new Error(`the sandbox did not start: ${program.stderr()}`);
+      const now = await fs.stat(name).catch(() => null);
+      // A killed sandbox leaves its file behind. Wait for a new one.
+      if (now === null || (now.ino === before?.ino && now.mtimeMs === before.mtimeMs)) return null;
+      return JSON.parse(await fs.readFile(name, 'utf8')) as SandboxFile;
+      // A machine that runs other tests takes its time.
+    },
+    120,
+  ).catch(async (error) => {
     // The caller does not know this process yet, so end it here.
     await kill(program);
     throw error;
