@@ -38,6 +38,22 @@ export async function backUp(databaseUrl: string): Promise<{ url: string; drop()
   };
 }
 
+/**
+ * Puts a copy in the place of the database that it was made of, as a restore does. Connections are
+ * closed; a pool opens new ones.
+ */
+export async function putBack(databaseUrl: string, backup: { url: string }): Promise<void> {
+  const name = new URL(databaseUrl).pathname.slice(1);
+  const copy = new URL(backup.url).pathname.slice(1);
+  const { urls } = await findNodes();
+  for (const node of urls) {
+    await onNode(node, async (client) => {
+      await client.query(`drop database ${name} with (force)`);
+      await client.query(`create database ${name} template ${copy}`);
+    });
+  }
+}
+
 export type Restorable = {
   url: string;
   /** Copies the data folder, as a backup of the disk does. The server stops meanwhile. */
