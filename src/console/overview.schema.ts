@@ -74,6 +74,7 @@ export const Hit = Type.Object({
     'name',
     'last_four',
     'gateway_reference',
+    'payout_reference',
   ] as const),
   checkout_id: nullable(Id),
   client_reference_id: nullable(Type.String()),

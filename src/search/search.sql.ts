@@ -177,6 +177,20 @@ export function findByDisputeReference(
     .execute();
 }
 
+/** Payouts with the reference of their line at the bank. Merchants number theirs alike. */
+export function findPayoutsByReference(
+  db: Handle,
+  scope: Scope,
+  reference: string,
+  limit: number,
+): Promise<{ id: string; merchant_id: string; created_at: Timestamp }[]> {
+  return scoped(db.selectFrom('payouts').select(['id', 'merchant_id', 'created_at']), scope)
+    .where('reference', '=', reference)
+    .orderBy('merchant_id')
+    .limit(limit)
+    .execute();
+}
+
 /** The row of a merchant with this id, by the primary key of its table. */
 export async function findRowById(
   db: Handle,

@@ -14,6 +14,7 @@ import {
   findByReference,
   findByRefundReference,
   findOpenByShopper,
+  findPayoutsByReference,
   findRowById,
   findSharedRowById,
   listFoundCheckouts,
@@ -39,7 +40,8 @@ export type HitMatch =
   | 'email'
   | 'name'
   | 'last_four'
-  | 'gateway_reference';
+  | 'gateway_reference'
+  | 'payout_reference';
 
 /** A row that was found. The members of a checkout are null for a row that belongs to none. */
 export type Hit = {
@@ -63,7 +65,8 @@ const wordsMax = 6;
 
 /**
  * Finds what a support person may paste: an id, an order reference, an e-mail address, a name, the
- * last four digits of a card or a reference of the gateway. A text may be several of these at once.
+ * last four digits of a card, or a reference of the gateway or of a payout. A text may be several of
+ * these at once.
  * Every search is one look-up in an index (decision 0054), and finds whole values only. Checkouts that
  * have not ended are found by shopper only while they are among the newest.
  */
@@ -159,6 +162,10 @@ function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Pro
       findByRefundReference(db, scope, text, limit).then(as('refund', 'gateway_reference')),
       findByDisputeReference(db, scope, text, limit).then(as('dispute', 'gateway_reference')),
     );
+  }
+  if (/^TR\d{8}-\d+$/i.test(text)) {
+    const payouts = findPayoutsByReference(db, scope, text.toUpperCase(), limit);
+    searches.push(payouts.then(as('payout', 'payout_reference')));
   }
   for (const name of names) {
     searches.push(findByName(db, scope, name, limit).then(as('checkout', 'name')));

@@ -150,7 +150,7 @@ test('a callback, a merchant, an integration and an alert are found by their ids
   }
 });
 
-test('a dispute and a payout are found by their ids, and only within the scope', async () => {
+test('a dispute and a payout are found by their ids and references, and only within the scope', async () => {
   const { deps } = paying.service;
   const account = await createAccount(paying.service);
   const merchant_id = account.merchant.id;
@@ -169,16 +169,17 @@ test('a dispute and a payout are found by their ids, and only within the scope',
   await paying.pass({ days: 5 });
   const dispute = await openDispute(paying, shopper);
   const { rows } = await deps.database.pool.query(
-    `select p.id as payout, d.dispute_ref as reference from payouts p
+    `select p.id as payout, p.reference as line, d.dispute_ref as reference from payouts p
      join disputes d using (merchant_id) where p.merchant_id = $1`,
     [merchant_id],
   );
-  const [{ payout, reference }] = rows;
+  const [{ payout, line, reference }] = rows;
   const foreign: Scope = { merchant_ids: [other.merchant.id] };
   for (const [text, kind, found, matched, checkout] of [
     [dispute, 'dispute', dispute, 'id', id],
     [reference, 'dispute', dispute, 'gateway_reference', id],
     [payout, 'payout', payout, 'id', null],
+    [line.toLowerCase(), 'payout', payout, 'payout_reference', null],
   ]) {
     const hits = await tranche.json('find', text);
     assert.equal(hits.data.length, 1, text);

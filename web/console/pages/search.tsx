@@ -37,7 +37,7 @@ export default function SearchPage() {
         <Card>
           <State icon="search" title="Find a checkout, a refund, a merchant">
             Type a whole value and press Enter: an order reference, e-mail address, name, the last
-            four digits of a card, any id, or a reference of the gateway.
+            four digits of a card, any id, or a reference of the gateway or of a payout.
           </State>
         </Card>
       ) : isLoading ? (

@@ -39,6 +39,7 @@ export const matches: Record<Hit['matched'], string> = {
   name: 'by name',
   last_four: 'by last four digits',
   gateway_reference: 'by gateway reference',
+  payout_reference: 'by payout reference',
 };
 
 export function HitLine({ hit }: { hit: Hit }) {
@@ -87,7 +88,7 @@ function Search({ close }: { close: () => void }) {
   };
   const said =
     wanted.trim() === ''
-      ? 'Whole values: an order reference, e-mail address, name, the last four digits of a card, any id, or a reference of the gateway.'
+      ? 'Whole values: an order reference, e-mail address, name, the last four digits of a card, any id, or a reference of the gateway or of a payout.'
       : error
         ? 'The search did not work. Try again.'
         : isFetching && hits.length === 0
