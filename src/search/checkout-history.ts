@@ -12,6 +12,7 @@ import { listPostings } from '../ledger/posting.sql.ts';
 import { movementKinds, type Posting } from '../ledger/posting.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import type { Merchant } from '../merchants/merchant.ts';
+import type { MessageKind } from '../messages/message.ts';
 import { listNotes, type Note } from '../operators/note.sql.ts';
 import { listOperatorActions, type OperatorAction } from '../operators/operator-action.sql.ts';
 import { listPersonNames } from '../operators/person.sql.ts';
@@ -149,13 +150,25 @@ const tones: Record<string, TimelineEntry['tone']> = {
 };
 const toneOf = (status: string) => tones[status] ?? 'neutral';
 
+const subjects: Record<MessageKind, string> = {
+  receipt: 'receipt with the plan',
+  charge_soon: 'payment is due soon',
+  charged: 'payment was taken',
+  declined: 'payment was declined',
+  card_expires: 'card expires',
+  card_replaced: 'card was replaced',
+  refunded: 'refund is done',
+  plan_finished: 'plan is finished',
+  sign_in_link: 'link to the plan',
+};
+
 /** Messages to the shopper and notes of operators, which the command line does not show. */
 export function extrasOf({ messages, notes }: CheckoutHistory): TimelineEntry[] {
   return [
     ...messages.map(
       ({ kind, status, settled_at, created_at }): TimelineEntry => ({
         at: settled_at ?? created_at,
-        says: `message ${kind.replaceAll('_', ' ')}, ${status}`,
+        says: `message ${status}: ${subjects[kind]}`,
         kind: 'message',
         by: null,
         tone: toneOf(status),
