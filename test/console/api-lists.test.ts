@@ -285,6 +285,7 @@ describe('the scope', () => {
       '/api/checkouts/:id/refund-preview': { amount: 1 },
       '/api/checkouts/:id/refunds': { amount: 1, request_id: shoppers[0]?.id },
       '/api/checkouts/:id/notes': { text: 'x' },
+      '/api/disputes/:id/submit': { evidence_hash: 'a'.repeat(64) },
       '/api/merchants/:id': { no_fees: true },
       '/api/merchants/:id/clock': {},
       '/api/merchants/:id/statements-to': { email: null },
