@@ -139,6 +139,17 @@ export async function updateSubmitting(
     .execute();
 }
 
+/** The disputes of all merchants that are open, oldest first. */
+export async function listOpenDisputes(db: Handle): Promise<Dispute[]> {
+  return await db
+    .selectFrom('disputes')
+    .selectAll()
+    .where('due_at', 'is not', null)
+    .orderBy('created_at')
+    .orderBy('id')
+    .execute();
+}
+
 export async function listCheckoutDisputes(
   db: Handle,
   { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },

@@ -1,4 +1,6 @@
 import { lockCheckout } from '../../checkouts/checkout.sql.ts';
+import { readAgain } from '../../disputes/check-disputes.ts';
+import { listOpenDisputes } from '../../disputes/dispute.sql.ts';
 import { OutcomeUnknown, type PaymentState, RequestRefused } from '../../gateway/gateway.ts';
 import { adoptCapture } from '../../instalments/adopt-payment.ts';
 import { findMerchant } from '../../merchants/merchant.sql.ts';
@@ -23,6 +25,13 @@ import type { AdoptDeps } from './adopt.ts';
 export async function adoptInFlight(deps: AdoptDeps): Promise<number> {
   let settled = 0;
   const { db } = deps.database;
+  // A dispute that has ended since would still pause a plan of which the gateway took more.
+  for (const dispute of await listOpenDisputes(db)) {
+    await tried(deps, dispute, async (merchant) => {
+      await readAgain(deps, merchant, dispute);
+      return false;
+    });
+  }
   for (const attempt of await listInFlightAttempts(db)) {
     settled += await tried(deps, attempt, (merchant) => settlePurchase(deps, merchant, attempt));
   }
