@@ -50,7 +50,7 @@ export type Gateway = {
   listInstalmentPayments(
     merchant: MerchantTime,
     wanted: { customer_ref: string; checkout_id: string; instalments: number[] },
-  ): Promise<PaymentState[]>;
+  ): Promise<(PaymentState & { attempt_id: string | null })[]>;
 
   /** Captures a held amount, or less of it. The rest of the hold is voided. */
   capture(payment: {

@@ -281,14 +281,14 @@ export function createStripeGateway(settings: StripeSettings): Gateway {
 
     async listInstalmentPayments(merchant, { customer_ref, checkout_id, instalments }) {
       try {
-        const states: PaymentState[] = [];
+        const states: (PaymentState & { attempt_id: string | null })[] = [];
         for await (const intent of listIntents(merchant, customer_ref)) {
           const { metadata } = intent;
           if (metadata.checkout_id !== checkout_id) continue;
           // A shopper may have paid several at once.
           const covered = (metadata.instalments ?? metadata.instalment ?? '').split(',');
           if (instalments.some((number) => covered.includes(String(number)))) {
-            states.push(paymentState(intent));
+            states.push({ ...paymentState(intent), attempt_id: metadata.attempt_id ?? null });
           }
         }
         return states;

@@ -61,8 +61,8 @@ export async function askGateway(
     return finding;
   }
   if (mayBeCharged(merchant, instalment, collection, time.now)) {
-    const payment_ref = await findCharge(deps.gateway, time, collection, customer_ref);
-    if (payment_ref !== null) return { outcome: 'collected', payment_ref };
+    const finding = await findCharge(deps.gateway, time, collection, customer_ref);
+    if (finding !== null) return finding;
   }
   const charge = await deps.gateway.charge({
     key,
@@ -93,24 +93,30 @@ function mayBeCharged(
   return number > 1 || tries > 0 || !isKeyRemembered(timestamp(collectsAt(due_on, time_zone)), now);
 }
 
-/** The charge of the payment that the gateway knows, whichever request made it. */
+/**
+ * The charge of the payment that the gateway knows, whichever request made it. If there is none, the
+ * decline of this request: a restored database has lost it, and gives its number and id again.
+ */
 async function findCharge(
   gateway: Gateway,
   time: MerchantTime,
-  { checkout_id, instalment, amount }: Collection,
+  { id, checkout_id, instalment, amount }: Collection,
   customer_ref: string,
-): Promise<string | null> {
+): Promise<Finding | null> {
   const wanted = { customer_ref, checkout_id, instalments: [instalment] };
-  for (const state of await gateway.listInstalmentPayments(time, wanted)) {
-    // Declined charges took nothing, and holds of the first payment are not charges.
+  const states = await gateway.listInstalmentPayments(time, wanted);
+  // Declined charges took nothing, and holds of the first payment are not charges.
+  for (const state of states) {
     if (state.outcome === 'processing') {
       throw new OutcomeUnknown('a charge of the instalment is processing');
     }
     if (state.outcome !== 'captured') continue;
     assertAmount(state.amount, amount);
-    return state.payment_ref;
+    return { outcome: 'collected', payment_ref: state.payment_ref };
   }
-  return null;
+  const own = states.find(({ attempt_id }) => attempt_id === id);
+  if (own?.outcome === 'voided') return declinedByVoid(own);
+  return own?.outcome === 'declined' ? own : null;
 }
 
 function assertAmount(taken: number, wanted: number): void {
@@ -152,11 +158,14 @@ async function lookUpCharge(
       return { outcome: 'collected', payment_ref: state.payment_ref };
     case 'declined':
       return state;
-    case 'voided': {
-      const decline = { reason: 'processing_error', may_retry: true } as const;
-      return { outcome: 'declined', payment_ref: state.payment_ref, decline };
-    }
+    case 'voided':
+      return declinedByVoid(state);
     default:
       throw new OutcomeUnknown(`a charge without the shopper is ${state.outcome}`);
   }
+}
+
+function declinedByVoid({ payment_ref }: { payment_ref: string }): Finding {
+  const decline = { reason: 'processing_error', may_retry: true } as const;
+  return { outcome: 'declined', payment_ref, decline };
 }

@@ -2,11 +2,20 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { KyselyPlugin } from 'kysely';
 import { createMoneyGuard } from '../../src/audit/reconciliation/money-guard.ts';
+import { reconcile } from '../../src/audit/reconciliation/reconcile.ts';
 import { OutcomeUnknown } from '../../src/gateway/gateway.ts';
 import { approveRefund } from '../../src/refunds/review-refund.ts';
+import { timestamp } from '../../src/shared/clock.ts';
 import { actingOn } from '../support/acts.ts';
 import { commandLine } from '../support/cli.ts';
-import { askRefund, assertBalanced, atGateway, planOf, statusOf } from '../support/money.ts';
+import {
+  askRefund,
+  assertBalanced,
+  atGateway,
+  openDispute,
+  planOf,
+  statusOf,
+} from '../support/money.ts';
 import {
   challengeCard,
   continueOn,
@@ -61,6 +70,18 @@ async function passDueDate(shopper: Shopper): Promise<void> {
   await paying.pass(Temporal.Instant.from(second.due_at).add({ minutes: 1 }).toString());
 }
 
+async function declineNext({ id }: Shopper): Promise<void> {
+  const path = '/v1/payment_intents';
+  await paying.gateway.fault({ fault: 'decline', method: 'POST', path, key_contains: id });
+}
+
+/** How the gateway's records of a checkout differ from its rows. */
+async function differencesOf({ service, clock }: Paying, { id }: Shopper): Promise<string[]> {
+  const from = timestamp(clock.now().subtract({ hours: 24 * 30 }));
+  const { findings } = await reconcile(service.deps, { from, to: null });
+  return findings.filter(({ checkout_id }) => checkout_id === id).map(({ kind }) => kind);
+}
+
 for (const [name, delay] of Object.entries(delays)) {
   describe(`a service that is restored ${name}`, () => {
     test('charges no instalment twice', async () => {
@@ -88,13 +109,7 @@ for (const [name, delay] of Object.entries(delays)) {
       const shopper = await bought();
       await paying.pass({ days: 20 });
       const backup = await backUp(paying.service.databaseUrl);
-      const path = '/v1/payment_intents';
-      await paying.gateway.fault({
-        fault: 'decline',
-        method: 'POST',
-        path,
-        key_contains: shopper.id,
-      });
+      await declineNext(shopper);
       await passDueDate(shopper);
       await paying.pass({ days: 1 });
       assert.deepEqual((await atGateway(shopper)).taken, [33_333, 33_334]);
@@ -105,6 +120,32 @@ for (const [name, delay] of Object.entries(delays)) {
         assert.deepEqual(await planOf(one), ['1 collected', '2 collected', '3 scheduled']);
         assert.deepEqual((await atGateway(one)).taken, [33_333, 33_334]);
         await assertBalanced(again, one);
+        assert.deepEqual(await differencesOf(again, one), []);
+      });
+    });
+
+    test('records a decline that was lost, and carries out no request twice', async () => {
+      const shopper = await bought();
+      await paying.pass({ days: 20 });
+      const backup = await backUp(paying.service.databaseUrl);
+      await declineNext(shopper);
+      await passDueDate(shopper);
+      paying.clock.advance(delay);
+      await restored(backup, async (again) => {
+        const one = again.open(shopper.id);
+        const requests = async () =>
+          (await one.books()).payment_intents.map(({ metadata }) => metadata.attempt_id);
+        const sent = await requests();
+        await again.work();
+        assert.deepEqual(await requests(), sent, 'the request is looked up and not sent');
+        assert.deepEqual(await planOf(one), ['1 collected', '2 scheduled', '3 scheduled']);
+        await again.pass({ days: 8 });
+        assert.deepEqual(await planOf(one), ['1 collected', '2 collected', '3 scheduled']);
+        assert.deepEqual((await atGateway(one)).taken, [33_333, 33_334]);
+        assert.equal(new Set(await requests()).size, sent.length + 1);
+        assert.equal((await requests()).length, sent.length + 1);
+        await assertBalanced(again, one);
+        assert.deepEqual(await differencesOf(again, one), []);
       });
     });
 
@@ -222,16 +263,20 @@ describe('a service whose data folder is restored after it marked the gateway', 
   };
 
   test('moves no money until what the gateway did is recorded, and then nothing twice', async () => {
+    const env = { ...gatewayEnv(own.gateway), DATABASE_URL: server.url };
     const buy = async () => {
       const shopper = await own.shopper({ amount: 100_000 });
       assert.equal((await shopper.pay(3)).status, 'successful');
       return shopper;
     };
     const [early, charged, refunded] = [await buy(), await buy(), await buy()];
+    // A dispute that ends after the backup, and two that come after it.
+    const [ending, disputed, disputedLater] = [await buy(), await buy(), await buy()];
     await own.pass({ days: 20 });
     const captured = await buy();
     const late = await own.shopper({ amount: 100_000 });
     const voided = await buy();
+    const ended = await openDispute(own, ending);
     // In flight at the backup: two first payments, and a payment of a shopper at their bank.
     const atBank = await buy();
     const acting = await actingOn(own, atBank);
@@ -247,6 +292,10 @@ describe('a service whose data folder is restored after it marked the gateway', 
     await server.save();
 
     // What the backup does not know.
+    await openDispute(own, disputed);
+    await commandLine(env, { clock: own.clock }).json(
+      ...['sandbox', 'gateway', 'resolve', ended, '--won'],
+    );
     assert.equal((await acting.decide('approve')).act?.status, 'done');
     await challenged.decide('approve');
     assert.equal((await challenged.comeBack()).status, 'successful');
@@ -259,12 +308,14 @@ describe('a service whose data folder is restored after it marked the gateway', 
     assert.deepEqual(await shopper.attempts(), ['charged 2 33333']);
     await approveRefund(own.service.deps, 'nomsa', await askRefund(own, voided, 100_000));
     await own.pass({ days: 13 });
+    await openDispute(own, disputedLater);
     const refund = await askRefund(own, refunded, 60_000);
     await approveRefund(own.service.deps, 'nomsa', refund);
     await own.work();
+    const contested = [ending, disputed, disputedLater];
     const known = [early, charged, refunded, captured, late, atBank, challenged, unanswered];
-    const there = () => Promise.all([...known, voided, lost].map(atGateway));
-    const plans = () => Promise.all(known.map(planOf));
+    const there = () => Promise.all([...known, ...contested, voided, lost].map(atGateway));
+    const plans = () => Promise.all([...known, ...contested].map(planOf));
     const done = { there: await there(), plans: await plans() };
     await beat();
     own.clock.advance({ days: 2 });
@@ -272,7 +323,6 @@ describe('a service whose data folder is restored after it marked the gateway', 
 
     // The process that ran on notices that the beat fell.
     assert.match((await problemOf(own)) ?? '', /The beat of the database fell from 2 to 1/);
-    const env = { ...gatewayEnv(own.gateway), DATABASE_URL: server.url };
     await own.service.deps.database.pool.query(
       'update gateway_mark set stopped_at = null, stopped_reason = null',
     );
@@ -311,8 +361,8 @@ describe('a service whose data folder is restored after it marked the gateway', 
           .sort(),
         [`other_state ${voided.id}`, `unknown_to_us ${lost.id}`].sort(),
       );
-      // Seven by comparison, and three that were in flight.
-      assert.deepEqual([code, adopted], [1, 10]);
+      // Eleven by comparison, and three that were in flight.
+      assert.deepEqual([code, adopted], [1, 14]);
       // A process reads once a second whether money may move.
       own.clock.advance({ seconds: 2 });
       assert.equal(await problemOf(again), null);

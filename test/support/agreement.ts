@@ -47,8 +47,12 @@ export async function assertAgreed(
     ),
     'each payment was taken once, and nothing else',
   );
-  unique(
-    books.payment_intents.map(({ metadata }) => metadata.attempt_id),
+  const requests = Map.groupBy(books.payment_intents, ({ metadata }) => metadata.attempt_id);
+  assert.deepEqual(
+    [...requests.values()]
+      .filter((list) => list.length > 1)
+      .map((list) => list.map(({ id, status, amount }) => `${id} ${status} ${amount}`)),
+    [],
     'a request was carried out twice',
   );
 

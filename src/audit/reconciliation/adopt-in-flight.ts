@@ -20,12 +20,14 @@ import type { AdoptDeps } from './adopt.ts';
  * Settles what was in flight when the backup was made, as the gateway says it ended (decision 0108).
  * Only looks up: nothing is sent, held or voided. The service alone would void a hold whose time is
  * over, although the lost database had recorded it and told the merchant. What did not end yet, and
- * what the gateway does not know, is left to the service. Returns how many were settled.
+ * what the gateway does not know, is left to the service. Open disputes are read again. Returns how
+ * many attempts were settled.
  */
 export async function adoptInFlight(deps: AdoptDeps): Promise<number> {
   let settled = 0;
   const { db } = deps.database;
-  // A dispute that has ended since would still pause a plan of which the gateway took more.
+  // A dispute that has ended since would still pause its plan, and a payment that the gateway took
+  // after its end could not be adopted.
   for (const dispute of await listOpenDisputes(db)) {
     await tried(deps, dispute, async (merchant) => {
       await readAgain(deps, merchant, dispute);
@@ -95,10 +97,10 @@ async function lookUp(
 /** One that cannot be settled now is left to the service, and keeps none of the others waiting. */
 async function tried(
   deps: AdoptDeps,
-  attempt: { merchant_id: string; id: string },
+  row: { merchant_id: string; id: string },
   settle: (merchant: Merchant) => Promise<boolean>,
 ): Promise<number> {
-  const merchant = await findMerchant(deps.database.db, attempt.merchant_id);
+  const merchant = await findMerchant(deps.database.db, row.merchant_id);
   if (!merchant) return 0;
   try {
     return (await settle(merchant)) ? 1 : 0;
@@ -108,7 +110,7 @@ async function tried(
       error instanceof OutcomeUnknown ||
       error instanceof RequestRefused;
     if (!isExpected) throw error;
-    deps.log.warn({ err: error, attempt_id: attempt.id }, 'an attempt in flight was not adopted');
+    deps.log.warn({ err: error, id: row.id }, 'a row that was open at the backup was not settled');
     return 0;
   }
 }

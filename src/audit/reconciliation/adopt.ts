@@ -3,7 +3,8 @@ import { findCheckoutMerchant, lockCheckout } from '../../checkouts/checkout.sql
 import type { Checkout } from '../../checkouts/checkout.ts';
 import type { Handle } from '../../database/database.ts';
 import { transaction } from '../../database/transaction.ts';
-import { findNewDisputes } from '../../disputes/check-disputes.ts';
+import { findDisputedCheckout } from '../../disputes/dispute.sql.ts';
+import { recordDispute } from '../../disputes/record-dispute.ts';
 import type { GatewayRecord } from '../../gateway/gateway.ts';
 import { adoptCapture, adoptCharge } from '../../instalments/adopt-payment.ts';
 import { blockCheckout } from '../../instalments/block-checkout.ts';
@@ -17,12 +18,7 @@ import { timestamp } from '../../shared/clock.ts';
 import { isUuid } from '../../shared/uuid.ts';
 import { adoptShopperPayment, findAttemptNumber } from '../../shoppers/adopt-payment.ts';
 import type { ReconcileDeps } from './reconcile.ts';
-import {
-  listOwnRows,
-  listPaidCheckouts,
-  listRequestFindings,
-  type RunFinding,
-} from './reconciliation.sql.ts';
+import { listPaidCheckouts, listRequestFindings, type RunFinding } from './reconciliation.sql.ts';
 
 export type AdoptDeps = ReconcileDeps & OperatorDeps & { operator: string };
 
@@ -47,9 +43,8 @@ export async function adoptFinding(
   const { record, record_kind } = finding;
   if (record === null || finding.kind === 'held_too_long') return await reported();
   if (record_kind === 'dispute') {
-    await findNewDisputes(deps);
-    const isKnown = (await listOwnRows(client, 'disputes', [record])).length > 0;
-    return isKnown ? [{ ...finding, outcome: 'adopted' }] : await reported();
+    const isAdopted = await adoptDispute(deps, record);
+    return isAdopted ? [{ ...finding, outcome: 'adopted' }] : await reported();
   }
   const checkout_id =
     record_kind === 'refund'
@@ -146,6 +141,23 @@ async function adoptPayment(
     if (record.state !== 'taken') throw new CannotAdopt('it is a hold of a checkout that was paid');
     await adoptCharge(deps, db, key, { id: own_id, instalment, amount, payment_ref, at });
   });
+}
+
+/**
+ * Records this dispute alone. A later one would pause its plan, and a payment that the gateway took
+ * before it could not be adopted any more. Returns whether the disputed payment is known.
+ */
+async function adoptDispute(
+  deps: AdoptDeps,
+  { reference, payment_ref }: GatewayRecord,
+): Promise<boolean> {
+  const { db } = deps.database;
+  const owner = payment_ref === null ? null : await findDisputedCheckout(db, payment_ref);
+  const merchant = owner ? await findMerchant(db, owner.merchant_id) : null;
+  if (payment_ref === null || !owner || !merchant) return false;
+  const state = await deps.gateway.dispute(merchantTime(deps.clock, merchant), reference);
+  await recordDispute(deps, merchant, owner.checkout_id, { ...state, payment_ref });
+  return true;
 }
 
 async function adoptRefunds(

@@ -246,12 +246,19 @@ async function compareWithRows(
   return records.flatMap((record) => {
     const own = new Set([
       ...(byReference.get(record.reference) ?? []),
-      ...(byId.get(record.own_id ?? '') ?? []),
+      ...(byId.get(record.own_id ?? '') ?? []).filter((row) => isAbout(row, record)),
     ]);
     const found = compare(record, [...own], nowOf);
     return found === null ? [] : [findingOf(kind, record, found, [...own][0] ?? null)];
   });
 }
+
+/**
+ * Whether a row with our id of a record is about that record. A request that was declined and then
+ * lost by a restore gave its id to the next one: the row names the payment of that one.
+ */
+const isAbout = ({ reference }: OwnRow, record: GatewayRecord) =>
+  record.state !== 'nothing' || reference === null || reference === record.reference;
 
 /** Most payments were collected for what the gateway took. Nothing else about them matters. */
 async function leaveOutCollected(
