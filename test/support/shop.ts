@@ -284,6 +284,9 @@ const watchScript = `
   new PerformanceObserver((list) => {
     for (const { hadRecentInput, value, startTime, sources } of list.getEntries()) {
       if (hadRecentInput) continue;
+      // A new text in the same box, such as "This is taking longer than usual", moves nothing.
+      const isStill = ({ previousRect, currentRect }) => place(previousRect) === place(currentRect);
+      if (sources.length > 0 && sources.every(isStill)) continue;
       const moved = sources.map(({ node, previousRect, currentRect }) => {
         const what = (node?.outerHTML ?? node?.data ?? 'something that is gone').slice(0, 120);
         return what + ' from ' + place(previousRect) + ' to ' + place(currentRect);
