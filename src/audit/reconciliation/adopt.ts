@@ -143,10 +143,7 @@ async function adoptPayment(
   });
 }
 
-/**
- * Records this dispute alone. A later one would pause its plan, and a payment that the gateway took
- * before it could not be adopted any more. Returns whether the disputed payment is known.
- */
+/** Records a dispute. Returns whether the disputed payment is known. */
 async function adoptDispute(
   deps: AdoptDeps,
   { reference, payment_ref }: GatewayRecord,

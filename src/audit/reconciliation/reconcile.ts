@@ -360,7 +360,10 @@ async function noteUnseen(client: pg.ClientBase, run: Run, checked: number): Pro
   await recordPages(client, reached, { references: [], findings });
 }
 
-/** Adopts or reports every finding of the run, the oldest first: a refund needs its payment. */
+/**
+ * Adopts or reports every finding of the run, the oldest first: a refund needs its payment. Disputes
+ * come last. They pause plans, and the lost service may have charged before it knew of them.
+ */
 async function settleFindings(
   deps: ReconcileDeps,
   client: pg.ClientBase,

@@ -227,7 +227,7 @@ export async function listOpenFindings(
   const { rows } = await client.query<RunFinding>(
     `select record_kind, reference, kind, of_merchant as merchant_id, checkout_id, record, alert_id, outcome
      from reconciliation_findings where run_id = $1 and outcome is null
-     order by created_at, record_kind, reference limit $2`,
+     order by record_kind = 'dispute', created_at, record_kind, reference limit $2`,
     [run_id, limit],
   );
   return rows;
