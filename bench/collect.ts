@@ -11,7 +11,13 @@ import type { Deps } from '../src/main.ts';
 import { type Merchant, merchantTime, statementOf } from '../src/merchants/merchant.ts';
 import { startTestGatewayProcess } from '../src/sandbox/test-gateway-process.ts';
 import { median } from './create.ts';
-import { type Account, createAccount, startDatabase } from './service.ts';
+import {
+  type Account,
+  createAccount,
+  createCardToken,
+  startDatabase,
+  type TestGateway,
+} from './service.ts';
 
 /** How many calls to the gateway are in flight at once, by the service and by the bare adapter. */
 const inFlight = 64;
@@ -144,17 +150,12 @@ async function chargeAll(
 async function storeCards(
   deps: Deps,
   gateway: Gateway,
-  { url, secret_key }: { url: string; secret_key: string },
+  testGateway: TestGateway,
   merchant: Merchant,
 ): Promise<Card[]> {
   return await Promise.all(
     Array.from({ length: 20 }, async () => {
-      const response = await fetch(`${url}/v1/test_helpers/confirmation_tokens`, {
-        method: 'POST',
-        headers: { authorization: `Bearer ${secret_key}` },
-        body: new URLSearchParams({ payment_method: 'pm_card_visa' }),
-      });
-      const { id: card_token } = (await response.json()) as { id: string };
+      const card_token = await createCardToken(testGateway);
       const checkout_id = deps.random.uuid();
       const at = { merchant: merchantTime(deps.clock, merchant), checkout_id };
       const { customer_ref } = await gateway.createCustomer({

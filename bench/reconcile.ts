@@ -10,7 +10,13 @@ import type { Deps } from '../src/main.ts';
 import { merchantTime, statementOf } from '../src/merchants/merchant.ts';
 import { startTestGatewayProcess } from '../src/sandbox/test-gateway-process.ts';
 import { type Kept, type Kind, openStore } from '../test-gateway/store.ts';
-import { type Account, createAccount, startDatabase } from './service.ts';
+import {
+  type Account,
+  createAccount,
+  createCardToken,
+  startDatabase,
+  type TestGateway,
+} from './service.ts';
 
 export type ReconcileResult = {
   /** Records a second, and the median of the ratios of the rounds. */
@@ -115,15 +121,10 @@ async function walkPages(gateway: Gateway): Promise<number> {
 async function makePayment(
   deps: Deps,
   gateway: Gateway,
-  { url, secret_key }: { url: string; secret_key: string },
+  testGateway: TestGateway,
   { merchant }: Account,
 ): Promise<void> {
-  const response = await fetch(`${url}/v1/test_helpers/confirmation_tokens`, {
-    method: 'POST',
-    headers: { authorization: `Bearer ${secret_key}` },
-    body: new URLSearchParams({ payment_method: 'pm_card_visa' }),
-  });
-  const { id: card_token } = (await response.json()) as { id: string };
+  const card_token = await createCardToken(testGateway);
   const checkout_id = deps.random.uuid();
   const at = { merchant: merchantTime(deps.clock, merchant), checkout_id };
   const shopper = { email: 'thandi@example.com' };

@@ -23,7 +23,7 @@ import {
 } from './dispute.schema.ts';
 import { notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
-import { answerFile, listRoutes, scopeOf } from './pages.ts';
+import { answerFile, listRoutes, presentWhose, scopeOf } from './pages.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 type Page = { after: string | null; limit: number };
@@ -143,16 +143,31 @@ async function readDispute(context: Context, id: string): Promise<DisputeDetails
   };
 }
 
-function presentRow(dispute: ListedDispute): DisputeRow {
-  const {
-    warned_at: _,
-    due_at: __,
-    tries: ___,
-    lease: ____,
-    leased_until: _____,
-    staged_evidence: ______,
-    submitting_until: _______,
-    ...row
-  } = dispute;
-  return { ...row, is_answerable: isAnswerable(dispute) };
+/** What a person sees of a row. Its lease and the stored evidence are not for lists. */
+function presentRow(row: ListedDispute): DisputeRow {
+  return {
+    id: row.id,
+    checkout_id: row.checkout_id,
+    ...presentWhose(row),
+    dispute_ref: row.dispute_ref,
+    instalment: row.instalment,
+    number_of_payments: row.number_of_payments,
+    payment_ref: row.payment_ref,
+    amount: row.amount,
+    currency: row.currency,
+    reason: row.reason,
+    network_reason_code: row.network_reason_code,
+    status: row.status,
+    is_answerable: isAnswerable(row),
+    is_pausing: row.is_pausing,
+    withdrawn: row.withdrawn,
+    fee: row.fee,
+    created_at: row.created_at,
+    due_by: row.due_by,
+    staged_at: row.staged_at,
+    staged_hash: row.staged_hash,
+    submitting_at: row.submitting_at,
+    submitted_at: row.submitted_at,
+    closed_at: row.closed_at,
+  };
 }

@@ -135,8 +135,8 @@ export type Transaction = {
  * lock before it looks, so that it waits for a commit that is still in flight.
  *
  * With `lockMilliseconds` a statement that waits longer for a lock fails, and the error (see
- * `isLockTimeout`) goes to the caller at once, as does that of a worker that is away. A connection on which such a transaction takes too
- * long is cut, and the transaction is retried on another one.
+ * `isLockTimeout`) goes to the caller at once, as does that of a worker that is away. A connection
+ * on which such a transaction takes too long is cut, and the transaction is retried on another one.
  */
 export function transaction<T>(
   deps: { database: Database; clock: Clock },

@@ -7,7 +7,8 @@ import { showMoney } from '../shared/money.ts';
 import { oneLine } from '../shared/plain-text.ts';
 import { consentVersion } from '../shared/words/consent-version.ts';
 import { fillIn } from '../shared/words/fill-in.ts';
-import { words } from '../shared/words/words.ts';
+import { type PageKey, words } from '../shared/words/words.ts';
+import { writeCharges } from '../shared/words/write-charges.ts';
 import { writeDate } from '../shared/words/write-date.ts';
 import type { Dispute } from './dispute.ts';
 import type { AgreedConsent, FactCard, Facts } from './evidence.sql.ts';
@@ -135,27 +136,14 @@ function sayConsent(consent: AgreedConsent, money: (cents: number) => string): s
   const language = languageOf(consent);
   if (language === undefined) return [];
   const { page } = words[language];
-  const on = (date: string) => writeDate(date, language);
   const later = consent.payments.filter(({ number }) => number > 1);
-  const [first, last] = [later[0], later.at(-1)];
-  if (first === undefined || last === undefined) return [];
-  const each = later.map(({ amount, due_on }) =>
-    fillIn(page.consent_charge, { amount: money(amount), date: on(due_on) }),
-  );
-  const charges =
-    later.length > 3 && later.every(({ amount }) => amount === first.amount)
-      ? fillIn(page.consent_many, {
-          count: String(later.length),
-          amount: money(first.amount),
-          first: on(first.due_on),
-          last: on(last.due_on),
-        })
-      : each.length === 1
-        ? `${each[0]}`
-        : fillIn(page.consent_charges, {
-            first: each.slice(0, -1).join(', '),
-            last: `${each.at(-1)}`,
-          });
+  const writer = {
+    text: (key: PageKey, values: Record<string, string | number>) => fillIn(page[key], values),
+    money,
+    date: (day: string) => writeDate(day, language),
+  };
+  const charges = writeCharges(later, writer, 'consent_many');
+  if (charges === null) return [];
   return [`  “${fillIn(page.consent, { charges })}”`];
 }
 

@@ -13,7 +13,7 @@ import type { Scope } from '../../src/search/scope.sql.ts';
 import { namesIn, search } from '../../src/search/search.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { findNodes } from '../support/database-server.ts';
-import { openDispute } from '../support/money.ts';
+import { openDispute, wholeTerms } from '../support/money.ts';
 import { assertSound, gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
 import { type Account, createAccount, send } from '../support/service.ts';
 
@@ -154,16 +154,7 @@ test('a dispute and a payout are found by their ids and references, and only wit
   const { deps } = paying.service;
   const account = await createAccount(paying.service);
   const merchant_id = account.merchant.id;
-  await setTerms(deps, 'test', merchant_id, {
-    from_on: null,
-    funding: 'whole',
-    basis_points: 500,
-    fixed: 0,
-    vat_basis_points: 1_500,
-    refund_fee: 'kept',
-    reserve_basis_points: 0,
-    reserve_days: 0,
-  });
+  await setTerms(deps, 'test', merchant_id, wholeTerms);
   const { id, shopper } = await create(account);
   await shopper.pay(1);
   await paying.pass({ days: 5 });

@@ -5,7 +5,7 @@ import { runLongActs } from '../../src/acts/run-long-acts.ts';
 import type { OperatorRole } from '../../src/operators/permission.ts';
 import { raiseAlert } from '../../src/operators/raise-alert.ts';
 import { confirmAccount, proposeAccount } from '../../src/payouts/set-bank-account.ts';
-import { setTerms, type WantedTerms } from '../../src/payouts/set-terms.ts';
+import { setTerms } from '../../src/payouts/set-terms.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
 import { askExactly } from '../support/console-api.ts';
 import {
@@ -15,6 +15,7 @@ import {
   openDispute,
   partsOf,
   planOf,
+  wholeTerms,
 } from '../support/money.ts';
 import { assertSound, type Paying, startPaying } from '../support/payments.ts';
 import { createAccount, rules } from '../support/service.ts';
@@ -461,7 +462,7 @@ describe('the money of merchants', () => {
   async function payoutOf(): Promise<{ id: string; url: string; merchant_name: string }> {
     const account = await createAccount(paying.service);
     const { deps } = paying.service;
-    await setTerms(deps, 'test', account.merchant.id, terms);
+    await setTerms(deps, 'test', account.merchant.id, wholeTerms);
     const wanted = {
       holder: 'Bean There',
       bank: 'A Bank',
@@ -478,16 +479,6 @@ describe('the money of merchants', () => {
     const [{ id, merchant_name }] = body.data;
     return { id, url: `/api/payouts/${id}`, merchant_name };
   }
-  const terms: WantedTerms = {
-    from_on: null,
-    funding: 'whole',
-    basis_points: 500,
-    fixed: 0,
-    vat_basis_points: 1_500,
-    refund_fee: 'kept',
-    reserve_basis_points: 0,
-    reserve_days: 0,
-  };
 
   test('a payout is approved by two people, exported once, and paid with the bank’s reference', async () => {
     const { id, url, merchant_name } = await payoutOf();

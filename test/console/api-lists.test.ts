@@ -10,11 +10,11 @@ import { createIntegration } from '../../src/integrations/create-integration.ts'
 import { addNote } from '../../src/operators/add-note.ts';
 import { permissionsOf } from '../../src/operators/permission.ts';
 import { raiseAlert } from '../../src/operators/raise-alert.ts';
-import { setTerms, type WantedTerms } from '../../src/payouts/set-terms.ts';
+import { setTerms } from '../../src/payouts/set-terms.ts';
 import { rollUp, rollUpOverdue } from '../../src/rollups/roll-up.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
 import { askExactly } from '../support/console-api.ts';
-import { askRefund, cards, openDispute, refundNow } from '../support/money.ts';
+import { askRefund, cards, openDispute, refundNow, wholeTerms } from '../support/money.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { type Account, createAccount } from '../support/service.ts';
 
@@ -47,21 +47,11 @@ before(async () => {
   app = await openConsole(service);
   theirs = await createAccount(service);
   const broken = 'https://nowhere.example/callback';
-  const terms: WantedTerms = {
-    from_on: null,
-    funding: 'whole',
-    basis_points: 500,
-    fixed: 0,
-    vat_basis_points: 1_500,
-    refund_fee: 'kept',
-    reserve_basis_points: 0,
-    reserve_days: 0,
-  };
   for (const [account, made, mark] of [
     [paying.account, shoppers, 'ours'],
     [theirs, theirShoppers, secret],
   ] as const) {
-    await setTerms(deps, 'test', account.merchant.id, terms);
+    await setTerms(deps, 'test', account.merchant.id, wholeTerms);
     const customer = { email: `thandi+${mark}@example.com`, last_name: `Dlamini-${mark}` };
     const create = (changes: object) =>
       paying.shopper({ customer, client_reference_id: `order-${mark}`, ...changes }, account);

@@ -5,7 +5,7 @@ import { runLongActs } from '../../src/acts/run-long-acts.ts';
 import { changeRules } from '../../src/merchants/change-rules.ts';
 import { createMerchant } from '../../src/merchants/create-merchant.ts';
 import { raiseAlert } from '../../src/operators/raise-alert.ts';
-import { setTerms, type WantedTerms } from '../../src/payouts/set-terms.ts';
+import { setTerms } from '../../src/payouts/set-terms.ts';
 import { rollUp } from '../../src/rollups/roll-up.ts';
 import { axeFindings } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
@@ -18,6 +18,7 @@ import {
   openDispute,
   partsOf,
   statusOf,
+  wholeTerms,
 } from '../support/money.ts';
 import type { Shopper } from '../support/payments.ts';
 import { createAccount, isLong, rules } from '../support/service.ts';
@@ -26,17 +27,6 @@ import { createAccount, isLong, rules } from '../support/service.ts';
 // became markup or a script.
 const hostile = (name: string) =>
   `<img src=x onerror="window.broken='${name}'"><script>window.broken='${name}'</script>`;
-
-const terms: WantedTerms = {
-  from_on: null,
-  funding: 'whole',
-  basis_points: 500,
-  fixed: 0,
-  vat_basis_points: 1_500,
-  refund_fee: 'kept',
-  reserve_basis_points: 0,
-  reserve_days: 0,
-};
 
 describe('work at the console in a browser', { skip: noBrowser }, () => {
   let console: ConsoleBrowser;
@@ -52,7 +42,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
       path === '/refuses' && isDown
         ? { status: 500, headers: { 'x-said': hostile('header') }, body: hostile('body') }
         : {};
-    await setTerms(paying.service.deps, 'test', paying.account.merchant.id, terms);
+    await setTerms(paying.service.deps, 'test', paying.account.merchant.id, wholeTerms);
     const customer = {
       email: 'thandi@example.com',
       first_name: hostile('first'),

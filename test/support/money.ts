@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { checkLedger } from '../../src/audit/audit-books.ts';
 import { findNewDisputes } from '../../src/disputes/check-disputes.ts';
+import type { WantedTerms } from '../../src/payouts/set-terms.ts';
 import type { RefundPart, RefundRequest } from '../../src/refunds/refund.ts';
 import { approveRefund } from '../../src/refunds/review-refund.ts';
 import { assertSound, type Paying, type Shopper } from './payments.ts';
@@ -14,6 +15,18 @@ export const cards = {
   laterNeedsShopper: '4000002760003184',
   refundPending: '4000000000007726',
   refundFails: '4000000000005126',
+};
+
+/** Whole orders are paid out, less 5 % and VAT. */
+export const wholeTerms: WantedTerms = {
+  from_on: null,
+  funding: 'whole',
+  basis_points: 500,
+  fixed: 0,
+  vat_basis_points: 1_500,
+  refund_fee: 'kept',
+  reserve_basis_points: 0,
+  reserve_days: 0,
 };
 
 /** The payments of a checkout as `2 scheduled 2026-12-15`, and what refunds took from them. */

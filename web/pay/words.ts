@@ -4,6 +4,7 @@ import type { PayPage, Plan } from '../../src/payments/pay-page.ts';
 import { showMoney } from '../../src/shared/money.ts';
 import { fillIn } from '../../src/shared/words/fill-in.ts';
 import type { PageKey, PageWords } from '../../src/shared/words/words.ts';
+import { writeCharges } from '../../src/shared/words/write-charges.ts';
 import type { PaymentState } from '../../src/shoppers/plan.ts';
 
 // The page's texts that depend on amounts, dates or reasons, in the language that it speaks.
@@ -95,47 +96,25 @@ export function consentSentence(plan: Plan, say: Say): string | null {
   return charges === null ? null : say.text('consent', { charges });
 }
 
-/** `R 500,00 on 15 December 2026 and R 500,00 on 15 January 2027`; null if there are no charges. */
-export function chargesWords(
+/** The charges that the shopper agrees to, each date on one line; null if there are none. */
+export const chargesWords = (
   later: (PlannedPayment & { status?: PaymentState })[],
   say: Say,
   many: 'consent_many' | 'consent_monthly',
-): string | null {
-  const [next] = later;
-  const last = later.at(-1);
-  if (next === undefined || last === undefined) return null;
-  const each = later.map((payment) =>
-    payment.status === 'late'
-      ? say.text('consent_late', { amount: say.money(payment.amount) })
-      : say.text('consent_charge', { amount: say.money(payment.amount), date: on(payment, say) }),
-  );
-  return later.length > 3 &&
-    later.every(({ status, amount }) => status !== 'late' && amount === next.amount)
-    ? say.text(many, {
-        count: later.length,
-        amount: say.money(next.amount),
-        first: on(next, say),
-        last: on(last, say),
-      })
-    : each.length === 1
-      ? `${each[0]}`
-      : say.text('consent_charges', {
-          first: each.slice(0, -1).join(', '),
-          last: `${each.at(-1)}`,
-        });
-}
+) => writeCharges(later, { ...say, date: (day) => oneLine(say.date(day)) }, many);
 
 /** Today's payment and the date of the next one; null if there is no next one. */
 export function takenSentence(plan: Plan, say: Say): string | null {
   const [first, next] = plan.payments;
   if (first === undefined || next === undefined) return null;
-  return say.text('approved_taken', { amount: say.money(first.amount), date: on(next, say) });
+  return say.text('approved_taken', {
+    amount: say.money(first.amount),
+    date: oneLine(say.date(next.due_on)),
+  });
 }
 
-function on(payment: PlannedPayment, say: Say): string {
-  // Keep the parts of a date on one line.
-  return say.date(payment.due_on).replaceAll(' ', '\u00a0');
-}
+/** Keeps the parts of a date on one line. */
+const oneLine = (date: string) => date.replaceAll(' ', '\u00a0');
 
 /** What the bank said to a payment, without what to do about it. */
 export function happenedWords(reason: DeclineReason, say: Say): string {

@@ -25,7 +25,7 @@ const read = (pattern: string) =>
     .map((file) => ({ file, text: readFileSync(file, 'utf8') }));
 /** Where the texts of each section are used. */
 const users: Record<Section, { file: string; text: string }[]> = {
-  page: [...read('web/pay/*.{ts,tsx}'), ...read('src/shared/words/write-date.ts')],
+  page: [...read('web/pay/*.{ts,tsx}'), ...read('src/shared/words/write-{date,charges}.ts')],
   receipt: read('src/shoppers/receipt.ts'),
   calendar: read('src/shoppers/calendar.ts'),
   letter: read('src/messages/sending/{letters,compose-message}.ts'),
