@@ -46,13 +46,13 @@ type SendingDeps = MessageDeps & { mail: MailTransport };
 
 const work: MerchantDueWork<'messages', SendingDeps> = {
   due: dueMessages,
-  // All lanes may meet a slow server: a hundred messages over five connections, each of which
+  // Both lanes may meet a slow server: a hundred messages over five connections, each of which
   // waits up to twenty seconds.
   leaseSeconds: 420,
-  batchSize: 25,
+  batchSize: 50,
   merchantsMax: 50,
-  // While some lanes read and record, the others keep the connections busy.
-  lanes: 4,
+  // While one lane reads and records, the other keeps the connections busy.
+  lanes: 2,
   roundMilliseconds: 10_000,
   act: sendBatch,
 };

@@ -39,6 +39,8 @@ export function smtpTransport({ url, from }: MailSettings): MailTransport {
           subject: mail.subject,
           text: mail.text,
           html: mail.html,
+          // All our languages are written in Latin letters. nodemailer would count them to find out.
+          textEncoding: 'quoted-printable',
           ...(mail.attachments && {
             attachments: mail.attachments.map(({ filename, type, content }) => ({
               filename,
