@@ -7,7 +7,7 @@ import { keepLanguage } from '../checkouts/keep-language.ts';
 import { usePaymentLinks } from '../checkouts/payment-link.ts';
 import { checkoutOfToken } from '../checkouts/payment-token.ts';
 import type { Handle } from '../database/database.ts';
-import { reading } from '../database/transaction.ts';
+import { snapshot } from '../database/transaction.ts';
 import { networkOf } from '../http/authentication.ts';
 import { forbidden, notFound } from '../http/errors.ts';
 import type { RateLimits } from '../http/rate-limits.ts';
@@ -264,7 +264,8 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     if (!key) return null;
     joinCheckout(key.id);
     const paused = await isPaused();
-    return await reading(deps, async (db) => {
+    // The rows of one moment. A page with a finished act and the plan from before it asks no more.
+    return await snapshot(deps, async (db) => {
       const checkout = await findCheckout(db, key.merchant_id, key.id);
       const merchant = checkout && (await findMerchant(db, key.merchant_id));
       if (!merchant || checkout.erased_at !== null) return null;

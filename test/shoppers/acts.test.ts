@@ -25,6 +25,7 @@ import {
   startPaying,
   visa,
 } from '../support/payments.ts';
+import { until } from '../support/sandbox-process.ts';
 
 let paying: Paying;
 before(async () => {
@@ -372,6 +373,37 @@ test('a challenge that was approved without a return is found by the worker', as
   await acting.decide('approve', false);
   await paying.pass({ minutes: 2 });
   assert.deepEqual(await acting.attempts(), ['charged 2 50000']);
+  await assertBalanced(paying, shopper);
+});
+
+test('a page that is read while a payment is recorded shows the act and the plan of one moment', async () => {
+  const [shopper, acting] = await lateShopper();
+  await acting.pay('late', { card: challengeCard });
+  await acting.decide('approve', false);
+  const { deps } = paying.service;
+  // The page reads the plan, then the session, then the act. The lock stops it in the middle.
+  const client = await deps.database.pool.connect();
+  await client.query('begin');
+  await client.query('lock table plan_sessions in access exclusive mode');
+  const reading = acting.state();
+  await until('the page to wait for the session', async () => {
+    const { rows } = await deps.database.pool.query(
+      "select 1 from pg_locks where relation = 'plan_sessions'::regclass and not granted",
+    );
+    return rows.length === 1;
+  });
+  paying.clock.advance({ minutes: 2 });
+  await recoverActs(deps);
+  assert.deepEqual(await acting.attempts(), ['charged 2 50000']);
+  await client.query('commit');
+  client.release();
+
+  const { act, plan } = await reading;
+  assert.equal(act?.status, 'challenge');
+  assert.equal(plan?.payments[1]?.status, 'late');
+  const later = await acting.state();
+  assert.equal(later.act?.status, 'done');
+  assert.equal(later.plan?.payments[1]?.status, 'paid');
   await assertBalanced(paying, shopper);
 });
 
