@@ -139,7 +139,7 @@ async function release(
 
 /**
  * A dispute takes weeks, and an operator who must look at a checkout may take days. A refund that
- * waits for them looks this often whether it may begin.
+ * waits for them looks this often whether it may begin or go on.
  */
 const disputedHours = 6;
 
@@ -181,18 +181,23 @@ async function carryOut(
   refund: RefundRequest,
 ): Promise<void> {
   for (;;) {
-    const parts = await reading(deps, (db) =>
-      listParts(db, refund.merchant_id, refund.checkout_id),
-    );
+    const { parts, disputed } = await reading(deps, async (db) => ({
+      parts: await listParts(db, refund.merchant_id, refund.checkout_id),
+      disputed: await isDisputed(db, refund),
+    }));
     const open = parts.filter((part) => part.refund_id === refund.id && part.status === 'open');
     // Void a hold last: until then everything that was reduced can be put back.
     const cards = open.filter(({ kind }) => kind === 'card');
     const asked = cards.length > 0 ? cards : open;
     const answers = await Promise.allSettled(
-      asked.map((part) => ask(deps, merchant, refund, part)),
+      asked.map((part) =>
+        disputed && part.kind === 'card'
+          ? lookUp(deps, merchant, part)
+          : ask(deps, merchant, refund, part),
+      ),
     );
     const findings = answers.flatMap((answer, index) =>
-      answer.status === 'fulfilled'
+      answer.status === 'fulfilled' && answer.value !== null
         ? [{ part: asked[index] as RefundPart, finding: answer.value }]
         : [],
     );
@@ -200,6 +205,10 @@ async function carryOut(
     const outcome = await recordParts(deps, merchant, refund, findings);
     const failure = answers.find((answer) => answer.status === 'rejected');
     if (failure) throw failure.reason;
+    if (outcome !== 'ended' && findings.length < asked.length) {
+      await release(deps, refund, now.add({ hours: disputedHours }));
+      return;
+    }
     if (outcome !== 'continues') {
       if (outcome === 'waits') {
         await release(deps, refund, nextRefundLookUp(now, refund.tries));
@@ -209,6 +218,23 @@ async function carryOut(
       return;
     }
   }
+}
+
+/**
+ * What became of a part on the card while a dispute is open. Nothing is sent then: a request that
+ * may not have arrived must not make a refund now. Null: the part waits for the end of the dispute.
+ */
+async function lookUp(
+  deps: RefundProcessDeps,
+  merchant: Merchant,
+  { payment_ref, refund_ref, asked_at, amount, id: refund_id }: RefundPart,
+): Promise<PartFinding | null> {
+  const time = merchantTime(deps.clock, merchant);
+  if (refund_ref !== null) return foundRefund(await deps.gateway.refundStatus(time, refund_ref));
+  if (asked_at === null) return null;
+  assert(payment_ref !== null, 'a collected payment has a reference');
+  const found = await deps.gateway.findRefund(time, { payment_ref, amount, refund_id });
+  return found && foundRefund(found);
 }
 
 async function ask(

@@ -328,6 +328,45 @@ test('a refund that was requested before the dispute waits for it, and fails if 
   await assertBooks();
 });
 
+test('a refund that was begun before the dispute is not sent during it, and goes on after it', async () => {
+  const { gateway, service } = paying;
+  const [dropped, answered] = [await collected(), await collected()];
+  const path = '/v1/refunds';
+  const begin = async (shopper: Shopper, fault: 'drop_before' | 'error_after') => {
+    await gateway.fault({ fault, method: 'POST', path, times: 1_000 });
+    const { id } = await refundNow(paying, shopper, 90_000);
+    assert.equal(await statusOf(paying, id), 'pending');
+    await paying.clearFaults();
+    return id;
+  };
+  const refunds = [await begin(dropped, 'drop_before'), await begin(answered, 'error_after')];
+  for (const shopper of [dropped, answered]) {
+    const [{ payment_ref }] = (await shopper.rows('instalments')).filter((one) => one.payment_ref);
+    const asked = { payment_intent: payment_ref, reason: 'inquiry' };
+    await gateway.call('POST', '/_test/disputes', asked);
+  }
+  await findNewDisputes(service.deps);
+  const statuses = () => Promise.all(refunds.map((id) => statusOf(paying, id)));
+  // The gateway forgets the key meanwhile.
+  await paying.pass({ days: 3 });
+  assert.deepEqual((await dropped.books()).refunds, [], 'no refund leaves during a dispute');
+  assert.deepEqual(await statuses(), ['pending', 'complete'], 'one had left before it');
+  const [row] = await dropped.rows('disputes');
+  await resolve(row.id, '--won');
+  await paying.pass({ hours: 7 });
+  assert.deepEqual(await statuses(), ['complete', 'complete']);
+  for (const shopper of [dropped, answered]) {
+    const { refunds: made } = await shopper.books();
+    assert.deepEqual(
+      made.map(({ amount }) => amount),
+      [30_000],
+    );
+  }
+  const [other] = await answered.rows('disputes');
+  await resolve(other.id, '--won');
+  await assertBooks();
+});
+
 /** What the gateway has as evidence of a dispute, without what is empty. */
 async function evidenceThere(shopper: Shopper): Promise<[object, number]> {
   const [{ dispute_ref }] = await shopper.rows('disputes');

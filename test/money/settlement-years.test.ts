@@ -538,6 +538,13 @@ async function play(story: Story, scene: Scene): Promise<void> {
         ({ created_at, closed_at }) =>
           key_number === 1 && keyed_at > created_at && keyed_at < (closed_at ?? '9'),
       );
+      assert.ok(!isDuring, 'a refund began during a dispute');
+    }
+    for (const { created } of (await shopper.books()).refunds) {
+      const at = timestamp(Temporal.Instant.fromEpochMilliseconds(created * 1000));
+      const isDuring = own.some(
+        ({ created_at, closed_at }) => at > created_at && at < (closed_at ?? '9'),
+      );
       assert.ok(!isDuring, 'a refund left during a dispute');
     }
     return taken;

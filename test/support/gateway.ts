@@ -47,7 +47,13 @@ export type Books = {
     amount_captured: number;
     amount_refunded: number;
   }[];
-  refunds: { id: string; status: string; amount: number; metadata: { refund_id: string } }[];
+  refunds: {
+    id: string;
+    status: string;
+    amount: number;
+    created: number;
+    metadata: { refund_id: string };
+  }[];
 };
 
 export async function startGateway(
