@@ -120,6 +120,7 @@ async function fill(deps: Deps, total: number, progress: (text: string) => void)
     settings: `
       set session_replication_role = replica;
       set synchronous_commit = off;
+      set statement_timeout = 0;
       set work_mem = '256MB'`,
     checkouts: `
       create temporary table sold as
