@@ -1,5 +1,7 @@
 import type { FastifyInstance } from 'fastify';
+import { networkOf } from '../http/authentication.ts';
 import { badRequest } from '../http/errors.ts';
+import type { RateLimits } from '../http/rate-limits.ts';
 import { rawBodyOf, takeRawBodies } from '../http/raw-body.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { type DisputeDeps, findNewDisputes, readAgain } from './check-disputes.ts';
@@ -12,13 +14,19 @@ const bodyBytesMax = 256 * 1024;
  * The gateway announces changes of disputes. An announcement is a hint: its signature is checked, and
  * the dispute is read again at the gateway, whatever the announcement says of it (decision 0082).
  */
-export async function gatewayEventRoutes(api: FastifyInstance, deps: DisputeDeps): Promise<void> {
+export async function gatewayEventRoutes(
+  api: FastifyInstance,
+  deps: DisputeDeps & { rateLimits: RateLimits },
+): Promise<void> {
   takeRawBodies(api, json, bodyBytesMax);
   api.post('/gateway/events', async (request) => {
     const { raw } = rawBodyOf(request, json);
     const signature = request.headers['stripe-signature'];
     const hint = await deps.gateway.readEvent(raw, String(signature ?? ''));
-    if (hint === null) throw badRequest('The signature does not fit the body.');
+    if (hint === null) {
+      await deps.rateLimits.failedAuthentication(networkOf(request));
+      throw badRequest('The signature does not fit the body.');
+    }
     if (hint.dispute_ref !== null) await readAnnounced(deps, hint.dispute_ref);
     return { received: true };
   });

@@ -381,10 +381,17 @@ export type RefundState = {
 export class OutcomeUnknown extends Error {
   /** `no_answer`: the gateway is not reached or fails. `too_many`: it asks for fewer requests. */
   readonly why: 'no_answer' | 'too_many' | 'undecided';
+  /** How long the gateway asks us to wait; null if it does not say. */
+  readonly retryAfterMs: number | null;
 
-  constructor(message: string, why: OutcomeUnknown['why'] = 'undecided') {
+  constructor(
+    message: string,
+    why: OutcomeUnknown['why'] = 'undecided',
+    retryAfterMs: number | null = null,
+  ) {
     super(message);
     this.why = why;
+    this.retryAfterMs = retryAfterMs;
   }
 }
 

@@ -29,6 +29,9 @@ const shopperCalls = new Set([
   'voidVerification',
 ]);
 
+/** These ask nothing of the gateway. Anyone may post an event, so it must not use up the budget. */
+const localCalls = new Set(['readEvent']);
+
 /** A reconciliation reads thousands of pages and no shopper waits for it. */
 const walkCalls = new Set(['listRecords']);
 
@@ -41,6 +44,8 @@ const burstSeconds = 0.5;
 /** A call that does not get through in this time is retried from its row. */
 const waitMsMax = { shopper: 5_000, worker: 15_000, walk: 60_000 };
 const tooManyPauseMs = 1_000;
+/** However long the gateway asks us to wait. Its rate limits are per second. */
+const tooManyPauseMsMax = 30_000;
 
 /**
  * One budget of requests and one circuit breaker for everything in this process that uses the
@@ -79,7 +84,9 @@ export function limitGateway(
     const now = clock.monotonic();
     const why = error instanceof OutcomeUnknown ? error.why : null;
     if (why === 'too_many') {
-      for (const pacer of Object.values(pacers ?? {})) pacer.pause(now, tooManyPauseMs);
+      const asked = (error as OutcomeUnknown).retryAfterMs ?? tooManyPauseMs;
+      const pauseMs = Math.min(Math.max(asked, tooManyPauseMs), tooManyPauseMsMax);
+      for (const pacer of Object.values(pacers ?? {})) pacer.pause(now, pauseMs);
     }
     if (why !== 'no_answer') noteAnswer();
     else if (breaker.failed(now)) log.error({ err: error }, 'the gateway does not answer');
@@ -90,7 +97,7 @@ export function limitGateway(
   }
 
   const limited = Object.entries(gateway).map(([name, member]) => {
-    if (typeof member !== 'function') return [name, member];
+    if (typeof member !== 'function' || localCalls.has(name)) return [name, member];
     const call = member as (...args: unknown[]) => Promise<unknown>;
     const user = shopperCalls.has(name) ? 'shopper' : walkCalls.has(name) ? 'walk' : 'worker';
     return [

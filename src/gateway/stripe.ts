@@ -889,6 +889,12 @@ function isContactRefused(error: unknown): boolean {
   );
 }
 
+/** What `Retry-After` asks for, if it is a number of seconds. */
+function retryAfterOf({ headers }: InstanceType<typeof Stripe.errors.StripeError>): number | null {
+  const seconds = headers?.['retry-after'];
+  return seconds !== undefined && /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1000 : null;
+}
+
 /** Throws without the error's message, headers and body, because they may repeat what we sent. */
 function fail(error: unknown): never {
   if (!(error instanceof Stripe.errors.StripeError)) throw error;
@@ -907,7 +913,8 @@ function fail(error: unknown): never {
   if (unknown) {
     const isAnswer = statusCode === 409 || statusCode === 429;
     const why = !isAnswer ? 'no_answer' : statusCode === 429 ? 'too_many' : 'undecided';
-    throw new OutcomeUnknown(`the gateway did not say what happened (${facts})`, why);
+    const retryAfterMs = why === 'too_many' ? retryAfterOf(error) : null;
+    throw new OutcomeUnknown(`the gateway did not say what happened (${facts})`, why, retryAfterMs);
   }
   throw new RequestRefused(`the gateway refused the request (${facts})`);
 }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { OutcomeUnknown } from '../../src/gateway/gateway.ts';
 import { limitGateway } from '../../src/gateway/limit-gateway.ts';
 import { systemClock } from '../../src/shared/clock.ts';
 import type { Fault } from '../../test-gateway/faults.ts';
@@ -64,6 +65,47 @@ describe('all users of the gateway in a process share', () => {
     assert.equal(count + refused, 400);
     assert.ok(refused > 100, `${refused} had to wait for too long`);
     assert.ok(count <= 20 * seconds + 10, `${count} requests in ${seconds} seconds`);
+  });
+
+  test('nothing of it with events that anyone may post', async () => {
+    const { gateway } = paying.gateway;
+    // No time passes, so a call that has to wait is seen.
+    const sleep = () => assert.fail('a call waits');
+    const clock = { ...systemClock, monotonic: () => 0, sleep };
+    const limited = limitGateway(gateway, { clock, log }, { requestsPerSecond: 20 });
+    for (let event = 0; event < 200; event += 1) {
+      assert.equal(await limited.readEvent(Buffer.from('{}'), 'forged'), null);
+    }
+    await assert.rejects(limited.payment(merchantAt(), 'pi_unknown'), /status 404/);
+    await assert.rejects(limited.refundStatus(merchantAt(), 're_unknown'), /status 404/);
+  });
+
+  test('the pause that the gateway asks for when it has too many requests, within bounds', async () => {
+    const { gateway } = paying.gateway;
+    await paying.clearFaults();
+    await paying.gateway.fault({ ...lookUp, fault: 'too_many' });
+    const answer = await gateway.payment(merchantAt(), 'pi_unknown').catch((error) => error);
+    assert.deepEqual([answer.why, answer.retryAfterMs], ['too_many', 1_000]);
+    for (const [asked, paused] of [
+      [null, 1_000],
+      [0, 1_000],
+      [4_000, 4_000],
+      [3_600_000, 30_000],
+    ] as const) {
+      const waits: number[] = [];
+      const sleep = async (milliseconds: number) => void waits.push(milliseconds);
+      const clock = { ...systemClock, monotonic: () => 0, sleep };
+      const busy = () => Promise.reject(new OutcomeUnknown('busy', 'too_many', asked));
+      const limited = limitGateway(
+        { ...gateway, listRecords: busy },
+        { clock, log },
+        { requestsPerSecond: 10 },
+      );
+      const read = () => limited.listRecords('refunds', { from: null, to: null, after: null });
+      await assert.rejects(read(), /busy/);
+      await assert.rejects(read(), /busy/);
+      assert.deepEqual(waits, [paused]);
+    }
   });
 
   test('one circuit breaker, which lets single probes pass until the gateway answers again', async () => {
