@@ -57,6 +57,7 @@ export const tableOwners = {
   settlement_terms: ['ledger/'],
   settlement_entries: ['ledger/'],
   disputes: ['disputes/', erasure],
+  dispute_poll: ['disputes/'],
   payouts: ['payouts/'],
   bank_accounts: ['payouts/'],
   statement_addresses: ['payouts/'],

@@ -323,6 +323,10 @@ export type Tables = {
     due_at: Timestamp | null;
     leased_until: Timestamp | null;
   };
+  dispute_poll: {
+    only_row: ColumnType<boolean, never, never>;
+    reached: string | null;
+  };
   gateway_mark: {
     only_row: ColumnType<boolean, never, never>;
     id: string | null;
@@ -386,6 +390,7 @@ export type Tables = {
     differences: Generated<number>;
     proved_at: Timestamp | null;
     proved_differences: number | null;
+    after_merchant: string | null;
   };
   idempotency_keys: {
     integration_id: Fixed<string>;

@@ -7,10 +7,17 @@ import { type Merchant, merchantNow, merchantTime } from '../merchants/merchant.
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '../merchants/run-due-work.ts';
 import { hasAlert } from '../operators/alert.sql.ts';
 import { raiseAlert } from '../operators/raise-alert.ts';
+import { raiseGatewayAlert } from '../operators/raise-gateway-alert.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
-import { dueDisputes, findDisputedCheckout, listKnownRefs } from './dispute.sql.ts';
+import {
+  dueDisputes,
+  findDisputedCheckout,
+  findReached,
+  listKnownRefs,
+  moveReached,
+} from './dispute.sql.ts';
 import type { Dispute } from './dispute.ts';
 import { recordDispute } from './record-dispute.ts';
 
@@ -52,6 +59,13 @@ async function check(deps: DisputeDeps, merchant: Merchant, dispute: Dispute): P
     const retryAt = timestamp(nextRetryAt(merchantNow(deps.clock, merchant), tries));
     const key = { merchant_id, id };
     await releaseDue(deps.database.db, 'disputes', key, lease as string, retryAt);
+    await raiseGatewayAlert(deps, merchant, {
+      what: `Dispute ${id}`,
+      subject_id: id,
+      error,
+      isOutcomeUnknown: error instanceof OutcomeUnknown,
+      retries: tries,
+    });
   }
 }
 
@@ -68,19 +82,47 @@ export async function readAgain(
 }
 
 /**
- * Looks for disputes that are new at the gateway: page by page from the newest, until a page holds
- * nothing new. Returns 0, so that the next look waits for the next poll.
+ * Looks for disputes that are new at the gateway: page by page from the newest down to the one that
+ * the last whole poll reached. A poll that fails or leaves a dispute out does not move that mark, so
+ * the next one reads the same pages. Returns 0, so that the next look waits for the next poll.
  */
 export async function findNewDisputes(deps: DisputeDeps): Promise<number> {
+  const { db } = deps.database;
+  const reached = await findReached(db);
+  let newest: string | null = null;
+  let isWhole = true;
   for (let after: string | null = null; ; ) {
     const { disputes, next } = await deps.gateway.listDisputes(after);
-    if (disputes.length === 0) return 0;
     const refs = disputes.map(({ dispute_ref }) => dispute_ref);
-    const known = await listKnownRefs(deps.database.db, refs);
-    const fresh = disputes.filter(({ dispute_ref }) => !known.has(dispute_ref));
-    for (const state of fresh) await recordNew(deps, state);
-    if (next === null || fresh.length === 0) return 0;
+    newest ??= refs[0] ?? null;
+    const known = await listKnownRefs(db, refs);
+    for (const state of disputes) {
+      if (!known.has(state.dispute_ref) && !(await isSettled(deps, state))) isWhole = false;
+    }
+    if (next === null || (reached !== null && refs.includes(reached))) break;
     after = next;
+  }
+  if (isWhole && newest !== null && newest !== reached) await moveReached(db, newest);
+  return 0;
+}
+
+/** An unknown payment may be one of ours whose outcome we learn later; after a day it is not. */
+const unknownHours = 24;
+
+/** Records a new dispute. False: the next poll must look at it again. */
+async function isSettled(deps: DisputeDeps, state: DisputeState): Promise<boolean> {
+  const { db } = deps.database;
+  const { dispute_ref, payment_ref, opened_at } = state;
+  try {
+    if (await recordNew(deps, state)) return true;
+    return deps.clock.now().since(opened_at).total('hours') > unknownHours;
+  } catch (error) {
+    deps.log.error({ err: error, dispute_ref }, 'a dispute could not be recorded');
+    const detail = `Dispute ${dispute_ref} of payment ${payment_ref} could not be recorded. The log says why. The service keeps retrying.`;
+    if (!(await hasAlert(db, 'dispute_unrecorded', detail))) {
+      await raiseAlert(deps, db, { kind: 'dispute_unrecorded', detail });
+    }
+    return false;
   }
 }
 

@@ -28,8 +28,19 @@ export async function findDisputedCheckout(
   return row ?? null;
 }
 
+/** The newest dispute of the last poll that recorded all it found; null: there was none. */
+export async function findReached(db: Handle): Promise<string | null> {
+  const row = await db.selectFrom('dispute_poll').select('reached').executeTakeFirst();
+  return row?.reached ?? null;
+}
+
+export async function moveReached(db: Handle, reached: string): Promise<void> {
+  await db.updateTable('dispute_poll').set({ reached }).execute();
+}
+
 /** Which of these disputes are known. */
 export async function listKnownRefs(db: Handle, refs: string[]): Promise<Set<string>> {
+  if (refs.length === 0) return new Set();
   const rows = await db
     .selectFrom('disputes')
     .select('dispute_ref')
@@ -75,6 +86,8 @@ type Moved = Partial<
     | 'fee'
     | 'is_pausing'
     | 'warned_at'
+    | 'submitting_at'
+    | 'submitting_until'
     | 'submitted_at'
     | 'closed_at'
     | 'due_at'

@@ -43,15 +43,20 @@ export async function recordDispute(
     const before = known ?? (await open(db, key, id, state, at));
     // An older answer may arrive late. A dispute that is over stays over.
     if (isOver(before.status) && !isOver(state.status)) return before;
+    if (known && before.status !== 'inquiry' && state.status === 'inquiry') return before;
     await postMoney(deps, db, before, state, at);
+    // The bank asks anew, with a deadline of its own. An answer to the inquiry is not evidence.
+    const isEscalated = before.status === 'inquiry' && state.status === 'needs_response';
+    const asked = isEscalated ? { ...before, ...unanswered } : before;
     const over = isOver(state.status);
     const { amount, reason, network_reason_code, status, due_by, withdrawn, fee } = state;
-    const submitted_at = before.submitted_at ?? (state.has_answer ? at : null);
-    const warns = isToBeWarned({ ...before, due_by, status, submitted_at }, now);
-    const warned_at = warns ? at : before.warned_at;
+    const submitted_at = asked.submitted_at ?? (state.has_answer ? at : null);
+    const warns = isToBeWarned({ ...asked, due_by, status, submitted_at }, now);
+    const warned_at = warns ? at : asked.warned_at;
     const after = await moveDispute(db, before, {
       ...released,
       ...{ amount, reason, network_reason_code, status, due_by, withdrawn, fee },
+      ...(isEscalated && unanswered),
       submitted_at,
       warned_at,
       // After a loss an operator decides about the rest.
@@ -67,6 +72,14 @@ export async function recordDispute(
     return after;
   });
 }
+
+/** No answer to the bank is known or in flight. Evidence that was staged stays so. */
+const unanswered = {
+  submitting_at: null,
+  submitting_until: null,
+  submitted_at: null,
+  warned_at: null,
+};
 
 async function open(
   db: Handle,
@@ -176,6 +189,11 @@ async function alert(
   const until = after.due_by === null ? '' : ` Evidence is due by ${after.due_by}.`;
   if (known === null && !isOver(after.status)) {
     await raise('dispute_opened', `${about} was opened (${after.reason}).${until} ${look}`);
+  } else if (known?.status === 'inquiry' && after.status === 'needs_response') {
+    await raise(
+      'dispute_opened',
+      `${about} was an inquiry. Now the money is withdrawn, and the bank needs evidence.${until} ${look}`,
+    );
   } else if (warns) {
     await raise('dispute_deadline', `${about} has no evidence yet.${until} ${look}`);
   }

@@ -11,6 +11,11 @@ const statuses: Partial<Record<Stripe.Dispute['status'], DisputeState['status']>
   lost: 'lost',
 };
 
+const needsResponse = new Set<Stripe.Dispute['status']>([
+  'needs_response',
+  'warning_needs_response',
+]);
+
 const idOf = (value: string | { id: string } | null) =>
   typeof value === 'string' || value === null ? value : value.id;
 
@@ -30,7 +35,8 @@ function disputeState(dispute: Stripe.Dispute): DisputeState {
     status: statuses[dispute.status] ?? 'closed',
     opened_at: timeOf(dispute.created),
     due_by: evidence.due_by === null ? null : timeOf(evidence.due_by),
-    has_answer: evidence.submission_count > 0,
+    // An inquiry that was answered keeps its count when it becomes a dispute, which needs evidence.
+    has_answer: evidence.submission_count > 0 && !needsResponse.has(dispute.status),
     withdrawn: 0 - moved.reduce((sum, { amount }) => sum + amount, 0),
     fee: moved.reduce((sum, { fee }) => sum + fee, 0),
   };

@@ -3,7 +3,13 @@ import { type DisputeReason, disputeReasons } from '../cards.ts';
 import { invalidRequest, missing, StripeAnswer } from '../errors.ts';
 import { type Form, readForm } from '../form.ts';
 import { makeBalanceTransaction } from '../objects/balance-transaction.ts';
-import { agedDispute, evidenceTexts, isInquiry, makeDispute } from '../objects/dispute.ts';
+import {
+  agedDispute,
+  evidenceTexts,
+  isInquiry,
+  makeDispute,
+  responseSeconds,
+} from '../objects/dispute.ts';
 import type { EventType } from '../objects/event.ts';
 import type { Kept } from '../store.ts';
 import { emit } from './events.ts';
@@ -200,6 +206,7 @@ export function controlResolution(context: Context, form: Form, id: string): Ans
   if (outcome === 'escalated') {
     object.status = 'needs_response';
     object.is_charge_refundable = false;
+    object.evidence_details.due_by = context.timeOf(dispute.merchant) + responseSeconds;
     context.store.save('dispute', dispute);
     withdraw(context, dispute);
     tell(context, dispute, 'charge.dispute.updated');

@@ -3,7 +3,7 @@ import { type DisputeReason, disputeReasons } from '../cards.ts';
 import type { Kept } from '../store.ts';
 import { daySeconds, type Made, newId } from './made.ts';
 
-const responseSeconds = 10 * daySeconds;
+export const responseSeconds = 10 * daySeconds;
 
 /** The texts that a merchant may send as evidence. Files are not modelled. */
 export const evidenceTexts = [

@@ -393,6 +393,9 @@ test('evidence is made from what we hold, staged first, and submitted once', asy
   const page = await tranche.run('disputes', 'evidence', id, '--format', 'html');
   assert.match(page.stdout, /<title>Evidence for dispute du_/);
   assert.match(page.stdout, /<dt>Disputed amount<\/dt><dd>R\s300,00</);
+  const { reason, network_reason_code } = await tranche.json('disputes', 'show', id);
+  assert.deepEqual([reason, network_reason_code], ['fraudulent', '10.4']);
+  assert.match(page.stdout, /<dt>Reason<\/dt><dd>fraudulent, 10\.4</);
   await tranche.refused(1, /was not staged yet/, 'disputes', 'evidence', id, '--submit');
   assert.equal(
     (await tranche.json('disputes', 'evidence', id, '--stage')).status,
@@ -567,6 +570,99 @@ test('an inquiry pauses the plan and withdraws nothing', async () => {
   await assertBooks();
 });
 
+test('an inquiry that was answered and becomes a dispute takes evidence again, and its deadline warns', async () => {
+  const shopper = await paying.shopper({ amount: 90_000 });
+  await shopper.pay(3, { card: '4000000000001976' });
+  await paying.pass({ days: 2 });
+  await findNewDisputes(paying.service.deps);
+  const [{ id, dispute_ref, due_by }] = await shopper.rows('disputes');
+  const before = (time: string) => Temporal.Instant.from(time).subtract({ hours: 48 }).toString();
+  const alerts = () => alertsOf(paying, { ...shopper, id });
+  await paying.pass(before(due_by));
+  await tranche.json('disputes', 'evidence', id, '--stage');
+  await tranche.json('disputes', 'evidence', id, '--submit');
+  await tranche.refused(1, /its evidence was submitted/, 'disputes', 'accept', id);
+  assert.deepEqual(await alerts(), ['dispute_opened', 'dispute_deadline']);
+
+  const path = `/_test/disputes/${dispute_ref}/resolve`;
+  await paying.gateway.call('POST', path, { outcome: 'escalated' });
+  await paying.pass({ days: 1 });
+  const [escalated] = await shopper.rows('disputes');
+  assert.deepEqual(
+    [escalated.status, escalated.withdrawn, escalated.submitted_at, escalated.warned_at],
+    ['needs_response', 30_000, null, null],
+  );
+  await paying.pass(before(escalated.due_by));
+  assert.deepEqual(await alerts(), [
+    'dispute_opened',
+    'dispute_deadline',
+    'dispute_opened',
+    'dispute_deadline',
+  ]);
+  await tranche.json('disputes', 'evidence', id, '--stage');
+  const submitted = await tranche.json('disputes', 'evidence', id, '--submit');
+  assert.equal(submitted.status, 'under_review');
+  await resolve(id, '--won');
+  await assertBooks();
+});
+
+test('a poll that fails on a later page, or on one dispute, leaves none out', async () => {
+  const { deps } = paying.service;
+  const { pool } = deps.database;
+  const shoppers = [await collected(1), await collected(1), await collected(1)] as const;
+  const openAll = async () => {
+    for (const shopper of shoppers) {
+      const [{ payment_ref }] = await shopper.rows('instalments');
+      await paying.gateway.call('POST', '/_test/disputes', { payment_intent: payment_ref });
+    }
+  };
+  // The pages of the real gateway, cut into pages of one dispute.
+  const poll = async (pagesMax = Number.POSITIVE_INFINITY) => {
+    let pages = 0;
+    const listDisputes = async (after: string | null) => {
+      pages += 1;
+      if (pages > pagesMax) throw new OutcomeUnknown('a failure of the test');
+      const { disputes } = await deps.gateway.listDisputes(null);
+      const index = after === null ? 0 : 1 + disputes.findIndex((one) => one.dispute_ref === after);
+      const next = disputes[index + 1] ? (disputes[index]?.dispute_ref ?? null) : null;
+      return { disputes: disputes.slice(index, index + 1), next };
+    };
+    await findNewDisputes({ ...deps, gateway: { ...deps.gateway, listDisputes } });
+    return pages;
+  };
+  const counts = () =>
+    Promise.all(shoppers.map(async (shopper) => (await shopper.rows('disputes')).length));
+  await poll();
+  assert.equal(await poll(), 1, 'everything is known');
+
+  await openAll();
+  await assert.rejects(poll(1), OutcomeUnknown);
+  assert.deepEqual(await counts(), [0, 0, 1]);
+  await poll();
+  assert.deepEqual(await counts(), [1, 1, 1]);
+  for (const shopper of shoppers) await resolve((await shopper.rows('disputes'))[0].id, '--won');
+
+  await openAll();
+  await pool.query(
+    `alter table disputes add constraint refused_by_the_test
+     check (checkout_id <> '${shoppers[1].id}') not valid`,
+  );
+  await poll();
+  await poll();
+  await pool.query('alter table disputes drop constraint refused_by_the_test');
+  assert.deepEqual(await counts(), [2, 1, 2]);
+  const { rows } = await pool.query(`select id from alerts where kind = 'dispute_unrecorded'`);
+  assert.equal(rows.length, 1);
+  await poll();
+  assert.deepEqual(await counts(), [2, 2, 2]);
+  assert.equal(await poll(), 1);
+  for (const shopper of shoppers) {
+    const open = (await shopper.rows('disputes')).filter(({ closed_at }) => closed_at === null);
+    await resolve(open[0].id, '--won');
+  }
+  await assertBooks();
+});
+
 test('an event is a hint: a signed one makes the dispute be read, and its body is not believed', async () => {
   const shopper = await collected();
   const [{ payment_ref }] = (await shopper.rows('instalments')).filter(
@@ -605,5 +701,11 @@ test('an event is a hint: a signed one makes the dispute be read, and its body i
   await paying.gateway.call('POST', `/_test/disputes/${body.id}/resolve`, { outcome: 'won' });
   await post(webhookSecret);
   assert.equal((await shopper.rows('disputes'))[0].status, 'won');
+  const answers = new Set<number>();
+  for (let forged = 0; forged < 60; forged += 1) {
+    answers.add((await post('whsec_of_another')).statusCode);
+  }
+  assert.deepEqual([...answers], [400, 429], 'failures are counted per address');
+  assert.equal((await post(webhookSecret)).statusCode, 200);
   await assertBooks();
 });
