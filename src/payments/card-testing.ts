@@ -7,7 +7,6 @@ import { raiseAlert } from '../operators/raise-alert.ts';
 import { type Clock, secondsAfter, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
-import type { PaymentAttempt } from './payment-attempt.ts';
 
 // Thieves try out stolen card numbers with small orders: many declined cards on one link, from one
 // network or at one merchant (decision 0053). Declines are counted, not attempts, so that a shop or
@@ -21,7 +20,8 @@ type Deps = {
   rateLimits: RateLimits;
 };
 
-type Shopper = { merchant: Merchant; network: string; attempts: PaymentAttempt[] };
+/** `declines`: how many cards were declined on the shopper's payment link. */
+type Shopper = { merchant: Merchant; network: string; declines: number };
 
 /** How many declined cards a link or network may have while its merchant is under attack. */
 const declinesUnderAttackMax = 3;
@@ -33,11 +33,11 @@ const alertSeconds = 24 * 3600;
 
 /** Throws a 429 when another card from this shopper is more likely a test than a payment. */
 export async function refuseCardTesting(deps: Deps, shopper: Shopper): Promise<void> {
-  const { merchant, network, attempts } = shopper;
+  const { merchant, network, declines } = shopper;
   const { ofNetwork, ofMerchant } = await deps.rateLimits.declines(network, merchant.id, 0);
   const isUnderAttack = ofMerchant.count >= declineLimits.ofMerchant.max_requests;
   const isNetworkOver = ofNetwork.count >= declineLimits.ofNetwork.max_requests;
-  const suspicious = Math.max(ofNetwork.count, countDeclines(attempts));
+  const suspicious = Math.max(ofNetwork.count, declines);
   if (isNetworkOver) throw limited(declineLimits.ofNetwork.window_seconds, ofNetwork);
   if (isUnderAttack && suspicious >= declinesUnderAttackMax) {
     throw limited(declineLimits.ofMerchant.window_seconds, ofMerchant);
@@ -46,15 +46,14 @@ export async function refuseCardTesting(deps: Deps, shopper: Shopper): Promise<v
 
 /** Counts a declined card, and alerts the operator when there were too many. */
 export async function noteDecline(deps: Deps, shopper: Shopper): Promise<void> {
-  const { merchant, network, attempts } = shopper;
+  const { merchant, network, declines } = shopper;
   const { ofNetwork, ofMerchant } = await deps.rateLimits.declines(network, merchant.id, 1);
   const signs = [
     ofMerchant.count >= declineLimits.ofMerchant.max_requests &&
       `${declineLimits.ofMerchant.max_requests} cards were declined within ten minutes`,
     ofNetwork.count >= declineLimits.ofNetwork.max_requests &&
       `${declineLimits.ofNetwork.max_requests} cards from ${network} were declined within an hour`,
-    countDeclines(attempts) >= linkDeclinesAlert &&
-      `${linkDeclinesAlert} cards were declined on one payment link`,
+    declines >= linkDeclinesAlert && `${linkDeclinesAlert} cards were declined on one payment link`,
   ].filter((sign) => sign !== false);
   if (signs.length === 0) return;
   const { db } = deps.database;
@@ -67,7 +66,8 @@ export async function noteDecline(deps: Deps, shopper: Shopper): Promise<void> {
   });
 }
 
-function countDeclines(attempts: PaymentAttempt[]): number {
+/** Of attempts to pay at checkout, and of later acts on the plan. */
+export function countDeclines(attempts: { status: string }[]): number {
   return attempts.filter(({ status }) => status === 'declined').length;
 }
 

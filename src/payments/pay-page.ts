@@ -46,6 +46,8 @@ export type PayPage = {
   paused: boolean;
   /** The plan of a successful checkout, for its shopper; null before. */
   plan: PaidPlan | null;
+  /** Whether the shopper can get a link by mail that proves the address. Only then can they act. */
+  sends_links: boolean;
   /** The shopper proved the address given at checkout and may act on the plan until then. */
   session: { expires_at: string } | null;
   /** What the shopper does to the plan now, or did last in this session; null: nothing. */

@@ -7,7 +7,7 @@ import { keepLanguage } from '../checkouts/keep-language.ts';
 import { usePaymentLinks } from '../checkouts/payment-link.ts';
 import { checkoutOfToken } from '../checkouts/payment-token.ts';
 import type { Handle } from '../database/database.ts';
-import { snapshot } from '../database/transaction.ts';
+import { reading, snapshot } from '../database/transaction.ts';
 import { networkOf } from '../http/authentication.ts';
 import { forbidden, notFound } from '../http/errors.ts';
 import type { RateLimits } from '../http/rate-limits.ts';
@@ -24,8 +24,9 @@ import { chooseLanguage, type Language, languages } from '../shared/language.ts'
 import { consentVersion } from '../shared/words/consent-version.ts';
 import { words } from '../shared/words/words.ts';
 import { payPlan, replaceStoredCard, settleReturnedAct } from '../shoppers/act-on-plan.ts';
+import { isPast } from '../shoppers/last-movement.ts';
 import { sessionTokenOf } from '../shoppers/open-session.ts';
-import { isPast, type Plan, presentPlan } from '../shoppers/plan.ts';
+import { type Plan, presentPlan } from '../shoppers/plan.ts';
 import {
   type ActRefusal,
   type PayPlanRequest,
@@ -35,7 +36,7 @@ import {
 import { findPlanSession } from '../shoppers/plan-proof.sql.ts';
 import { readPlan } from '../shoppers/read-plan.ts';
 import { hashToken } from '../shoppers/send-link.ts';
-import { findNewestAttempt } from '../shoppers/shopper-attempt.sql.ts';
+import { findNewestAttempt, listShopperAttempts } from '../shoppers/shopper-attempt.sql.ts';
 import {
   isInFlight as isActInFlight,
   type Purpose,
@@ -43,7 +44,7 @@ import {
 } from '../shoppers/shopper-attempt.ts';
 import { joinCheckout } from '../tracing/trace.ts';
 import { cancelPayment } from './cancel-payment.ts';
-import { noteDecline, refuseCardTesting } from './card-testing.ts';
+import { countDeclines, noteDecline, refuseCardTesting } from './card-testing.ts';
 import { noteOpening } from './note-opening.ts';
 import { loadPayHtml } from './pay-html.ts';
 import type {
@@ -135,7 +136,9 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     const { number_of_payments, card_token, consent, language } = wanted;
     if (language !== undefined) await keepLanguage(deps, checkout, language);
     const network = networkOf(request);
-    if (mayTryAgain(attempts)) await refuseCardTesting(deps, { merchant, network, attempts });
+    if (mayTryAgain(attempts)) {
+      await refuseCardTesting(deps, { merchant, network, declines: countDeclines(attempts) });
+    }
     const began = await startPayment(deps, merchant, checkout, {
       number_of_payments,
       card_token,
@@ -145,7 +148,8 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     if (!began) return present({ ...reopened, paused: true }, request);
     const [newest] = reopened.attempts;
     if (newest?.status === 'declined' && attempts.every(({ id }) => id !== newest.id)) {
-      await noteDecline(deps, { merchant, network, attempts: reopened.attempts });
+      const declines = countDeclines(reopened.attempts);
+      await noteDecline(deps, { merchant, network, declines });
     }
     return present(reopened, request);
   });
@@ -209,21 +213,29 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
 
   async function act(
     request: FastifyRequest,
-    { merchant, checkout, attempts, newest }: Acting,
+    opened: Acting,
     purpose: Purpose,
     begin: () => Promise<ActRefusal | null>,
   ): Promise<PayPage> {
+    const { merchant, checkout, newest } = opened;
     const network = networkOf(request);
     await deps.rateLimits.planAct(checkout.id);
-    await refuseCardTesting(deps, { merchant, network, attempts });
+    await refuseCardTesting(deps, { merchant, network, declines: await countAllDeclines(opened) });
     const refusal = await begin();
     const reopened = await mustOpen(request);
     const page = present(reopened, request);
     const isNew = reopened.newest !== null && reopened.newest.id !== newest?.id;
     if (isNew && page.act?.status === 'declined') {
-      await noteDecline(deps, { merchant, network, attempts });
+      await noteDecline(deps, { merchant, network, declines: await countAllDeclines(opened) });
     }
-    return refusal === null ? page : { ...page, act: presentRefusal(purpose, refusal) };
+    if (refusal === null) return page;
+    return { ...page, act: presentRefusal(purpose, refusal, reopened.newest) };
+  }
+
+  /** The cards that were declined on one link: at checkout, and in acts on its plan. */
+  async function countAllDeclines({ checkout, attempts }: Opened): Promise<number> {
+    const acts = await reading(deps, (db) => listShopperAttempts(db, keyOf(checkout)));
+    return countDeclines(attempts) + countDeclines(acts);
   }
 
   // The shopper's bank redirects here. Ignore its query and ask the gateway.
@@ -238,14 +250,23 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
         if (!(await settleReturned(deps, opened.merchant, inFlight))) return;
         const { merchant, attempts } = await mustOpen(request);
         if (attempts.some(({ id, status }) => id === inFlight.id && status === 'declined')) {
-          await noteDecline(deps, { merchant, network: networkOf(request), attempts });
+          const network = networkOf(request);
+          await noteDecline(deps, { merchant, network, declines: countDeclines(attempts) });
         }
       });
     }
     const { newest } = opened;
     if (newest && isActInFlight(newest)) {
       await deps.rateLimits.returned(opened.checkout.id);
-      await spaced(newest.id, () => settleReturnedAct(deps, opened.merchant, newest));
+      await spaced(newest.id, async () => {
+        if (!(await settleReturnedAct(deps, opened.merchant, newest))) return;
+        const settled = await mustOpen(request);
+        if (settled.newest?.id === newest.id && settled.newest.status === 'declined') {
+          const { merchant } = settled;
+          const declines = await countAllDeclines(settled);
+          await noteDecline(deps, { merchant, network: networkOf(request), declines });
+        }
+      });
     }
     const { token } = request.params as { token: string };
     return reply.redirect(`/pay/${token}`, 303);
@@ -269,18 +290,20 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
       const checkout = await findCheckout(db, key.merchant_id, key.id);
       const merchant = checkout && (await findMerchant(db, key.merchant_id));
       if (!merchant || checkout.erased_at !== null) return null;
+      const now = merchantNow(deps.clock, merchant);
+      const isPaid = checkout.status === 'successful';
+      const rows = isPaid ? await readPlan(db, keyOf(checkout)) : null;
+      // The order stays private once nothing has moved for long.
+      if (isPast(checkout, rows ?? unpaid, now)) return null;
       const callback =
         checkout.completed_at === null
           ? null
           : await findCheckoutCallback(db, key.merchant_id, key.id);
       const attempts = await listAttempts(db, key.merchant_id, key.id);
-      if (checkout.status !== 'successful') {
+      if (rows === null) {
         const none = { plan: null, session: null, newest: null };
         return { merchant, checkout, attempts, callback, ...none, paused };
       }
-      const rows = await readPlan(db, { merchant_id: key.merchant_id, checkout_id: key.id });
-      // The order stays private once nothing has moved for long.
-      if (isPast(rows, merchantNow(deps.clock, merchant))) return null;
       const session = await readSession(db, merchant, checkout, request);
       const newest = await findNewestAttempt(db, keyOf(checkout));
       const plan = presentPlan(rows);
@@ -364,6 +387,9 @@ function explainTerm(
   });
   return isPlan ? [] : [{ path: 'consent.payments', problem: 'must be the payments of the plan' }];
 }
+
+/** An order that was not paid moves only by its own status. */
+const unpaid = { instalments: [], refunds: [], disputes: [] };
 
 const keyOf = ({ merchant_id, id }: Checkout) => ({ merchant_id, checkout_id: id });
 

@@ -9,7 +9,7 @@ import { type Clock, secondsAfter } from '../shared/clock.ts';
 import type { HostedPageSettings } from '../shared/hosted-page.ts';
 import type { Language } from '../shared/language.ts';
 import { consentVersion } from '../shared/words/consent-version.ts';
-import type { Plan } from '../shoppers/plan.ts';
+import { type Plan, withoutReasons } from '../shoppers/plan.ts';
 import { presentAct } from '../shoppers/plan-act.ts';
 import type { ShopperAttempt } from '../shoppers/shopper-attempt.ts';
 import type { PayPage } from './pay-page.ts';
@@ -18,7 +18,13 @@ import { isOpen, mayTryAgain } from './start-payment.ts';
 
 /** What the shopper sees now. `attempts` are the checkout's, newest first. */
 export function presentPage(
-  deps: { clock: Clock; gateway: Gateway; environment: Environment; page: HostedPageSettings },
+  deps: {
+    clock: Clock;
+    gateway: Gateway;
+    environment: Environment;
+    page: HostedPageSettings;
+    sendsMessages: boolean;
+  },
   merchant: Merchant,
   checkout: Checkout,
   attempts: PaymentAttempt[],
@@ -65,7 +71,8 @@ export function presentPage(
       preselectedTerm(merchant, checkout.terms),
     decline: status === 'open' && latest ? declineOf(latest) : null,
     paused,
-    plan: plan && { ...plan, card: plan.card ?? cardOf(attempts) },
+    plan: plan && presentCard(session === null ? withoutReasons(plan) : plan, attempts, newest),
+    sends_links: deps.sendsMessages,
     session,
     act: presentAct(newest, session !== null, now),
     challenge_url: status === 'challenge' ? (inFlight?.challenge_url ?? null) : null,
@@ -101,10 +108,15 @@ function statusOf(
   return isOpen(checkout, now) && mayTryAgain(attempts) ? 'open' : 'expired';
 }
 
-/** A once-off payment stores no card; its attempt still says which one paid. */
-function cardOf(attempts: PaymentAttempt[]): Plan['card'] {
-  const paid = attempts.find(({ status }) => status === 'authorised');
-  return paid ? { brand: paid.card_brand, last4: paid.card_last4 } : null;
+/**
+ * A once-off payment stores no card; its attempt still says which one paid. If the hold lapsed, the
+ * shopper may have paid it later with another card.
+ */
+function presentCard(plan: Plan, attempts: PaymentAttempt[], newest: ShopperAttempt | null): Plan {
+  const paid =
+    newest?.status === 'charged' ? newest : attempts.find(({ status }) => status === 'authorised');
+  if (plan.is_card_stored || paid === undefined) return plan;
+  return { ...plan, card: { brand: paid.card_brand, last4: paid.card_last4 } };
 }
 
 function declineOf({ decline_reason, may_retry }: PaymentAttempt): PayPage['decline'] {

@@ -8,7 +8,7 @@ import { listCheckoutDisputes } from '../disputes/dispute.sql.ts';
 import { OutcomeUnknown, RequestRefused } from '../gateway/gateway.ts';
 import { isMoneyStopped, type MoneyProblem } from '../gateway/guard-gateway.ts';
 import { leaseSeconds, nextRetryAt } from '../gateway/retry-times.ts';
-import { listLastCollections, lockInstalments } from '../instalments/instalment.sql.ts';
+import { isBlocked, listLastCollections, lockInstalments } from '../instalments/instalment.sql.ts';
 import type { Instalment } from '../instalments/instalment.ts';
 import { openShopperPayment } from '../instalments/shopper-payment.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
@@ -202,6 +202,7 @@ async function findRefusal(
   // A payment that was in flight when the dispute came is not paused yet.
   const disputes = await listCheckoutDisputes(db, { merchant_id, checkout_id });
   if (disputes.some(({ is_pausing }) => is_pausing)) return 'disputed';
+  if (await isBlocked(db, { merchant_id, checkout_id })) return 'payments_paused';
   if (instalments.some(({ paused }) => paused)) return 'refund_in_progress';
   const numbers = payments.map(({ number }) => number);
   const isShown =
@@ -292,13 +293,17 @@ export const recoverActs = (deps: ActDeps) => runDueWork(deps, work);
 export const recoverMerchantActs = (deps: ActDeps, merchant: Merchant) =>
   runMerchantDueWork(deps, work, merchant);
 
-/** The shopper returned from their bank. Settles the attempt now, unless it is claimed. */
+/**
+ * The shopper returned from their bank. Settles the attempt now, unless it is claimed. Returns
+ * whether it was this call that asked the gateway.
+ */
 export async function settleReturnedAct(
   deps: ActDeps,
   merchant: Merchant,
   attempt: ShopperAttempt,
-): Promise<void> {
+): Promise<boolean> {
   const lease = newLease(deps, leaseSeconds);
   const claimed = await claimShopperAttempt(deps.database.db, attempt, lease);
   if (claimed) await settleAct(deps, merchant, claimed);
+  return claimed !== null;
 }

@@ -12,12 +12,13 @@ import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
 import { eraseFinished } from './erase-shopper.ts';
 import { findOpenReason, lockErasedRows } from './erasure.sql.ts';
+import { lastMovement } from './last-movement.ts';
+import { readMovements } from './read-plan.ts';
 import {
   deleteErasure,
   deleteRetention,
   dueErasures,
   dueMarks,
-  findLastMovement,
   insertErasures,
   insertMissingMarks,
   listNextCheckouts,
@@ -144,8 +145,7 @@ async function eraseOrWait(
         await lockErasedRows(db, key);
         const times = { now: timestamp(deps.clock.now()), merchantNow: timestamp(now) };
         if ((await findOpenReason(db, key, times)) !== null) return later;
-        const moved = await findLastMovement(db, key);
-        const end = expiryOf(deps, moved ?? checkout.created_at);
+        const end = expiryOf(deps, lastMovement(checkout, await readMovements(db, key)));
         if (Temporal.Instant.compare(end, now) > 0) return earlier(end, limitOf(now));
         if (!(await deleteErasure(db, { ...key, lease }))) return null;
         await eraseFinished(deps, db, [checkout], times.now);

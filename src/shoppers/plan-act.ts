@@ -47,11 +47,13 @@ export type ActRefusal =
   | 'disputed'
   /** The payments are not what the page showed. */
   | 'plan_changed'
-  /** No money moves at the moment (decision 0097). */
+  /** No money moves at the moment, or none of this checkout (decisions 0097 and 0098). */
   | 'payments_paused';
 
 /** The newest act of the shopper on the plan, as the page shows it. */
 export type PlanAct = {
+  /** Counts the shopper's attempts on this plan. A page that asked accepts only a newer one. */
+  number: number;
   purpose: 'pay' | 'replace_card';
   /**
    * `working`: the outcome is not known yet; the page polls. `challenge`: the shopper's bank asks
@@ -79,8 +81,8 @@ export function presentAct(
   now: Temporal.Instant,
 ): PlanAct | null {
   if (attempt === null) return null;
-  const { purpose, instalments, amount, settled_at, decline_reason, may_retry } = attempt;
-  const act = { purpose, payments: instalments, amount, refusal: null };
+  const { number, purpose, instalments, amount, settled_at, decline_reason, may_retry } = attempt;
+  const act = { number, purpose, payments: instalments, amount, refusal: null };
   const none = { challenge_url: null, decline: null };
   if (isInFlight(attempt)) {
     return hasSession && attempt.status === 'challenged'
@@ -96,8 +98,12 @@ export function presentAct(
   return { ...act, ...none, status: 'declined', decline };
 }
 
-/** The answer to a request that began nothing. */
-export function presentRefusal(purpose: PlanAct['purpose'], refusal: ActRefusal): PlanAct {
+/** The answer to a request that began nothing. `newest` is the attempt before it. */
+export function presentRefusal(
+  purpose: PlanAct['purpose'],
+  refusal: ActRefusal,
+  newest: ShopperAttempt | null,
+): PlanAct {
   const none = { payments: [], amount: 0, challenge_url: null, decline: null };
-  return { ...none, purpose, status: 'refused', refusal };
+  return { ...none, number: newest?.number ?? 0, purpose, status: 'refused', refusal };
 }

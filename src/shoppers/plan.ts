@@ -1,8 +1,9 @@
 import { type Dispute, pausingDispute } from '../disputes/dispute.ts';
 import type { DeclineReason } from '../gateway/gateway.ts';
 import type { Collection, Instalment } from '../instalments/instalment.ts';
-import type { RefundPart, RefundRequest, RefundStatus } from '../refunds/refund.ts';
+import type { RefundPart, RefundStatus } from '../refunds/refund.ts';
 import type { Timestamp } from '../shared/clock.ts';
+import type { MovementRows } from './last-movement.ts';
 import type { PayablePart } from './plan-act.ts';
 
 /**
@@ -23,9 +24,12 @@ export type PlanPayment = {
   reduced: number;
   /** What refunds gave back of it after it was collected, or are giving back. */
   refunded: number;
-  /** When it was collected. Null for the first one, which the shopper paid on its date. */
+  /** When it was collected. Null if the shopper paid it at checkout, which was on its date. */
   paid_at: Timestamp | null;
-  /** Of a late payment: why, and when it is retried by itself (null: it is not). */
+  /**
+   * Of a late payment: why the bank declined to charge it without the shopper, and when it is
+   * retried by itself (null: it is not). Only a browser with a session gets the reason.
+   */
   late: { reason: DeclineReason | null; retries_at: Timestamp | null } | null;
   /** The cardholder disputes it at the bank, or the bank took it back. */
   dispute: 'open' | 'lost' | null;
@@ -34,12 +38,17 @@ export type PlanPayment = {
 /** The plan of a successful checkout as its shopper sees it. */
 export type Plan = {
   payments: PlanPayment[];
+  /** The stored card, or the card that paid a single payment. */
   card: { brand: string | null; last4: string | null } | null;
+  /** Whether `card` is stored: it can be charged again, and be replaced. */
+  is_card_stored: boolean;
   paid: number;
   outstanding: number;
   refunds: { amount: number; status: RefundStatus; created_at: Timestamp }[];
   /** Nothing is charged for now: a refund is in progress, or see `dispute`. */
   is_paused: boolean;
+  /** Nothing is charged until an operator has looked at the checkout (decision 0098). */
+  is_blocked: boolean;
   /**
    * `open`: the shopper disputes a payment with the bank. `lost`: the bank gave a payment back, and it
    * is not decided yet whether the rest stays due.
@@ -47,22 +56,21 @@ export type Plan = {
   dispute: 'open' | 'lost' | null;
 };
 
-export type PlanRows = {
-  instalments: Instalment[];
-  /** Of each payment the newest request to the gateway. */
+export type PlanRows = MovementRows & {
+  /** Every request to the gateway for a payment. */
   collections: Collection[];
-  refunds: RefundRequest[];
   parts: RefundPart[];
-  disputes: Dispute[];
+  /** The stored card. */
   card: Plan['card'];
+  isBlocked: boolean;
 };
 
 export function presentPlan(rows: PlanRows): Plan {
-  const { instalments, collections, refunds, parts, disputes, card } = rows;
+  const { instalments, collections, refunds, parts, disputes, card, isBlocked } = rows;
   const next = instalments.find(isToCome);
   const payments = instalments.map((one): PlanPayment => {
     const status = stateOf(one, one === next);
-    const last = collections.find(({ instalment }) => instalment === one.number);
+    const own = collections.filter(({ instalment }) => instalment === one.number);
     return {
       number: one.number,
       due_on: one.due_on,
@@ -70,9 +78,8 @@ export function presentPlan(rows: PlanRows): Plan {
       status,
       reduced: one.reduced,
       refunded: returned(parts, one.number),
-      paid_at: status === 'paid' && one.number > 1 ? (one.collected_at ?? null) : null,
-      late:
-        status === 'late' ? { reason: last?.decline_reason ?? null, retries_at: one.due_at } : null,
+      paid_at: wasHeld(own) ? null : one.collected_at,
+      late: status === 'late' ? { reason: declineOf(own), retries_at: one.due_at } : null,
       dispute: disputeOf(one, disputes),
     };
   });
@@ -83,15 +90,42 @@ export function presentPlan(rows: PlanRows): Plan {
   return {
     payments,
     card,
+    is_card_stored: card !== null,
     paid: sum(['paid']),
     outstanding: sum(['next', 'planned', 'late']),
     refunds: refunds.map(({ amount, status, created_at }) => ({ amount, status, created_at })),
-    is_paused: instalments.some(
-      ({ paused, shopper_attempt }) => paused && shopper_attempt === null,
-    ),
+    is_paused:
+      !isBlocked &&
+      instalments.some(({ paused, shopper_attempt }) => paused && shopper_attempt === null),
+    is_blocked: isBlocked,
     dispute: pausingDispute(disputes),
   };
 }
+
+/** The shopper paid at checkout, and the hold was captured later. */
+const wasHeld = (collections: Collection[]) =>
+  collections.some(({ kind, status }) => kind === 'capture' && status === 'collected');
+
+/**
+ * Why the bank last declined the payment without the shopper. A card that the shopper typed in a
+ * session is not the reason that the payment is late.
+ */
+function declineOf(collections: Collection[]): DeclineReason | null {
+  const declined = collections.filter(
+    ({ kind, status }) => kind !== 'shopper' && status === 'declined',
+  );
+  const newest = declined.sort((one, other) => other.number - one.number)[0];
+  return newest?.decline_reason ?? null;
+}
+
+/** The plan for a browser without a session: it is not told why a card was declined. */
+export const withoutReasons = (plan: Plan): Plan => ({
+  ...plan,
+  payments: plan.payments.map((one) => ({
+    ...one,
+    late: one.late && { ...one.late, reason: null },
+  })),
+});
 
 /** One payment at the gateway may have brought several payments of the plan. */
 function disputeOf({ payment_ref }: Instalment, disputes: Dispute[]): PlanPayment['dispute'] {
@@ -135,29 +169,4 @@ function returned(parts: RefundPart[], instalment: number): number {
     .filter((part) => part.kind === 'card' && part.instalment === instalment)
     .filter(({ status }) => status === 'open' || status === 'done')
     .reduce((sum, { amount }) => sum + amount, 0);
-}
-
-/** A payment link shows its order for this long after the last movement (decision 0069). */
-const shownDays = 100;
-
-/** Whether the order behind a payment link is old enough to be no longer shown. */
-export function isPast(
-  rows: Pick<PlanRows, 'instalments' | 'refunds' | 'disputes'>,
-  now: Temporal.Instant,
-): boolean {
-  const { instalments, refunds, disputes } = rows;
-  if (disputes.some(({ closed_at }) => closed_at === null)) return false;
-  const isFinished = instalments.every(
-    ({ status }) => status === 'collected' || status === 'cancelled',
-  );
-  if (!isFinished || refunds.some(({ status }) => status === 'requested' || status === 'pending')) {
-    return false;
-  }
-  const movements = [
-    ...instalments.map(({ collected_at, due_on }) => collected_at ?? `${due_on}T00:00:00.000Z`),
-    ...refunds.map(({ completed_at, created_at }) => completed_at ?? created_at),
-    ...disputes.map(({ closed_at, created_at }) => closed_at ?? created_at),
-  ];
-  const last = movements.sort().at(-1);
-  return last !== undefined && now.since(last).total('hours') > shownDays * 24;
 }

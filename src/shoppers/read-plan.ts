@@ -2,10 +2,12 @@ import type { Handle } from '../database/database.ts';
 import { listCheckoutDisputes } from '../disputes/dispute.sql.ts';
 import {
   findStoredCardFace,
+  isBlocked,
+  listCollections,
   listInstalments,
-  listLastCollections,
 } from '../instalments/instalment.sql.ts';
 import { listCheckoutRefunds, listParts } from '../refunds/refund.sql.ts';
+import type { MovementRows } from './last-movement.ts';
 import type { PlanRows } from './plan.ts';
 import type { PlanKey } from './plan-proof.sql.ts';
 
@@ -13,11 +15,19 @@ import type { PlanKey } from './plan-proof.sql.ts';
 export async function readPlan(db: Handle, key: PlanKey): Promise<PlanRows> {
   const { merchant_id, checkout_id } = key;
   return {
-    instalments: await listInstalments(db, key),
-    collections: await listLastCollections(db, merchant_id, [checkout_id]),
-    refunds: await listCheckoutRefunds(db, merchant_id, checkout_id),
+    ...(await readMovements(db, key)),
+    collections: await listCollections(db, key),
     parts: await listParts(db, merchant_id, checkout_id),
-    disputes: await listCheckoutDisputes(db, key),
     card: await findStoredCardFace(db, key),
+    isBlocked: await isBlocked(db, key),
+  };
+}
+
+/** The rows that say when a checkout last moved. */
+export async function readMovements(db: Handle, key: PlanKey): Promise<MovementRows> {
+  return {
+    instalments: await listInstalments(db, key),
+    refunds: await listCheckoutRefunds(db, key.merchant_id, key.checkout_id),
+    disputes: await listCheckoutDisputes(db, key),
   };
 }

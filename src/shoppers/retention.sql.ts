@@ -87,24 +87,6 @@ export async function moveMark(
   return numUpdatedRows > 0n;
 }
 
-/** When money or the status of a checkout last moved. */
-export async function findLastMovement(
-  db: Handle,
-  { merchant_id, checkout_id }: PlanKey,
-): Promise<Timestamp | null> {
-  const { rows } = await sql<{ at: Timestamp }>`
-    select greatest(c.expires_at, c.completed_at,
-      (select max(collected_at) from instalments i
-       where i.merchant_id = ${merchant_id} and i.checkout_id = ${checkout_id}),
-      (select max(coalesce(completed_at, created_at)) from refund_requests r
-       where r.merchant_id = ${merchant_id} and r.checkout_id = ${checkout_id}),
-      (select max(coalesce(closed_at, created_at)) from disputes d
-       where d.merchant_id = ${merchant_id} and d.checkout_id = ${checkout_id})) as at
-    from checkouts c
-    where c.merchant_id = ${merchant_id} and c.id = ${checkout_id}`.execute(db);
-  return rows[0]?.at ?? null;
-}
-
 /** Ends a claimed erasure. False: another process claimed it. */
 export async function deleteErasure(
   db: Handle,

@@ -19,6 +19,7 @@ export async function listShopperCheckouts(db: Handle, email: string): Promise<C
 /** Tables whose rows belong to one checkout, beside those that need a join. */
 const checkoutTables = [
   'checkout_moves',
+  'checkout_opens',
   'payment_attempts',
   'instalments',
   'collections',
@@ -33,6 +34,7 @@ const checkoutTables = [
   'mailbox',
   'plan_links',
   'plan_sessions',
+  'notes',
 ] as const;
 export type CheckoutTable = (typeof checkoutTables)[number];
 

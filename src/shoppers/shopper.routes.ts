@@ -16,6 +16,7 @@ import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { chooseLanguage } from '../shared/language.ts';
 import type { Logger } from '../shared/logger.ts';
 import { writeCalendar } from './calendar.ts';
+import { isPast } from './last-movement.ts';
 import {
   closeSession,
   findSession,
@@ -24,7 +25,7 @@ import {
   sessionTokenOf,
 } from './open-session.ts';
 import { findPayingCard } from './paying-card.sql.ts';
-import { isPast, type Plan, presentPlan } from './plan.ts';
+import { type Plan, presentPlan } from './plan.ts';
 import { readPlan } from './read-plan.ts';
 import { writeReceipt } from './receipt.ts';
 import { problemCharactersMax, reportProblem } from './report-problem.ts';
@@ -149,7 +150,7 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
     const merchant = checkout && (await findMerchant(db, key.merchant_id));
     if (!merchant || checkout.status !== 'successful' || checkout.erased_at !== null) return null;
     const rows = await readPlan(db, keyOf(checkout));
-    if (isPast(rows, merchantNow(deps.clock, merchant))) return null;
+    if (isPast(checkout, rows, merchantNow(deps.clock, merchant))) return null;
     return { merchant, checkout, plan: presentPlan(rows) };
   }
 

@@ -98,6 +98,22 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     }
   });
 
+  test('where no links are mailed, the plan offers no acts and says whom to contact', async (t) => {
+    const { context, gallery } = await openContext(t);
+    const page = await context.newPage();
+    for (const [state, text] of [
+      ['plan-no-links', 'To pay a payment, to change the card or to report a problem, contact '],
+      ['plan-no-links-afrikaans', 'Kontak Karoo Coffee Roasters om ’n betaling te maak'],
+      ['plan-no-links-isizulu', 'Ukuze ukhokhe, ushintshe ikhadi noma ubike inkinga, xhumana '],
+    ] as const) {
+      await page.goto(`${gallery.url}/pay/${state}`);
+      await page.getByText(text).waitFor();
+      const main = page.getByRole('main');
+      assert.equal(await main.getByRole('button').count(), 0, 'nothing that would do nothing');
+      assert.match(String(await main.textContent()), /Karoo Coffee Roasters/);
+    }
+  });
+
   test('without a script the plan is readable, and its receipts and dates are links', async (t) => {
     const { context, gallery } = await openContext(t, { javaScriptEnabled: false });
     const page = await context.newPage();

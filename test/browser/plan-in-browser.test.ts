@@ -39,7 +39,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
 
   const scenario = (
     title: string,
-    { card, ...options }: Partial<VisitOptions> & { card?: string },
+    { card, term = 3, ...options }: Partial<VisitOptions> & { card?: string; term?: number },
     run: (visit: Visit) => Promise<void>,
   ): void =>
     visitTest(
@@ -47,7 +47,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       () => shop,
       { ends: 'successful', closed: true, ...options },
       async (visit) => {
-        const { challenge_url } = await visit.shopper.pay(3, card === undefined ? {} : { card });
+        const { challenge_url } = await visit.shopper.pay(term, card === undefined ? {} : { card });
         if (challenge_url !== null) {
           await visit.shopper.decide('approve');
           await visit.shopper.comeBack();
@@ -195,6 +195,11 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
         await receipt.setViewportSize({ width, height: 844 });
         assert.deepEqual(await axeFindings(receipt), []);
       }
+      await receipt.emulateMedia({ media: 'print' });
+      assert.equal(await receipt.locator('button, a, .ribbon').count(), 0, 'nothing to press');
+      assert.equal(await receipt.getByText('Test mode').count(), 0);
+      const paper = await receipt.evaluate('getComputedStyle(document.body).backgroundColor');
+      assert.equal(paper, 'rgb(255, 255, 255)');
       const [file] = await Promise.all([
         page.waitForEvent('download'),
         page.getByRole('link', { name: 'Voeg die datums by u kalender' }).click(),
@@ -288,6 +293,79 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       assert.equal(collection.card_ref, old.card_ref);
       const [now] = await shopper.rows('stored_cards');
       assert.equal(now.last4, '4444');
+    },
+  );
+
+  scenario(
+    'a change of the card that is lost or refused is never shown as the change before it',
+    { tolerates: refusals },
+    async (visit) => {
+      const { page, context, shopper } = visit;
+      await signIn(visit, page);
+      const change = page.getByRole('button', { name: /^Change the card/ });
+      const save = page.getByRole('button', { name: 'Use this card' });
+      const changed = page.getByText('Your card was changed.');
+      const lost = page.getByText('The connection was lost.');
+      await change.click();
+      await typeCard(page, mastercard);
+      await save.click();
+      await changed.waitFor();
+
+      await page.route('**/plan/card', (route) => route.abort());
+      await change.click();
+      await typeCard(page, '4242424242424242');
+      await save.click();
+      await page.getByText('Your payment did not go through. Nothing was charged.').waitFor();
+      assert.equal(await changed.count(), 0);
+
+      for (const [status, text] of [
+        [429, 'There were too many attempts. Try again later.'],
+        [422, 'This page was out of date. Look at it again.'],
+      ] as const) {
+        await page.unroute('**/plan/card');
+        await page.route('**/plan/card', (route) => route.fulfill({ status, body: '{}' }));
+        await save.click();
+        await page.getByText(text).waitFor();
+        assert.deepEqual([await changed.count(), await lost.count()], [0, 0]);
+      }
+
+      await page.unroute('**/plan/card');
+      await context.clearCookies();
+      await save.click();
+      await page.getByText('You are signed out.').waitFor();
+      assert.deepEqual([await changed.count(), await lost.count()], [0, 0]);
+      const attempts = await shopper.rows('shopper_attempts');
+      assert.deepEqual(
+        attempts.map(({ number, status }) => [number, status]),
+        [[1, 'verified']],
+      );
+    },
+  );
+
+  scenario(
+    'a single payment whose hold lapsed asks for a card, and offers no card that is not stored',
+    { term: 1 },
+    async (visit) => {
+      const { page, shopper } = visit;
+      const [payment] = await shopper.rows('instalments');
+      await shop.paying.gateway.call(
+        'POST',
+        `/v1/payment_intents/${payment.payment_ref}/cancel`,
+        {},
+      );
+      await visit.advance({ hours: 48 });
+      await signIn(visit, page);
+      await page.getByText('R 1 500,00 is late.').waitFor();
+      assert.equal(await page.getByRole('button', { name: /^Change the card/ }).count(), 0);
+      assert.equal(await page.getByText('Visa ending 4242').count(), 0);
+      await payNow(page).click();
+      await heading(page, 'Pay R 1 500,00').waitFor();
+      assert.equal(await page.getByRole('radio').count(), 0);
+      await typeCard(page, mastercard);
+      await payNow(page).click();
+      await page.getByText('R 1 500,00 is paid. Thank you.').waitFor();
+      await page.getByText('Paid with').waitFor();
+      await page.getByText('Mastercard ending 4444').waitFor();
     },
   );
 

@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { transaction } from '../../src/database/transaction.ts';
+import { blockCheckout, unblockCheckout } from '../../src/instalments/block-checkout.ts';
 import {
   collectDueInstalments,
   collectInstalments,
@@ -8,6 +10,7 @@ import { dueInstalments } from '../../src/instalments/instalment.sql.ts';
 import { retryInstalment } from '../../src/instalments/retry-instalment.ts';
 import { findMerchant } from '../../src/merchants/merchant.sql.ts';
 import { claimBatch } from '../../src/merchants/run-due-work.ts';
+import { timestamp } from '../../src/shared/clock.ts';
 import { recoverActs } from '../../src/shoppers/act-on-plan.ts';
 import { type Acting, actingOn } from '../support/acts.ts';
 import {
@@ -112,6 +115,22 @@ test('a shopper pays what is late with the stored card, which the bank declines 
   await assertBalanced(paying, shopper);
 });
 
+test('a payment that is late because the stored card expired is paid with another one', async () => {
+  const [shopper, acting] = await paidShopper();
+  const path = '/v1/payment_intents';
+  const key_contains = `${shopper.id}:i2`;
+  const decline = { fault: 'decline', decline_code: 'expired_card', method: 'POST', path } as const;
+  await paying.gateway.fault({ ...decline, key_contains });
+  await paying.pass({ months: 1, hours: 1 });
+  const { plan } = await acting.state();
+  assert.equal(plan?.payments[1]?.late?.reason, 'expired_card');
+  assert.equal((await acting.pay('late', { card: mastercard, keep: true })).act?.status, 'done');
+  await paying.pass({ months: 1 });
+  assert.deepEqual(await planOf(shopper), ['1 collected', '2 collected', '3 collected']);
+  assert.equal(await cardOf(shopper), 'mastercard 4444');
+  await assertBalanced(paying, shopper);
+});
+
 test('the next payment is paid early, and its date then charges nothing', async () => {
   const [shopper, acting] = await paidShopper();
   const { act, plan } = await acting.pay('next', { card: mastercard });
@@ -154,6 +173,20 @@ test('a declined card leaves the plan as it was, and the shopper pays with anoth
   const paid = await acting.pay('late', { card: mastercard });
   assert.equal(paid.act?.status, 'done');
   assert.deepEqual(await acting.attempts(), ['declined 2 50000', 'charged 2 50000']);
+  await assertBalanced(paying, shopper);
+});
+
+test('what a shopper tries in a session does not change what the link shows without it', async () => {
+  const [shopper, acting] = await lateShopper();
+  const { plan: before } = await shopper.state();
+  assert.deepEqual(before?.payments[1]?.late, { reason: null, retries_at: null });
+  await acting.pay('late', { card: declinedCard });
+  assert.deepEqual((await shopper.state()).plan, before);
+  await acting.pay('late', { card: challengeCard });
+  await acting.decide('decline');
+  assert.deepEqual((await shopper.state()).plan, before);
+  const { plan } = await acting.state();
+  assert.equal(plan?.payments[1]?.late?.reason, 'lost_card', 'why the stored card was declined');
   await assertBalanced(paying, shopper);
 });
 
@@ -539,6 +572,53 @@ test('acting needs a session, our own page, and a body as the contract says', as
   await assertBalanced(paying, shopper);
 });
 
+test('each act has a number, so that the page tells a new one from an old one', async () => {
+  const [, acting] = await paidShopper();
+  assert.equal((await acting.pay('next', { card: declinedCard })).act?.number, 1);
+  const refused = await acting.pay('next', { changes: { amount: 1 } });
+  assert.deepEqual([refused.act?.status, refused.act?.number], ['refused', 1]);
+  assert.equal((await acting.pay('next')).act?.number, 2);
+});
+
+test('a checkout that an operator has to look at says that payments are paused', async () => {
+  const [shopper, acting] = await paidShopper();
+  const shown = await acting.state();
+  assert.equal(shown.plan?.is_blocked, false);
+  const { deps } = paying.service;
+  const key = { merchant_id: paying.account.merchant.id, checkout_id: shopper.id };
+  const at = timestamp(paying.clock.now());
+  const block = { reference: 'pi_unknown', alert_id: deps.random.uuid(), created_at: at };
+  await transaction(deps, ({ db }) => blockCheckout(db, key, block));
+  const { plan } = await acting.state();
+  assert.deepEqual([plan?.is_blocked, plan?.is_paused], [true, false], 'there is no refund');
+  assert.equal((await acting.pay('next', { shown })).act?.refusal, 'payments_paused');
+  assert.deepEqual(await acting.attempts(), []);
+  await transaction(deps, ({ db }) => unblockCheckout(db, key, at));
+  assert.equal((await acting.pay('next')).act?.status, 'done');
+  await paying.pass({ days: 2 });
+  await assertBalanced(paying, shopper);
+});
+
+test('cards that are declined in acts on a plan count as card testing', async () => {
+  const [shopper, acting] = await paidShopper();
+  const { deps } = paying.service;
+  const network = '192.0.2.77';
+  shopper.moveTo(network);
+  const merchant_id = paying.account.merchant.id;
+  const countOf = async () => (await deps.rateLimits.declines(network, merchant_id, 0)).ofNetwork;
+  await acting.replaceCard(challengeCard);
+  await acting.decide('decline');
+  assert.equal((await countOf()).count, 1, 'after the challenge');
+  await shopper.send('GET', 'return', undefined, acting.headers);
+  assert.equal((await countOf()).count, 1, 'a second return counts nothing');
+  for (let count = 2; count <= 10; count += 1) await acting.replaceCard(declinedCard);
+  assert.equal((await countOf()).count, 10);
+  const { rows } = await deps.database.pool.query(
+    "select detail from alerts where kind = 'card_testing'",
+  );
+  assert.match(rows[0]?.detail, /10 cards were declined on one payment link/);
+});
+
 test('a plan takes twenty acts an hour', async () => {
   const [, acting] = await paidShopper();
   const body = { ...(await acting.payBody('next')), amount: 1 };
@@ -554,10 +634,19 @@ test('a once-off payment whose hold lapsed is paid by the shopper with a card', 
   paying.clock.advance({ days: 9 });
   await paying.work();
   assert.deepEqual(await planOf(shopper), ['1 overdue']);
+  assert.equal((await acting.state()).plan?.is_card_stored, false);
   assert.equal((await acting.pay('late')).act?.refusal, 'plan_changed', 'no card is stored');
-  const { act } = await acting.pay('late', { card: mastercard });
+  const { act, plan } = await acting.pay('late', { card: mastercard });
   assert.equal(act?.status, 'done');
   assert.deepEqual(await planOf(shopper), ['1 collected']);
+  assert.deepEqual(plan?.card, { brand: 'mastercard', last4: '4444' });
+  const [payment] = await shopper.rows('instalments');
+  assert.equal(plan?.payments[0]?.paid_at, payment.collected_at, 'not the day of the purchase');
+  const paidOn = Temporal.Instant.from(payment.collected_at)
+    .toZonedDateTimeISO('Africa/Johannesburg')
+    .toLocaleString('en-GB', { dateStyle: 'long' });
+  const { body: receipt } = await shopper.send('GET', 'receipts/1');
+  assert.ok(String(receipt).includes(paidOn), paidOn);
   await assertBalanced(paying, shopper);
 });
 

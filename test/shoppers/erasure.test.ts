@@ -4,6 +4,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, test } from 'node:test';
 import { stageEvidence } from '../../src/disputes/answer-dispute.ts';
+import { addNote } from '../../src/operators/add-note.ts';
 import { verifyOperatorChain } from '../../src/operators/verify-operator-chain.ts';
 import { declineRefund } from '../../src/refunds/review-refund.ts';
 import { openLog } from '../../src/running/log.ts';
@@ -106,6 +107,8 @@ async function playHistory(): Promise<Record<'paid' | 'legacy' | 'abandoned', Sh
   const declined = await askRefund(paying, paid, 1_000);
   await declineRefund(service.deps, 'nomsa', declined, 'Phoned 082 555 0199');
   await refundNow(paying, paid, 120_000);
+  const checkout = { merchant_id: account.merchant.id, id: paid.id };
+  await addNote(service.deps, 'nomsa', checkout, 'Mrs Dlamini wants the ring in silver');
 
   const { account: owner, plugin } = await createPlugin(service);
   const order = await createLegacyCheckout(service, await logIn(service, plugin), {
@@ -161,6 +164,7 @@ test('a shopper is exported and erased, and nothing that names them stays', asyn
   assert.ok(first.mailbox.length > 0 && first.messages.length > 0);
   assert.match(JSON.stringify(first.alerts), /I am Nomvula/);
   assert.equal(first.idempotency_keys.length, 1);
+  assert.equal(first.notes[0].text, 'Mrs Dlamini wants the ring in silver');
   assert.doesNotMatch(JSON.stringify(exported), /sealed|_hash|"lease"/);
 
   const planned = await tranche.json('shoppers', 'erase', person.email, '--dry-run');

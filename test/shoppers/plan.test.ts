@@ -1,6 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import type { PayPage } from '../../src/payments/pay-page.ts';
 import { actingOn } from '../support/acts.ts';
+import { countStatuses, inParallel } from '../support/expectations.ts';
 import { cards, refundNow } from '../support/money.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 
@@ -75,14 +77,22 @@ test('the payment link of a paid checkout shows the plan: paid, next, planned', 
 test('a payment that the bank declined is late, with the reason and the next attempt', async () => {
   const shopper = await paying.shopper();
   await shopper.pay(3, { card: cards.laterInsufficientFunds });
+  const acting = await actingOn(paying, shopper);
+  const lateIn = async (page: Promise<PayPage>) => {
+    const payment = (await page).plan?.payments[1];
+    assert.equal(payment?.status, 'late');
+    return payment.late;
+  };
   await paying.pass({ months: 1, hours: 1 });
-  const [, late] = (await planOf(shopper)).payments;
-  assert.equal(late?.status, 'late');
-  assert.equal(late?.late?.reason, 'insufficient_funds');
-  assert.ok(late?.late?.retries_at);
+  const late = await lateIn(acting.state());
+  assert.equal(late?.reason, 'insufficient_funds');
+  assert.ok(late?.retries_at);
+  assert.deepEqual(await lateIn(shopper.state()), { ...late, reason: null }, 'the link alone');
   await paying.pass({ days: 8 });
-  const [, overdue] = (await planOf(shopper)).payments;
-  assert.deepEqual(overdue?.late, { reason: 'insufficient_funds', retries_at: null });
+  assert.deepEqual(await lateIn(acting.state()), {
+    reason: 'insufficient_funds',
+    retries_at: null,
+  });
 });
 
 test('a refund shows what it reduced, cancelled and gave back', async () => {
@@ -142,6 +152,18 @@ test('the page says until when its browser may act, and the link in the mail ser
   assert.match(String(page.body), new RegExp(`"path":"${shopper.url}"`));
 });
 
+test('the page says whether a link can be mailed', async () => {
+  const shopper = await paidShopper();
+  assert.equal((await shopper.state()).sends_links, true);
+  const { deps } = paying.service;
+  deps.sendsMessages = false;
+  try {
+    assert.equal((await shopper.state()).sends_links, false);
+  } finally {
+    deps.sendsMessages = true;
+  }
+});
+
 test('a link that is fifteen minutes old opens nothing', async () => {
   const shopper = await paidShopper();
   const token = await linkFor(shopper);
@@ -180,12 +202,27 @@ test('asking with another address is answered the same, takes as long, and sends
 });
 
 test('links are limited per plan and per address', async () => {
+  const shoppers: Shopper[] = [];
+  for (let count = 0; count < 8; count += 1) shoppers.push(await paidShopper());
+  const [shopper, ...others] = shoppers;
+  assert(shopper);
+  const ask = (one: Shopper) => one.send('POST', 'link', { email: 'thandi@example.com' });
+  const ofPlan = await inParallel(4, () => ask(shopper));
+  assert.deepEqual(countStatuses(ofPlan), { 202: 3, 429: 1 });
+  // Seven other plans could have 21 links, but not from one address.
+  for (const one of others) one.moveTo('192.0.2.21');
+  const ofAddress = await Promise.all(others.flatMap((one) => [ask(one), ask(one), ask(one)]));
+  assert.deepEqual(countStatuses(ofAddress), { 202: 20, 429: 1 });
+});
+
+test('guesses at a link and reports are limited', async () => {
   const shopper = await paidShopper();
-  const statuses: number[] = [];
-  for (let count = 0; count < 4; count += 1) {
-    statuses.push((await shopper.send('POST', 'link', { email: 'thandi@example.com' })).status);
-  }
-  assert.deepEqual(statuses, [202, 202, 202, 429]);
+  const guess = () => shopper.send('POST', 'session', { token: 'x'.repeat(43) });
+  assert.deepEqual(countStatuses(await inParallel(22, guess)), { 422: 20, 429: 2 });
+  const other = await paidShopper();
+  const { headers } = await actingOn(paying, other);
+  const report = () => other.send('POST', 'report', { text: 'Where is it?' }, headers);
+  assert.deepEqual(countStatuses(await inParallel(6, report)), { 202: 5, 429: 1 });
 });
 
 test('no token of a link or session is in the database in clear', async () => {
@@ -297,4 +334,24 @@ test('a payment link stops showing the order a hundred days after the last movem
   assert.equal((await shopper.send('GET', 'state')).status, 404);
   assert.equal((await shopper.send('POST', 'link', { email: 'thandi@example.com' })).status, 404);
   await assertSound(paying);
+});
+
+test('so does the link of an order that was cancelled, abandoned or refunded', async () => {
+  const cancelled = await paying.shopper();
+  await cancelled.cancel();
+  const abandoned = await paying.shopper();
+  const refunded = await paidShopper();
+  await paying.pass({ days: 2 });
+  await refundNow(paying, refunded, 150_000);
+  await paying.work();
+  const statuses = () =>
+    Promise.all(
+      [cancelled, abandoned, refunded].map(async (one) => (await one.send('GET', 'state')).status),
+    );
+  paying.clock.advance({ hours: 97 * 24 });
+  assert.deepEqual(await statuses(), [200, 200, 200]);
+  // The last payment of the refunded order was planned less than a hundred days ago.
+  paying.clock.advance({ hours: 4 * 24 });
+  assert.deepEqual(await statuses(), [404, 404, 404]);
+  assert.equal((await refunded.send('GET', 'receipts/1')).status, 404);
 });

@@ -81,6 +81,7 @@ export function galleryStates(
     decline: null,
     paused: false,
     plan: null,
+    sends_links: true,
     session: null,
     act: null,
     challenge_url: null,
@@ -227,10 +228,12 @@ function planOf(
   return {
     payments,
     card: { brand: 'visa', last4: '4242' },
+    is_card_stored: true,
     paid: sum((status) => status === 'paid'),
     outstanding: sum((status) => status !== 'paid' && status !== 'cancelled'),
     refunds: [],
     is_paused: false,
+    is_blocked: false,
     dispute: null,
     ...more,
   };
@@ -248,7 +251,13 @@ function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState
     2: { late: { reason: 'expired_card', retries_at: null } },
     3: { late: { reason: 'expired_card', retries_at: null } },
   });
+  const onceLate = planOf(
+    ['late'],
+    { 1: { amount: 150_000, late: { reason: null, retries_at: null } } },
+    { is_card_stored: false },
+  );
   const act = (changes: Partial<PlanAct>): PlanAct => ({
+    number: 1,
     purpose: 'pay',
     status: 'done',
     payments: [2],
@@ -293,6 +302,18 @@ function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState
           { is_paused: true, dispute: 'open' },
         ),
       },
+    },
+    'plan-blocked': {
+      page: { ...lateSignedIn, plan: { ...lateSignedIn.plan, is_blocked: true } },
+      sees: 'Payments are paused at the moment.',
+    },
+    'plan-no-links': { page: { ...latePage, sends_links: false } },
+    'plan-no-links-afrikaans': { page: { ...latePage, sends_links: false, language: 'af' } },
+    'plan-no-links-isizulu': { page: { ...latePage, sends_links: false, language: 'zu' } },
+    'plan-once-late': {
+      page: { ...signedIn, plan: onceLate },
+      clicks: ['Pay R 1 500,00 now'],
+      typesCard: true,
     },
     'plan-finished': { page: { ...paid, plan: planOf(['paid', 'paid', 'paid']) } },
     'plan-refunded': {

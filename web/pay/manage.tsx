@@ -8,9 +8,9 @@ import type { CardForm, CardUse } from './card-entry.ts';
 import { CardFields, useCard } from './card-fields.tsx';
 import { CardMark } from './card-marks.tsx';
 import { buttonWords, Trouble } from './form.tsx';
-import { isBusy, type Payment, type View } from './payment.ts';
+import { isBusy, newsOf, type Payment, type View } from './payment.ts';
 import { cardName, isPausedPlan, latePayments, sumOf } from './plan.tsx';
-import { useSay } from './say.tsx';
+import { Text, useSay } from './say.tsx';
 import { type Answered, closeSession, report, sendLink } from './session.ts';
 import { MailboxHint } from './test-cards.tsx';
 import { chargesWords, type Say } from './words.ts';
@@ -30,7 +30,9 @@ type PanelProps = {
 };
 
 export function PanelOf({ panel, ...props }: PanelProps & { panel: Panel }) {
-  if (props.page.session === null) return <Prove {...props} />;
+  if (props.page.session === null) {
+    return props.page.sends_links ? <Prove {...props} /> : <NoLinks {...props} />;
+  }
   if (panel === 'report') return <Report {...props} />;
   if (panel === 'card') return <ChangeCard {...props} />;
   return panel === 'manage' ? null : <PayPlan {...props} what={panel} />;
@@ -89,6 +91,7 @@ export function ActList({
           unpaid.length > Math.max(1, late.length) &&
           act('rest', 'act_rest', say.money(sumOf(unpaid)))}
         {unpaid.length > 0 &&
+          plan.is_card_stored &&
           act('card', 'act_card', plan.card?.last4 ? cardName(plan.card, say) : null)}
         {act('report', 'report', null)}
       </ul>
@@ -128,6 +131,19 @@ function Head({
         {title}
       </h1>
       {about !== undefined && <p>{about}</p>}
+    </div>
+  );
+}
+
+/** No link can prove the address, so the shopper cannot act here. */
+function NoLinks({ page, close }: PanelProps) {
+  const say = useSay();
+  return (
+    <div class="panel">
+      <Head title={say.text('manage')} close={close} />
+      <p>
+        <Text say="no_links" merchant={<bdi>{page.merchant_name}</bdi>} />
+      </p>
     </div>
   );
 }
@@ -262,7 +278,8 @@ function PayPlan({ view, page, plan, payment, close, what }: PanelProps & { what
   const say = useSay();
   const asked = useAtOpening(view, covered(plan, what));
   const amount = sumOf(asked);
-  const { card } = plan;
+  // A card that is not stored cannot be charged again.
+  const card = plan.is_card_stored ? plan.card : null;
   const reason = asked[0]?.late?.reason;
   const isDead = reason !== undefined && reason !== null && deadReasons.includes(reason);
   const [other, setOther] = useState(!card?.last4 || isDead);
@@ -273,7 +290,7 @@ function PayPlan({ view, page, plan, payment, close, what }: PanelProps & { what
   const rest = plan.payments.filter(
     ({ number, status }) => isUnpaid(status) && asked.every((one) => one.number !== number),
   );
-  const charges = chargesWords(rest, say, 'consent_monthly');
+  const charges = plan.is_card_stored ? chargesWords(rest, say, 'consent_monthly') : null;
   const keeps = other && keep && charges !== null;
 
   function pay(event: Event) {
@@ -475,8 +492,9 @@ export function Refusal({ view }: { view: View }) {
   );
 }
 
-export function declineOf({ page }: View): PayPage['decline'] {
-  return page?.act?.status === 'declined' ? page.act.decline : null;
+export function declineOf(view: View): PayPage['decline'] {
+  const act = newsOf(view);
+  return act?.status === 'declined' ? act.decline : null;
 }
 
 /**
@@ -507,7 +525,7 @@ export function ActNotice({
   payment: Payment | null;
 }) {
   const say = useSay();
-  const act = view.page?.act ?? null;
+  const act = newsOf(view);
   if (view.activity === 'lost') return <Trouble view={view} decline={null} />;
   if (act === null) return view.unfinished ? <Trouble view={view} decline={null} /> : null;
   switch (act.status) {

@@ -36,6 +36,8 @@ export type View = {
   problem: CardProblem | null;
   /** An attempt ended without an outcome or a reason. */
   unfinished: boolean;
+  /** The number of the last act on the plan that had ended when this tab asked for another. */
+  seenAct: number;
   /** The shopper left the bank's challenge to use another card. */
   anotherCard: boolean;
   /** The wait has been long enough for the page to say so. */
@@ -49,6 +51,7 @@ export function firstView(page: PayPage | null): View {
     returning: false,
     problem: null,
     unfinished: false,
+    seenAct: 0,
     anotherCard: false,
     slow: false,
   };
@@ -68,12 +71,29 @@ export type ActRequest =
   | ({ step: 'plan/pay' } & Omit<PayPlanRequest, 'card_token'>)
   | ({ step: 'plan/card' } & Omit<ReplaceCardRequest, 'card_token'>);
 
-/** Whether the newest act in the document is the one that this tab asked for. */
+const hasEnded = ({ status }: PlanAct) => status !== 'working' && status !== 'challenge';
+
+/** The newest act, unless it had ended before this tab asked for another one. */
+export function newsOf({ page, seenAct }: View): PlanAct | null {
+  const act = page?.act ?? null;
+  if (act === null || act.status === 'refused') return act;
+  return hasEnded(act) && act.number <= seenAct ? null : act;
+}
+
+/** Whether an act in the document is the one that this tab asked for. */
 function isAnswer(act: PlanAct | null, request: ActRequest): boolean {
   if (act === null) return false;
   if (request.step === 'plan/card') return act.purpose === 'replace_card';
   return act.purpose === 'pay' && act.payments.join() === request.payments.join();
 }
+
+/** Responses with which the server began nothing, and what the page says about them. */
+const refusals: Partial<Record<number, CardProblem | null>> = {
+  // The document that follows says that the session has ended.
+  403: null,
+  422: { key: 'outdated' },
+  429: { key: 'limited' },
+};
 
 export type Payment = ReturnType<typeof startPayment>;
 
@@ -107,7 +127,7 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
     show(view);
   }
 
-  /** Null: no usable answer. Undefined: a newer request has made this one obsolete. */
+  /** Null: no usable answer. Undefined: a newer request replaced this one, or it was refused. */
   async function ask(
     step: 'state' | 'pay' | 'cancel' | ActRequest['step'],
     body?: PayRequest | CancelRequest | PayPlanRequest | ReplaceCardRequest,
@@ -120,6 +140,7 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
     const timer = setTimeout(() => limit.abort(), answerMilliseconds);
     let page: PayPage | null = null;
     let known = true;
+    let refusal: CardProblem | null | undefined;
     try {
       const response = await fetch(`${path}/${step}`, {
         signal: limit.signal,
@@ -132,14 +153,27 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
       });
       if (response.status === 200) page = (await response.json()) as PayPage;
       else if (response.status === 404 && step === 'state') known = false;
+      else if (step !== 'state') refusal = refusals[response.status];
     } catch {
       // A failed connection is the same as an answer without a page.
     } finally {
       clearTimeout(timer);
     }
     if (mine !== newest) return undefined;
+    if (refusal !== undefined) {
+      refuse(refusal);
+      return undefined;
+    }
     if (!known) set({ page: null, activity: 'idle' });
     return known ? page : undefined;
+  }
+
+  /** Nothing was begun. The shopper can go on with the document as it is now. */
+  function refuse(problem: CardProblem | null): void {
+    asked = null;
+    forget();
+    set({ activity: 'idle', problem, unfinished: problem === null });
+    void poll();
   }
 
   function accept(page: PayPage): void {
@@ -194,12 +228,14 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
       return;
     }
     asked = null;
-    if (request && isAnswer(act, request) && act?.status === 'challenge' && act.challenge_url) {
+    const news = newsOf({ ...view, page });
+    const isAnswered = request !== null && isAnswer(news, request);
+    if (isAnswered && news?.status === 'challenge' && news.challenge_url) {
       set({ page, activity: 'leaving' });
-      leave(act.challenge_url);
+      leave(news.challenge_url);
       return;
     }
-    const unfinished = request !== null && !isAnswer(act, request) && act?.status !== 'refused';
+    const unfinished = request !== null && !isAnswered && news?.status !== 'refused';
     set({ page, activity: 'idle', unfinished });
   }
 
@@ -235,6 +271,9 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
   async function submitAct(request: ActRequest, card_token: string | null): Promise<void> {
     asked = request;
     pause = 0;
+    const act = view.page?.act ?? null;
+    // An act that has not ended may still become the answer.
+    if (act !== null) set({ seenAct: hasEnded(act) ? act.number : act.number - 1 });
     const { step, ...body } = request;
     answered(await ask(step, { ...body, card_token } as PayPlanRequest));
   }

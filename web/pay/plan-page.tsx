@@ -4,9 +4,9 @@ import type { Plan } from '../../src/shoppers/plan.ts';
 import { ActList, ActNotice, coversNothing, type Panel, PanelOf } from './manage.tsx';
 import { NoScript } from './no-script.tsx';
 import { ReturnLink } from './outcome.tsx';
-import { isBusy, type Payment, type View } from './payment.ts';
+import { isBusy, newsOf, type Payment, type View } from './payment.ts';
 import { Late, Payments, PlanCard, Refunds, Standing } from './plan.tsx';
-import { useSay } from './say.tsx';
+import { Text, useSay } from './say.tsx';
 import type { Answered } from './session.ts';
 
 /** What became of the one-time link that opened this page; null without one. */
@@ -49,7 +49,8 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
   // The plan says what became of an act; a decline stays in its panel. A panel also closes when
   // nothing is left to pay in it, because another tab paid or a refund cancelled the payments.
   // Signing in ends the proof.
-  const isOver = page.act?.status === 'done' || page.act?.status === 'challenge';
+  const act = newsOf(view);
+  const isOver = !view.unfinished && (act?.status === 'done' || act?.status === 'challenge');
   const isEmpty = panel !== null && coversNothing(plan, panel);
   const wasBusy = useRef(busy);
   useEffect(() => {
@@ -75,7 +76,7 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
   if (panel !== null) {
     return (
       <>
-        {page.session === null && wasSignedIn && <SignedOut />}
+        {page.session === null && wasSignedIn && page.sends_links && <SignedOut />}
         <PanelOf
           panel={panel}
           view={view}
@@ -91,6 +92,7 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
   // The notice of the act that pays what is late stands in its place.
   const isPaying =
     page.act?.purpose === 'pay' && ['working', 'challenge'].includes(page.act.status);
+  const mayProve = page.session !== null || page.sends_links;
   const mayAct = payment !== null && !busy && page.act?.status !== 'challenge';
   return (
     <div class="plan-page">
@@ -99,16 +101,21 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
       <Standing plan={plan} />
       {!isPaying && (
         <Late
+          page={page}
           plan={plan}
-          saysWhy={page.act?.status !== 'declined'}
+          saysWhy={act?.status !== 'declined'}
           pay={mayAct ? () => open('late') : null}
         />
       )}
       <Payments page={page} plan={plan} path={path} hasCalendar={true} />
       <PlanCard plan={plan} />
       <Refunds plan={plan} />
-      <NoScript text={say.text('plan_no_script')} />
-      {page.session === null ? (
+      {mayProve && <NoScript text={say.text('plan_no_script')} />}
+      {!mayProve ? (
+        <p class="small">
+          <Text say="no_links" merchant={<bdi>{page.merchant_name}</bdi>} />
+        </p>
+      ) : page.session === null ? (
         <Manage plan={plan} open={mayAct ? open : null} />
       ) : (
         <ActList

@@ -31,6 +31,8 @@ export function Standing({ plan }: { plan: Plan }) {
       </p>
       {plan.dispute !== null ? (
         <p>{say.text(plan.dispute === 'open' ? 'plan_disputed' : 'plan_dispute_lost')}</p>
+      ) : plan.is_blocked ? (
+        <p>{say.text('payments_paused')}</p>
       ) : (
         plan.is_paused && <p>{say.text('plan_paused')}</p>
       )}
@@ -47,7 +49,8 @@ function isRefunded({ payments, paid }: Plan): boolean {
 }
 
 /** Whether nothing can be charged for now. A dispute pauses a payment in flight a little later. */
-export const isPausedPlan = ({ is_paused, dispute }: Plan) => is_paused || dispute !== null;
+export const isPausedPlan = ({ is_paused, is_blocked, dispute }: Plan) =>
+  is_paused || is_blocked || dispute !== null;
 
 export function latePayments({ payments }: Plan): PlanPayment[] {
   return payments.filter(({ status }) => status === 'late');
@@ -58,10 +61,12 @@ export const sumOf = (payments: PlanPayment[]) =>
 
 /** What happened, that it costs nothing, and one button. */
 export function Late({
+  page,
   plan,
   saysWhy,
   pay,
 }: {
+  page: PayPage;
   plan: Plan;
   /** False if a notice above says it already. */
   saysWhy: boolean;
@@ -74,6 +79,8 @@ export function Late({
   const amount = say.money(sumOf(late));
   // The plan says above why nothing is charged.
   const isPaused = isPausedPlan(plan);
+  // Without a link by mail the shopper cannot pay here. The page says below what to do.
+  const mayPay = !isPaused && (page.session !== null || page.sends_links);
   const retries = late.map((one) => one.late?.retries_at ?? null).find((at) => at !== null);
   return (
     <section class="late-card" aria-labelledby="late">
@@ -86,12 +93,12 @@ export function Late({
       <p>
         {saysWhy && `${happenedWords(first.late?.reason ?? 'generic', say)} `}
         {say.text('plan_late_free')}{' '}
-        {!isPaused &&
+        {mayPay &&
           (retries
             ? say.text('plan_late_retry', { date: say.dateOf(retries).replaceAll(' ', '\u00a0') })
             : say.text('plan_late_stopped'))}
       </p>
-      {!isPaused && (
+      {mayPay && (
         <button
           type="button"
           class="button needs-script"
@@ -215,10 +222,12 @@ export function cardName(card: NonNullable<Plan['card']>, say: Say): string {
 export function PlanCard({ plan }: { plan: Plan }) {
   const say = useSay();
   const { card } = plan;
-  if (!card?.last4) return null;
+  const isToPay = plan.outstanding > 0;
+  // The card of a hold that lapsed has not paid, and cannot be charged again.
+  if (!card?.last4 || (isToPay && !plan.is_card_stored)) return null;
   return (
     <section class="facts" aria-labelledby="card">
-      <h2 id="card">{say.text(plan.outstanding > 0 ? 'plan_card_next' : 'plan_card_paid')}</h2>
+      <h2 id="card">{say.text(isToPay ? 'plan_card_next' : 'plan_card_paid')}</h2>
       <p class="card-line">
         <CardMark brand={card.brand} />
         {cardName(card, say)}

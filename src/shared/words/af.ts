@@ -72,6 +72,8 @@ export const af: Words = {
       'Betaling benodig JavaScript, sodat u kaartbesonderhede reguit na die kaartverwerker gaan. Skakel dit aan en laai hierdie bladsy weer.',
 
     nothing_charged: 'Niks is gehef nie.',
+    limited: 'Daar was te veel pogings. Probeer later weer.',
+    outdated: 'Hierdie bladsy was verouderd. Kyk weer daarna.',
     payments_paused:
       'Betalings is tans onderbreek. Niks is gehef nie. Probeer asseblief later weer.',
     lost: 'Die verbinding is verbreek.',
@@ -170,6 +172,8 @@ export const af: Words = {
 
     manage: 'Bestuur u betalings',
     manage_hint: 'Betaal vroeër, verander die kaart, of sê vir ons dat iets verkeerd is.',
+    no_links:
+      'Kontak {merchant} om ’n betaling te maak, die kaart te verander of ’n probleem aan te meld.',
     prove: 'Wys eers dat dit u is',
     prove_why:
       'Enigeen met hierdie bladsy se adres kan dit sien. Om te betaal of die kaart te verander, maak dit oop met ’n skakel wat ons na die e-posadres van u bestelling stuur.',

@@ -70,6 +70,8 @@ export const en = {
       'Paying needs JavaScript, so that your card details go straight to the card processor. Switch it on and load this page again.',
 
     nothing_charged: 'Nothing was charged.',
+    limited: 'There were too many attempts. Try again later.',
+    outdated: 'This page was out of date. Look at it again.',
     payments_paused:
       'Payments are paused at the moment. Nothing was charged. Please try again later.',
     lost: 'The connection was lost.',
@@ -167,6 +169,7 @@ export const en = {
 
     manage: 'Manage your payments',
     manage_hint: 'Pay early, change the card, or tell us that something is wrong.',
+    no_links: 'To pay a payment, to change the card or to report a problem, contact {merchant}.',
     prove: 'First, show that it is you',
     prove_why:
       'Anyone with this page’s address can see it. To pay or to change the card, open it with a link that we send to the e-mail address from your order.',

@@ -77,6 +77,8 @@ export const zu: Words = {
       'Ukukhokha kudinga i-JavaScript, ukuze imininingwane yekhadi lakho iye ngqo kumcubunguli wamakhadi. Yivule bese ulayisha leli khasi futhi.',
 
     nothing_charged: 'Akukho okukhokhisiwe.',
+    limited: 'Kube nemizamo eminingi kakhulu. Zama futhi kamuva.',
+    outdated: 'Leli khasi belingasekho esikhathini. Libheke futhi.',
     payments_paused:
       'Izinkokhelo zimisiwe okwamanje. Akukho okukhokhisiwe. Sicela uzame futhi kamuva.',
     lost: 'Ukuxhumana kulahlekile.',
@@ -177,6 +179,7 @@ export const zu: Words = {
     manage: 'Phatha izinkokhelo zakho',
     manage_hint:
       'Khokha kusenesikhathi, shintsha ikhadi, noma usitshele ukuthi kukhona okungalungile.',
+    no_links: 'Ukuze ukhokhe, ushintshe ikhadi noma ubike inkinga, xhumana no\u2011{merchant}.',
     prove: 'Okokuqala, bonisa ukuthi nguwe',
     prove_why:
       'Noma ubani onekheli laleli khasi angalibona. Ukuze ukhokhe noma ushintshe ikhadi, livule ngesixhumanisi esisithumela ekhelini le-imeyili le-oda lakho.',
