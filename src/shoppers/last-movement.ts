@@ -1,14 +1,6 @@
 import type { Checkout } from '../checkouts/checkout.ts';
-import type { Dispute } from '../disputes/dispute.ts';
-import type { Instalment } from '../instalments/instalment.ts';
-import type { RefundRequest } from '../refunds/refund.ts';
 import type { Timestamp } from '../shared/clock.ts';
-
-export type MovementRows = {
-  instalments: Instalment[];
-  refunds: RefundRequest[];
-  disputes: Dispute[];
-};
+import type { MovementRows } from './plan.ts';
 
 /**
  * When money or the status of a checkout last moved (decision 0112). A payment that a refund

@@ -1,9 +1,8 @@
 import { type Dispute, pausingDispute } from '../disputes/dispute.ts';
 import type { DeclineReason } from '../gateway/gateway.ts';
 import type { Collection, Instalment } from '../instalments/instalment.ts';
-import type { RefundPart, RefundStatus } from '../refunds/refund.ts';
+import type { RefundPart, RefundRequest, RefundStatus } from '../refunds/refund.ts';
 import type { Timestamp } from '../shared/clock.ts';
-import type { MovementRows } from './last-movement.ts';
 import type { PayablePart } from './plan-act.ts';
 
 /**
@@ -54,6 +53,13 @@ export type Plan = {
    * is not decided yet whether the rest stays due.
    */
   dispute: 'open' | 'lost' | null;
+};
+
+/** The rows that say when a checkout last moved (`last-movement.ts`). */
+export type MovementRows = {
+  instalments: Instalment[];
+  refunds: RefundRequest[];
+  disputes: Dispute[];
 };
 
 export type PlanRows = MovementRows & {

@@ -7,8 +7,7 @@ import {
   listInstalments,
 } from '../instalments/instalment.sql.ts';
 import { listCheckoutRefunds, listParts } from '../refunds/refund.sql.ts';
-import type { MovementRows } from './last-movement.ts';
-import type { PlanRows } from './plan.ts';
+import type { MovementRows, PlanRows } from './plan.ts';
 import type { PlanKey } from './plan-proof.sql.ts';
 
 /** Everything that the plan page of one checkout is made from. */
