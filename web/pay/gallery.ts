@@ -11,7 +11,7 @@ import { loadPayHtml } from '../../src/payments/pay-html.ts';
 import type { PayPage } from '../../src/payments/pay-page.ts';
 import type { Language } from '../../src/shared/language.ts';
 import { words } from '../../src/shared/words/words.ts';
-import type { Plan, PlanPayment } from '../../src/shoppers/plan.ts';
+import { type Plan, type PlanPayment, withoutReasons } from '../../src/shoppers/plan.ts';
 import type { PlanAct } from '../../src/shoppers/plan-act.ts';
 import { startTestGateway } from '../../test-gateway/gateway.ts';
 
@@ -244,9 +244,10 @@ function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState
   const session = { expires_at: '2026-12-16T08:30:00.000Z' };
   const many = (count: number, status: PlanPayment['status']) => Array(count).fill(status);
   const late = planOf(['paid', 'late', 'planned']);
-  const latePage = { ...paid, plan: { ...late, payments: next(late.payments) } };
+  const latePlan = { ...late, payments: next(late.payments) };
+  const latePage = { ...paid, plan: withoutReasons(latePlan) };
   const signedIn = { ...paid, session };
-  const lateSignedIn = { ...latePage, session };
+  const lateSignedIn = { ...paid, plan: latePlan, session };
   const stopped = planOf(['paid', 'late', 'late', 'next'], {
     2: { late: { reason: 'expired_card', retries_at: null } },
     3: { late: { reason: 'expired_card', retries_at: null } },
@@ -281,7 +282,7 @@ function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState
     'plan-late': { page: latePage },
     'plan-late-afrikaans': { page: { ...latePage, language: 'af' } },
     'plan-late-isizulu': { page: { ...latePage, language: 'zu' } },
-    'plan-late-several': { page: { ...paid, plan: stopped } },
+    'plan-late-several': { page: { ...paid, plan: withoutReasons(stopped) } },
     'plan-refunds': {
       page: {
         ...paid,
@@ -307,6 +308,7 @@ function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState
       page: { ...lateSignedIn, plan: { ...lateSignedIn.plan, is_blocked: true } },
       sees: 'Payments are paused at the moment.',
     },
+    'plan-no-links-early': { page: { ...paid, sends_links: false } },
     'plan-no-links': { page: { ...latePage, sends_links: false } },
     'plan-no-links-afrikaans': { page: { ...latePage, sends_links: false, language: 'af' } },
     'plan-no-links-isizulu': { page: { ...latePage, sends_links: false, language: 'zu' } },

@@ -9,8 +9,8 @@ import { CardFields, useCard } from './card-fields.tsx';
 import { CardMark } from './card-marks.tsx';
 import { buttonWords, Trouble } from './form.tsx';
 import { isBusy, newsOf, type Payment, type View } from './payment.ts';
-import { cardName, isPausedPlan, latePayments, sumOf } from './plan.tsx';
-import { Text, useSay } from './say.tsx';
+import { cardName, isPausedPlan, latePayments, mayProve, NoLinks, sumOf } from './plan.tsx';
+import { useSay } from './say.tsx';
 import { type Answered, closeSession, report, sendLink } from './session.ts';
 import { MailboxHint } from './test-cards.tsx';
 import { chargesWords, type Say } from './words.ts';
@@ -31,7 +31,7 @@ type PanelProps = {
 
 export function PanelOf({ panel, ...props }: PanelProps & { panel: Panel }) {
   if (props.page.session === null) {
-    return props.page.sends_links ? <Prove {...props} /> : <NoLinks {...props} />;
+    return mayProve(props.page) ? <Prove {...props} /> : <NoProof {...props} />;
   }
   if (panel === 'report') return <Report {...props} />;
   if (panel === 'card') return <ChangeCard {...props} />;
@@ -136,13 +136,13 @@ function Head({
 }
 
 /** No link can prove the address, so the shopper cannot act here. */
-function NoLinks({ page, close }: PanelProps) {
+function NoProof({ page, close }: PanelProps) {
   const say = useSay();
   return (
     <div class="panel">
       <Head title={say.text('manage')} close={close} />
       <p>
-        <Text say="no_links" merchant={<bdi>{page.merchant_name}</bdi>} />
+        <NoLinks page={page} />
       </p>
     </div>
   );

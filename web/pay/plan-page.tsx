@@ -5,8 +5,17 @@ import { ActList, ActNotice, coversNothing, type Panel, PanelOf } from './manage
 import { NoScript } from './no-script.tsx';
 import { ReturnLink } from './outcome.tsx';
 import { isBusy, newsOf, type Payment, type View } from './payment.ts';
-import { Late, Payments, PlanCard, Refunds, Standing } from './plan.tsx';
-import { Text, useSay } from './say.tsx';
+import {
+  Late,
+  latePayments,
+  mayProve,
+  NoLinks,
+  Payments,
+  PlanCard,
+  Refunds,
+  Standing,
+} from './plan.tsx';
+import { useSay } from './say.tsx';
 import type { Answered } from './session.ts';
 
 /** What became of the one-time link that opened this page; null without one. */
@@ -76,7 +85,7 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
   if (panel !== null) {
     return (
       <>
-        {page.session === null && wasSignedIn && page.sends_links && <SignedOut />}
+        {page.session === null && wasSignedIn && mayProve(page) && <SignedOut />}
         <PanelOf
           panel={panel}
           view={view}
@@ -92,7 +101,6 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
   // The notice of the act that pays what is late stands in its place.
   const isPaying =
     page.act?.purpose === 'pay' && ['working', 'challenge'].includes(page.act.status);
-  const mayProve = page.session !== null || page.sends_links;
   const mayAct = payment !== null && !busy && page.act?.status !== 'challenge';
   return (
     <div class="plan-page">
@@ -110,11 +118,13 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
       <Payments page={page} plan={plan} path={path} hasCalendar={true} />
       <PlanCard plan={plan} />
       <Refunds plan={plan} />
-      {mayProve && <NoScript text={say.text('plan_no_script')} />}
-      {!mayProve ? (
-        <p class="small">
-          <Text say="no_links" merchant={<bdi>{page.merchant_name}</bdi>} />
-        </p>
+      {mayProve(page) && <NoScript text={say.text('plan_no_script')} />}
+      {!mayProve(page) ? (
+        latePayments(plan).length === 0 && (
+          <p>
+            <NoLinks page={page} />
+          </p>
+        )
       ) : page.session === null ? (
         <Manage plan={plan} open={mayAct ? open : null} />
       ) : (

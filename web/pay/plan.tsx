@@ -4,7 +4,7 @@ import { brandName } from '../../src/shared/card-names.ts';
 import type { PageKey } from '../../src/shared/words/words.ts';
 import type { Plan, PlanPayment } from '../../src/shoppers/plan.ts';
 import { CardMark } from './card-marks.tsx';
-import { useSay } from './say.tsx';
+import { Text, useSay } from './say.tsx';
 import { happenedWords, localDay, type Say } from './words.ts';
 
 // The plan of a paid order: what is paid, what comes next, what is late, and what refunds changed.
@@ -59,6 +59,14 @@ export function latePayments({ payments }: Plan): PlanPayment[] {
 export const sumOf = (payments: PlanPayment[]) =>
   payments.reduce((sum, { amount }) => sum + amount, 0);
 
+/** Whether the shopper may act, or can get a link by mail to do so. */
+export const mayProve = ({ session, sends_links }: PayPage) => session !== null || sends_links;
+
+/** What a shopper does who cannot act here. */
+export function NoLinks({ page }: { page: PayPage }) {
+  return <Text say="no_links" merchant={<bdi>{page.merchant_name}</bdi>} />;
+}
+
 /** What happened, that it costs nothing, and one button. */
 export function Late({
   page,
@@ -79,8 +87,7 @@ export function Late({
   const amount = say.money(sumOf(late));
   // The plan says above why nothing is charged.
   const isPaused = isPausedPlan(plan);
-  // Without a link by mail the shopper cannot pay here. The page says below what to do.
-  const mayPay = !isPaused && (page.session !== null || page.sends_links);
+  const mayPay = !isPaused && mayProve(page);
   const retries = late.map((one) => one.late?.retries_at ?? null).find((at) => at !== null);
   return (
     <section class="late-card" aria-labelledby="late">
@@ -97,6 +104,7 @@ export function Late({
           (retries
             ? say.text('plan_late_retry', { date: say.dateOf(retries).replaceAll(' ', '\u00a0') })
             : say.text('plan_late_stopped'))}
+        {!isPaused && !mayPay && <NoLinks page={page} />}
       </p>
       {mayPay && (
         <button
