@@ -30,6 +30,7 @@ export type LongAct = {
   wanted: LongActWanted;
   created_at: Timestamp;
   finished_at: Timestamp | null;
+  /** Null: too many to count when it began. */
   total: number | null;
   done: number;
   failed: number;

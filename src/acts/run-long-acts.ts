@@ -26,19 +26,25 @@ const leaseSeconds = 120;
 /** An act that failed for a reason of ours is tried again after this time. */
 const retrySeconds = 15;
 const batchSize = 100;
+/** After this time an act is released where it is, so that others have their turn. */
+const turnSeconds = 3;
 
-/** Goes on with the long act that has waited longest. Returns how many it worked on. */
+/**
+ * Goes on with the long act that has waited longest, until it is finished or its turn is over. Then it
+ * is due again, behind the acts that have waited meanwhile. Returns 0 if there is no more to do now.
+ */
 export async function runLongActs(deps: LongActDeps, stopping?: AbortSignal): Promise<number> {
   const { db } = deps.database;
   const lease = newLease(deps, leaseSeconds);
   const act = await claimLongAct(db, lease);
   if (!act) return 0;
   try {
-    const isFinished = await goOn(deps, act, lease, stopping);
+    const end = await goOn(deps, act, lease, stopping);
     const now = timestamp(deps.clock.now());
-    const to = isFinished ? { due_at: null, finished_at: now } : { due_at: now, finished_at: null };
+    const to =
+      end === 'finished' ? { due_at: null, finished_at: now } : { due_at: now, finished_at: null };
     await releaseLongAct(db, { id: act.id, lease: lease.lease }, to);
-    return isFinished ? 1 : 0;
+    return end === 'stopped' ? 0 : 1;
   } catch (error) {
     deps.log.error({ err: error, act_id: act.id }, 'a long act could not go on');
     const due_at = timestamp(secondsAfter(deps.clock.now(), retrySeconds));
@@ -47,13 +53,17 @@ export async function runLongActs(deps: LongActDeps, stopping?: AbortSignal): Pr
   }
 }
 
-/** Acts on one item after another, and writes after each how far it has come. */
+/**
+ * Acts on one item after another, and writes after each how far it has come. A turn handles at least
+ * one item. `stopped`: this process ends, or it lost the claim.
+ */
 async function goOn(
   deps: LongActDeps,
   act: LongAct,
   { lease }: Lease,
   stopping?: AbortSignal,
-): Promise<boolean> {
+): Promise<'finished' | 'turn over' | 'stopped'> {
+  const turnEnds = secondsAfter(deps.clock.now(), turnSeconds);
   const { operator, ...origin } = act.actor;
   const acting = { ...deps, origin };
   let progress: Progress = {
@@ -64,9 +74,9 @@ async function goOn(
   };
   for (;;) {
     const items = await nextItems(deps, act, progress.position);
-    if (items.length === 0) return true;
+    if (items.length === 0) return 'finished';
     for (const { id, position } of items) {
-      if (stopping?.aborted) return false;
+      if (stopping?.aborted) return 'stopped';
       // A process that died here repeats one act. An approval is refused then, and a callback is
       // delivered once more, which every receiver has to expect.
       const problem =
@@ -80,9 +90,11 @@ async function goOn(
             ? progress.problems
             : [...progress.problems, { id, problem }],
       };
-      const until = timestamp(secondsAfter(deps.clock.now(), leaseSeconds));
+      const now = deps.clock.now();
+      const until = timestamp(secondsAfter(now, leaseSeconds));
       const isOurs = await moveProgress(deps.database.db, { id: act.id, lease }, progress, until);
-      if (!isOurs) return false;
+      if (!isOurs) return 'stopped';
+      if (Temporal.Instant.compare(now, turnEnds) >= 0) return 'turn over';
     }
   }
 }

@@ -12,7 +12,7 @@ export const LongAct = Type.Object({
   by: Type.String(),
   created_at: Time,
   finished_at: nullable(Time),
-  /** How many there are to do; null until they are counted. */
+  /** How many there are to do; null if they are too many to count. */
   total: nullable(Type.Integer()),
   done: Type.Integer(),
   failed: Type.Integer(),

@@ -8,7 +8,7 @@ import { retriggerCallback } from '../callbacks/retrigger-callback.ts';
 import { reading } from '../database/transaction.ts';
 import { listCallbacks } from '../search/lists.ts';
 import { type ListedDestination, listDestinationsWithin } from '../search/registers.ts';
-import { isWithin } from '../search/scope.sql.ts';
+import { isOne, isWithin } from '../search/scope.sql.ts';
 import { LongAct } from './act.schema.ts';
 import { presentLongAct } from './act-routes.ts';
 import {
@@ -22,7 +22,7 @@ import {
 } from './callback.schema.ts';
 import { CallbackDetails } from './checkout.schema.ts';
 import { type Column, whoseColumns } from './csv.ts';
-import { notFound } from './errors.ts';
+import { invalid, notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
 import { listRoutes, mustSee, presentWhose, scopeOf } from './pages.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
@@ -31,9 +31,15 @@ type Query = Type.Static<typeof CallbacksQuery>;
 type Page = { after: string | null; limit: number };
 
 function readList(context: Context, query: Query) {
+  const scope = scopeOf(context, query);
+  const { status = null, host = null } = query;
+  // The index of pending callbacks by host begins with the merchant. No other one has the host.
+  const hasIndex = status === 'exhausted' || (status === 'pending' && isOne(scope));
+  if (host !== null && !hasIndex) {
+    const problem = 'goes with status=exhausted, or with status=pending and one merchant';
+    throw invalid([{ path: 'host', problem }]);
+  }
   return async (page: Page) => {
-    const scope = scopeOf(context, query);
-    const { status = null, host = null } = query;
     const { data, next } = await listCallbacks(context.deps, scope, status, page, host);
     return {
       data: data.map(
@@ -86,7 +92,7 @@ const destinationColumns: Column<ListedDestination>[] = [
   ['Last error at', (row) => row.last_error_at],
 ];
 
-/** A larger number is not counted: the act goes on without saying how many there are. */
+/** A larger number is not counted: the act then shows only how many are done. */
 const totalMax = 10_000;
 
 export const callbackRoutes: ConsoleRoute[] = [

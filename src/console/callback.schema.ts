@@ -7,7 +7,7 @@ import { Cents, Day, Id, nullable, oneOf, pageOf, paging, Time, whose } from './
 export const CallbacksQuery = Type.Object({
   ...paging,
   status: Type.Optional(oneOf(callbackStatuses)),
-  /** Only exhausted and pending callbacks can be listed by host. */
+  /** Only of exhausted callbacks, and of the pending ones of one merchant. */
   host: Type.Optional(Type.String({ maxLength: 255 })),
 });
 

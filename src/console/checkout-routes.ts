@@ -37,24 +37,14 @@ import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 type Query = Type.Static<typeof CheckoutsQuery>;
 
-/** The days of a filter as instants. The second is the end of its day. */
-function filterOf({ status, from, to }: Query) {
-  const startOf = (day: string, days: number) => {
-    const date = Temporal.PlainDate.from(day).add({ days });
-    return `${date.toString()}T00:00:00.000Z`;
-  };
-  return {
-    status,
-    from: from === undefined ? undefined : startOf(from, 0),
-    until: to === undefined ? undefined : startOf(to, 1),
-  };
+function readList(context: Context, query: Query) {
+  const { status, from, to } = query;
+  const days = validated(() => ({ from: from && plainDay(from), to: to && plainDay(to) }));
+  return (page: { after: string | null; limit: number }) =>
+    listCheckouts(context.deps, scopeOf(context, query), page, { status, ...days });
 }
 
-function readList(context: Context, query: Query) {
-  const filter = validated(() => filterOf(query));
-  return (page: { after: string | null; limit: number }) =>
-    listCheckouts(context.deps, scopeOf(context, query), page, filter);
-}
+const plainDay = (text: string) => Temporal.PlainDate.from(text).toString();
 
 /** A day such as 2026-02-30 has the right form and does not exist. */
 function validated<T>(read: () => T): T {

@@ -8,15 +8,27 @@ import {
   instalmentStatuses,
 } from '../instalments/instalment.ts';
 import { Action, ActorSummary } from './audit.schema.ts';
-import { Cents, Day, Id, nullable, oneOf, pageOf, paging, Time, whose } from './list.schema.ts';
+import {
+  Cents,
+  Day,
+  FilterDay,
+  Id,
+  nullable,
+  oneOf,
+  pageOf,
+  paging,
+  Time,
+  whose,
+} from './list.schema.ts';
 import { PlannedPart, RefundPart, RefundRow } from './refund.schema.ts';
 
 /** GET /api/checkouts. The newest first. `from` and `to` are days in UTC, both included. */
 export const CheckoutsQuery = Type.Object({
   ...paging,
   status: Type.Optional(oneOf(checkoutStatuses)),
-  from: Type.Optional(Day),
-  to: Type.Optional(Day),
+  /** Days of the merchant's zone, or of the service's home if the list is of several merchants. */
+  from: Type.Optional(FilterDay),
+  to: Type.Optional(FilterDay),
 });
 
 export const CheckoutRow = Type.Object({

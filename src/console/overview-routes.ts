@@ -20,6 +20,9 @@ const needed: Record<string, Permission> = {
   integration: 'integrations.read',
   dispute: 'disputes.read',
   payout: 'payouts.read',
+  person: 'people.read',
+  // A person sees their own acts beside the page; those of others are in the audit.
+  act: 'audit.read',
 };
 
 function maySee({ person }: Context, what: string): boolean {

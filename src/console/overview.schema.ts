@@ -75,6 +75,7 @@ export const Hit = Type.Object({
     'last_four',
     'gateway_reference',
     'payout_reference',
+    'merchant_name',
   ] as const),
   checkout_id: nullable(Id),
   client_reference_id: nullable(Type.String()),

@@ -33,7 +33,13 @@ const readPeople =
   async ({ after, limit }: PageRequest) => {
     const key = after === null ? null : readCursor(after);
     if (key !== null && key.length !== 2) throw new BadCursor();
-    const rows = await reading(deps, (db) => listPeople(db, key?.[0] ?? null, limit));
+    const rows = await reading(deps, (db) => listPeople(db, key?.[0] ?? null, limit)).catch(
+      (error) => {
+        // A cursor may hold a value that the column cannot have (class 22).
+        if (key !== null && error.code?.startsWith('22')) throw new BadCursor();
+        throw error;
+      },
+    );
     const last = rows.length < limit ? undefined : rows.at(-1);
     const next = last ? writeCursor([last.email, last.id]) : null;
     return { data: await presentPeople(deps, rows), next };
@@ -80,6 +86,17 @@ export const peopleRoutes: ConsoleRoute[] = [
     async handle({ deps, operator }, { body }) {
       const { person, url, expires_at } = await invitePerson(deps, operator, body);
       return { person: await presentPerson(deps, person), url, expires_at };
+    },
+  }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/people/:id',
+    permission: 'people.read',
+    schema: { params: IdParams, response: Person },
+    async handle({ deps }, { params }) {
+      const person = await reading(deps, (db) => findPerson(db, params.id));
+      if (!person) throw notFound();
+      return await presentPerson(deps, person);
     },
   }),
   consoleRoute({

@@ -4,6 +4,7 @@ import { callbackRoutes } from './callback-routes.ts';
 import { checkoutRoutes } from './checkout-routes.ts';
 import { disputeRoutes } from './dispute-routes.ts';
 import { integrationRoutes } from './integration-routes.ts';
+import { merchantNameRoutes } from './merchant-name-routes.ts';
 import { merchantRoutes } from './merchant-routes.ts';
 import { overdueRoutes } from './overdue-routes.ts';
 import { overviewRoutes } from './overview-routes.ts';
@@ -27,6 +28,7 @@ export const consoleRoutes: ConsoleRoute[] = [
   ...disputeRoutes,
   ...payoutRoutes,
   ...merchantRoutes,
+  ...merchantNameRoutes,
   ...payeeRoutes,
   ...integrationRoutes,
   ...auditRoutes,

@@ -15,7 +15,7 @@ import {
   returnedOf,
   splitRefund,
 } from '../refunds/refund.ts';
-import type { Clock, Timestamp } from '../shared/clock.ts';
+import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import {
   BadKey,
   type CallbackRow,
@@ -43,7 +43,7 @@ import {
   type RefundSources,
   type RefundView,
 } from './lists.sql.ts';
-import type { Scope } from './scope.sql.ts';
+import { isOne, type Scope } from './scope.sql.ts';
 import { type FoundCheckout, listFoundCheckouts } from './search.sql.ts';
 
 type Deps = { database: Database; clock: Clock };
@@ -76,17 +76,45 @@ export type ListedCheckout = Whose &
     locale: string;
   };
 
+/** `from` and `to` are days and are included. */
+export type CheckoutDays = Pick<CheckoutFilter, 'status'> & {
+  from?: string | undefined;
+  to?: string | undefined;
+};
+
+/** The zone of the days of a list of several merchants. The console shows it beside the fields. */
+export const homeZone = 'Africa/Johannesburg';
+
+/** Days as instants, in the zone that the times of the list are shown in. */
+async function filterOf(
+  db: Handle,
+  scope: Scope,
+  { status, from, to }: CheckoutDays,
+): Promise<CheckoutFilter> {
+  if (from === undefined && to === undefined) return { status };
+  const ids = isOne(scope) ? (scope as { merchant_ids: string[] }).merchant_ids : [];
+  const [merchant] = (await listMerchantNames(db, scope, ids)).values();
+  const zone = merchant?.time_zone ?? homeZone;
+  const startOf = (day: string, days: number) =>
+    timestamp(Temporal.PlainDate.from(day).add({ days }).toZonedDateTime(zone).toInstant());
+  return {
+    status,
+    from: from === undefined ? undefined : startOf(from, 0),
+    until: to === undefined ? undefined : startOf(to, 1),
+  };
+}
+
 export function listCheckouts(
   deps: Deps,
   scope: Scope,
   page: PageRequest,
-  filter: CheckoutFilter = {},
+  days: CheckoutDays = {},
 ): Promise<List<ListedCheckout>> {
   return list(
     deps,
     scope,
     page,
-    (db, within, range) => pageCheckouts(db, within, filter, range),
+    async (db, within, range) => pageCheckouts(db, within, await filterOf(db, within, days), range),
     async (db, rows, describe) => {
       const collected = await listCollected(db, scope, rows);
       return rows.map((row) => {

@@ -105,22 +105,31 @@ export async function findOpenByShopper(
 const selectCheckouts = (db: Handle) =>
   db.selectFrom('checkouts').select(['merchant_id', 'id', 'id as checkout_id']);
 
+/**
+ * The attempts that have a card: of the hosted page, and of the plan page, where the shopper pays
+ * early or replaces the card. The stored card is always one of these.
+ */
+const attemptTables = ['payment_attempts', 'shopper_attempts'] as const;
+const ofCheckout = ['merchant_id', 'checkout_id as id', 'checkout_id'] as const;
+
 /** Checkouts that a card with these last four digits was used for. */
-export function findByLastFour(
+export async function findByLastFour(
   db: Handle,
   scope: Scope,
   digits: string,
   limit: number,
 ): Promise<FoundRow[]> {
-  return scoped(
-    db.selectFrom('payment_attempts').select(['merchant_id', 'checkout_id as id', 'checkout_id']),
-    scope,
-  )
-    .where('card_last4', '=', digits)
-    .orderBy('merchant_id')
-    .orderBy('checkout_id', 'desc')
-    .limit(limit)
-    .execute();
+  const found = await Promise.all(
+    attemptTables.map((table) =>
+      scoped(db.selectFrom(table as 'payment_attempts').select(ofCheckout), scope)
+        .where('card_last4', '=', digits)
+        .orderBy('merchant_id')
+        .orderBy('checkout_id', 'desc')
+        .limit(limit)
+        .execute(),
+    ),
+  );
+  return found.flat();
 }
 
 /** Checkouts whose payments, customers or charges have a reference of the gateway. */
@@ -130,18 +139,16 @@ export async function findByPaymentReference(
   reference: string,
   limit: number,
 ): Promise<FoundRow[]> {
-  const columns = ['merchant_id', 'checkout_id as id', 'checkout_id'] as const;
+  const tables = [...attemptTables, 'collections'] as const;
   const found = await Promise.all([
-    scoped(db.selectFrom('payment_attempts').select(columns), scope)
-      .where('payment_ref', '=', reference)
-      .limit(limit)
-      .execute(),
-    scoped(db.selectFrom('payment_attempts').select(columns), scope)
+    ...tables.map((table) =>
+      scoped(db.selectFrom(table as 'payment_attempts').select(ofCheckout), scope)
+        .where('payment_ref', '=', reference)
+        .limit(limit)
+        .execute(),
+    ),
+    scoped(db.selectFrom('payment_attempts').select(ofCheckout), scope)
       .where('customer_ref', '=', reference)
-      .limit(limit)
-      .execute(),
-    scoped(db.selectFrom('collections').select(columns), scope)
-      .where('payment_ref', '=', reference)
       .limit(limit)
       .execute(),
   ]);
@@ -191,11 +198,18 @@ export function findPayoutsByReference(
     .execute();
 }
 
-/** The row of a merchant with this id, by the primary key of its table. */
+/** The row of a merchant with this id, by an index of its table. */
 export async function findRowById(
   db: Handle,
   scope: Scope,
-  table: 'checkouts' | 'refund_requests' | 'callbacks' | 'disputes' | 'payment_attempts',
+  table:
+    | 'checkouts'
+    | 'refund_requests'
+    | 'callbacks'
+    | 'disputes'
+    | 'payment_attempts'
+    | 'shopper_attempts'
+    | 'collections',
   id: string,
 ): Promise<FoundRow | null> {
   const checkout = table === 'checkouts' ? 'id as checkout_id' : 'checkout_id';
@@ -232,6 +246,41 @@ export async function findSharedRowById(
     .executeTakeFirst();
   return row ?? null;
 }
+
+/**
+ * The person or the long act with this id. They belong to no merchant: only a scope of all merchants
+ * has them.
+ */
+export async function findOperatorsRowById(
+  db: Handle,
+  scope: Scope,
+  table: 'people' | 'long_acts',
+  id: string,
+): Promise<OperatorsRow | null> {
+  if (scope !== 'all merchants') return null;
+  const found =
+    table === 'people'
+      ? await db
+          .selectFrom('people')
+          .select(['id', 'name', 'email', 'created_at'])
+          .where('id', '=', id)
+          .executeTakeFirst()
+      : await db
+          .selectFrom('long_acts')
+          .select(['id', 'kind as name', sql<null>`null`.as('email'), 'created_at'])
+          .where('id', '=', id)
+          .executeTakeFirst();
+  return found ? { ...found, merchant_id: null } : null;
+}
+
+export type OperatorsRow = {
+  id: string;
+  merchant_id: null;
+  /** Of a long act, what it does. */
+  name: string;
+  email: string | null;
+  created_at: Timestamp;
+};
 
 export type FoundCheckout = {
   merchant_id: string;

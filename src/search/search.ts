@@ -3,6 +3,7 @@ import type { Database, Handle } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
 import type { Clock, Timestamp } from '../shared/clock.ts';
 import { isUuid } from '../shared/uuid.ts';
+import { findMerchantsByName } from './registers.sql.ts';
 import type { Scope } from './scope.sql.ts';
 import {
   type FoundRow,
@@ -14,11 +15,13 @@ import {
   findByReference,
   findByRefundReference,
   findOpenByShopper,
+  findOperatorsRowById,
   findPayoutsByReference,
   findRowById,
   findSharedRowById,
   listFoundCheckouts,
   type Name,
+  type OperatorsRow,
 } from './search.sql.ts';
 
 export const hitKinds = [
@@ -30,6 +33,8 @@ export const hitKinds = [
   'callback',
   'dispute',
   'payout',
+  'person',
+  'act',
 ] as const;
 export type HitKind = (typeof hitKinds)[number];
 
@@ -41,9 +46,13 @@ export type HitMatch =
   | 'name'
   | 'last_four'
   | 'gateway_reference'
-  | 'payout_reference';
+  | 'payout_reference'
+  | 'merchant_name';
 
-/** A row that was found. The members of a checkout are null for a row that belongs to none. */
+/**
+ * A row that was found. The members of a checkout are null for a row that belongs to none. A person
+ * has a name and an address, a long act is named by what it does, a merchant by its name.
+ */
 export type Hit = {
   kind: HitKind;
   id: string;
@@ -62,12 +71,16 @@ export type Hit = {
 /** Longer texts are no name, address or reference that we store. */
 const textMax = 320;
 const wordsMax = 6;
+/** Fewer characters are the beginning of too many names to help. */
+const merchantNameMin = 3;
+const merchantsMax = 5;
 
 /**
  * Finds what a support person may paste: an id, an order reference, an e-mail address, a name, the
- * last four digits of a card, or a reference of the gateway or of a payout. A text may be several of
- * these at once.
- * Every search is one look-up in an index (decision 0054), and finds whole values only. Checkouts that
+ * last four digits of a card, a reference of the gateway or of a payout, or a merchant's name. A text
+ * may be several of these at once.
+ * Every search is one look-up in an index (decision 0054), and finds whole values only, except that
+ * the beginning of a merchant's name is enough (decision 0116). Checkouts that
  * have not ended are found by shopper only while they are among the newest.
  */
 export async function search(
@@ -97,8 +110,8 @@ export async function search(
         matched,
         checkout_id: checkout?.id ?? null,
         client_reference_id: checkout?.client_reference_id ?? null,
-        email,
-        name: [first_name, last_name].filter(Boolean).join(' ') || null,
+        email: 'email' in row ? row.email : email,
+        name: 'name' in row ? row.name : [first_name, last_name].filter(Boolean).join(' ') || null,
         status: checkout?.status ?? null,
         amount: checkout?.amount ?? null,
         currency: checkout?.currency ?? null,
@@ -109,7 +122,7 @@ export async function search(
   });
 }
 
-type SharedRow = { id: string; merchant_id: string | null; created_at: Timestamp };
+type SharedRow = { id: string; merchant_id: string | null; created_at: Timestamp } | OperatorsRow;
 type Found = { kind: HitKind; matched: HitMatch; row: FoundRow | SharedRow };
 
 /** The searches that can find anything for this text. */
@@ -127,19 +140,27 @@ function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Pro
       findSharedRowById(db, scope, table, id).then(one);
     const row = (table: 'checkouts' | 'refund_requests' | 'callbacks' | 'disputes') =>
       findRowById(db, scope, table, id).then(one);
-    const attempts = findRowById(db, scope, 'payment_attempts', id).then((found) =>
-      one(found && { ...found, id: found.checkout_id }),
-    );
+    // A payment or a try to pay is shown on the page of its checkout.
+    const ofCheckout = (table: 'payment_attempts' | 'shopper_attempts' | 'collections') =>
+      findRowById(db, scope, table, id)
+        .then((found) => one(found && { ...found, id: found.checkout_id }))
+        .then(as('checkout', 'id'));
+    const ofOperators = (table: 'people' | 'long_acts') =>
+      findOperatorsRowById(db, scope, table, id).then(one);
     return [
       row('checkouts').then(as('checkout', 'id')),
       row('refund_requests').then(as('refund', 'id')),
       row('callbacks').then(as('callback', 'id')),
       row('disputes').then(as('dispute', 'id')),
-      attempts.then(as('checkout', 'id')),
+      ofCheckout('payment_attempts'),
+      ofCheckout('shopper_attempts'),
+      ofCheckout('collections'),
       shared('merchants').then(as('merchant', 'id')),
       shared('integrations').then(as('integration', 'id')),
       shared('alerts').then(as('alert', 'id')),
       shared('payouts').then(as('payout', 'id')),
+      ofOperators('people').then(as('person', 'id')),
+      ofOperators('long_acts').then(as('act', 'id')),
       // A shop may use a UUID as its order reference.
       findByReference(db, scope, text, limit).then(as('checkout', 'order_reference')),
     ];
@@ -166,6 +187,12 @@ function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Pro
   if (/^TR\d{8}-\d+$/i.test(text)) {
     const payouts = findPayoutsByReference(db, scope, text.toUpperCase(), limit);
     searches.push(payouts.then(as('payout', 'payout_reference')));
+  }
+  if (text.length >= merchantNameMin) {
+    const merchants = findMerchantsByName(db, scope, text, merchantsMax).then((found) =>
+      found.map(({ id, created_at }) => ({ id, merchant_id: id, created_at })),
+    );
+    searches.push(merchants.then(as('merchant', 'merchant_name')));
   }
   for (const name of names) {
     searches.push(findByName(db, scope, name, limit).then(as('checkout', 'name')));

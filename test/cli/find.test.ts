@@ -1,5 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { beginLongAct } from '../../src/acts/begin-long-act.ts';
+import { createMerchant } from '../../src/merchants/create-merchant.ts';
 import { setTerms } from '../../src/payouts/set-terms.ts';
 import { pageCallbacks, pageCheckouts, pageRefunds } from '../../src/search/lists.sql.ts';
 import {
@@ -11,11 +13,13 @@ import {
 import { pageActions, pageDestinations } from '../../src/search/registers.sql.ts';
 import type { Scope } from '../../src/search/scope.sql.ts';
 import { namesIn, search } from '../../src/search/search.ts';
+import { actingOn } from '../support/acts.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
+import { addPerson } from '../support/console.ts';
 import { findNodes } from '../support/database-server.ts';
 import { openDispute, wholeTerms } from '../support/money.ts';
 import { assertSound, gatewayEnv, type Paying, startPaying } from '../support/payments.ts';
-import { type Account, createAccount, send } from '../support/service.ts';
+import { type Account, createAccount, rules, send } from '../support/service.ts';
 
 const { hasCitus } = await findNodes();
 const onCitus = hasCitus && 'the workers plan without the settings of this test';
@@ -122,6 +126,62 @@ test('a payment is found by its card and by every reference of the gateway', asy
   for (const text of [refund, parts[0].refund_ref]) {
     const [found] = await find(text);
     assert.deepEqual([found?.kind, found?.id], ['refund', refund]);
+  }
+});
+
+test('a card that the shopper used later is found by its digits, its reference and its id', async () => {
+  const { id, shopper } = await create();
+  await shopper.pay(3);
+  const acting = await actingOn(paying, shopper);
+  await acting.replaceCard('378282246310005');
+  await acting.pay('next');
+  assert.deepEqual(idsOf(await find('0005')), [id]);
+  const attempts = await shopper.rows('shopper_attempts');
+  const charges = await shopper.rows('collections');
+  assert.deepEqual([attempts.length, charges.length > 0], [2, true]);
+  const foreign: Scope = { merchant_ids: [other.merchant.id] };
+  const texts = [...attempts, ...charges].flatMap((row) => [row.id, row.payment_ref]);
+  for (const text of ['0005', ...texts]) {
+    assert.deepEqual(idsOf(await find(text)), [id], text);
+    assert.deepEqual(await search(paying.service.deps, foreign, text, 10), [], text);
+  }
+});
+
+test('a merchant is found by the beginning of its name, and only within the scope', async () => {
+  const { deps } = paying.service;
+  const name = 'Überwald & Sons';
+  const { id } = await createMerchant(deps, 'test', { name, territory: 'ZA', rules });
+  for (const text of ['Überwald', name]) {
+    const [found, ...more] = await find(text);
+    assert.deepEqual([found?.kind, found?.id, found?.matched], ['merchant', id, 'merchant_name']);
+    assert.deepEqual(more, []);
+  }
+  const foreign: Scope = { merchant_ids: [other.merchant.id] };
+  assert.deepEqual(await search(deps, foreign, name, 10), []);
+});
+
+test('a person and a long act are found by their ids, by readers of all merchants', async () => {
+  const { deps } = paying.service;
+  const person = await addPerson(paying.service, { roles: ['support'], name: 'Nomsa Dube' });
+  const origin = {
+    person_id: person.id,
+    roles: ['support'],
+    address: '192.0.2.7',
+    session_id: person.session_id,
+  };
+  const wanted = { merchant_ids: null, host: null, until_id: unknownId };
+  const act = await beginLongAct({ ...deps, origin }, 'nomsa', 'callbacks retry', wanted, 0);
+  const own: Scope = { merchant_ids: [paying.account.merchant.id] };
+  for (const [text, kind, called] of [
+    [person.id, 'person', 'Nomsa Dube'],
+    [act.id, 'act', 'callbacks retry'],
+  ] as const) {
+    const { data } = await tranche.json('find', text);
+    assert.deepEqual(
+      data.map((hit: { kind: string; id: string; name: string }) => [hit.kind, hit.id, hit.name]),
+      [[kind, text, called]],
+    );
+    assert.deepEqual(await search(deps, own, text, 10), []);
   }
 });
 
@@ -387,10 +447,12 @@ test('every search and every list walks an index, and sorts nothing but its own 
     await client.query('set local enable_seqscan = off');
     await client.query('set local enable_bitmapscan = off');
     for (const { sql, parameters } of statements) {
-      if (/from "(merchants|integrations|alerts)"/.test(sql)) continue;
+      const isByName = /collate "C"/.test(sql) && !/"merchants"."id" = /.test(sql);
+      if (/from "(merchants|integrations|alerts)"/.test(sql) && !isByName) continue;
       const { rows } = await client.query(`explain ${sql}`, parameters as unknown[]);
       const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
       assert.doesNotMatch(plan, /Seq Scan on (?!territories|merchants)/, `${sql}\n${plan}`);
+      if (isByName) assert.match(plan, /merchants_by_name/, `${sql}\n${plan}`);
       // What names the ids of a page may be sorted. So may the pending callbacks of one merchant,
       // which are no more than its backlog.
       const isBacklog = /"due_at" is not null and "callbacks"."merchant_id"/.test(sql);

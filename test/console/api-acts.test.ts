@@ -288,6 +288,43 @@ describe('a long act', () => {
     await assertSound(paying);
   });
 
+  test('gives way after its turn, so that a short one ends while a long one goes on', async (t) => {
+    const account = await createAccount(paying.service);
+    const { deps } = paying.service;
+    for (let made = 0; made < 3; made += 1) await paid(1, account);
+    await deps.database.pool.query(
+      `update callbacks set status = 'exhausted', due_at = null where merchant_id = $1`,
+      [account.merchant.id],
+    );
+    // A receiver that needs ten seconds for each answer.
+    const { answer } = paying.receiver;
+    paying.receiver.answer = () => {
+      paying.clock.advance({ seconds: 10 });
+      return {};
+    };
+    t.after(() => {
+      paying.receiver.answer = answer;
+    });
+    const onCall = await person('on-call');
+    const long = await done(
+      post(onCall, '/api/callbacks/retry-all', { merchant: account.merchant.id }),
+    );
+    const reviewer = await person('refunds');
+    const refund = await askRefund(paying, await paid(), 10_000);
+    const short = await done(post(reviewer, '/api/refunds/approve', { ids: [refund] }));
+    const read = async (who: ConsolePerson, { id }: { id: string }) =>
+      (await askExactly(console(), who, 'GET', `/api/acts/${id}`)).body;
+    await runLongActs(deps);
+    await runLongActs(deps);
+    assert.notEqual((await read(reviewer, short)).finished_at, null);
+    const { done: resent, finished_at } = await read(onCall, long);
+    assert.deepEqual([resent, finished_at], [1, null]);
+    await work();
+    const finished = await read(onCall, long);
+    assert.deepEqual([finished.done, finished.failed], [3, 0]);
+    assert.notEqual(finished.finished_at, null);
+  });
+
   test('does nothing more once its person is revoked', async () => {
     const reviewer = await person('refunds');
     const shopper = await paid();

@@ -12,6 +12,7 @@ import { permissionsOf } from '../../src/operators/permission.ts';
 import { raiseAlert } from '../../src/operators/raise-alert.ts';
 import { setTerms } from '../../src/payouts/set-terms.ts';
 import { rollUp, rollUpOverdue } from '../../src/rollups/roll-up.ts';
+import { firstIdAt } from '../../src/shared/uuid.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
 import { askExactly } from '../support/console-api.ts';
 import { askRefund, cards, openDispute, refundNow, wholeTerms } from '../support/money.ts';
@@ -148,6 +149,7 @@ const wholeLists = [
   '/api/audit',
   '/api/people',
 ];
+const encoded = (text: string) => Buffer.from(text).toString('base64url');
 const withQuery = (url: string, query: string) => `${url}${url.includes('?') ? '&' : '?'}${query}`;
 
 describe('a list', () => {
@@ -171,7 +173,7 @@ describe('a list', () => {
 
   test('refuses a cursor that it did not give, and a limit above 100', async () => {
     for (const url of wholeLists) {
-      const cursors = ['x', Buffer.from('["x"]').toString('base64url')];
+      const cursors = ['x', ...['["x"]', '["\\u0000","x"]'].map(encoded)];
       for (const cursor of cursors) {
         const answer = await ask(console(), admin, 'GET', withQuery(url, `after=${cursor}`));
         assert.deepEqual([answer.status, answer.body.error.code], [400, 'bad_cursor'], url);
@@ -181,6 +183,23 @@ describe('a list', () => {
     }
     const noDay = await ask(console(), admin, 'GET', '/api/checkouts?from=2026-02-30');
     assert.equal(noDay.status, 404);
+    const { id } = paying.account.merchant;
+    for (const day of ['0000-01-01', '9999-12-31']) {
+      const url = `/api/checkouts?merchant=${id}&from=${day}`;
+      assert.equal((await ask(console(), admin, 'GET', url)).status, 422, day);
+    }
+  });
+
+  test('of callbacks takes a host only with a status that has an index by host', async () => {
+    for (const query of ['host=x', 'host=x&status=delivered', 'host=x&status=pending']) {
+      for (const url of ['/api/callbacks', '/api/callbacks.csv']) {
+        const { status, body } = await ask(console(), admin, 'GET', `${url}?${query}`);
+        assert.deepEqual([status, body.error?.code], [422, 'invalid'], `${url}?${query}`);
+      }
+    }
+    // The index of pending callbacks by host begins with the merchant.
+    await get(`/api/callbacks?host=x&status=pending&merchant=${paying.account.merchant.id}`);
+    await get('/api/callbacks?host=x&status=pending', staff);
   });
 
   test('of checkouts can begin and end with a day, of one merchant and of all', async () => {
@@ -499,5 +518,77 @@ describe('the overview', () => {
     assert.deepEqual({ ...again, as_of: null }, { ...before, as_of: null });
     assert.equal(before.decline_reasons.length > 0, true);
     await assertSound(paying);
+  });
+});
+
+describe('a day of a filter', () => {
+  test('is one of the zone that times are shown in: the merchant’s, or home for all', async (t) => {
+    const { pool } = paying.service.deps.database;
+    const account = await createAccount(paying.service);
+    const { id: merchant } = account.merchant;
+    const { id: original } = await paying.shopper({}, account);
+    // 28 February in UTC is 1 March in Johannesburg.
+    const at = '2027-02-28T22:30:00.000Z';
+    const id = firstIdAt(Date.parse(at));
+    const setTotal = (total: number) =>
+      pool.query(
+        `update list_totals set total = $2 where merchant_id = $1 and list = 'checkouts'`,
+        [merchant, total],
+      );
+    await pool.query(
+      `insert into checkouts select (jsonb_populate_record(c, $3)).* from checkouts c
+       where merchant_id = $1 and id = $2`,
+      [merchant, original, JSON.stringify({ id, number: 2, created_at: at })],
+    );
+    await setTotal(2);
+    t.after(async () => {
+      await pool.query('delete from checkouts where merchant_id = $1 and id = $2', [merchant, id]);
+      await setTotal(1);
+    });
+    const found = async (query: string) => {
+      const { data } = await get(`/api/checkouts?limit=100&${query}`);
+      return data.some((row: { id: string }) => row.id === id);
+    };
+    for (const whose of [`merchant=${merchant}&`, '']) {
+      assert.equal(await found(`${whose}from=2027-03-01`), true, whose);
+      assert.equal(await found(`${whose}from=2027-03-01&to=2027-03-01`), true, whose);
+      assert.equal(await found(`${whose}from=2027-01-01&to=2027-02-28`), false, whose);
+      assert.equal(await found(`${whose}from=2027-03-02`), false, whose);
+    }
+  });
+});
+
+describe('merchants', () => {
+  test('are found by the beginning of their name in any case, within the scope', async (t) => {
+    const { pool } = paying.service.deps.database;
+    const made = await pool.query(
+      `insert into merchants (id, name, territory, rules, created_at)
+       select gen_random_uuid(), 'Many ' || to_char(n, 'FM000'), 'ZA', '[]', now()
+       from generate_series(1, 101) n returning id, name`,
+    );
+    t.after(() => pool.query(`delete from merchants where name like 'Many %'`));
+    const namesOf = async (query: string, person = admin) =>
+      (await get(`/api/merchant-names?${query}`, person)).data.map(
+        ({ name }: { name: string }) => name,
+      );
+    assert.deepEqual(await namesOf('q=mANY%20101'), ['Many 101']);
+    const first = await namesOf('q=many');
+    assert.deepEqual([first.length, first[0], first.at(-1)], [20, 'Many 001', 'Many 020']);
+    assert.deepEqual(await namesOf('q=any'), []);
+    assert.deepEqual(await namesOf('q=many%25'), []);
+    const last = made.rows.find(({ name }) => name === 'Many 101')?.id;
+    assert.deepEqual(await namesOf(`ids=${last},${theirs.merchant.id}`), [
+      theirs.merchant.name,
+      'Many 101',
+    ]);
+    assert.deepEqual(await namesOf('q=many', staff), []);
+    assert.deepEqual(await namesOf(`ids=${last},${theirs.merchant.id}`, staff), []);
+    assert.equal((await namesOf('', staff)).length, 1);
+    // The search box finds it too.
+    const { data } = await get('/api/search?q=many%20101');
+    assert.deepEqual(
+      data.map((hit: { kind: string; id: string }) => [hit.kind, hit.id]),
+      [['merchant', last]],
+    );
   });
 });

@@ -28,6 +28,8 @@ export function hrefOf(hit: Hit): string {
   if (hit.checkout_id !== null) return `/checkouts/${hit.checkout_id}`;
   if (hit.kind === 'merchant') return `/merchants/${hit.id}`;
   if (hit.kind === 'integration') return `/integrations/${hit.id}`;
+  if (hit.kind === 'person') return `/people?person=${hit.id}`;
+  if (hit.kind === 'act') return `/audit?subject=${hit.id}`;
   return `/alerts?alert=${hit.id}`;
 }
 
@@ -40,6 +42,7 @@ export const matches: Record<Hit['matched'], string> = {
   last_four: 'by last four digits',
   gateway_reference: 'by gateway reference',
   payout_reference: 'by payout reference',
+  merchant_name: 'by its name',
 };
 
 export function HitLine({ hit }: { hit: Hit }) {

@@ -1,0 +1,17 @@
+import Type from 'typebox';
+import { Id } from './list.schema.ts';
+
+/** How many ids one request may name. */
+export const namedMax = 100;
+
+/** GET /api/merchant-names: by the beginning of the name in any case, or by ids. */
+export const MerchantNamesQuery = Type.Object({
+  q: Type.Optional(Type.String({ maxLength: 255 })),
+  /** Ids with commas between them. */
+  ids: Type.Optional(Type.String({ maxLength: namedMax * 37 })),
+});
+/** In the order of names. By name there are at most 20. */
+export const MerchantNames = Type.Object({
+  data: Type.Array(Type.Object({ id: Id, name: Type.String(), time_zone: Type.String() })),
+});
+export type MerchantNames = Type.Static<typeof MerchantNames>;
