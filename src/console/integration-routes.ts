@@ -1,4 +1,5 @@
 import type { Static, TSchema, TUndefined } from 'typebox';
+import { endpointLimits } from '../http/rate-limits.ts';
 import { createIntegration } from '../integrations/create-integration.ts';
 import { manageMerchants } from '../integrations/manage-merchants.ts';
 import { requireSigning } from '../integrations/require-signing.ts';
@@ -179,6 +180,15 @@ async function mustChange({ deps, person }: Context, id: string): Promise<string
   return integration.id;
 }
 
+/** Every endpoint with its limit: the integration's own, or the contract's. */
+function limitsOf({ limits }: ListedIntegration): IntegrationRow['limits'] {
+  return Object.entries(endpointLimits).map(([endpoint, { max_requests, window_seconds }]) => {
+    const own = limits.find((limit) => limit.endpoint === endpoint);
+    if (own) return { ...own, is_own: true };
+    return { endpoint, max_requests, window_seconds, is_own: false };
+  });
+}
+
 function presentIntegration(integration: ListedIntegration): IntegrationRow {
   return {
     id: integration.id,
@@ -190,7 +200,7 @@ function presentIntegration(integration: ListedIntegration): IntegrationRow {
     revoked_at: integration.revoked_at,
     created_at: integration.created_at,
     managed_merchants: integration.managed_merchants,
-    limits: integration.limits,
+    limits: limitsOf(integration),
     client_secrets: integration.client_secrets,
     signing_keys: integration.signing_keys,
     v1: integration.v1,

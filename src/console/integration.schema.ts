@@ -15,11 +15,13 @@ export const IntegrationRow = Type.Object({
   created_at: Time,
   /** The merchants that an intermediary manages, of those that the person may see. */
   managed_merchants: Type.Array(Type.Object({ id: Id, name: Type.String() })),
+  /** Of every endpoint. One that is not the integration's own is the contract's. */
   limits: Type.Array(
     Type.Object({
       endpoint: Type.String(),
       max_requests: Type.Integer(),
       window_seconds: Type.Integer(),
+      is_own: Type.Boolean(),
     }),
   ),
   /** In force now, the newest first. One that expires is being rotated out. */

@@ -83,7 +83,7 @@ export type CheckoutDays = Pick<CheckoutFilter, 'status'> & {
 };
 
 /** The zone of the days of a list of several merchants. The console shows it beside the fields. */
-export const homeZone = 'Africa/Johannesburg';
+const homeZone = 'Africa/Johannesburg';
 
 /** Days as instants, in the zone that the times of the list are shown in. */
 async function filterOf(

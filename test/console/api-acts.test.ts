@@ -400,7 +400,10 @@ describe('the acts of the command line', () => {
     assert.match(await refused(409, post(admin, `${url}/enable-v1`)), /v1 is enabled/);
     await done(post(admin, `${url}/disable-v1`));
     const { body: shown } = await askExactly(console(), admin, 'GET', url);
-    assert.deepEqual(shown.limits, [limit]);
+    const own = shown.limits.filter(({ is_own }: { is_own: boolean }) => is_own);
+    assert.deepEqual(own, [{ ...limit, is_own: true }]);
+    const first = { endpoint: 'GET /api/config', max_requests: 5, window_seconds: 3600 };
+    assert.deepEqual(shown.limits[0], { ...first, is_own: false });
     assert.deepEqual([shown.v1.client_id, shown.v1.checkouts], [v1.client_id, 0]);
     assert.notEqual(shown.v1.disabled_at, null);
     assert.equal(shown.signing_keys.length, 2);

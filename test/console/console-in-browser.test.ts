@@ -83,6 +83,29 @@ describe('the console in a browser', { skip: noBrowser }, () => {
     await admin.page.getByText('Leaving Person can no longer sign in').waitFor();
   });
 
+  test('the last of more than a hundred people is opened and revoked', async (t) => {
+    const { pool } = console.paying.service.deps.database;
+    const { rows } = await pool.query(
+      `insert into people (id, email, name, roles, created_at)
+       select gen_random_uuid(), 'z' || n || '@example.com', 'Colleague ' || n, '{viewer}', now()
+       from generate_series(100, 200) n returning id, name`,
+    );
+    t.after(() => pool.query(`delete from people where name like 'Colleague %'`));
+    const last = rows.find(({ name }) => name === 'Colleague 200');
+    const { page } = await console.withSession(t, ['admin']);
+    await page.goto(`${console.url}/people`);
+    await page.getByRole('button', { name: 'Next page' }).click();
+    await page.getByRole('button', { name: 'First page' }).waitFor();
+    await page.getByRole('button', { name: 'Next page' }).click();
+    await page.getByRole('link', { name: 'Colleague 200' }).click();
+    const dialog = page.getByRole('dialog', { name: 'Colleague 200' });
+    await dialog.getByText('z200@example.com').waitFor();
+    await dialog.getByRole('button', { name: 'Revoke Colleague 200' }).click();
+    await page.getByText('Colleague 200 can no longer sign in').waitFor();
+    const revoked = await pool.query('select id from people where revoked_at is not null');
+    assert.ok(revoked.rows.some(({ id }) => id === last?.id));
+  });
+
   test('a person without the permission reads why, and has no link to the page', async (t) => {
     const { page } = await console.signedIn(t, ['viewer']);
     assert.equal(await page.getByRole('link', { name: 'People' }).count(), 0);

@@ -204,9 +204,17 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: 'Resend all that match…' }).click();
     await page.getByRole('button', { name: `Resend all given up to ${host}` }).click();
     await page.getByText('Resending callbacks').waitFor();
+    // More than are counted: the panel says how many are done.
+    await pool.query('update long_acts set total = null where finished_at is null');
+    await page.getByText('0 done', { exact: true }).waitFor();
     while ((await runLongActs(paying.service.deps)) > 0);
     await page.getByText('Callbacks resent').waitFor();
+    await page.getByText('1 done', { exact: true }).waitFor();
     assert.equal((await readCallback(paying.service, unlucky.id)).status, 'delivered');
+    // No other view has an index by host, so the filter ends with the view.
+    await page.getByRole('button', { name: 'All', exact: true }).click();
+    await page.getByRole('link', { name: 'ORDER-1', exact: true }).waitFor();
+    assert.equal(new URL(page.url()).search, '?view=all');
   });
 
   test('on-call retries an overdue payment after the passkey, and reads the bank’s answer', async (t) => {
@@ -319,6 +327,9 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
       [account.merchant.id],
     );
     assert.deepEqual([rows[0].rules[0].terms, rows[0].four_eyes_above], [[1, 2], 75_000]);
+    // The tests' integrations have limits of their own. This one has those of the contract.
+    const { pool } = paying.service.deps.database;
+    await pool.query('delete from integration_limits where integration_id = $1', [account.id]);
     await page.goto(`${url}/integrations/${account.id}`);
     await page.getByRole('button', { name: 'Require signatures…' }).click();
     await page.getByRole('button', { name: /^Require signatures of Bean There$/ }).click();
@@ -329,6 +340,14 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: 'Approve refunds of Bean There at once' }).click();
     await page.getByText('New refunds are approved at once.').waitFor();
     await page.getByRole('main').getByText('Approved at once').waitFor();
+    const change = page.getByRole('button', { name: 'Change the limit of POST /api/refunds' });
+    const limit = page.locator('.limit', { has: change });
+    await limit.getByText('1 request in 1 s, as in the contract').waitFor();
+    await change.click();
+    await page.getByLabel('Requests at most').fill('7');
+    await page.getByRole('button', { name: 'Allow 7 requests in 1 second' }).click();
+    await page.getByText('The limit is changed.').waitFor();
+    await limit.getByText('7 requests in 1 s, set by an operator').waitFor();
     assert.deepEqual(complaints, []);
   });
 
@@ -347,6 +366,79 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await page.getByText(/^Ends/).waitFor();
     assert.equal(await page.getByText(value).count(), 0);
     assert.deepEqual(complaints, []);
+  });
+
+  test('a merchant beyond the hundredth is found in a filter, which a reload keeps', async (t) => {
+    const { paying, url } = console;
+    const { pool } = paying.service.deps.database;
+    const { rows } = await pool.query(
+      `insert into merchants (id, name, territory, rules, created_at)
+       select gen_random_uuid(), 'Many ' || n, 'ZA', '[]', '2020-01-01T00:00:00Z'
+       from generate_series(100, 200) n returning id, name`,
+    );
+    t.after(() => pool.query(`delete from merchants where name like 'Many %'`));
+    const { page, complaints } = await console.withSession(t, ['admin']);
+    await page.goto(`${url}/checkouts`);
+    const field = page.getByRole('combobox', { name: 'Merchant' });
+    await field.fill('many 200');
+    await page.getByRole('option', { name: 'Many 200' }).click();
+    await page.getByText('Nothing matches').waitFor();
+    await page.getByLabel('From', { exact: true }).fill('2026-03-01');
+    const last = rows.find(({ name }) => name === 'Many 200')?.id;
+    await page.waitForURL(`**/checkouts?merchant=${last}&from=2026-03-01`);
+    await page.reload();
+    await page.getByText('Nothing matches').waitFor();
+    await page.locator('input[value="Many 200"]').waitFor();
+    assert.equal(await page.getByLabel('From', { exact: true }).inputValue(), '2026-03-01');
+    await page.getByText('Johannesburg time').waitFor();
+    // The same field says for whom a person is invited.
+    await page.goto(`${url}/people`);
+    await page.getByRole('button', { name: 'Invite a person' }).click();
+    await page.getByRole('combobox', { name: 'Sees' }).click();
+    await page.getByRole('option', { name: 'Some merchants' }).click();
+    await page.getByRole('combobox', { name: 'Merchants' }).fill('Many 199');
+    await page.getByRole('option', { name: 'Many 199' }).click();
+    await page.getByRole('combobox', { name: 'Merchants' }).fill('Many 200');
+    await page.getByRole('option', { name: 'Many 200' }).click();
+    await page.keyboard.press('Tab');
+    await page.getByRole('dialog').getByText('Many 199').waitFor();
+    await page.getByRole('option').first().waitFor({ state: 'hidden' });
+    assert.deepEqual(await axeFindings(page), []);
+    assert.deepEqual(complaints, []);
+  });
+
+  test('a list keeps its rows when it refreshes, shows zones, and says when it cannot be read', async (t) => {
+    const { paying, url } = console;
+    const { page } = await console.withSession(t, ['viewer']);
+    await page.clock.install();
+    await page.goto(`${url}/checkouts`);
+    const first = page.locator('tbody tr').first();
+    const order = first.locator('a.open');
+    const before = await order.textContent();
+    const hover = String(await first.locator('time').getAttribute('title'));
+    const at = new Date(String(await first.locator('time').getAttribute('datetime')));
+    const clock = (zone: string) =>
+      new Intl.DateTimeFormat('en-GB', { timeStyle: 'medium', timeZone: zone }).format(at);
+    assert.match(hover, new RegExp(`, ${clock('Africa/Johannesburg')}\n.* ${clock('UTC')} UTC$`));
+    await paying.shopper({ client_reference_id: 'ORDER-NEW' });
+    await page.clock.fastForward(21_000);
+    const changed = page.getByRole('button', { name: /^The list has changed/ });
+    await changed.waitFor();
+    assert.equal(await order.textContent(), before);
+    await changed.click();
+    await first.getByText('ORDER-NEW').waitFor();
+    const refusal = { error: { code: 'refused', message: 'The database is away.' } };
+    const address = /\/api\/checkouts\?/;
+    await page.route(address, (route) => route.fulfill({ status: 409, json: refusal }));
+    await page.clock.fastForward(21_000);
+    await page.getByText('This list could not be refreshed. It may be out of date.').waitFor();
+    await first.getByText('ORDER-NEW').waitFor();
+    await page.reload();
+    await page.getByText('The database is away.').waitFor();
+    assert.deepEqual(await axeFindings(page), []);
+    await page.unroute(address);
+    await page.getByRole('button', { name: 'Try again' }).click();
+    await first.getByText('ORDER-NEW').waitFor();
   });
 
   test('keys go to pages, rows and the search, which finds an order', async (t) => {

@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { Link } from 'wouter';
 import type { Action } from '../../../src/console/audit.schema.ts';
 import type { Band } from '../../../src/console/merchant.schema.ts';
-import { count, money, sentence, words } from '../format.ts';
+import { count, money, sentence, shortTime, words } from '../format.ts';
 import { Facts, Id, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails } from '../parts/details.tsx';
 import { Dialog } from '../parts/dialog.tsx';
@@ -38,6 +38,7 @@ export function Actor({ of: action }: { of: Action }) {
 const isPlain = (value: unknown): value is string | number | boolean | null =>
   value === null || ['string', 'number', 'boolean'].includes(typeof value);
 const isCents = (name: string) => /amount$|^four_eyes_above$/.test(name);
+const isTime = (value: string) => /^\d{4}-\d{2}-\d{2}T[\d:.]+Z$/.test(value);
 const bandWords = ({ from_amount, to_amount, terms }: Band) =>
   `${money(from_amount)} to ${money(to_amount)} in ${terms.join(', ')}`;
 const said = (name: string, value: unknown): string => {
@@ -46,6 +47,7 @@ const said = (name: string, value: unknown): string => {
   if (typeof value === 'boolean') return value ? 'yes' : 'no';
   if (name === 'rules' && Array.isArray(value)) return value.map(bandWords).join('; ');
   if (Array.isArray(value) && value.every(isPlain)) return value.join(', ') || 'none';
+  if (typeof value === 'string' && isTime(value)) return shortTime(value);
   return isPlain(value) ? String(value) : JSON.stringify(value);
 };
 

@@ -15,11 +15,12 @@ import { ActDialog, useAct, useQuietAct } from '../parts/acts.tsx';
 import { Attempts } from '../parts/attempts.tsx';
 import { Facts, Id, PageHead, Status, Time } from '../parts/basics.tsx';
 import { Dialog } from '../parts/dialog.tsx';
-import { MerchantFilter, Tabs, TextFilter, useMerchants } from '../parts/filters.tsx';
+import { MerchantFilter, Tabs, TextFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { followAct } from '../parts/long-acts.tsx';
+import { useMerchantNames } from '../parts/merchants.tsx';
 import { Bones, Problem } from '../parts/states.tsx';
-import { useCan } from '../session.tsx';
+import { useCan, useSession } from '../session.tsx';
 import { useFilters, useOpened } from '../url.ts';
 import { merchantColumn, orderColumn } from './checkouts.tsx';
 
@@ -29,6 +30,10 @@ export default function CallbacksPage() {
   const { opened, close } = useOpened('callback');
   const view = filters.view ?? 'exhausted';
   const isList = view !== 'destinations';
+  const { scope } = useSession();
+  // The server refuses a host where no index has it.
+  const ofOne = filters.merchant !== undefined || (scope !== 'all' && scope.length === 1);
+  const canFilterHost = view === 'exhausted' || (view === 'pending' && ofOne);
   const [resendingAll, setResendingAll] = useState(false);
   return (
     <>
@@ -47,6 +52,7 @@ export default function CallbacksPage() {
           name="view"
           label="Which callbacks"
           fallback="exhausted"
+          ends={['host']}
           options={[
             { value: 'exhausted', label: 'Given up' },
             { value: 'pending', label: 'To send' },
@@ -56,18 +62,18 @@ export default function CallbacksPage() {
           ]}
         />
         <MerchantFilter />
-        {(view === 'exhausted' || view === 'pending') && (
+        {canFilterHost && (
           <TextFilter name="host" label="Host" placeholder="Host, such as shop.example" />
         )}
       </div>
-      {isList ? <Callbacks view={view} /> : <Destinations />}
+      {isList ? <Callbacks view={view} byHost={canFilterHost} /> : <Destinations />}
       {opened && <CallbackDialog id={opened} close={close} />}
       {resendingAll && <ResendAll close={() => setResendingAll(false)} />}
     </>
   );
 }
 
-function Callbacks({ view }: { view: string }) {
+function Callbacks({ view, byHost }: { view: string; byHost: boolean }) {
   const can = useCan();
   const { hrefOf } = useOpened('callback');
   const { run, busy } = useQuietAct();
@@ -145,7 +151,7 @@ function Callbacks({ view }: { view: string }) {
     <List
       path="/api/callbacks"
       query={view === 'all' ? {} : { status: view }}
-      takes={['merchant', 'host']}
+      takes={byHost ? ['merchant', 'host'] : ['merchant']}
       label="Callbacks"
       columns={columns}
       keyOf={(row) => row.id}
@@ -318,9 +324,9 @@ function CallbackDialog({ id, close }: { id: string; close: () => void }) {
 
 function ResendAll({ close }: { close: () => void }) {
   const [filters] = useFilters();
-  const { data: merchants } = useMerchants();
+  const { data: merchants } = useMerchantNames(filters.merchant ? [filters.merchant] : []);
   const { run, busy, problem } = useAct();
-  const merchant = merchants?.data.find(({ id }) => id === filters.merchant);
+  const merchant = filters.merchant ? merchants?.[0] : undefined;
   const whose = merchant ? ` of ${merchant.name}` : '';
   const where = filters.host ? ` to ${filters.host}` : '';
   const what = `Resend all given up${whose}${where}`;

@@ -1,6 +1,6 @@
 import type { CheckoutRow } from '../../../src/console/checkout.schema.ts';
 import { Money, PageHead, Status, Time } from '../parts/basics.tsx';
-import { DayFilter, MerchantFilter, Tabs } from '../parts/filters.tsx';
+import { DayFilters, MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 
 export const orderColumn = {
@@ -85,8 +85,7 @@ export default function CheckoutsPage() {
           ]}
         />
         <MerchantFilter />
-        <DayFilter name="from" label="From" />
-        <DayFilter name="to" label="To" />
+        <DayFilters />
       </div>
       <List
         path="/api/checkouts"

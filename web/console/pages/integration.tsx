@@ -1,4 +1,4 @@
-import { Button, MultiSelect, Select, TextInput } from '@mantine/core';
+import { Button, Select, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type {
@@ -8,9 +8,9 @@ import type {
 } from '../../../src/console/integration.schema.ts';
 import { count, duration, exactTime, plural } from '../format.ts';
 import { ActDialog, OneActDialog, useAct } from '../parts/acts.tsx';
-import { Card, Facts, Id, Notice, PageHead, Scroll, Status, Time } from '../parts/basics.tsx';
+import { Card, Facts, Id, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
 import { useDetails, Waiting } from '../parts/details.tsx';
-import { useMerchants } from '../parts/filters.tsx';
+import { MerchantsSelect } from '../parts/merchants.tsx';
 import { Secrets } from '../parts/secrets.tsx';
 import { useCan } from '../session.tsx';
 import { IntegrationStatus, ownerOf, RefundModeSelect, refundModes } from './integrations.tsx';
@@ -36,6 +36,7 @@ export default function IntegrationPage({ id }: { id: string }) {
   if (!data) return <Waiting title="Integration" back={back} of={found} />;
   const isLive = data.revoked_at === null;
   const mayRotate = isLive && can('credentials.rotate');
+  const mayLimit = isLive && can('integrations.change');
   return (
     <>
       <PageHead
@@ -94,51 +95,30 @@ export default function IntegrationPage({ id }: { id: string }) {
             <Lives rows={data.signing_keys} withUse />
           </Card>
           <Card title="Limits" bare>
-            {data.limits.length === 0 ? (
-              <p className="quiet card-body">The limits of the contract.</p>
-            ) : (
-              <Scroll label="Limits">
-                <table className="table">
-                  <thead>
-                    <tr>
-                      <th scope="col">Requests</th>
-                      <th scope="col" className="right">
-                        At most
-                      </th>
-                      <th scope="col" className="right">
-                        In
-                      </th>
-                      {isLive && can('integrations.change') && (
-                        <th scope="col" className="right">
-                          Change
-                        </th>
-                      )}
-                    </tr>
-                  </thead>
-                  <tbody>
-                    {data.limits.map((limit) => (
-                      <tr key={limit.endpoint}>
-                        <td className="mono whole">{limit.endpoint}</td>
-                        <td className="right">{count(limit.max_requests)}</td>
-                        <td className="right">{duration(limit.window_seconds * 1000)}</td>
-                        {isLive && can('integrations.change') && (
-                          <td className="right">
-                            <Button
-                              size="compact-xs"
-                              variant="default"
-                              aria-label={`Change the limit of ${limit.endpoint}`}
-                              onClick={() => setLimiting(limit)}
-                            >
-                              Change
-                            </Button>
-                          </td>
-                        )}
-                      </tr>
-                    ))}
-                  </tbody>
-                </table>
-              </Scroll>
-            )}
+            <div className="lines">
+              {data.limits.map((limit) => (
+                <div key={limit.endpoint} className="line limit">
+                  <span>
+                    <span className="mono break">{limit.endpoint}</span>
+                    <span className="quiet small block">
+                      {plural(limit.max_requests, 'request')} in{' '}
+                      {duration(limit.window_seconds * 1000)},{' '}
+                      {limit.is_own ? 'set by an operator' : 'as in the contract'}
+                    </span>
+                  </span>
+                  {mayLimit && (
+                    <Button
+                      size="compact-xs"
+                      variant="default"
+                      aria-label={`Change the limit of ${limit.endpoint}`}
+                      onClick={() => setLimiting(limit)}
+                    >
+                      Change
+                    </Button>
+                  )}
+                </div>
+              ))}
+            </div>
           </Card>
         </div>
         <div className="stack">
@@ -406,7 +386,7 @@ function V1Card(props: { of: IntegrationRow; change: ((act: V1Act) => void) | nu
       }
     >
       {v1 === null ? (
-        <p className="quiet">This shop calls only v2.</p>
+        <p className="quiet">It calls only v2.</p>
       ) : (
         <Facts
           rows={[
@@ -510,14 +490,10 @@ function ChangeLimit(props: { id: string; limit: Limit; close: () => void }) {
 }
 
 function Manage({ of: row, close }: { of: IntegrationRow; close: () => void }) {
-  const { data: merchants } = useMerchants();
   const before = row.managed_merchants.map(({ id }) => id);
   const [chosen, setChosen] = useState(before);
   const add = chosen.filter((id) => !before.includes(id));
   const remove = before.filter((id) => !chosen.includes(id));
-  const options = new Map(
-    [...row.managed_merchants, ...(merchants?.data ?? [])].map(({ id, name }) => [id, name]),
-  );
   return (
     <OneActDialog
       title="Merchants of the intermediary"
@@ -528,13 +504,7 @@ function Manage({ of: row, close }: { of: IntegrationRow; close: () => void }) {
       disabled={add.length + remove.length === 0}
       close={close}
     >
-      <MultiSelect
-        label="Acts for"
-        data={[...options].map(([value, label]) => ({ value, label }))}
-        searchable
-        value={chosen}
-        onChange={setChosen}
-      />
+      <MerchantsSelect name="Acts for" value={chosen} onChange={setChosen} />
     </OneActDialog>
   );
 }

@@ -1,12 +1,13 @@
-import { Button, MultiSelect, Select } from '@mantine/core';
+import { Button, Select } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { IntegrationRow, IssuedCredentials } from '../../../src/console/integration.schema.ts';
 import { plural, shortId } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
 import { Notice, PageHead, Status, Time } from '../parts/basics.tsx';
-import { MerchantFilter, useMerchants } from '../parts/filters.tsx';
+import { MerchantFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
+import { MerchantSelect, MerchantsSelect } from '../parts/merchants.tsx';
 import { Secrets } from '../parts/secrets.tsx';
 import { useCan } from '../session.tsx';
 
@@ -152,19 +153,16 @@ export function AddIntegration(props: {
   merchant?: { id: string; name: string };
   close: () => void;
 }) {
-  const { data: merchants } = useMerchants();
   const [kind, setKind] = useState('own');
-  const [merchantId, setMerchantId] = useState<string | null>(props.merchant?.id ?? null);
+  const [merchant, setMerchant] = useState(props.merchant ?? null);
   const [managed, setManaged] = useState<string[]>([]);
   const [mode, setMode] = useState('manual');
   const [issued, setIssued] = useState<IssuedCredentials | null>(null);
   const { run, busy, problem } = useAct();
-  const options = (merchants?.data ?? []).map(({ id, name }) => ({ value: id, label: name }));
-  const name = props.merchant?.name ?? options.find(({ value }) => value === merchantId)?.label;
   const isIntermediary = kind === 'intermediary';
   const what = isIntermediary
     ? `Add an intermediary of ${plural(managed.length, 'merchant')}`
-    : `Add an integration${name ? ` of ${name}` : ''}`;
+    : `Add an integration${merchant ? ` of ${merchant.name}` : ''}`;
   return (
     <ActDialog
       title={issued ? 'The integration was added' : 'Add an integration'}
@@ -172,14 +170,14 @@ export function AddIntegration(props: {
       close={props.close}
       what={what}
       hideAct={issued !== null}
-      disabled={isIntermediary ? managed.length === 0 : merchantId === null}
+      disabled={isIntermediary ? managed.length === 0 : merchant === null}
       busy={busy}
       problem={problem}
       onAct={() =>
         void run<IssuedCredentials>({
           path: '/api/integrations',
           body: {
-            ...(isIntermediary ? { managed_merchant_ids: managed } : { merchant_id: merchantId }),
+            ...(isIntermediary ? { managed_merchant_ids: managed } : { merchant_id: merchant?.id }),
             refund_mode: mode,
           },
           what,
@@ -208,22 +206,15 @@ export function AddIntegration(props: {
             />
           )}
           {!props.merchant && !isIntermediary && (
-            <Select
-              label="Merchant"
-              data={options}
-              searchable
-              value={merchantId}
-              onChange={setMerchantId}
+            <MerchantSelect
+              name="Merchant"
+              shown
+              value={merchant?.id ?? null}
+              onChange={(id, name) => setMerchant(id === null ? null : { id, name: name ?? '' })}
             />
           )}
           {isIntermediary && (
-            <MultiSelect
-              label="Merchants"
-              data={options}
-              searchable
-              value={managed}
-              onChange={setManaged}
-            />
+            <MerchantsSelect name="Merchants" value={managed} onChange={setManaged} />
           )}
           <RefundModeSelect mode={mode} onChange={setMode} />
           <Notice>The credentials are shown once, on the next page of this dialog.</Notice>

@@ -15,7 +15,8 @@ const columns: Column<MerchantRow>[] = [
   {
     head: 'Sold, 30 days',
     right: true,
-    phone: 'end',
+    phone: 'sub',
+    named: true,
     cell: (row) => <Money cents={row.sold} currency={row.currency} locale={row.locale} />,
   },
   {

@@ -2,14 +2,14 @@ import { Button, MultiSelect, Select, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { Invitation, PeoplePage, Person, Roles } from '../../../src/console/people.schema.ts';
+import type { Invitation, Person, Roles } from '../../../src/console/people.schema.ts';
 import type { Sessions } from '../../../src/console/session.schema.ts';
 import { get } from '../api.ts';
 import { exactTime, plural, sentence, words } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
 import { Person as Avatar, Facts, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
-import { useMerchants } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
+import { MerchantsSelect, useMerchantNames } from '../parts/merchants.tsx';
 import { Secrets } from '../parts/secrets.tsx';
 import { SessionLines } from '../parts/sessions.tsx';
 import { Bones, Problem } from '../parts/states.tsx';
@@ -76,20 +76,12 @@ export default function People() {
   );
 }
 
-function usePeople() {
-  return useQuery({
-    queryKey: ['/api/people', 'all'],
-    queryFn: ({ signal }) => get<PeoplePage>('/api/people', { limit: 100 }, signal),
-  });
-}
-
 /** Invites a person, also one who lost their passkey, or changes what a person may do. */
 function Access({ of: person, close }: { of?: Person; close: () => void }) {
   const { data: known } = useQuery({
     queryKey: ['/api/roles'],
     queryFn: ({ signal }) => get<Roles>('/api/roles', {}, signal),
   });
-  const { data: merchants } = useMerchants();
   const [email, setEmail] = useState(person?.email ?? '');
   const [name, setName] = useState(person?.name ?? '');
   const [roles, setRoles] = useState<string[]>(person?.roles ?? []);
@@ -188,13 +180,7 @@ function Access({ of: person, close }: { of?: Person; close: () => void }) {
             onChange={(value) => setScope(value ?? 'all')}
           />
           {scope === 'some' && (
-            <MultiSelect
-              label="Merchants"
-              data={(merchants?.data ?? []).map(({ id, name: label }) => ({ value: id, label }))}
-              searchable
-              value={merchantIds}
-              onChange={setMerchantIds}
-            />
+            <MerchantsSelect name="Merchants" value={merchantIds} onChange={setMerchantIds} />
           )}
         </>
       )}
@@ -205,15 +191,21 @@ function Access({ of: person, close }: { of?: Person; close: () => void }) {
 function PersonDialog({ id, close }: { id: string; close: () => void }) {
   const can = useCan();
   const { person: own } = useSession();
-  const { data: people, error } = usePeople();
-  const { data: merchants } = useMerchants();
+  const {
+    data: person,
+    error,
+    refetch,
+  } = useQuery({
+    queryKey: ['/api/people', id],
+    queryFn: ({ signal }) => get<Person>(`/api/people/${id}`, {}, signal),
+  });
+  const { data: merchants } = useMerchantNames(person?.merchant_ids ?? []);
   const sessions = useQuery({
     queryKey: ['/api/people', id, 'sessions'],
     queryFn: ({ signal }) => get<Sessions>(`/api/people/${id}/sessions`, {}, signal),
   });
   const [changing, setChanging] = useState(false);
   const { run, busy, problem } = useAct();
-  const person = people?.data.find((one) => one.id === id);
   const mayManage = can('people.manage') && person?.revoked_at === null;
   if (changing && person) return <Access of={person} close={() => setChanging(false)} />;
   const what = `Revoke ${person?.name ?? ''}`;
@@ -244,7 +236,7 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
       }
     >
       {error ? (
-        <Problem error={error} />
+        <Problem error={error} retry={() => void refetch()} />
       ) : !person ? (
         <Bones />
       ) : (
@@ -263,7 +255,7 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
                 person.merchant_ids === null
                   ? 'All merchants'
                   : person.merchant_ids
-                      .map((one) => merchants?.data.find(({ id: of }) => of === one)?.name ?? one)
+                      .map((one) => merchants?.find(({ id: of }) => of === one)?.name ?? one)
                       .join(', '),
               ],
               ['Since', <Time key="since" at={person.created_at} exact />],

@@ -1,10 +1,9 @@
-import { Select, TextInput } from '@mantine/core';
-import { useQuery } from '@tanstack/react-query';
+import { TextInput } from '@mantine/core';
 import { useState } from 'react';
-import type { MerchantsPage } from '../../../src/console/merchant.schema.ts';
-import { get } from '../api.ts';
+import { home } from '../format.ts';
 import { useSession } from '../session.tsx';
 import { useFilters } from '../url.ts';
+import { MerchantSelect, useFoundMerchants, useMerchantNames } from './merchants.tsx';
 
 /** The views of a list: one of them is always chosen. */
 export function Tabs(props: {
@@ -12,8 +11,11 @@ export function Tabs(props: {
   label: string;
   options: { value: string; label: string }[];
   fallback?: string;
+  /** The filters that do not hold for another view: they end when the view changes. */
+  ends?: string[];
 }) {
   const [filters, setFilters] = useFilters();
+  const ended = Object.fromEntries((props.ends ?? []).map((name) => [name, '']));
   const chosen = filters[props.name] ?? props.fallback ?? '';
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot scroll sideways everywhere.
@@ -23,7 +25,9 @@ export function Tabs(props: {
           key={value}
           type="button"
           aria-pressed={chosen === value}
-          onClick={() => setFilters({ [props.name]: value === props.fallback ? '' : value })}
+          onClick={() =>
+            setFilters({ ...ended, [props.name]: value === props.fallback ? '' : value })
+          }
         >
           {label}
         </button>
@@ -32,42 +36,50 @@ export function Tabs(props: {
   );
 }
 
-export function useMerchants() {
-  return useQuery({
-    queryKey: ['/api/merchants', 'names'],
-    queryFn: ({ signal }) => get<MerchantsPage>('/api/merchants', { limit: 100 }, signal),
-    staleTime: 60_000,
-    retry: false,
-  });
-}
-
 /** Only for people who see more than one merchant. */
 export function MerchantFilter() {
   const [filters, setFilters] = useFilters();
   const { scope } = useSession();
-  const { data } = useMerchants();
+  const { data } = useFoundMerchants('');
   if (scope !== 'all' && scope.length === 1) return null;
-  if (!data || data.data.length < 2) return null;
+  if (!data || data.length < 2) return null;
   return (
-    <Select
-      aria-label="Merchant"
+    <MerchantSelect
+      name="Merchant"
       placeholder="All merchants"
-      data={data.data.map(({ id, name }) => ({ value: id, label: name }))}
       value={filters.merchant ?? null}
       onChange={(value) => setFilters({ merchant: value ?? '' })}
-      searchable
       clearable
       w={200}
     />
   );
 }
 
-export function DayFilter({ name, label }: { name: string; label: string }) {
+/** The first and the last day of a list, in the zone that its times are shown in. */
+export function DayFilters() {
+  const [filters] = useFilters();
+  const { scope } = useSession();
+  const only = filters.merchant ?? (scope !== 'all' && scope.length === 1 ? scope[0] : undefined);
+  const { data } = useMerchantNames(only === undefined ? [] : [only]);
+  const zone = data?.[0]?.time_zone ?? home.time_zone;
+  return (
+    <>
+      <DayFilter name="from" label="From" zone={zone} />
+      <DayFilter name="to" label="To" zone={zone} />
+      <span className="quiet small">{zone.replace(/^.*\//, '').replaceAll('_', ' ')} time</span>
+    </>
+  );
+}
+
+function DayFilter({ name, label, zone }: { name: string; label: string; zone: string }) {
   const [filters, setFilters] = useFilters();
   return (
     <TextInput
       type="date"
       aria-label={label}
+      title={`Days in the time of ${zone}`}
+      min="2000-01-01"
+      max="2199-12-31"
       leftSection={<span className="small quiet">{label}</span>}
       leftSectionWidth={48}
       value={filters[name] ?? ''}

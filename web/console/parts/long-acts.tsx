@@ -71,13 +71,16 @@ export function LongActsPanel() {
       {shown.slice(0, 3).map((one) => (
         <Progress key={one.id} of={one} />
       ))}
+      {shown.some(({ finished_at }) => finished_at === null) && (
+        <p className="quiet small">You can leave this page. It goes on without you.</p>
+      )}
     </section>
   );
 }
 
 function Progress({ of: one }: { of: LongAct }) {
   const over = one.done + one.failed;
-  const share = one.total === null ? 0 : one.total === 0 ? 1 : over / one.total;
+  const share = one.total ? over / one.total : 1;
   const title = one.finished_at === null ? names[one.kind] : ends[one.kind];
   return (
     <div className="card pad" style={{ padding: '12px 16px' }}>
@@ -85,27 +88,27 @@ function Progress({ of: one }: { of: LongAct }) {
         <span role="status">
           <strong>{title}</strong>{' '}
           <span className="quiet num">
-            {one.total === null
-              ? 'counting'
-              : `${count(one.done)} of ${count(one.total)} done${one.failed > 0 ? `, ${count(one.failed)} not done` : ''}`}
+            {count(one.done)}
+            {one.total !== null && ` of ${count(one.total)}`} done
+            {one.failed > 0 && `, ${count(one.failed)} not done`}
           </span>
         </span>
         <CloseButton size="sm" aria-label={`Hide: ${title}`} onClick={() => hide(one.id)} />
       </div>
       {one.finished_at === null && (
-        <>
-          <div
-            className="progress"
-            role="progressbar"
-            aria-label={title}
-            aria-valuemin={0}
-            aria-valuemax={one.total ?? 0}
-            aria-valuenow={over}
-          >
-            <span style={{ width: `${Math.round(share * 100)}%` }} />
-          </div>
-          <p className="quiet small">You can leave this page. It goes on without you.</p>
-        </>
+        <div
+          className={one.total === null ? 'progress endless' : 'progress'}
+          role="progressbar"
+          aria-label={title}
+          // Without a total a screen reader says that it goes on, not how far it is.
+          {...(one.total !== null && {
+            'aria-valuemin': 0,
+            'aria-valuemax': one.total,
+            'aria-valuenow': over,
+          })}
+        >
+          <span style={{ width: `${Math.round(share * 100)}%` }} />
+        </div>
       )}
       {one.problems.length > 0 && (
         <ul className="small danger-text" style={{ margin: '4px 0 0', paddingLeft: 18 }}>
