@@ -89,7 +89,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   // Handlers validate bodies, inside `answerOnce`, so that a refusal can be replayed (decision 0008).
   // Route schemas only describe and serialise.
   app.setValidatorCompiler(() => () => true);
-  handleErrors(app);
+  handleErrors(app, deps.metrics);
   if (deps.tracer) traceRequests(app, deps.tracer);
 
   app.addHook('onRequest', async (request, reply) => {

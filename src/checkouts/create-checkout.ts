@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { verifyContext } from '../callbacks/delivery/legacy-form.ts';
 import type { Database } from '../database/database.ts';
+import { noteCommit } from '../database/deadline.ts';
 import { type GroupCommit, groupCommit } from '../database/group-commit.ts';
 import { type Transaction, transaction } from '../database/transaction.ts';
 import { type KeyedRequest, orderOf } from '../http/idempotency.sql.ts';
@@ -70,6 +71,7 @@ export async function createCheckout(
   });
   if (outcome === 'key taken') throw new KeyTaken();
   if (outcome === 'must sign') throw mustSign();
+  noteCommit();
   return outcome;
 }
 

@@ -1,7 +1,8 @@
 import type { FastifyReply, FastifyRequest } from 'fastify';
-import { FateUnknown } from '../database/transaction.ts';
+import { hasCommitted } from '../database/deadline.ts';
+import { FateUnknown, isTransient } from '../database/transaction.ts';
 import { OutcomeUnknown, RequestRefused } from '../gateway/gateway.ts';
-import { ApiError, RateLimited } from '../http/errors.ts';
+import { ApiError, RateLimited, unavailable } from '../http/errors.ts';
 import { OperatorError } from '../operators/operate.ts';
 import { LinkEnded } from '../operators/sign-in.ts';
 import { NotRecognised } from '../operators/webauthn.ts';
@@ -70,7 +71,12 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
     request.log.warn({ err: error }, 'the gateway refused a request');
     return conflict('The gateway refused this. The log of the service says why.', 'refused');
   }
-  if (error instanceof FateUnknown) {
+  const isAway = isTransient(error);
+  if (isAway && !hasCommitted()) {
+    request.log.error({ err: error }, 'the database did not answer in time');
+    return new ConsoleError(503, 'unavailable', unavailable().message);
+  }
+  if (isAway || error instanceof FateUnknown) {
     request.log.error({ err: error }, 'the fate of a commit is unknown');
     const text = 'It is not known whether this was done. Look before you do it again.';
     return new ConsoleError(503, 'outcome_unknown', text);

@@ -5,6 +5,7 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
+import { startDeadline } from '../database/deadline.ts';
 import { clientAddress, networkOf } from '../http/authentication.ts';
 import { jsonBodyOf, takeRawBodies } from '../http/raw-body.ts';
 import { trustedProxies } from '../http/trusted-proxies.ts';
@@ -49,6 +50,7 @@ export function buildConsole(deps: ConsoleDeps): FastifyInstance {
   takeRawBodies(app, ['application/json'], bodyBytesMax);
 
   app.addHook('onRequest', async (request, reply) => {
+    startDeadline(deps.clock, deps.requestDeadlineSeconds * 1_000);
     addHeaders(deps, request, reply);
     // The limit comes before any other work, also for paths that do not exist.
     await deps.rateLimits.consoleRequest(networkOf(request));

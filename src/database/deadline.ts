@@ -14,6 +14,8 @@ export type Deadline = {
   endsAt: number;
   /** Until then a COMMIT in doubt is looked up. Later than `endsAt` only for a shared commit. */
   lookUpEndsAt: number;
+  /** A transaction of this work was committed. A failure after that must not deny it. */
+  hasCommitted?: boolean;
 };
 
 const deadlines = new AsyncLocalStorage<Deadline>();
@@ -32,4 +34,15 @@ export function withDeadline<T>(deadline: Deadline, work: () => T): T {
 export function currentDeadline(clock: Clock): Deadline {
   const endsAt = clock.monotonic() + graceMilliseconds;
   return deadlines.getStore() ?? { endsAt, lookUpEndsAt: endsAt };
+}
+
+/** Remembers, for the current request, that something was changed. A shared commit does not by itself. */
+export function noteCommit(): void {
+  const deadline = deadlines.getStore();
+  if (deadline) deadline.hasCommitted = true;
+}
+
+/** Whether a transaction of the current request was committed. */
+export function hasCommitted(): boolean {
+  return deadlines.getStore()?.hasCommitted ?? false;
 }

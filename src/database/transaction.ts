@@ -12,7 +12,7 @@ import {
   isWorkerAway,
   releaseClient,
 } from './database.ts';
-import { currentDeadline } from './deadline.ts';
+import { currentDeadline, noteCommit } from './deadline.ts';
 import type { Tables } from './tables.ts';
 
 /**
@@ -168,6 +168,7 @@ export function transaction<T>(
         await client.query('select from installation for key share');
       const result = await body({ db: handleOver(client), client, commit }, maybeCommitted);
       await commit();
+      if (!options.isReadOnly) noteCommit();
       client.release();
       return result;
     } catch (error) {

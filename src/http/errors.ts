@@ -1,4 +1,5 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
+import { hasCommitted } from '../database/deadline.ts';
 import { FateUnknown, isTransient } from '../database/transaction.ts';
 import { type Quota, showQuota } from './quota.ts';
 
@@ -80,8 +81,14 @@ function fromFastify(error: { statusCode?: number; message: string }): ApiError 
   return status >= 400 && status < 500 ? badRequest(`Malformed request: ${error.message}.`) : null;
 }
 
-export function handleErrors(app: FastifyInstance): void {
-  app.setErrorHandler((error: Error, request, reply) => answerError(error, request, reply));
+export function handleErrors(app: FastifyInstance, metrics: { countUnknownOutcome(): void }): void {
+  app.setErrorHandler((error: Error, request, reply) => {
+    if (!isOutcomeUnknown(error)) return answerError(error, request, reply);
+    request.log.error({ err: error }, 'the outcome is unknown: closing without an answer');
+    metrics.countUnknownOutcome();
+    reply.hijack();
+    request.raw.socket.destroy();
+  });
   app.setNotFoundHandler((_request, reply) => answerNotFound(reply));
 }
 
@@ -97,18 +104,21 @@ export const unavailable = () =>
     `The service cannot reach its database and nothing was changed. Try again in ${retryAfterSeconds} seconds.`,
   ]);
 
+/**
+ * A 500 or 503 promises that nothing was changed (decision 0013). We do not know that when COMMIT got
+ * no answer, and it is wrong when an earlier transaction of this request was committed: its payment
+ * was made, and then the page could not be read (decision 0124).
+ */
+function isOutcomeUnknown(error: Error): boolean {
+  if (error instanceof FateUnknown) return true;
+  const isAnswer = error instanceof ApiError || error instanceof RateLimited || fromFastify(error);
+  return !isAnswer && hasCommitted();
+}
+
 function answerError(error: Error, request: FastifyRequest, reply: FastifyReply): void {
   if (error instanceof RateLimited) {
     showQuota(reply, error.quota);
     reply.code(429).header('retry-after', error.quota.resetSeconds).send({ error: error.message });
-    return;
-  }
-  if (error instanceof FateUnknown) {
-    // A 500 promises that nothing was committed (decision 0013), which we do not know here. Close
-    // the connection without an answer instead.
-    request.log.error({ err: error }, 'the fate of a commit is unknown: closing without an answer');
-    reply.hijack();
-    request.raw.socket.destroy();
     return;
   }
   if (isTransient(error)) {

@@ -23,6 +23,7 @@ export type Metrics = {
   countDeliveries(outcome: 'delivered' | 'failed', attempts: number): void;
   countCollection(kind: string, outcome: string): void;
   countMail(outcome: string): void;
+  countUnknownOutcome(): void;
 };
 
 /** How long figures from the database are reused: several scrapers must not multiply the queries. */
@@ -62,6 +63,12 @@ export function createMetrics(sources: MetricSources): Metrics {
     name: 'tranche_messages_total',
     help: 'Attempts to send a message or a statement by mail, by outcome.',
     labelNames: ['outcome'],
+    registers,
+  });
+  // Without labels, so that it begins at zero and the first one is an increase.
+  const unknownOutcomes = new Counter({
+    name: 'tranche_http_unknown_outcomes_total',
+    help: 'Requests closed without an answer, because it is not known or wrong that nothing was changed.',
     registers,
   });
   const batches = new Histogram({
@@ -153,6 +160,9 @@ export function createMetrics(sources: MetricSources): Metrics {
     },
     countMail(outcome) {
       mails.inc({ outcome });
+    },
+    countUnknownOutcome() {
+      unknownOutcomes.inc();
     },
     observeBatch(commit, items) {
       batches.observe({ commit }, items);

@@ -2,11 +2,16 @@ import assert from 'node:assert/strict';
 import net from 'node:net';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { findViolations } from '../../src/audit/invariants.ts';
-import { type HttpAnswer, post, until } from '../support/sandbox-process.ts';
+import { paymentToken } from '../../src/checkouts/payment-token.ts';
+import { type GatewayUnderTest, startGateway } from '../support/gateway.ts';
+import { gatewayEnv, visa } from '../support/payments.ts';
+import { type Receiver, startReceiver } from '../support/receiver.ts';
+import { type HttpAnswer, post, request, until } from '../support/sandbox-process.ts';
 import {
   type Account,
   checkoutBody,
   createAccount,
+  createCheckout,
   createSuccessfulCheckout,
   createTestDatabase,
   movableClock,
@@ -90,15 +95,19 @@ let direct: Service;
 let broken: Service;
 let account: Account;
 let baseUrl: string;
+let gateway: GatewayUnderTest;
+let receiver: Receiver;
 const clock = movableClock();
 
 before(async () => {
   database = await createTestDatabase();
   line = await openLine(database.url);
+  gateway = await startGateway();
+  receiver = await startReceiver();
   direct = await startService({ databaseUrl: database.url, clock });
   account = await createAccount(direct);
   // Some of these tests wait for the deadline in real time.
-  const env = { REQUEST_DEADLINE_SECONDS: '5' };
+  const env = { ...gatewayEnv(gateway), REQUEST_DEADLINE_SECONDS: '5' };
   broken = await startService({ databaseUrl: line.url, clock, env });
   baseUrl = await broken.app.listen({ port: 0, host: '127.0.0.1' });
 });
@@ -106,6 +115,8 @@ after(async () => {
   await broken.close();
   await line.close();
   await direct.close();
+  await gateway.close();
+  await receiver.close();
   await database.drop();
 });
 
@@ -232,3 +243,50 @@ for (const kind of kinds) {
     });
   });
 }
+
+describe('a database that goes away once the outcome is recorded', () => {
+  const acts = {
+    pay: async () => ({
+      number_of_payments: 1,
+      card_token: await gateway.tokenFor(visa),
+      consent: null,
+    }),
+    cancel: async () => ({ number_of_payments: 1 }),
+  };
+  const countUnknown = async () => {
+    const text = await broken.deps.metrics.registry.metrics();
+    return Number(/^tranche_http_unknown_outcomes_total (\d+)$/m.exec(text)?.[1]);
+  };
+  for (const [act, body] of Object.entries(acts)) {
+    test(`${act}: the page gets no answer, because something was changed`, async () => {
+      line.isCut = false;
+      line.staysAway = false;
+      const before = await countUnknown();
+      const notify_url = `${receiver.url}/${act}`;
+      const id = await createCheckout(direct, account, { notify_url });
+      const key = { merchant_id: account.merchant.id, id };
+      const url = `${baseUrl}/pay/${paymentToken(direct.deps.sealing, key)}`;
+      // The callback leaves after the commit of the outcome.
+      receiver.answer = () => {
+        line.cut();
+        return {};
+      };
+      const sent = answerOf(
+        request(`${url}/${act}`, {
+          method: 'POST',
+          headers: { 'content-type': 'application/json' },
+          body: JSON.stringify(await body()),
+        }),
+      );
+      await until('the callback', () => receiver.at(`/${act}`).length > 0);
+      const hurry = setInterval(() => clock.advance({ seconds: 1 }), 50);
+      const answer = await sent.finally(() => clearInterval(hurry));
+      assert.equal(answer, null, `closed without an answer, not ${answer?.status}`);
+      assert.equal(await countUnknown(), before + 1);
+      line.isCut = false;
+      const state = await request(`${url}/state`);
+      assert.equal(state.body.status, { pay: 'successful', cancel: 'cancelled' }[act]);
+      await assertWhole();
+    });
+  }
+});

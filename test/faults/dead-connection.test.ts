@@ -4,6 +4,7 @@ import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
 import { findViolations } from '../../src/audit/invariants.ts';
 import { openDatabase } from '../../src/database/database.ts';
+import { addPerson, ask, openConsole } from '../support/console.ts';
 import { authorised, post, request, until } from '../support/sandbox-process.ts';
 import {
   type Account,
@@ -145,18 +146,24 @@ describe('a statement without an answer', () => {
   });
 });
 
-test('a request that waits in several places has one deadline, and then says when to return', async () => {
+test('a request that waits in several places has one deadline, and then says when to return', async (t) => {
+  const app = await openConsole(service);
+  t.after(() => app.close());
+  const person = await addPerson(service, { roles: ['admin'] });
   line.isAway = true;
   line.cut();
   const start = clock.monotonic();
   const sent = create('never');
   const read = request(`${baseUrl}/api/checkouts`, { headers: authorised(account) });
+  const looked = ask({ app, deps: service.deps }, person, 'GET', '/api/session');
   // The last pause takes half a second of real time, so hurry no more than this.
   const hurry = setInterval(() => clock.advance({ milliseconds: 100 }), 10);
   try {
     for (const { status, headers } of await Promise.all([sent, read])) {
       assert.deepEqual([status, headers['retry-after']], [503, '5']);
     }
+    const { status, body } = await looked;
+    assert.deepEqual([status, body.error.code], [503, 'unavailable']);
   } finally {
     clearInterval(hurry);
   }

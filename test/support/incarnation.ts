@@ -237,7 +237,7 @@ export async function incarnate(
   ) as Gateway;
 
   const app = Fastify();
-  handleErrors(app);
+  handleErrors(app, deps.metrics);
   const self: Incarnation = {
     app,
     deps: { ...deps, gateway },
