@@ -20,6 +20,7 @@ import { guardGateway } from './gateway/guard-gateway.ts';
 import { limitGateway } from './gateway/limit-gateway.ts';
 import { limitsFor, type StripeSettings } from './gateway/settings.ts';
 import { createStripeGateway } from './gateway/stripe.ts';
+import { watchFlights } from './http/in-flight.ts';
 import { createMetrics } from './http/metrics.ts';
 import { redisRateLimitStore } from './http/rate-limits.redis.ts';
 import { postgresRateLimitStore } from './http/rate-limits.sql.ts';
@@ -191,12 +192,19 @@ async function openRateLimitStore(
   }
 }
 
+/** What a process needs to stop besides the time of its requests in flight. */
+export const stopMilliseconds = 3_000;
+
 /** Starts one process of the service, on a database that is ready. */
 export async function startProcess(
   config: ReadyConfig,
   role: Role,
   log: Logger,
-): Promise<{ deps: Deps; stop(): Promise<void> }> {
+): Promise<{
+  deps: Deps;
+  /** Requests in flight have this long to finish. */
+  stop(graceMilliseconds?: number): Promise<void>;
+}> {
   const deps = await createDeps(config, log);
   const app = role === 'worker' ? null : buildApp(deps);
   const console = role === 'worker' ? null : buildConsole(deps);
@@ -208,32 +216,38 @@ export async function startProcess(
     await deps.close();
     throw error;
   }
+  const flights = watchFlights([app, console].flatMap((one) => one?.server ?? []));
   const worker = role === 'web' ? null : startWorker(deps);
   // Notice a restore before the first payment. Nothing waits for the answer.
   deps.money.problem().catch(() => {});
   const node = announceNode(deps, await programVersion());
   return {
     deps,
-    async stop() {
+    async stop(graceMilliseconds = config.requestDeadlineSeconds * 1_000) {
       // Load balancers must stop sending before we stop serving. Due work needs no such time.
       deps.draining = true;
       const idle = worker?.stop();
       if (app) await deps.clock.sleep(config.drainSeconds * 1_000);
+      const closed = Promise.all([app?.close(), console?.close()]);
       // Requests in flight may finish. Connections that stay open after that are cut.
-      const grace = new AbortController();
-      const cutOff = deps.clock.sleep(2_000, grace.signal).then(() => {
-        if (grace.signal.aborted) return;
+      const ended = new AbortController();
+      const cut = Promise.all([
+        deps.clock.sleep(2_000, ended.signal),
+        within(deps.clock, graceMilliseconds, flights.settled()),
+      ]).then(() => {
+        if (ended.signal.aborted) return;
         app?.server.closeAllConnections();
         console?.server.closeAllConnections();
+        return within(deps.clock, 500, closed);
       });
       // Do not wait for a statement that waits for a lock or for a database that is away.
+      await Promise.all([Promise.race([closed, cut]), idle && within(deps.clock, 2_500, idle)]);
+      ended.abort();
       await within(
         deps.clock,
-        2_500,
-        Promise.all([app?.close(), console?.close(), idle, node.stop()]),
+        500,
+        node.stop().catch(() => {}),
       );
-      grace.abort();
-      await cutOff;
       await within(deps.clock, 1_000, deps.close());
     },
   };

@@ -2,7 +2,7 @@ import { AggregatorRegistry } from 'prom-client';
 import { type Role, readConfig } from '../config.ts';
 import { type ReadyConfig, startProcess } from '../main.ts';
 import { openLog } from './log.ts';
-import { type FailedMessage, readyMessage, stopMessage } from './supervisor.ts';
+import { type FailedMessage, readyMessage, type StopMessage } from './supervisor.ts';
 
 // One of several processes of the service. The supervisor has prepared the database, and passes
 // what it decided in the environment.
@@ -15,14 +15,14 @@ new AggregatorRegistry();
 AggregatorRegistry.setRegistries(running.deps.metrics.registry);
 
 let stopping = false;
-async function stop(): Promise<void> {
+async function stop(graceMilliseconds?: number): Promise<void> {
   if (stopping) return;
   stopping = true;
-  await running.stop();
+  await running.stop(graceMilliseconds);
   process.exit(0);
 }
-process.on('message', (message) => {
-  if (message === stopMessage) void stop();
+process.on('message', ({ graceMilliseconds }: Partial<StopMessage>) => {
+  if (graceMilliseconds !== undefined) void stop(graceMilliseconds);
 });
 // Ctrl-C, or the end of a terminal, signals the whole group. The supervisor decides when we stop.
 process.on('SIGINT', () => {});

@@ -9,7 +9,7 @@ import { compareVersions, migrate } from '../database/migrate.ts';
 import { isTransient } from '../database/transaction.ts';
 import { startEmbeddedPostgres } from '../embedded-postgres/server.ts';
 import type { StripeSettings } from '../gateway/settings.ts';
-import { type ReadyConfig, startProcess } from '../main.ts';
+import { type ReadyConfig, startProcess, stopMilliseconds } from '../main.ts';
 import { startTestGatewayProcess } from '../sandbox/test-gateway-process.ts';
 import { type Clock, systemClock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
@@ -84,15 +84,16 @@ export async function startService(
       rateLimitStore: chooseRateLimitStore(config, processes),
     };
     await waitForDatabase(() => prepareDatabase(ready, log), log);
+    const graceMilliseconds = inFlightGrace(config);
 
     if (processes === 1) {
       const process = await startProcess(ready, role, log);
-      started.push(() => process.stop());
+      started.push(() => process.stop(graceMilliseconds));
       const metrics = await serveMetrics(config, () => process.deps.metrics.registry.metrics());
       started.push(metrics.close);
       return { config: ready, metricsUrl: metrics.url, stop };
     }
-    const workers = await startProcesses(ready, role, processes, log);
+    const workers = await startProcesses(ready, role, processes, graceMilliseconds, log);
     started.push(workers.stop);
     const registry = new AggregatorRegistry();
     const metrics = await serveMetrics(config, () => registry.clusterMetrics());
@@ -102,6 +103,14 @@ export async function startService(
     await stop();
     throw error;
   }
+}
+
+/**
+ * How long requests in flight may take once the service stops. A developer who stops a sandbox with
+ * its own database does not wait for them.
+ */
+function inFlightGrace({ databaseUrl, requestDeadlineSeconds }: Config): number {
+  return databaseUrl === null ? 2_000 : requestDeadlineSeconds * 1_000;
 }
 
 /** Where a program on this machine reaches us. */
@@ -176,12 +185,13 @@ const processFile = new URL('./process.ts', import.meta.url).pathname;
 export const readyMessage = 'ready';
 export type FailedMessage = { failed: { message: string; code?: string; port?: number } };
 /** Sent by the supervisor to make a process finish its work and exit. */
-export const stopMessage = 'stop';
+export type StopMessage = { graceMilliseconds: number };
 
 async function startProcesses(
   config: ReadyConfig,
   role: Role,
   count: number,
+  graceMilliseconds: number,
   log: Logger,
   clock: Clock = systemClock,
 ): Promise<{ stop(): Promise<void> }> {
@@ -237,11 +247,12 @@ async function startProcesses(
       (worker) =>
         new Promise<void>((resolve) => {
           worker.on('exit', () => resolve());
-          if (worker.isConnected()) worker.send(stopMessage);
+          if (worker.isConnected()) worker.send({ graceMilliseconds } satisfies StopMessage);
         }),
     );
     const grace = new AbortController();
-    const cutOff = clock.sleep(config.drainSeconds * 1_000 + 4_000, grace.signal).then(() => {
+    const allowed = config.drainSeconds * 1_000 + graceMilliseconds + stopMilliseconds;
+    const cutOff = clock.sleep(allowed, grace.signal).then(() => {
       if (grace.signal.aborted) return;
       for (const worker of live) worker.process.kill('SIGKILL');
     });

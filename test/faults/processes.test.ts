@@ -98,7 +98,7 @@ describe('several processes on one port', () => {
     assert.equal(service.stderr(), '');
   });
 
-  test('share their counts: a rate limit is exact across them', async (t) => {
+  test('share their counts, and answer what is in flight before they stop', async (t) => {
     const url = await emptyDatabase();
     const service = await serve(url, ['--processes', '2']);
     const caller = await account(url);
@@ -132,7 +132,27 @@ describe('several processes on one port', () => {
     const ready = service.lines().find(({ msg }) => msg === 'the service is ready');
     assert.equal((await request(`${ready?.console_url}/api/session`)).status, 401);
     const pids = answering(service);
-    assert.equal((await stop(service, 'SIGINT')).code, 0);
+    await onDatabase(url, async (holder) => {
+      await holder.query('begin');
+      await holder.query('lock table checkouts');
+      const headers = authorised(caller);
+      const listing = request(`${service.baseUrl}/api/checkouts`, { headers }).catch(() => null);
+      await onDatabase(url, (client) =>
+        until('the list to wait', async () => {
+          const { rowCount } = await client.query(
+            `select from pg_stat_activity
+             where datname = current_database() and wait_event_type = 'Lock'`,
+          );
+          return rowCount;
+        }),
+      );
+      const stopping = stop(service, 'SIGINT');
+      const begun = performance.now();
+      await until('more than two seconds', () => performance.now() - begun > 3_000);
+      await holder.query('rollback');
+      assert.equal((await listing)?.status, 200, 'a request in flight gets its answer');
+      assert.equal((await stopping).code, 0);
+    });
     for (const pid of pids) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
     t.diagnostic(`processes ${[...pids].join(' and ')}`);
   });
