@@ -266,7 +266,13 @@ export function readConfig(
   const mailUrl = text('MAIL_URL') ?? null;
   if (mailUrl !== null && !isAddress(mailUrl, /^smtps?:\/\//)) {
     problem('MAIL_URL must be an address that begins with smtp:// or smtps://.');
+  } else if (mailUrl !== null && isRemoteMail(mailUrl) && weakensTls(mailUrl)) {
+    refuseInsecure(
+      'mail-plaintext',
+      'MAIL_URL must not weaken TLS by its query in production, unless the server is local.',
+    );
   }
+  const acceptsPlainMail = !isProduction || accepted.has('mail-plaintext');
   const mailFrom = text('MAIL_FROM') ?? `Tranche <no-reply@${new URL(baseUrl).hostname}>`;
   if (!/^[^@\s<>]+@[^@\s<>]+$/.test(addressOf(mailFrom)) || /[\r\n]/.test(mailFrom)) {
     problem('MAIL_FROM must be an e-mail address, alone or as "Name <address>".');
@@ -326,7 +332,14 @@ export function readConfig(
     drainSeconds: count('DRAIN_SECONDS', isProduction ? 10 : 0, { min: 0, max: 300 }),
     alertWebhookUrl,
     traces,
-    mail: mailUrl === null ? null : { url: mailUrl, from: mailFrom },
+    mail:
+      mailUrl === null
+        ? null
+        : {
+            url: mailUrl,
+            from: mailFrom,
+            requiresTls: isRemoteMail(mailUrl) && !acceptsPlainMail,
+          },
     mailFrom,
     sendsMessages: mailUrl !== null || !isProduction,
     mailboxPort: port('MAILBOX_PORT', ownPort === 0 || ownPort > 65_531 ? 0 : ownPort + 4),
@@ -352,6 +365,7 @@ const risks = [
   'any-proxy',
   'console-everywhere',
   'database-plaintext',
+  'mail-plaintext',
   'metrics-everywhere',
   'redis-plaintext',
   'traces-plaintext',
@@ -376,6 +390,24 @@ function isEveryAddress(host: string): boolean {
   const isBare = host.includes(':') && !host.startsWith('[');
   const { hostname } = URL.parse(`http://${isBare ? `[${host}]` : host}`) ?? {};
   return ['0.0.0.0', '[::]', '[::ffff:0:0]'].includes(hostname ?? '');
+}
+
+/** Whether the mail server is another machine. nodemailer reads options from the query as well. */
+function isRemoteMail(mailUrl: string): boolean {
+  const { hostname, searchParams } = URL.parse(mailUrl) ?? new URL('smtp://localhost');
+  return !isLocal(hostname) || ['host', 'service', 'proxy'].some((name) => searchParams.has(name));
+}
+
+/** The query overrides `requireTLS`, and can switch off the check of the certificate. */
+function weakensTls(mailUrl: string): boolean {
+  const names = [
+    'ignoreTLS',
+    'opportunisticTLS',
+    'requireTLS',
+    'secured',
+    'tls.rejectUnauthorized',
+  ];
+  return names.some((name) => new URL(mailUrl).searchParams.has(name));
 }
 
 /** Without a host the driver takes one from the environment. `?host=` overrides the host. Modes that do not check the certificate count as plaintext. */

@@ -155,7 +155,8 @@ async function messagesOf(
   for (const [index, { instalment, collection, finding }] of answers.entries()) {
     const { merchant_id, checkout_id, number } = instalment;
     const about = `payment ${number}`;
-    const facts = { instalment: number, amount: collection.amount };
+    const { card_ref } = collection;
+    const facts = { instalment: number, amount: collection.amount, ...(card_ref && { card_ref }) };
     const key = { merchant_id, checkout_id, at };
     // The shopper has the receipt of the first payment already: its capture is no news.
     if (finding.outcome === 'collected' && collection.kind === 'charge') {
@@ -168,8 +169,10 @@ async function messagesOf(
       messages.push({ ...key, kind: 'declined', about: attempt, facts: { ...facts, retry_on } });
     }
   }
-  const charged = messages.filter(({ kind }) => kind === 'charged');
-  const ids = charged.map(({ checkout_id }) => checkout_id);
+  // A shopper who paid off the rest at once finishes the plan with the capture of the first payment.
+  const ids = answers
+    .filter((one) => one.finding.outcome === 'collected' && one.number_of_payments > 1)
+    .map(({ instalment }) => instalment.checkout_id);
   const finished = ids.length > 0 ? await listFinishedPlans(db, merchant.id, ids) : [];
   for (const checkout_id of finished) {
     messages.push({ merchant_id: merchant.id, checkout_id, at, kind: 'plan_finished' });

@@ -68,7 +68,13 @@ export async function openShopperPayment(
 export async function collectShopperPayment(
   deps: QueueDeps,
   db: Handle,
-  attempt: Attempt & { amount: number; uses_stored_card: boolean; keeps_card: boolean },
+  attempt: Attempt & {
+    amount: number;
+    uses_stored_card: boolean;
+    keeps_card: boolean;
+    /** The stored card that was charged, or the one that is stored now. */
+    card_ref: string | null;
+  },
   payment_ref: string,
   at: Timestamp,
 ): Promise<void> {
@@ -109,6 +115,7 @@ export async function collectShopperPayment(
   const key = { merchant_id, checkout_id, at };
   const [first, last] = [numbers[0] ?? 1, numbers.at(-1) ?? 1];
   const isFinished = (await listFinishedPlans(db, merchant_id, [checkout_id])).length > 0;
+  const isStored = attempt.uses_stored_card || attempt.keeps_card;
   await queueMessages(deps, db, [
     {
       ...key,
@@ -118,7 +125,8 @@ export async function collectShopperPayment(
         instalment: first,
         ...(last !== first && { instalments: numbers }),
         amount: attempt.amount,
-        ...(!attempt.uses_stored_card && !attempt.keeps_card && { other_card: true }),
+        ...(!isStored && { other_card: true }),
+        ...(isStored && attempt.card_ref && { card_ref: attempt.card_ref }),
       },
     },
     ...(isFinished ? [{ ...key, kind: 'plan_finished' as const }] : []),

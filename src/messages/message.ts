@@ -4,7 +4,8 @@ import type { Timestamp } from '../shared/clock.ts';
  * One mail to a shopper. The transaction that causes it writes the row, `pending` and due on the
  * merchant's clock. The worker sends it and makes it `sent`. A mail server that refuses the message
  * permanently makes it `refused`, which operators see. A message that is no longer true when it falls
- * due, such as a reminder of a payment that a refund has cancelled, is `skipped`.
+ * due, such as a reminder of a payment that a refund has cancelled, is `skipped`. A reminder of a
+ * plan that is paused stays `pending` and falls due a day later.
  *
  * A crash between sending and recording sends the message again under the same Message-ID.
  */
@@ -34,6 +35,8 @@ export type MessageFacts = {
   /** All payments that the shopper paid at once, if they are several. */
   instalments?: number[];
   amount?: number;
+  /** The card that was asked, by its reference. Another card may be stored when the mail is sent. */
+  card_ref?: string;
   /** The shopper paid with a card that is not the stored one. */
   other_card?: boolean;
   /** When a declined payment is retried by itself, a local date; null when it is not. */

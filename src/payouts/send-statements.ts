@@ -3,7 +3,11 @@ import { reading, transaction } from '../database/transaction.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '../merchants/run-due-work.ts';
 import { retriesAt } from '../messages/message.ts';
-import type { MailOutcome, MailTransport } from '../messages/sending/mail.ts';
+import {
+  type MailOutcome,
+  type MailTransport,
+  mailDeadlineSeconds,
+} from '../messages/sending/mail.ts';
 import { raiseAlert } from '../operators/raise-alert.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
@@ -27,7 +31,7 @@ type SendingDeps = StatementDeps & { mail: MailTransport };
 
 const work: MerchantDueWork<'statement_mails', SendingDeps> = {
   due: dueStatementMails,
-  leaseSeconds: 120,
+  leaseSeconds: mailDeadlineSeconds + 60,
   // A statement may be large: one at a time, as the sending of a merchant has no hurry.
   batchSize: 1,
   merchantsMax: 20,

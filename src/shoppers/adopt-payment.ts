@@ -58,6 +58,6 @@ export async function adoptShopperPayment(
   });
   const card = { customer_ref, card_ref: null };
   await openShopperPayment(db, { ...key, id }, payments, card, { at, asked_at: at });
-  const attempt = { ...key, id, amount, uses_stored_card: true, keeps_card: false };
+  const attempt = { ...key, id, amount, uses_stored_card: true, keeps_card: false, card_ref: null };
   await collectShopperPayment(deps, db, attempt, payment_ref, at);
 }

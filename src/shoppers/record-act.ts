@@ -61,12 +61,13 @@ async function recordDone(
   now: Temporal.Instant,
 ): Promise<void> {
   const at = timestamp(now);
+  const card_ref = card.card_ref ?? attempt.card_ref;
   await moveShopperAttempt(db, attempt, [...inFlight], {
     ...released,
     status: attempt.purpose === 'pay' ? 'charged' : 'verified',
     payment_ref,
     challenge_url: null,
-    card_ref: card.card_ref ?? attempt.card_ref,
+    card_ref,
     card_brand: card.brand,
     card_last4: card.last4,
     card_expires: card.expires,
@@ -77,14 +78,15 @@ async function recordDone(
     settled_at: at,
     due_at: null,
   });
-  // Before the payment, so that its message names the card that is charged from now on.
   const { keeps_card, consent, customer_ref } = attempt;
   if (keeps_card && card.card_ref !== null) {
     assert(consent !== null);
     const kept = { ...card, card_ref: card.card_ref, customer_ref, consent };
     await replaceCard(deps, db, merchant, attempt, kept, at);
   }
-  if (attempt.purpose === 'pay') await collectShopperPayment(deps, db, attempt, payment_ref, at);
+  if (attempt.purpose === 'pay') {
+    await collectShopperPayment(deps, db, { ...attempt, card_ref }, payment_ref, at);
+  }
 }
 
 async function recordChallenge(

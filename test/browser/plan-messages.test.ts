@@ -61,6 +61,7 @@ function letterOf(kind: (typeof messageKinds)[number], language: (typeof languag
       instalments,
       card: { brand: 'amex', last4: '0005' },
       url: 'https://pay.example/pay/token',
+      today: '2026-12-15',
     },
   );
   return renderHtml(letter, language);

@@ -133,6 +133,18 @@ describe('in production', () => {
         'metrics-everywhere',
       ],
     ),
+    ...[
+      'smtp://mail.example?requireTLS=false',
+      'smtp://mail.example?ignoreTLS=true',
+      'smtp://mail.example?opportunisticTLS=true',
+      'smtps://mail.example?tls.rejectUnauthorized=false',
+      'smtp://127.0.0.1?host=10.0.0.7&ignoreTLS=true',
+      'smtp://127.0.0.1?service=gmail&secured=true',
+    ].map((MAIL_URL): [NodeJS.ProcessEnv, RegExp, string] => [
+      { MAIL_URL, MAIL_FROM: 'pay@shop.example' },
+      /^MAIL_URL must not weaken TLS/,
+      'mail-plaintext',
+    ]),
     [{ REDIS_URL: 'redis://cache.example' }, /rediss:\/\//, 'redis-plaintext'],
     ...[
       'postgres://db.example/tranche',
@@ -171,9 +183,24 @@ describe('in production', () => {
       { ALERT_WEBHOOK_URL: 'http://127.0.0.1:9000/alerts' },
       { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:4318' },
       { TRUST_PROXY: '2' },
+      { MAIL_URL: 'smtps://mail.example?tls.servername=mx.example', MAIL_FROM: 'pay@shop.example' },
+      { MAIL_URL: 'smtp://localhost?ignoreTLS=true', MAIL_FROM: 'pay@shop.example' },
     ]) {
       assert.deepEqual(problemsOf({ ...usable, ...env }), [], JSON.stringify(env));
     }
+  });
+
+  test('mail over smtp:// requires TLS, unless the server is local or mail-plaintext is accepted', () => {
+    const requiresTls = (MAIL_URL: string, more: NodeJS.ProcessEnv = {}) =>
+      readConfig({ ...usable, MAIL_URL, MAIL_FROM: 'pay@shop.example', ...more }).mail?.requiresTls;
+    assert.equal(requiresTls('smtp://mail.example:587'), true);
+    assert.equal(requiresTls('smtp://10.0.0.7'), true);
+    assert.equal(requiresTls('smtp://127.0.0.1?host=10.0.0.7'), true);
+    assert.equal(requiresTls('smtp://127.0.0.1:25'), false);
+    const accepted = { ACCEPT_INSECURE: 'mail-plaintext' };
+    assert.equal(requiresTls('smtp://mail.example:587', accepted), false);
+    const sandbox = { TRANCHE_ENV: 'sandbox', STRIPE_SECRET_KEY: '' };
+    assert.equal(requiresTls('smtp://mail.example:587', sandbox), false);
   });
 
   test('all problems are listed at once', () => {

@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { collectDueInstalments } from '../../src/instalments/collect-instalments.ts';
+import { sendDueMessages } from '../../src/messages/sending/send-messages.ts';
+import { timestamp } from '../../src/shared/clock.ts';
+import { actingOn } from '../support/acts.ts';
 import { cards, refundNow } from '../support/money.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 
@@ -86,6 +90,107 @@ test('a refund is told with what it changed, and cancels the reminders of what i
   assert.deepEqual(messages, ['R 500,00 paid to Bean There', 'R 1 000,00 refunded by Bean There']);
   const [, refunded] = await mailboxOf(shopper);
   assert.match(refunded?.text ?? '', /Payment 3 of 3 .* cancelled/);
+  await assertSound(paying);
+});
+
+test('after a refund of a part, every letter counts what is left of the plan', async () => {
+  paying.clock.set('2027-08-15T08:00:00Z');
+  const shopper = await paying.shopper();
+  await shopper.pay(3);
+  await paying.pass({ days: 2 });
+  await refundNow(paying, shopper, 50_000);
+  await paying.pass({ months: 2 });
+  const [, refunded, , charged] = await mailboxOf(shopper);
+  assert.match(refunded?.text ?? '', /R 500,00 of R 1 000,00 is paid\. Next: R 500,00 on 15 Sept/);
+  const messages = (await subjects(shopper)).map((line) => line.slice(17));
+  assert.deepEqual(messages.slice(3), [
+    'Everything is paid: R 1 000,00 to Bean There',
+    'R 500,00 paid to Bean There',
+  ]);
+  assert.match(charged?.subject ?? '', /^Everything/);
+  await assertSound(paying);
+});
+
+test('a shopper who pays off the rest on the day of purchase hears once that the plan is finished', async () => {
+  paying.clock.set('2027-10-15T08:00:00Z');
+  const shopper = await paying.shopper();
+  await shopper.pay(3);
+  const acting = await actingOn(paying, shopper);
+  assert.equal((await acting.pay('rest')).act?.status, 'done');
+  await paying.pass({ days: 3 });
+  const messages = (await subjects(shopper)).map((line) => line.slice(17));
+  assert.deepEqual(messages, [
+    'R 1 000,00 paid to Bean There',
+    'R 500,00 paid to Bean There',
+    'Everything is paid: R 1 500,00 to Bean There',
+  ]);
+  await assertSound(paying);
+});
+
+/** Payment 2 is declined, and the mail about it waits for a mail server that is away. */
+async function declinedUnheard(): Promise<Shopper> {
+  const shopper = await paying.shopper();
+  await shopper.pay(3, { card: cards.laterInsufficientFunds });
+  const due = Temporal.Instant.from((await paymentOf(shopper, 2)).due_at);
+  await paying.pass(due.subtract({ minutes: 1 }).toString());
+  paying.clock.set(timestamp(due));
+  await collectDueInstalments(paying.service.deps);
+  assert.equal((await paymentOf(shopper, 2)).declines, 1);
+  return shopper;
+}
+
+const paymentOf = async (shopper: Shopper, number: number) =>
+  (await shopper.rows('instalments')).find((one) => one.number === number);
+
+const declineMails = async (shopper: Shopper) =>
+  (await mailboxOf(shopper)).filter(({ subject }) => /did not go through/.test(subject));
+
+test('a decline that could not be told before the shopper paid is not told afterwards', async () => {
+  paying.clock.set('2030-11-15T08:00:00Z');
+  const shopper = await declinedUnheard();
+  const acting = await actingOn(paying, shopper);
+  assert.equal((await acting.pay('late', { card: '5555555555554444' })).act?.status, 'done');
+  await paying.work();
+  assert.deepEqual(await declineMails(shopper), []);
+  const messages = await shopper.rows('messages');
+  assert.equal(messages.find(({ kind }) => kind === 'declined').status, 'skipped');
+  await assertSound(paying);
+});
+
+test('a decline that is told late does not promise a retry on a day that has passed', async () => {
+  paying.clock.set('2031-11-15T08:00:00Z');
+  const shopper = await declinedUnheard();
+  const retry = Temporal.Instant.from((await paymentOf(shopper, 2)).due_at);
+  paying.clock.set(timestamp(retry.add({ hours: 30 })));
+  await sendDueMessages(paying.service.deps);
+  const [mail, ...more] = await declineMails(shopper);
+  assert.match(mail?.text ?? '', /Nothing was charged/);
+  assert.doesNotMatch(mail?.text ?? '', /try again/);
+  assert.deepEqual(more, []);
+  await paying.pass({ months: 3 });
+});
+
+test('a reminder waits while the plan is paused, and is sent a day later', async () => {
+  paying.clock.set('2032-11-15T08:00:00Z');
+  const shopper = await paying.shopper();
+  await shopper.pay(3);
+  await paying.pass('2032-12-12T05:00:00Z');
+  // As a dispute or a refund in progress does it.
+  const pause = (paused: boolean) =>
+    paying.service.deps.database.pool.query(
+      'update instalments set paused = $2 where checkout_id = $1',
+      [shopper.id, paused],
+    );
+  const reminders = async () =>
+    (await subjects(shopper)).filter((line) => /will be charged/.test(line));
+  await pause(true);
+  await paying.pass('2032-12-13T00:00:00Z');
+  assert.deepEqual(await reminders(), []);
+  await pause(false);
+  await paying.pass('2032-12-14T00:00:00Z');
+  assert.deepEqual(await reminders(), [
+    '2032-12-13T06:00 R 500,00 will be charged on 15 December 2032',
+  ]);
   await assertSound(paying);
 });
 

@@ -2,14 +2,19 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import net from 'node:net';
 import { after, afterEach, beforeEach, test } from 'node:test';
+import tls from 'node:tls';
+import { pino } from 'pino';
 import { transaction } from '../../src/database/transaction.ts';
 import { listMessages } from '../../src/messages/message.sql.ts';
 import { type Message, messageTokenContext } from '../../src/messages/message.ts';
 import { type QueuedMessage, queueMessages } from '../../src/messages/queue-messages.ts';
+import type { Mail, MailTransport } from '../../src/messages/sending/mail.ts';
 import { sendDueMessages } from '../../src/messages/sending/send-messages.ts';
+import { type MailSettings, smtpTransport } from '../../src/messages/sending/smtp-transport.ts';
 import { timestamp } from '../../src/shared/clock.ts';
-import { selfSigned } from '../support/certificates.ts';
-import { headerOf, type MailServer, startMailServer } from '../support/mail.ts';
+import type { Logger } from '../../src/shared/logger.ts';
+import { createAuthority, selfSigned } from '../support/certificates.ts';
+import { headerOf, type MailServer, type ReceivedMail, startMailServer } from '../support/mail.ts';
 import {
   type Account,
   createAccount,
@@ -33,9 +38,14 @@ let account: Account;
 let checkout_id: string;
 
 /** The service with this mail server, and one paid checkout whose messages are not queued yet. */
-async function start(mailUrl: string | null, env: NodeJS.ProcessEnv = {}): Promise<Service> {
+async function start(
+  mailUrl: string | null,
+  env: NodeJS.ProcessEnv = {},
+  log?: Logger,
+): Promise<Service> {
   const service = await startService({
     clock,
+    ...(log && { log }),
     databaseUrl: database.url,
     env: {
       ...(mailUrl !== null && { MAIL_URL: mailUrl }),
@@ -266,6 +276,107 @@ test('STARTTLS is used where the server offers it, and an untrusted certificate 
   assert.match((await readAttempts(service))[0]?.response ?? '', /self-signed|certificate/i);
 });
 
+const letter: Mail = {
+  merchant_id: randomUUID(),
+  checkout_id: null,
+  message_id: randomUUID(),
+  sent_at: '2026-11-15T08:00:00.000Z',
+  to: 'thandi@example.com',
+  subject: 'Paid',
+  text: 'Paid',
+  html: '<p>Paid</p>',
+};
+
+function openTransport(settings: Partial<MailSettings> & { url: string }): MailTransport {
+  const transport = smtpTransport({ from: 'pay@karoo.example', ...settings });
+  open.push({ stop: () => transport.close() });
+  return transport;
+}
+
+test('a transport that requires TLS tells a server without STARTTLS neither login nor mail', async () => {
+  let logins = 0;
+  const server = await startServer({
+    user: 'tranche',
+    password: 'right',
+    disabledCommands: ['STARTTLS'],
+    onAuth(_auth, _session, done) {
+      logins += 1;
+      done(null, { user: 'tranche' });
+    },
+  });
+  const { outcome, response } = await openTransport({ url: server.url, requiresTls: true }).send(
+    letter,
+  );
+  assert.equal(outcome, 'failed');
+  assert.match(response, /STARTTLS/);
+  assert.deepEqual([logins, server.mails.length], [0, 0]);
+});
+
+test('a mail leaves over STARTTLS to a server that proves itself', async () => {
+  const authority = createAuthority();
+  tls.setDefaultCACertificates([...tls.getCACertificates(), authority.cert]);
+  const { cert, key } = authority.certify(['127.0.0.1']);
+  const server = await startServer({ cert, key, disabledCommands: ['AUTH'] });
+  const { outcome } = await openTransport({ url: server.url, requiresTls: true }).send(letter);
+  assert.equal(outcome, 'sent');
+  assert.deepEqual(
+    server.mails.map(({ secure }) => secure),
+    [true],
+  );
+});
+
+test('a server that trickles its reply is left at the deadline, and the next mail gets a new connection', async () => {
+  const server = await startServer();
+  const trickling = await startForwarder(server.url);
+  open.push(trickling);
+  trickling.trickles = true;
+  const transport = openTransport({ url: trickling.url, deadlineMilliseconds: 300 });
+  const { outcome, response } = await transport.send(letter);
+  assert.equal(outcome, 'failed');
+  assert.match(response, /took longer than/);
+  await trickling.abandoned;
+
+  trickling.trickles = false;
+  // A loaded machine may need several attempts within so short a deadline.
+  while ((await transport.send(letter)).outcome !== 'sent');
+  assert.ok(server.mails.length > 0);
+});
+
+test('a server so slow that a lease ends before its batch gets no message twice', async () => {
+  const begin = clock.now();
+  const others: Promise<number>[] = [];
+  const ids: (string | undefined)[] = [];
+  const server = await startServer({
+    onData(stream, _session, done) {
+      stream.on('end', () => {
+        // The server needs five seconds for each message. Another process looks for due ones.
+        clock.advance({ seconds: 5 });
+        if (clock.now().since(begin).total('seconds') > 421 && others.length === 0) {
+          others.push(sendDueMessages(service.deps));
+        }
+        done();
+      });
+      let source = '';
+      stream.on('data', (chunk: Buffer) => {
+        source += chunk;
+      });
+      stream.on('end', () => {
+        ids.push(headerOf({ source } as ReceivedMail, 'Message-ID'));
+      });
+    },
+  });
+  const service = await start(server.url);
+  await queue(service, ...Array.from({ length: 120 }, (_, index) => ({ about: `n ${index}` })));
+  while ((await sendDueMessages(service.deps)) > 0);
+  await Promise.all(others);
+  while ((await sendDueMessages(service.deps)) > 0);
+  assert.equal(others.length, 1, 'a second process took part');
+  assert.equal(ids.length, 120);
+  assert.equal(new Set(ids).size, 120);
+  const messages = await read(service);
+  assert.ok(messages.every(({ status, tries }) => status === 'sent' && tries === 1));
+});
+
 test('a connection that dies in the middle of a message leaves it to be retried', async () => {
   let deaths = 1;
   const server = await startServer({
@@ -398,8 +509,12 @@ test('a sandbox without a mail server keeps messages in its mailbox and opens no
   ]);
 });
 
-test('production without a mail server writes no messages', async () => {
-  const service = await start(null, { TRANCHE_ENV: 'production', BASE_URL: 'https://pay.example' });
+test('production without a mail server starts with a warning and writes no messages', async () => {
+  const lines: string[] = [];
+  const log = pino({ level: 'warn' }, { write: (line) => lines.push(line) });
+  const production = { TRANCHE_ENV: 'production', BASE_URL: 'https://pay.example' };
+  const service = await start(null, production, log);
+  assert.match(lines.join(), /"level":40.*MAIL_URL is not set: shoppers get no messages/);
   await queue(service, {});
   assert.deepEqual(await read(service), []);
   assert.equal(await sendDueMessages(service.deps), 0);
@@ -413,13 +528,33 @@ async function freePort(): Promise<number> {
   return port;
 }
 
+type Forwarder = {
+  url: string;
+  /** Reply to new connections without an end, instead of passing them on. */
+  trickles: boolean;
+  /** Resolves when the client has left such a connection. */
+  abandoned: Promise<void>;
+  destroyAll(): void;
+  stop(): Promise<void>;
+};
+
 /** Passes connections on to a server until they are cut. */
-async function startForwarder(
-  url: string,
-): Promise<{ url: string; destroyAll(): void; stop(): Promise<void> }> {
+async function startForwarder(url: string): Promise<Forwarder> {
   const sockets = new Set<net.Socket>();
   const target = Number(new URL(url).port);
+  const abandoned = Promise.withResolvers<void>();
   const server = net.createServer((client) => {
+    if (forwarder.trickles) {
+      client.write('220 mail.example\r\n');
+      const timer = setInterval(() => client.write('250-please wait\r\n'), 20);
+      client.on('error', () => {});
+      client.resume();
+      client.on('close', () => {
+        clearInterval(timer);
+        abandoned.resolve();
+      });
+      return;
+    }
     const upstream = net.connect(target, '127.0.0.1');
     for (const socket of [client, upstream]) {
       sockets.add(socket);
@@ -433,12 +568,15 @@ async function startForwarder(
   const destroyAll = () => {
     for (const socket of sockets) socket.destroy();
   };
-  return {
+  const forwarder: Forwarder = {
     url: `smtp://127.0.0.1:${port}`,
+    trickles: false,
+    abandoned: abandoned.promise,
     destroyAll,
     async stop() {
       destroyAll();
       await new Promise((resolve) => server.close(resolve));
     },
   };
+  return forwarder;
 }

@@ -649,9 +649,10 @@ async function play(story: Story, scene: Scene): Promise<void> {
   await assertTold(paying, account, asked, note);
 }
 
-/** Every charge was told to the shopper, once. */
+/** The shopper was told of every change, once. */
 async function assertHeard(shopper: Shopper): Promise<void> {
-  const sent = (await shopper.rows('messages')).filter(({ status }) => status === 'sent');
+  const messages = await shopper.rows('messages');
+  const sent = messages.filter(({ status }) => status === 'sent');
   const told = (kind: string) => sent.filter((message) => message.kind === kind);
   const collections = await shopper.rows('collections');
   assert.deepEqual(
@@ -666,6 +667,47 @@ async function assertHeard(shopper: Shopper): Promise<void> {
     'a message for every charge',
   );
   assert.equal(told('receipt').length, 1);
+
+  const payments = await shopper.rows('instalments');
+  const refunds = await shopper.rows('refund_requests');
+  // A refund may have cancelled a payment for a while.
+  const isUnpaid = (number: number) =>
+    refunds.length === 0 &&
+    payments.some((one) => one.number === number && /scheduled|overdue/.test(one.status));
+  const declines = collections.filter(
+    ({ status, kind }) => status === 'declined' && kind === 'charge',
+  );
+  for (const { instalment, number } of declines) {
+    const about = `payment ${instalment}, attempt ${number}`;
+    const message = messages.find((one) => one.kind === 'declined' && one.about === about);
+    // A decline that was not told in time is skipped once the payment is paid or cancelled.
+    assert.match(message?.status ?? 'none', isUnpaid(instalment) ? /^sent$/ : /^(sent|skipped)$/);
+  }
+  assert.deepEqual(
+    told('refunded')
+      .map(({ about }) => about)
+      .sort(),
+    refunds
+      .filter(({ completed_at }) => completed_at !== null)
+      .map(({ id }) => `refund ${id}`)
+      .sort(),
+    'a message for every refund',
+  );
+  const acts = await shopper.rows('shopper_attempts');
+  assert.deepEqual(
+    told('card_replaced')
+      .map(({ about }) => about)
+      .sort(),
+    acts
+      .filter(({ status, keeps_card }) => keeps_card && /^(charged|verified)$/.test(status))
+      .map(({ card_ref }) => card_ref)
+      .sort(),
+    'a message for every card',
+  );
+  const isPlain = payments.length > 1 && payments.every(({ status }) => status === 'collected');
+  // A refund may end a plan without a charge.
+  if (isPlain && refunds.length === 0) assert.equal(told('plan_finished').length, 1);
+  assert.ok(told('plan_finished').length <= 1);
 }
 
 /** Every refund that the merchant was answered exists, and no other. The API shows our rows. */

@@ -252,6 +252,10 @@ test('a charge in flight keeps the card that it was opened with when the shopper
   assert.ok((await shopper.rows('replaced_cards'))[0].detached_at);
   await paying.pass({ months: 1 });
   assert.deepEqual((await atGateway(shopper)).taken, [50_000, 50_000, 50_000]);
+  const charges = (await mailsOf(shopper)).flatMap(
+    (text) => /card ending (\d+)\.\s+It was payment (\d)/.exec(text)?.slice(1).join(' for ') ?? [],
+  );
+  assert.deepEqual(charges, ['4242 for 2', '4444 for 3'], 'a mail names the card that was charged');
   await assertBalanced(paying, shopper);
 });
 

@@ -214,6 +214,9 @@ test('an erased checkout can still be refunded, and its callback sent again', as
   await tranche.json('shoppers', 'erase', person.email);
   await refundNow(paying, shopper, 50_000);
   await paying.work();
+  const messages = await shopper.rows('messages');
+  assert.equal(messages.find(({ kind }) => kind === 'refunded').status, 'skipped');
+  assert.deepEqual(await shopper.rows('mailbox'), [], 'no mail goes to a pseudonym');
   await assertBalanced(paying, shopper);
   const [callback] = await shopper.rows('callbacks');
   assert.equal(callback.notify_url, `${paying.receiver.url}/callback`);

@@ -48,6 +48,7 @@ const subject: MessageSubject = {
   instalments: [payment(0), payment(1), payment(2)],
   card: { brand: 'visa', last4: '4242' },
   url: 'https://pay.example/pay/token',
+  today: '2026-12-15',
 };
 
 const facts = {

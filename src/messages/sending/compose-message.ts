@@ -26,6 +26,8 @@ export type MessageSubject = {
   card: { brand: string | null; last4: string | null } | null;
   /** Where the shopper sees the plan; for a one-time link, that link. */
   url: string;
+  /** The local date in the merchant's territory. */
+  today: string;
 };
 
 export function composeMessage(
@@ -41,23 +43,30 @@ export function composeMessage(
 
   const next = instalments.find(isToCome);
   const asked = (one: Instalment) => one.amount - one.reduced;
-  const paid = instalments
-    .filter(({ status }) => status === 'authorised' || status === 'collected')
-    .reduce((sum, one) => sum + asked(one), 0);
+  const sumOf = (some: Instalment[]) => some.reduce((sum, one) => sum + asked(one), 0);
+  const paid = instalments.filter(
+    ({ status }) => status === 'authorised' || status === 'collected',
+  );
+  // Refunds take payments away before they are collected: what is left is the whole of the plan.
+  const left = instalments.filter(({ status }) => status !== 'cancelled');
   const about = instalments.find(({ number }) => number === message.facts.instalment);
-  const expires = message.facts.card_expires;
+  const { retry_on, card_expires: expires } = message.facts;
+  const willRetry =
+    about?.status === 'scheduled' && !about.paused && (retry_on ?? '') >= subject.today;
   const facts: LetterFacts = {
     merchant: oneLine(merchant.name),
     order: oneLine(checkout.client_reference_id),
     count: instalments.length,
-    total: money(checkout.amount),
-    paid: money(paid),
+    isCancelled: left.length === 0,
+    total: money(sumOf(left)),
+    paid: money(sumOf(paid)),
     next: next ? { amount: money(asked(next)), date: date(next.due_on) } : null,
     amount: money(message.facts.amount ?? (about ? asked(about) : checkout.amount)),
     number: message.facts.instalment ?? 1,
     numbers: rangeOf(message.facts.instalments ?? []),
     date: about ? date(about.due_on) : '',
-    retryOn: message.facts.retry_on ? date(message.facts.retry_on) : null,
+    retryOn: retry_on && willRetry ? date(retry_on) : null,
+    isOverdue: about?.status === 'overdue',
     card:
       subject.card?.last4 && !message.facts.other_card
         ? { brand: brandName(subject.card.brand), last4: subject.card.last4 }

@@ -12,6 +12,9 @@ export type LetterFacts = {
   order: string;
   /** How many payments the plan has. */
   count: number;
+  /** Refunds cancelled every payment. */
+  isCancelled: boolean;
+  /** What the plan asks for, without what refunds took from it. */
   total: string;
   paid: string;
   /** The first payment to come; null when there is none. */
@@ -22,7 +25,10 @@ export type LetterFacts = {
   /** `2–4` when several payments were paid at once; else null. */
   numbers: string | null;
   date: string;
+  /** When a declined payment is retried by itself; null when it is not, or was due before today. */
   retryOn: string | null;
+  /** It is not retried by itself any more. */
+  isOverdue: boolean;
   /** Null when no card is known. */
   card: { brand: string; last4: string } | null;
   cardExpires: string;
@@ -40,7 +46,16 @@ export function writeLetter(kind: MessageKind, facts: LetterFacts, language: Lan
 }
 
 /** The values that a letter's texts may name. A text that names another one does not compile. */
-const valuesOf = ({ next, card, retryOn, cardExpires, numbers, ...facts }: LetterFacts) => ({
+const valuesOf = ({
+  next,
+  card,
+  retryOn,
+  cardExpires,
+  numbers,
+  isCancelled,
+  isOverdue,
+  ...facts
+}: LetterFacts) => ({
   ...facts,
   numbers: numbers ?? '',
   next_amount: next?.amount ?? '',
@@ -82,11 +97,11 @@ const letters: Record<MessageKind, (say: Say, facts: LetterFacts) => Said> = {
     paragraphs: [say(facts.numbers ? 'charged_several' : 'charged'), ...standing(say, facts)],
     link: say('see'),
   }),
-  declined: (say, { retryOn }) => ({
+  declined: (say, { retryOn, isOverdue }) => ({
     subject: say('declined_subject'),
     paragraphs: [
       say('declined'),
-      say(retryOn ? 'declined_retry' : 'declined_stopped'),
+      ...(retryOn ? [say('declined_retry')] : isOverdue ? [say('declined_stopped')] : []),
       say('declined_free'),
     ],
     link: say('declined_link'),
@@ -119,9 +134,9 @@ const letters: Record<MessageKind, (say: Say, facts: LetterFacts) => Said> = {
   }),
 };
 
-/** Where the plan stands, in one paragraph. A plan of one payment needs none. */
-function standing(say: Say, { count, next }: LetterFacts): string[] {
-  if (count === 1) return [];
+/** Where the plan stands, in one paragraph. A plan of one payment, or of none any more, needs none. */
+function standing(say: Say, { count, isCancelled, next }: LetterFacts): string[] {
+  if (count === 1 || isCancelled) return [];
   return [next ? `${say('standing')} ${say('standing_next')}` : say('standing')];
 }
 

@@ -21,6 +21,13 @@ export type Mail = {
  */
 export type MailOutcome = { outcome: 'sent' | 'refused' | 'failed'; response: string };
 
+/**
+ * How long a transport takes for a mail at most, so leases must be longer. A server that answers
+ * each of the four commands within 20 seconds needs 80 seconds. The mail may have waited as long
+ * for a connection.
+ */
+export const mailDeadlineSeconds = 180;
+
 /** Where mail goes: an SMTP server, or the mailbox of a sandbox. Never throws. */
 export type MailTransport = {
   /** How many mails may be on their way at once. */

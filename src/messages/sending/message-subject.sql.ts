@@ -1,5 +1,6 @@
 import type { Handle } from '../../database/database.ts';
 import type { Instalment } from '../../instalments/instalment.ts';
+import type { Timestamp } from '../../shared/clock.ts';
 import type { Language } from '../../shared/language.ts';
 
 /** What messages of one merchant are written from. */
@@ -15,17 +16,24 @@ export type MessageSources = {
       number_of_payments: number | null;
       customer: { email: string };
       language: Language | null;
+      erased_at: Timestamp | null;
     }
   >;
   instalments: Map<string, Instalment[]>;
-  cards: Map<string, { brand: string | null; last4: string | null; expires: string | null }>;
+  /** The stored cards, by checkout. */
+  cards: Map<string, CardFace>;
+  /** The cards that the messages name, by reference. */
+  namedCards: Map<string, CardFace>;
 };
 
-/** Three statements for a whole batch, however many messages it has. */
+export type CardFace = { brand: string | null; last4: string | null; expires: string | null };
+
+/** Three statements for a whole batch, and a fourth if a message names a card that was replaced. */
 export async function listMessageSources(
   db: Handle,
   merchant_id: string,
   checkout_ids: string[],
+  card_refs: string[],
 ): Promise<MessageSources> {
   const checkouts = await db
     .selectFrom('checkouts')
@@ -38,6 +46,7 @@ export async function listMessageSources(
       'number_of_payments',
       'customer',
       'language',
+      'erased_at',
     ])
     .where('merchant_id', '=', merchant_id)
     .where('id', 'in', checkout_ids)
@@ -52,13 +61,25 @@ export async function listMessageSources(
     .execute();
   const cards = await db
     .selectFrom('stored_cards')
-    .select(['checkout_id', 'brand', 'last4', 'expires'])
+    .select(['checkout_id', 'card_ref', 'brand', 'last4', 'expires'])
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', 'in', checkout_ids)
     .execute();
+  const missing = card_refs.filter((ref) => !cards.some(({ card_ref }) => card_ref === ref));
+  const replaced =
+    missing.length === 0
+      ? []
+      : await db
+          .selectFrom('replaced_cards')
+          .select(['card_ref', 'brand', 'last4', 'expires'])
+          .where('merchant_id', '=', merchant_id)
+          .where('checkout_id', 'in', checkout_ids)
+          .where('card_ref', 'in', missing)
+          .execute();
   return {
     checkouts: new Map(checkouts.map((one) => [one.id, one])),
     instalments: Map.groupBy(instalments, (one) => one.checkout_id),
     cards: new Map(cards.map((one) => [one.checkout_id, one])),
+    namedCards: new Map([...cards, ...replaced].map((one) => [one.card_ref, one])),
   };
 }

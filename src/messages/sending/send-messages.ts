@@ -23,7 +23,7 @@ import {
 } from '../message.sql.ts';
 import { type Message, messageTokenContext, retriesAt } from '../message.ts';
 import { composeMessage, type MessageSubject } from './compose-message.ts';
-import type { Mail, MailOutcome, MailTransport } from './mail.ts';
+import { type Mail, type MailOutcome, type MailTransport, mailDeadlineSeconds } from './mail.ts';
 import { listMessageSources, type MessageSources } from './message-subject.sql.ts';
 import { renderHtml, renderSubject, renderText } from './render-letter.ts';
 
@@ -44,11 +44,17 @@ const daySeconds = 24 * 3600;
 
 type SendingDeps = MessageDeps & { mail: MailTransport };
 
+const leaseSeconds = 420;
+/**
+ * A batch begins no message after this time, so that it ends and is recorded within its lease: 40
+ * seconds are left for recording. With a slow server it releases the rest, else another process
+ * would claim them and send them again.
+ */
+const beginSeconds = leaseSeconds - mailDeadlineSeconds - 40;
+
 const work: MerchantDueWork<'messages', SendingDeps> = {
   due: dueMessages,
-  // Both lanes may meet a slow server: a hundred messages over five connections, each of which
-  // waits up to twenty seconds.
-  leaseSeconds: 420,
+  leaseSeconds,
   batchSize: 50,
   merchantsMax: 50,
   // While one lane reads and records, the other keeps the connections busy.
@@ -69,18 +75,17 @@ export async function sendMerchantMessages(deps: MessageDeps, merchant: Merchant
 }
 
 async function sendBatch(deps: SendingDeps, merchant: Merchant, claimed: Message[]): Promise<void> {
+  const lastBegin = deps.clock.monotonic() + beginSeconds * 1000;
   const now = merchantNow(deps.clock, merchant);
   const checkoutIds = [...new Set(claimed.map(({ checkout_id }) => checkout_id))];
-  const sources = await listMessageSources(deps.database.db, merchant.id, checkoutIds);
+  const cardRefs = [...new Set(claimed.flatMap(({ facts }) => facts.card_ref ?? []))];
+  const sources = await listMessageSources(deps.database.db, merchant.id, checkoutIds, cardRefs);
   const results: Result[] = [];
   const queue = [...claimed];
   const sendNext = async () => {
     for (let message = queue.shift(); message; message = queue.shift()) {
-      const subject = isStillTrue(message, sources, merchant, now)
-        ? subjectOf(deps, merchant, message, sources)
-        : null;
-      const outcome =
-        subject && (await deps.mail.send(mailOf(message, subject, sources, timestamp(now))));
+      const isLate = deps.clock.monotonic() >= lastBegin;
+      const outcome = isLate ? 'released' : await sendOne(deps, merchant, message, sources, now);
       results.push({ message, outcome });
     }
   };
@@ -88,28 +93,54 @@ async function sendBatch(deps: SendingDeps, merchant: Merchant, claimed: Message
   await record(deps, merchant, results);
 }
 
-/** Null: there was nothing to send. */
-type Result = { message: Message; outcome: MailOutcome | null };
+/**
+ * `skipped`: there is nothing to send any more. `postponed`: nor is there today. `released`: the
+ * batch had no time left for it.
+ */
+type Result = { message: Message; outcome: MailOutcome | 'skipped' | 'postponed' | 'released' };
 
-/** A reminder of what will not happen is not sent. */
-function isStillTrue(
-  { kind, facts, checkout_id }: Message,
-  { checkouts, instalments, cards }: MessageSources,
+async function sendOne(
+  deps: SendingDeps,
   merchant: Merchant,
+  message: Message,
+  sources: MessageSources,
+  now: Temporal.Instant,
+): Promise<Result['outcome']> {
+  const today = localDate(merchant, now).toString();
+  if (!isStillTrue(message, sources, today, now)) return 'skipped';
+  // No payment is charged for now. If that ends in time, the shopper still reads about the charge.
+  if (message.kind === 'charge_soon' && paymentOf(message, sources)?.paused) return 'postponed';
+  const subject = subjectOf(deps, merchant, message, sources, today);
+  if (subject === null) return 'skipped';
+  return await deps.mail.send(mailOf(message, subject, sources, timestamp(now)));
+}
+
+/** The payment that a message is about. */
+function paymentOf({ checkout_id, facts }: Message, { instalments }: MessageSources) {
+  return instalments.get(checkout_id)?.find(({ number }) => number === facts.instalment);
+}
+
+/** A reminder of what will not happen, or a request to pay what is paid, is not sent. */
+function isStillTrue(
+  message: Message,
+  sources: MessageSources,
+  today: string,
   now: Temporal.Instant,
 ): boolean {
-  const email = checkouts.get(checkout_id)?.customer.email;
-  if (!email) return false;
-  const plan = instalments.get(checkout_id) ?? [];
+  const { kind, facts, checkout_id } = message;
+  const checkout = sources.checkouts.get(checkout_id);
+  // An erased shopper has a pseudonym for an address.
+  if (!checkout?.customer.email || checkout.erased_at !== null) return false;
+  const payment = paymentOf(message, sources);
   switch (kind) {
-    case 'charge_soon': {
-      const payment = plan.find(({ number }) => number === facts.instalment);
-      const today = localDate(merchant, now).toString();
+    case 'charge_soon':
       return payment?.status === 'scheduled' && payment.due_on > today;
-    }
+    case 'declined':
+      return payment?.status === 'scheduled' || payment?.status === 'overdue';
     case 'card_expires': {
       // Another card may have replaced it, and a refund may have cancelled what it misses.
-      const expires = cards.get(checkout_id)?.expires ?? null;
+      const expires = sources.cards.get(checkout_id)?.expires ?? null;
+      const plan = sources.instalments.get(checkout_id) ?? [];
       const toCome = plan.filter(({ status }) => status === 'scheduled');
       return expires === facts.card_expires && firstUncovered(toCome, expires) !== null;
     }
@@ -124,10 +155,12 @@ function subjectOf(
   deps: MessageDeps,
   merchant: Merchant,
   message: Message,
-  { checkouts, instalments, cards }: MessageSources,
+  { checkouts, instalments, cards, namedCards }: MessageSources,
+  today: string,
 ): MessageSubject | null {
   const checkout = checkouts.get(message.checkout_id);
   if (!checkout) return null;
+  const { card_ref } = message.facts;
   const page = `${deps.baseUrl}/pay/${paymentToken(deps.sealing, checkout)}`;
   const token = message.sealed_token
     ? deps.sealing.open(message.sealed_token, messageTokenContext(message))
@@ -137,7 +170,8 @@ function subjectOf(
     checkout,
     language: checkout.language ?? 'en',
     instalments: instalments.get(message.checkout_id) ?? [],
-    card: cards.get(message.checkout_id) ?? null,
+    card: (card_ref ? namedCards.get(card_ref) : cards.get(message.checkout_id)) ?? null,
+    today,
     // The token stands after the #: browsers do not send it on, and logs do not see it.
     url: token === null ? page : `${page}/manage#${token}`,
   };
@@ -171,41 +205,45 @@ async function record(deps: MessageDeps, merchant: Merchant, results: Result[]):
     const moved = new Set(await moveMessages(db, merchant.id, settled));
     // Another process took the message over, or this very batch is committed already.
     const kept = results.filter(({ message }) => moved.has(message.id));
-    const attempts = kept.flatMap(({ message, outcome }): MessageAttempt[] =>
-      outcome === null
-        ? []
-        : [
-            {
-              merchant_id: merchant.id,
-              message_id: message.id,
-              number: message.tries + 1,
-              at,
-              ...outcome,
-            },
-          ],
+    const sent = kept.flatMap(({ message, outcome }) =>
+      typeof outcome === 'string' ? [] : [{ message, outcome }],
+    );
+    const attempts = sent.map(
+      ({ message, outcome }): MessageAttempt => ({
+        merchant_id: merchant.id,
+        message_id: message.id,
+        number: message.tries + 1,
+        at,
+        ...outcome,
+      }),
     );
     if (attempts.length > 0) await insertMessageAttempts(db, attempts);
-    for (const { message, outcome } of kept) {
+    for (const { message, outcome } of sent) {
       const isOver = settled.find(({ id }) => id === message.id)?.status === 'refused';
-      if (isOver && outcome) await alertRefused(deps, db, message, outcome);
+      if (isOver) await alertRefused(deps, db, message, outcome);
     }
-    const failing = kept.find(
+    const failing = sent.find(
       ({ message, outcome }) =>
-        outcome?.outcome === 'failed' && message.tries + 1 >= failuresBeforeAlert,
+        outcome.outcome === 'failed' && message.tries + 1 >= failuresBeforeAlert,
     );
-    if (failing?.outcome) await alertFailing(deps, db, merchant, failing.outcome);
+    if (failing) await alertFailing(deps, db, merchant, failing.outcome);
   });
 }
 
 function settle({ message, outcome }: Result, now: Temporal.Instant): SettledMessage {
   const { id, lease, tries } = message;
   const ended = { id, lease: lease ?? '', due_at: null, settled_at: timestamp(now) };
-  if (outcome === null) return { ...ended, status: 'skipped', tries };
+  const waiting = { id, lease: lease ?? '', status: 'pending', settled_at: null } as const;
+  if (outcome === 'skipped') return { ...ended, status: 'skipped', tries };
+  if (outcome === 'released') return { ...waiting, due_at: message.due_at, tries };
+  if (outcome === 'postponed') {
+    return { ...waiting, due_at: timestamp(secondsAfter(now, daySeconds)), tries };
+  }
   if (outcome.outcome !== 'failed') return { ...ended, status: outcome.outcome, tries: tries + 1 };
   const again = retriesAt(message, now);
   return again === null
     ? { ...ended, status: 'refused', tries: tries + 1 }
-    : { ...ended, status: 'pending', due_at: timestamp(again), settled_at: null, tries: tries + 1 };
+    : { ...waiting, due_at: timestamp(again), tries: tries + 1 };
 }
 
 type Db = Parameters<typeof raiseAlert>[1];

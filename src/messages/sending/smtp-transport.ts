@@ -1,39 +1,59 @@
 import nodemailer from 'nodemailer';
-import type { Mail, MailOutcome, MailTransport } from './mail.ts';
+import { systemClock } from '../../shared/clock.ts';
+import { type Mail, type MailOutcome, type MailTransport, mailDeadlineSeconds } from './mail.ts';
 
 export type MailSettings = {
   /** `smtp://user:password@host:587` or `smtps://…:465`. */
   url: string;
   /** `Karoo Payments <payments@example.com>` or an address alone. */
   from: string;
+  /** Send nothing over `smtp://` unless the server starts TLS. Without it, TLS is used if offered. */
+  requiresTls?: boolean;
+  deadlineMilliseconds?: number;
 };
 
-/** A shopper's receipt need not travel fast; a hung server must not hold a lease for long. */
+/** How long a server may be silent. It answers each command of a message. */
 const timeoutMilliseconds = 20_000;
 const connectionsMax = 5;
 const responseMax = 500;
 
 /** Sends through one SMTP server over a few kept connections. */
-export function smtpTransport({ url, from }: MailSettings): MailTransport {
-  const pool = nodemailer.createTransport({
-    url,
-    pool: true,
-    maxConnections: connectionsMax,
-    maxMessages: Number.POSITIVE_INFINITY,
-    connectionTimeout: timeoutMilliseconds,
-    greetingTimeout: timeoutMilliseconds,
-    socketTimeout: timeoutMilliseconds,
-    // A message is made of our own text: nothing in it may name a file or an address to read.
-    disableFileAccess: true,
-    disableUrlAccess: true,
-  });
+export function smtpTransport(settings: MailSettings): MailTransport {
+  const { url, from, requiresTls = false } = settings;
+  const deadlineMilliseconds = settings.deadlineMilliseconds ?? mailDeadlineSeconds * 1000;
+  const openPool = () =>
+    nodemailer.createTransport({
+      url,
+      requireTLS: requiresTls,
+      pool: true,
+      maxConnections: connectionsMax,
+      maxMessages: Number.POSITIVE_INFINITY,
+      connectionTimeout: timeoutMilliseconds,
+      greetingTimeout: timeoutMilliseconds,
+      socketTimeout: timeoutMilliseconds,
+      // A message is made of our own text: nothing in it may name a file or an address to read.
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    });
+  let pool = openPool();
   const domain = addressOf(from).split('@')[1] ?? 'localhost';
 
   return {
     concurrencyMax: connectionsMax,
     async send(mail) {
+      const used = pool;
+      const deadline = Promise.withResolvers<never>();
+      const cancel = systemClock.after(deadlineMilliseconds, () => {
+        deadline.reject(
+          new Error(`the mail took longer than ${deadlineMilliseconds / 1000} seconds`),
+        );
+        // Only a closed connection keeps the mail from being sent after all. The other mails of the
+        // pool fail as well and are retried: it is rare that a server trickles its replies.
+        if (pool === used) pool = openPool();
+        used.close({ force: true });
+      });
       try {
-        const { response } = await pool.sendMail({
+        const sent = used.sendMail({
           from,
           to: { name: '', address: mail.to },
           subject: mail.subject,
@@ -52,9 +72,12 @@ export function smtpTransport({ url, from }: MailSettings): MailTransport {
           // Programs that answer for absent people leave this one alone.
           headers: { 'Auto-Submitted': 'auto-generated' },
         });
+        const { response } = await Promise.race([sent, deadline.promise]);
         return { outcome: 'sent', response: withoutRecipient(response, mail) };
       } catch (error) {
         return explainFailure(error as SmtpError, mail);
+      } finally {
+        cancel();
       }
     },
     async close() {
