@@ -43,6 +43,7 @@ export async function startTestGateway(options: TestGatewayOptions): Promise<Tes
     amountMin: 1_000,
     descriptorPrefix: 'TRANCHE',
     fees: defaultFees,
+    settlement: null,
     ...options.account,
   };
   const webhooks = options.webhook ? createWebhooks(options.webhook) : null;

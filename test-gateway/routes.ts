@@ -1,4 +1,8 @@
-import { listBalanceTransactions, retrieveBalanceTransaction } from './api/balance.ts';
+import {
+  controlSettlement,
+  listBalanceTransactions,
+  retrieveBalanceTransaction,
+} from './api/balance.ts';
 import { books } from './api/books.ts';
 import { listCharges, retrieveCharge } from './api/charges.ts';
 import { createConfirmationToken, retrieveConfirmationToken } from './api/confirmation-tokens.ts';
@@ -82,6 +86,7 @@ const operations: [method: string, path: RegExp, operation: Operation][] = [
   ['POST', /^\/v1\/disputes\/([^/]+)\/close$/, { run: closeDispute }],
   ['GET', /^\/v1\/events$/, { run: listEvents }],
   ['GET', /^\/v1\/events\/([^/]+)$/, { run: retrieveEvent }],
+  ['POST', /^\/_test\/settlement$/, { run: controlSettlement }],
   ['POST', /^\/_test\/disputes$/, { run: controlDispute }],
   ['POST', /^\/_test\/disputes\/([^/]+)\/resolve$/, { run: controlResolution }],
   ['GET', /^\/_test\/books$/, { run: books }],

@@ -10,6 +10,7 @@ import { postMovements } from '../ledger/post-movements.ts';
 import { findTerms, listSales } from '../ledger/settlement.sql.ts';
 import { proportion } from '../ledger/settlement.ts';
 import { type Merchant, merchantNow } from '../merchants/merchant.ts';
+import { hasAlert } from '../operators/alert.sql.ts';
 import { raiseAlert } from '../operators/raise-alert.ts';
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
@@ -36,7 +37,12 @@ export async function recordDispute(
   const id = deps.random.uuid();
   return await transaction(deps, async ({ db }) => {
     const key = { merchant_id: merchant.id, checkout_id };
-    await lockCheckout(db, merchant.id, checkout_id);
+    const checkout = await lockCheckout(db, merchant.id, checkout_id);
+    if (checkout && checkout.currency !== state.currency) {
+      throw new Error(
+        `dispute ${state.dispute_ref} is in ${state.currency} and its payment in ${checkout.currency}`,
+      );
+    }
     const now = merchantNow(deps.clock, merchant);
     const at = timestamp(now);
     const known = await findDisputeByRef(db, merchant.id, state.dispute_ref);
@@ -69,6 +75,7 @@ export async function recordDispute(
     if (after.is_pausing) await pauseForDispute(db, key);
     else await resumeCollecting(db, key);
     await alert(deps, db, known, after, warns);
+    if (state.other_currency !== null) await alertCurrency(deps, db, after, state.other_currency);
     return after;
   });
 }
@@ -171,6 +178,19 @@ async function postMoney(
       net: 0 - charged - vat,
     },
   ]);
+}
+
+/** The gateway's fee is in a currency that the books of the payment cannot hold. Alerts once. */
+async function alertCurrency(
+  deps: RecordDisputeDeps,
+  db: Handle,
+  { merchant_id, id, currency }: Dispute,
+  other: string,
+): Promise<void> {
+  const kind = 'gateway_currency';
+  const detail = `The gateway moved the money of dispute ${id} in ${other}, and the payment was in ${currency}. Its fee is not posted, and what was withdrawn is posted as the disputed amount. The gateway's account must settle in ${currency}.`;
+  if (await hasAlert(db, kind, detail)) return;
+  await raiseAlert(deps, db, { kind, merchant_id, subject_id: id, detail });
 }
 
 /** Alerts operators at once, again before the deadline, and when the dispute has ended. */

@@ -367,6 +367,8 @@ export type DisputeState = {
   /** What the gateway withdrew and did not reinstate, and what it charged for the dispute. */
   withdrawn: number;
   fee: number;
+  /** Another currency in which the gateway moved the money. Fees in it are not in `fee`. */
+  other_currency: string | null;
 };
 
 export type RefundState = {

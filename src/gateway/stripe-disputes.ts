@@ -22,8 +22,31 @@ const idOf = (value: string | { id: string } | null) =>
 const timeOf = (seconds: number) =>
   timestamp(Temporal.Instant.fromEpochMilliseconds(seconds * 1000));
 
+/**
+ * What a dispute moved, in the currency of the payment. Balance transactions are in the currency in
+ * which the account settles. If that is another one, a withdrawal and its reversal may be converted
+ * at different rates, so only their signs count: each moves the disputed amount.
+ */
+export function movedBy({
+  amount: disputed,
+  currency,
+  balance_transactions: moved,
+}: Stripe.Dispute): Pick<DisputeState, 'withdrawn' | 'fee' | 'other_currency'> {
+  const other = moved.find((one) => one.currency !== currency)?.currency ?? null;
+  const own = moved.filter((one) => one.currency === currency);
+  const sum = moved.reduce(
+    (total, { amount }) => total + (other === null ? amount : Math.sign(amount) * disputed),
+    0,
+  );
+  return {
+    withdrawn: Math.max(0, 0 - sum),
+    fee: own.reduce((total, { fee }) => total + fee, 0),
+    other_currency: other?.toUpperCase() ?? null,
+  };
+}
+
 function disputeState(dispute: Stripe.Dispute): DisputeState {
-  const { evidence_details: evidence, balance_transactions: moved } = dispute;
+  const { evidence_details: evidence } = dispute;
   return {
     dispute_ref: dispute.id,
     payment_ref: idOf(dispute.payment_intent),
@@ -37,8 +60,7 @@ function disputeState(dispute: Stripe.Dispute): DisputeState {
     due_by: evidence.due_by === null ? null : timeOf(evidence.due_by),
     // An inquiry that was answered keeps its count when it becomes a dispute, which needs evidence.
     has_answer: evidence.submission_count > 0 && !needsResponse.has(dispute.status),
-    withdrawn: 0 - moved.reduce((sum, { amount }) => sum + amount, 0),
-    fee: moved.reduce((sum, { fee }) => sum + fee, 0),
+    ...movedBy(dispute),
   };
 }
 

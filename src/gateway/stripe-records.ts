@@ -1,6 +1,7 @@
 import type Stripe from 'stripe';
 import { timestamp } from '../shared/clock.ts';
 import type { Gateway, GatewayRecord, RecordKind } from './gateway.ts';
+import { movedBy } from './stripe-disputes.ts';
 
 const timeOf = (seconds: number) =>
   timestamp(Temporal.Instant.fromEpochMilliseconds(seconds * 1000));
@@ -80,15 +81,15 @@ function refundRecord(refund: Stripe.Refund): GatewayRecord {
 }
 
 function disputeRecord(dispute: Stripe.Dispute): GatewayRecord {
-  const moved = dispute.balance_transactions.reduce((sum, { amount }) => sum - amount, 0);
+  const { withdrawn } = movedBy(dispute);
   const payment_ref = idOf(dispute.payment_intent);
   return {
     ...none,
     reference: dispute.id,
     own_id: payment_ref,
     payment_ref,
-    amount: moved + 0,
-    state: moved === 0 ? 'nothing' : 'taken',
+    amount: withdrawn,
+    state: withdrawn === 0 ? 'nothing' : 'taken',
     created_at: timeOf(dispute.created),
   };
 }

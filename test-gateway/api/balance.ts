@@ -35,6 +35,7 @@ export function settleCharge(
       description: object.description,
       source: object.id,
     },
+    account.settlement,
   );
   store.save('balance_transaction', transaction);
   object.balance_transaction = transaction.object.id;
@@ -57,7 +58,7 @@ export function settleRefund(context: Context, refund: Kept<'refund'>): void {
 }
 
 function bookRefund(
-  { store }: Context,
+  { store, account }: Context,
   { object, merchant }: Kept<'refund'>,
   type: 'refund' | 'refund_failure',
   amount: number,
@@ -74,6 +75,7 @@ function bookRefund(
       description: null,
       source: object.id,
     },
+    account.settlement,
   );
   store.save('balance_transaction', transaction);
   return transaction.object.id;
@@ -99,6 +101,17 @@ function bookFailures(context: Context): void {
       store.save('refund', { object, hidden: { ...hidden, isBooked: true }, merchant });
     }
   });
+}
+
+/** Control for tests: from now on the balance is in another currency, or again in the payments'. */
+export function controlSettlement(context: Context, form: Form): Answer {
+  const { currency, basis_points } = readForm(form, {
+    currency: 'string',
+    basis_points: 'integer',
+  });
+  context.account.settlement =
+    currency === undefined ? null : { currency, rate: (basis_points ?? 10_000) / 10_000 };
+  return ok({});
 }
 
 const present = (context: Context, kept: Kept<'balance_transaction'>): Stripe.BalanceTransaction =>

@@ -58,6 +58,7 @@ function book(
       description: `Chargeback ${amount < 0 ? 'withdrawal' : 'reversal'} for ${object.charge}`,
       source: object.id,
     },
+    context.account.settlement,
   );
   context.store.save('balance_transaction', transaction);
 }

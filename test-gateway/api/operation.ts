@@ -1,6 +1,6 @@
 import type { Refusal } from '../cards.ts';
 import { invalidRequest } from '../errors.ts';
-import type { Fees } from '../objects/balance-transaction.ts';
+import type { Fees, Settlement } from '../objects/balance-transaction.ts';
 import type { EventObject } from '../objects/event.ts';
 import type { Store } from '../store.ts';
 
@@ -28,6 +28,7 @@ export type Account = {
   /** What every statement descriptor begins with. */
   descriptorPrefix: string;
   fees: Fees;
+  settlement: Settlement | null;
 };
 
 /**

@@ -8,6 +8,9 @@ export const defaultFees: Fees = { basisPoints: 290, fixed: 200, dispute: 25_000
 
 const availableAfterSeconds = 2 * daySeconds;
 
+/** The balance is in another currency than the payments: which, and what one is in it. */
+export type Settlement = { currency: string; rate: number };
+
 export function makeBalanceTransaction(
   { merchant, now }: Made,
   given: {
@@ -19,32 +22,36 @@ export function makeBalanceTransaction(
     description: string | null;
     source: string;
   },
+  settlement: Settlement | null,
 ): Kept<'balance_transaction'> {
-  const fee = given.fee?.amount ?? 0;
+  const converted = (cents: number) => Math.round(cents * (settlement?.rate ?? 1));
+  const amount = converted(given.amount);
+  const fee = converted(given.fee?.amount ?? 0);
+  const currency = settlement?.currency ?? given.currency;
   return {
     object: {
       id: newId('txn'),
       object: 'balance_transaction',
-      amount: given.amount,
+      amount,
       available_on: now + (given.amount > 0 ? availableAfterSeconds : 0),
       balance_type: 'payments',
       created: now,
-      currency: given.currency,
+      currency,
       description: given.description,
-      exchange_rate: null,
+      exchange_rate: settlement?.rate ?? null,
       fee,
       fee_details: given.fee
         ? [
             {
               amount: fee,
               application: null,
-              currency: given.currency,
+              currency,
               description: given.fee.description,
               type: 'stripe_fee',
             },
           ]
         : [],
-      net: given.amount - fee,
+      net: amount - fee,
       reporting_category: given.reporting_category,
       source: given.source,
       status: given.amount > 0 ? 'pending' : 'available',

@@ -1,6 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { findViolations } from '../../src/audit/invariants.ts';
+import { reconcile } from '../../src/audit/reconciliation/reconcile.ts';
 import { acceptDispute, stageEvidence, submitEvidence } from '../../src/disputes/answer-dispute.ts';
 import { findNewDisputes } from '../../src/disputes/check-disputes.ts';
 import { OutcomeUnknown } from '../../src/gateway/gateway.ts';
@@ -659,6 +660,39 @@ test('a poll that fails on a later page, or on one dispute, leaves none out', as
   for (const shopper of shoppers) {
     const open = (await shopper.rows('disputes')).filter(({ closed_at }) => closed_at === null);
     await resolve(open[0].id, '--won');
+  }
+  await assertBooks();
+});
+
+test('a gateway that settles in another currency: the payment is booked in its own, the fee is not, and an alert says so', async () => {
+  const { gateway, service } = paying;
+  const settle = (form: Record<string, string>) => gateway.call('POST', '/_test/settlement', form);
+  await settle({ currency: 'usd', basis_points: '550' });
+  try {
+    const shopper = await collected();
+    const { id } = await dispute(shopper);
+    assert.deepEqual(await accountsOf(shopper), { outstanding: 60_000, disputed: 30_000 });
+    assert.deepEqual(await entriesOf(shopper), ['dispute -30000']);
+    const alerts = async () => (await alertsOf(paying, { ...shopper, id })).sort();
+    assert.deepEqual(await alerts(), ['dispute_opened', 'gateway_currency']);
+    // The reversal brings more of that currency than the withdrawal took.
+    await settle({ currency: 'usd', basis_points: '600' });
+    await resolve(id, '--won');
+    const [row] = await shopper.rows('disputes');
+    assert.deepEqual([row.status, row.withdrawn, row.fee], ['won', 0, 0]);
+    assert.deepEqual(await alerts(), ['dispute_closed', 'dispute_opened', 'gateway_currency']);
+
+    const { deps } = service;
+    await reconcile(deps, { from: null, to: null });
+    const { rows } = await deps.database.pool.query(
+      `select (select count(*)::int from gateway_fees where checkout_id = $1) as fees,
+         (select count(*)::int from alerts where kind = 'gateway_currency'
+           and detail like '%payments in ZAR in USD%') as alerts`,
+      [shopper.id],
+    );
+    assert.deepEqual(rows, [{ fees: 0, alerts: 1 }]);
+  } finally {
+    await settle({});
   }
   await assertBooks();
 });

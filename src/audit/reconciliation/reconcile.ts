@@ -312,9 +312,22 @@ async function takeFees(
     deps,
     charged.flatMap(({ amount, payment_ref, ...fee }) => {
       const checkout = checkouts.get(payment_ref);
-      return checkout ? [{ ...fee, ...checkout, payment_ref, fee: amount }] : [];
+      const isPosted = checkout?.currency === fee.currency;
+      return isPosted ? [{ ...fee, ...checkout, payment_ref, fee: amount }] : [];
     }),
   );
+  for (const { currency, payment_ref } of charged) {
+    const paidIn = checkouts.get(payment_ref)?.currency ?? currency;
+    if (paidIn !== currency) await reportCurrency(deps, currency, paidIn);
+  }
+}
+
+/** One alert for all fees in a currency: the cause is a setting of the gateway's account. */
+async function reportCurrency(deps: ReconcileDeps, currency: string, paidIn: string) {
+  const { db } = deps.database;
+  const kind = 'gateway_currency';
+  const detail = `The gateway charges its fees for payments in ${paidIn} in ${currency}. They are not posted. The gateway's account must settle in ${paidIn}.`;
+  if ((await findAlert(db, kind, detail)) === null) await raiseAlert(deps, db, { kind, detail });
 }
 
 /** How a record differs from our rows about it, or null. */

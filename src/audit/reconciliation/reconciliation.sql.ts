@@ -118,14 +118,15 @@ export const ownIdsOf = ({ reference, own_id }: OwnRow) =>
 export async function listPaidCheckouts(
   client: Client,
   payment_refs: string[],
-): Promise<Map<string, { merchant_id: string; checkout_id: string }>> {
+): Promise<Map<string, { merchant_id: string; checkout_id: string; currency: string }>> {
   if (payment_refs.length === 0) return new Map();
   const { rows } = await client.query<{
     payment_ref: string;
     merchant_id: string;
     checkout_id: string;
+    currency: string;
   }>(
-    `select distinct payment_ref, merchant_id, checkout_id
+    `select distinct payment_ref, merchant_id, checkout_id, currency
      from collections where payment_ref = any ($1) and status = 'collected'`,
     [payment_refs],
   );
