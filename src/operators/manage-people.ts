@@ -24,7 +24,9 @@ export type Invitation = { person: Person; url: string; expires_at: Timestamp };
 
 /**
  * Invites a person, or invites them again, and returns the one-time link. With it the person
- * registers a passkey, which replaces those that they had. Their access changes at once.
+ * registers a passkey, which replaces those that they had. Their access changes at once. The next
+ * sign-in through the issuer ties them to a subject anew, because the address may have passed to
+ * another colleague, and the issuer may have changed (decision 0115).
  */
 export async function invitePerson(
   deps: OperatorDeps & { console: { url: string } },
@@ -51,7 +53,8 @@ export async function invitePerson(
     const person = isNew ? fresh : await mustLock(await lockPersonByEmail(db, email), email);
     if (!isNew) {
       refuseOwnAccess(deps, person);
-      await updatePerson(db, person.id, { ...access, revoked_at: null, ...(name && { name }) });
+      const change = { ...access, oidc_subject: null, revoked_at: null, ...(name && { name }) };
+      await updatePerson(db, person.id, change);
       await deleteUnusedLinks(db, person.id);
     }
     const expires_at = timestamp(Temporal.Instant.from(now).add({ hours: invitationHours }));
@@ -61,7 +64,13 @@ export async function invitePerson(
       subject_id: person.id,
       details: { email, ...access, ...(isNew ? {} : { before: accessOf(person) }), expires_at },
       result: {
-        person: { ...person, ...access, revoked_at: null, ...(name && { name }) },
+        person: {
+          ...person,
+          ...access,
+          oidc_subject: null,
+          revoked_at: null,
+          ...(name && { name }),
+        },
         // In the fragment, which no server and no Referer header sees.
         url: `${deps.console.url}/register#${token}`,
         expires_at,

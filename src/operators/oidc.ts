@@ -109,11 +109,10 @@ export async function finishOidc(
   const person = await findPersonOf(deps, subject, claims);
   return await open(deps, browser, person, 'oidc', 'console sign-in', async (db) => {
     const current = await lockPerson(db, person.id);
-    if (current?.oidc_subject === null) {
-      await updatePerson(db, person.id, { oidc_subject: subject });
-    } else if (current?.oidc_subject !== subject) {
-      throw new NotRecognised('tied to another subject');
-    }
+    // An invitation may have released the subject since the person was found by it.
+    const isFirst = current?.oidc_subject === null && person.oidc_subject === null;
+    if (isFirst) await updatePerson(db, person.id, { oidc_subject: subject });
+    else if (current?.oidc_subject !== subject) throw new NotRecognised('tied to another subject');
     return { issuer: settings.issuer };
   });
 }

@@ -46,13 +46,19 @@ export async function listWithPasskey(db: Handle, person_ids: string[]): Promise
   return new Set(rows.map(({ person_id }) => person_id));
 }
 
+/** False: the passkey has been deleted since it answered. */
 export async function movePasskeyUsed(
   db: Handle,
   id: string,
   counter: number,
   used_at: Timestamp,
-): Promise<void> {
-  await db.updateTable('passkeys').set({ counter, used_at }).where('id', '=', id).execute();
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('passkeys')
+    .set({ counter, used_at })
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
 }
 
 export async function deletePasskey(db: Handle, id: string): Promise<void> {

@@ -103,7 +103,8 @@ export async function signInByPasskey(
   const person = await reading(deps, (db) => findPerson(db, passkey.person_id));
   if (!person) throw new NotRecognised();
   return await open(deps, browser, person, 'passkey', 'console sign-in', async (db, now) => {
-    await movePasskeyUsed(db, passkey.id, counter, now);
+    // The person's lock is ours: a new registration that replaces the passkey waits, or is done.
+    await noteUse(db, passkey, counter, now);
     return { passkey: passkey.name };
   });
 }
@@ -162,9 +163,19 @@ export async function proveByPasskey(
   const verified = await verifyAuthentication(deps, response, { purpose: 'proof', ...about });
   await transaction(deps, async ({ db }) => {
     const now = timestamp(deps.clock.now());
-    await movePasskeyUsed(db, verified.passkey.id, verified.counter, now);
+    await noteUse(db, verified.passkey, verified.counter, now);
     await recordProof(db, session.id, now);
   });
+}
+
+async function noteUse(
+  db: Handle,
+  { id }: Passkey,
+  counter: number,
+  now: Timestamp,
+): Promise<void> {
+  if (await movePasskeyUsed(db, id, counter, now)) return;
+  throw new NotRecognised('the passkey was deleted after it had answered');
 }
 
 /** Records a proof without a passkey. The caller allows it in sandboxes only. */

@@ -146,6 +146,21 @@ describe('a sign-in through an issuer', () => {
     isRefused((await signIn('imposter')).answer);
   });
 
+  test('is tied anew after another invitation, and the old subject no longer signs in', async () => {
+    const { person } = await invite('zanele');
+    assert.equal((await signIn('zanele')).answer.headers.location, '/');
+    const email = 'zanele@example.com';
+    await revokePerson(service.deps, 'test', { email });
+    // The address passes to a new colleague, with another account at the issuer.
+    accounts.zanele = { email: 'former@example.com', email_verified: true };
+    await invite('zanele-2', { email });
+    isRefused((await signIn('zanele')).answer);
+    const { answer } = await signIn('zanele-2');
+    const { body } = await get('/api/session', cookieOf(answer, session));
+    assert.equal(body.person.id, person.id);
+    isRefused((await signIn('zanele')).answer);
+  });
+
   test('is refused without an invitation, without a verified address, and after a revocation', async () => {
     accounts.stranger = { email: 'stranger@example.com', email_verified: true };
     isRefused((await signIn('stranger')).answer);

@@ -5,6 +5,7 @@ import { invitePerson, revokePerson } from '../../src/operators/manage-people.ts
 import { verifyOperatorChain } from '../../src/operators/verify-operator-chain.ts';
 import { createAuthenticator } from '../support/authenticator.ts';
 import { ask, openConsole } from '../support/console.ts';
+import { countLockWaits } from '../support/database-server.ts';
 import { type Answer, movableClock, type Service, startService } from '../support/service.ts';
 
 const clock = movableClock();
@@ -148,6 +149,41 @@ describe('an invitation', () => {
     assert.equal((await get('/api/session', lost.cookie)).status, 401);
     const old = lost.authenticator.get(await signInOptions(), here());
     assert.equal((await post('/api/sign-in', { response: old })).status, 403);
+  });
+
+  test('replaces a passkey whose answer is being accepted at that moment', async () => {
+    const lost = await register();
+    const wanted = { email: lost.email, roles: ['viewer'], merchant_ids: null };
+    const { person, url } = await invitePerson(service.deps, 'test', wanted);
+    const token = tokenOf(url);
+    const { options } = (await post('/api/invitation/options', { token })).body;
+    const response = createAuthenticator().create(options, here());
+    const old = lost.authenticator.get(await signInOptions(), here());
+    // Both requests wait for the lock of the person: the registration first.
+    const { pool } = service.deps.database;
+    const holder = await pool.connect();
+    const waiting = async (count: number) => {
+      while ((await countLockWaits(pool)) < count);
+    };
+    try {
+      await holder.query('begin');
+      await holder.query('select from people where id = $1 for update', [person.id]);
+      const registering = post('/api/invitation/register', { token, response });
+      await waiting(1);
+      const signingIn = post('/api/sign-in', { response: old });
+      await waiting(2);
+      await holder.query('commit');
+      assert.equal((await registering).status, 200);
+      const answer = await signingIn;
+      assert.deepEqual([answer.status, answer.body.error?.code], [403, 'not_recognised']);
+    } finally {
+      holder.release();
+    }
+    const { rows } = await pool.query(
+      'select from console_sessions where person_id = $1 and ended_at is null',
+      [person.id],
+    );
+    assert.equal(rows.length, 1);
   });
 
   test('is stored as a hash only', async () => {

@@ -72,11 +72,14 @@ function addressOf(url: string): [host: string, port: number] {
 }
 
 /** Whether a session in a test database waits for a lock, on any node. */
-export async function isLockAwaited(pool: pg.Pool): Promise<boolean> {
+export const isLockAwaited = async (pool: pg.Pool) => (await countLockWaits(pool)) > 0;
+
+/** How many sessions in a test database wait for a lock, on any node. */
+export async function countLockWaits(pool: pg.Pool): Promise<number> {
   const citus = await pool.query(`select from pg_extension where extname = 'citus'`);
   const { rowCount } = await pool.query(
     `select from ${citus.rowCount ? 'citus_stat_activity' : 'pg_stat_activity'}
      where datname = current_database() and wait_event_type = 'Lock'`,
   );
-  return rowCount !== 0;
+  return rowCount ?? 0;
 }
