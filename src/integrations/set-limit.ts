@@ -1,7 +1,7 @@
 import { endpointLimits } from '../http/rate-limits.ts';
 import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
 import type { Limit } from '../shared/limit.ts';
-import { insertLimit } from './integration.sql.ts';
+import { insertLimit, listLimits } from './integration.sql.ts';
 import { lockLiveIntegration } from './lock-integration.ts';
 
 const requestsMax = 1_000_000_000;
@@ -38,11 +38,18 @@ export async function setLimit(
   return await operate(deps, operator, 'integrations limit', async (db) => {
     const integration = await lockLiveIntegration(db, id);
     const limit = { endpoint, max_requests, window_seconds };
+    const earlier = (await listLimits(db, integration.id)).find((one) => one.endpoint === endpoint);
+    const before = pickLimit(earlier ?? endpointLimits[endpoint as keyof typeof endpointLimits]);
     await insertLimit(db, { integration_id: integration.id, ...limit });
     return {
       subject_id: integration.id,
-      details: limit,
+      details: { ...limit, before },
       result: { id: integration.id, ...limit },
     };
   });
 }
+
+const pickLimit = ({ max_requests, window_seconds }: Limit): Limit => ({
+  max_requests,
+  window_seconds,
+});

@@ -12,10 +12,16 @@ export async function changePage(
   const problem = explainBadShortName(wanted.short_name ?? null);
   if (problem !== null) throw new OperatorError(problem);
   return await operate(deps, operator, 'merchants page', async (db) => {
-    if (!isUuid(id) || !(await movePage(db, id, wanted))) {
+    const before = isUuid(id) ? await findMerchant(db, id) : null;
+    if (!before || !(await movePage(db, id, wanted))) {
       throw new OperatorError(`There is no merchant ${id}.`);
     }
     const result = (await findMerchant(db, id)) as Merchant;
-    return { subject_id: result.id, details: wanted, result };
+    const changed = (merchant: Merchant) => ({
+      ...(wanted.short_name !== undefined && { short_name: merchant.short_name }),
+      ...(wanted.no_fees !== undefined && { no_fees: merchant.no_fees }),
+    });
+    const details = { ...changed(result), before: changed(before) };
+    return { subject_id: result.id, details, result };
   });
 }

@@ -72,7 +72,8 @@ export async function proposeAccount(
     const { holder, bank, branch_code, account_number } = wanted;
     // Two proposals at once must not take the same number.
     await lockMerchant(db, id);
-    const number = ((await listAccounts(db, id))[0]?.number ?? 0) + 1;
+    const earlier = await listAccounts(db, id);
+    const number = (earlier[0]?.number ?? 0) + 1;
     const key = { merchant_id: id, number };
     const last4 = account_number.slice(-4);
     await insertAccount(db, {
@@ -94,7 +95,8 @@ export async function proposeAccount(
     });
     const result = shown((await listAccounts(db, id))[0] as BankAccount);
     // Not the holder: it may name a person, and the audit cannot be erased.
-    return { subject_id: id, details: { number, bank, branch_code, last4 }, result };
+    const details = { number, bank, branch_code, last4, before: inUse(earlier) };
+    return { subject_id: id, details, result };
   });
 }
 
@@ -110,7 +112,8 @@ export async function confirmAccount(
 ): Promise<ShownAccount> {
   return await operate(deps, operator, 'merchants bank confirm', async (db, confirmed_at) => {
     const { id } = await mustFindMerchant(db, merchant_id);
-    const [newest] = await listAccounts(db, id);
+    const accounts = await listAccounts(db, id);
+    const [newest] = accounts;
     if (!newest || newest.confirmed_at !== null) {
       throw new OperatorError(`No bank account of merchant ${id} waits to be confirmed.`);
     }
@@ -126,7 +129,8 @@ export async function confirmAccount(
     }
     const confirmed = await moveConfirmed(db, newest, { confirmed_by: operator, confirmed_at });
     if (!confirmed) throw new OperatorError('Another operator has confirmed it meanwhile.');
-    return { subject_id: id, details: { number, last4: newest.last4 }, result: shown(confirmed) };
+    const details = { number, last4: newest.last4, before: inUse(accounts) };
+    return { subject_id: id, details, result: shown(confirmed) };
   });
 }
 
@@ -142,9 +146,12 @@ export async function setStatementAddress(
   }
   await operate(deps, operator, 'merchants bank statements', async (db, at) => {
     const { id } = await mustFindMerchant(db, merchant_id);
+    const earlier = await findStatementAddress(db, id);
     await writeStatementAddress(db, id, email, at);
     // Not the address: it may name a person, and the audit cannot be erased.
-    return { subject_id: id, details: { has_address: email !== null }, result: undefined };
+    const before = { has_address: earlier !== null };
+    const details = { has_address: email !== null, is_changed: email !== earlier, before };
+    return { subject_id: id, details, result: undefined };
   });
 }
 
@@ -182,6 +189,12 @@ export function openAccount(sealing: Sealing, account: BankAccount): string | nu
   } catch {
     return null;
   }
+}
+
+/** The account that payouts go to, for the audit; null: there is none. */
+function inUse(accounts: BankAccount[]): { number: number; last4: string } | null {
+  const account = accounts.find(({ confirmed_at }) => confirmed_at !== null);
+  return account ? { number: account.number, last4: account.last4 } : null;
 }
 
 function shown({ sealed_account: _, ...account }: BankAccount): ShownAccount {

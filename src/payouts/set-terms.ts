@@ -1,4 +1,5 @@
 import { writeTerms } from '../ledger/post-entries.ts';
+import { listTerms } from '../ledger/settlement.sql.ts';
 import { explainBadTerms, type Terms } from '../ledger/settlement.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
@@ -33,13 +34,17 @@ export async function setTerms(
     const now = merchantNow(deps.clock, merchant);
     const from_on = wanted.from_on ?? localDate(merchant, now).toString();
     const terms: Terms = { ...wanted, merchant_id: id, from_on, created_at: timestamp(now) };
+    const earlier = (await listTerms(db, id)).find((one) => one.from_on <= from_on);
     await writeTerms(db, terms);
     const next = await firstPayoutAt(db, merchant, now);
     await insertPayoutDay(db, id, timestamp(next));
-    const { merchant_id: _, created_at: __, ...details } = terms;
+    // Before this act the date had these terms, or none.
+    const details = { ...shown(terms), before: earlier ? shown(earlier) : null };
     return { subject_id: id, details, result: terms };
   });
 }
+
+const shown = ({ merchant_id: _, created_at: __, ...terms }: Terms) => terms;
 
 async function firstPayoutAt(
   db: Parameters<typeof readCalendar>[0],
