@@ -35,6 +35,18 @@ export const invalid = (fields: { path: string; problem: string }[]) => {
   return new ConsoleError(422, 'invalid', sentences.join(' '), { fields });
 };
 
+/** An act was done, and the answer to it could not be made. */
+class DoneWithoutAnswer extends Error {}
+
+/** Makes the answer to an act that is done, whatever goes wrong from now on. */
+export async function afterAct<T>(read: () => Promise<T>): Promise<T> {
+  try {
+    return await read();
+  } catch (cause) {
+    throw new DoneWithoutAnswer('', { cause });
+  }
+}
+
 export function answerConsoleError(
   error: Error,
   request: FastifyRequest,
@@ -81,10 +93,20 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
     const text = 'It is not known whether this was done. Look before you do it again.';
     return new ConsoleError(503, 'outcome_unknown', text);
   }
+  if (error instanceof DoneWithoutAnswer) {
+    request.log.error({ err: error.cause }, 'an act was done, and its result could not be read');
+    const text = 'This was done, but its result could not be read. Load the page again.';
+    return new ConsoleError(503, 'outcome_unknown', text);
+  }
   const { statusCode = 500 } = error as { statusCode?: number };
   if (statusCode >= 400 && statusCode < 500) {
     return new ConsoleError(400, 'bad_request', `Malformed request: ${error.message}.`);
   }
   request.log.error({ err: error }, 'internal error');
-  return new ConsoleError(500, 'internal_error', 'Something went wrong and nothing was changed.');
+  if (request.method === 'GET') {
+    return new ConsoleError(500, 'internal_error', 'Something went wrong. Try again.');
+  }
+  // The act may have been committed before this error.
+  const text = 'Something went wrong. Look whether this was done before you do it again.';
+  return new ConsoleError(500, 'outcome_unknown', text);
 }

@@ -1,10 +1,11 @@
 import { changePage } from '../merchants/change-page.ts';
 import { changeRules } from '../merchants/change-rules.ts';
 import { createMerchant } from '../merchants/create-merchant.ts';
+import { explainBadShortName } from '../merchants/merchant.ts';
 import { advanceClock, findNextEvent } from '../sandbox/advance-clock.ts';
 import { type ListedMerchant, listMerchantsWithin } from '../search/registers.ts';
 import { type Column, decimal } from './csv.ts';
-import { invalid } from './errors.ts';
+import { afterAct, conflict, invalid } from './errors.ts';
 import { readIntegrations } from './integration-routes.ts';
 import { IdParams } from './list.schema.ts';
 import {
@@ -85,7 +86,7 @@ export const merchantRoutes: ConsoleRoute[] = [
         preselected_term: preselected_term ?? null,
         four_eyes_above: four_eyes_above ?? null,
       });
-      return presentMerchant(await mustSeeMerchant(context, id));
+      return await afterAct(async () => presentMerchant(await mustSeeMerchant(context, id)));
     },
   }),
   consoleRoute({
@@ -102,9 +103,12 @@ export const merchantRoutes: ConsoleRoute[] = [
       if (Object.keys(rules).length + Object.keys(page).length === 0) {
         throw invalid([{ path: '', problem: 'Name something to change' }]);
       }
+      // These are two acts. Refuse a bad name before the first of them.
+      const problem = explainBadShortName(short_name ?? null);
+      if (problem !== null) throw conflict(problem, 'refused');
       if (Object.keys(rules).length > 0) await changeRules(deps, operator, { id, ...rules });
       if (Object.keys(page).length > 0) await changePage(deps, operator, { id, ...page });
-      return presentMerchant(await mustSeeMerchant(context, id));
+      return await afterAct(async () => presentMerchant(await mustSeeMerchant(context, id)));
     },
   }),
   consoleRoute({

@@ -11,6 +11,7 @@ import {
   RetriedInstalment,
 } from './callback.schema.ts';
 import { type Column, decimal, whoseColumns } from './csv.ts';
+import { afterAct } from './errors.ts';
 import { listRoutes, mustSee, presentWhose, scopeOf } from './pages.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
@@ -94,7 +95,9 @@ export const overdueRoutes: ConsoleRoute[] = [
       const { deps, person, operator } = context;
       const row = await mustSee(context, 'checkouts', params.checkout);
       const payment = await retryInstalment(deps, operator, `${row.id}:${params.number}`);
-      const declines = await reading(deps, (db) => listDeclines(db, person.scope, [row]));
+      const declines = await afterAct(() =>
+        reading(deps, (db) => listDeclines(db, person.scope, [row])),
+      );
       const { checkout_id, number, status } = payment;
       const decline = status === 'overdue' ? declines.get(instalmentId(payment)) : undefined;
       return { checkout_id, number, status, reason: decline?.reason ?? null };
