@@ -7,7 +7,7 @@ import { findPerson } from '../operators/person.sql.ts';
 import type { RefundProcessDeps } from '../refunds/process-refunds.ts';
 import { approveRefund } from '../refunds/review-refund.ts';
 import type { Scope } from '../search/scope.sql.ts';
-import { findRowById } from '../search/search.sql.ts';
+import { type FoundRow, findRowById } from '../search/search.sql.ts';
 import { secondsAfter, timestamp } from '../shared/clock.ts';
 import {
   claimLongAct,
@@ -79,8 +79,9 @@ async function goOn(
       if (stopping?.aborted) return 'stopped';
       // A process that died here repeats one act. An approval is refused then, and a callback is
       // delivered once more, which every receiver has to expect.
+      const found = await findAllowed(deps, act, id);
       const problem =
-        (await explainLost(deps, act, id)) ?? (await attempt(acting, operator, act, id));
+        'problem' in found ? found.problem : await attempt(acting, operator, act, found);
       progress = {
         position,
         done: progress.done + (problem === null ? 1 : 0),
@@ -115,8 +116,12 @@ async function nextItems(
   return ids.map((id) => ({ id, position: id }));
 }
 
-/** Why the person may not act on this any more, or null. They may have been revoked since. */
-async function explainLost(deps: LongActDeps, act: LongAct, id: string): Promise<string | null> {
+/** The row of an item, or why the person may not act on it any more: they may have been revoked. */
+async function findAllowed(
+  deps: LongActDeps,
+  act: LongAct,
+  id: string,
+): Promise<FoundRow | { problem: string }> {
   const { db } = deps.database;
   const person = await findPerson(db, act.actor.person_id);
   const hasAll = person?.merchant_ids === null;
@@ -125,11 +130,11 @@ async function explainLost(deps: LongActDeps, act: LongAct, id: string): Promise
     person !== null &&
     person.revoked_at === null &&
     permissionsOf(person.roles, hasAll).includes(needed);
-  if (!isAllowed) return 'The person who began this may not do it any more.';
+  if (!isAllowed) return { problem: 'The person who began this may not do it any more.' };
   const scope: Scope = hasAll ? 'all merchants' : { merchant_ids: person.merchant_ids ?? [] };
   const table = act.kind === 'refunds approve' ? 'refund_requests' : 'callbacks';
   const row = await findRowById(db, scope, table, id);
-  return row ? null : 'This belongs to a merchant that the person may not see any more.';
+  return row ?? { problem: 'This belongs to a merchant that the person may not see any more.' };
 }
 
 /** Why one act was refused, or null. */
@@ -137,14 +142,14 @@ async function attempt(
   deps: LongActDeps,
   operator: string,
   { kind }: LongAct,
-  id: string,
+  row: FoundRow,
 ): Promise<string | null> {
   try {
     if (kind === 'refunds approve') {
-      await approveRefund(deps, operator, id);
+      await approveRefund(deps, operator, row);
       return null;
     }
-    const { status } = await retriggerCallback(deps, operator, id);
+    const { status } = await retriggerCallback(deps, operator, row.id);
     return status === 'delivered' ? null : 'The delivery failed. Retries have begun.';
   } catch (error) {
     if (error instanceof OperatorError) return error.message;

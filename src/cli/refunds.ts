@@ -112,7 +112,8 @@ const retry = command({
   summary: 'retry a failed refund',
   usage: ['ID'],
   help: `Makes a failed refund pending again and carries it out, if the checkout's remainder allows
-it. This also works after day 100. Money that an earlier round moved is not moved again.
+it. This also works after day 100. Money that an earlier round moved is not moved again. A refund
+that was declined cannot be retried: ask for a new one, at the console or by the merchant's API.
 
   tranche refunds retry ${example}`,
   positionals: ['ID'],

@@ -3,6 +3,7 @@ import { reading } from '../database/transaction.ts';
 import { balancesOf } from '../ledger/posting.ts';
 import { addNote } from '../operators/add-note.ts';
 import { previewRefund } from '../refunds/preview-refund.ts';
+import { sumAskedAlone, sumRefundable } from '../refunds/refund.sql.ts';
 import { needsSecondPerson, returnedOf } from '../refunds/refund.ts';
 import { requestRefund } from '../refunds/request-refund.ts';
 import {
@@ -28,7 +29,7 @@ import {
   RefundPreview,
 } from './checkout.schema.ts';
 import { type Column, decimal, whoseColumns } from './csv.ts';
-import { notFound } from './errors.ts';
+import { afterAct, notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
 import { listRoutes, mustSee, scopeOf } from './pages.ts';
 import { RefundDetails } from './refund.schema.ts';
@@ -97,8 +98,9 @@ export const checkoutRoutes: ConsoleRoute[] = [
       const row = await mustSee(context, 'checkouts', params.id);
       const { deps, person } = context;
       const preview = await previewRefund(deps, row.id, body.amount);
-      const { sources, merchant } = await reading(deps, async (db) => ({
+      const { sources, alone, merchant } = await reading(deps, async (db) => ({
         sources: await listRefundSources(db, person.scope, [row]),
+        alone: await sumAskedAlone(db, row.merchant_id, row.checkout_id),
         merchant: (await listMerchantNames(db, person.scope, [row.merchant_id])).get(
           row.merchant_id,
         ),
@@ -114,7 +116,8 @@ export const checkoutRoutes: ConsoleRoute[] = [
         refusal,
         warnings,
         needs_second_person:
-          refusal === null && needsSecondPerson(amount, merchant ?? { four_eyes_above: null }),
+          refusal === null &&
+          needsSecondPerson(alone + amount, merchant ?? { four_eyes_above: null }),
       };
     },
   }),
@@ -128,12 +131,12 @@ export const checkoutRoutes: ConsoleRoute[] = [
       const { id } = await mustSee(context, 'checkouts', params.id);
       const { deps, operator } = context;
       const refund = await requestRefund(deps, operator, {
-        id: body.request_id.toLowerCase(),
+        request_id: body.request_id.toLowerCase(),
         checkout_id: id,
         amount: body.amount,
         reason: body.reason ?? null,
       });
-      return await readRefund(context, refund.id);
+      return await afterAct(() => readRefund(context, refund));
     },
   }),
   consoleRoute({
@@ -191,7 +194,8 @@ async function presentDetails(
   const balances = balancesOf(postings);
   const mayReadMoney = context.person.permissions.includes('money.read');
   const ids = history.refunds.map(({ id }) => id);
-  const refunds = await findRefundsToReview(context.deps, context.person.scope, ids);
+  const scope = scopeOf(context, { merchant: merchant.id });
+  const refunds = await findRefundsToReview(context.deps, scope, ids);
   const plan = instalments.map((payment) => {
     const last = collections.findLast(
       ({ instalment, decline_reason }) => instalment === payment.number && decline_reason !== null,
@@ -212,10 +216,10 @@ async function presentDetails(
       paused: payment.paused,
     };
   });
-  const reserved = history.refunds.reduce(
-    (sum, { status, kept, amount }) => sum + (status === 'failed' ? kept : amount),
-    0,
-  );
+  const refundable =
+    checkout.status === 'successful'
+      ? await reading(context.deps, (db) => sumRefundable(db, checkout))
+      : 0;
   return {
     id: checkout.id,
     merchant_id: merchant.id,
@@ -257,7 +261,7 @@ async function presentDetails(
     card: history.card,
     refunded: balances.refunded,
     cancelled: balances.cancelled,
-    refundable: checkout.status === 'successful' ? checkout.amount - reserved : 0,
+    refundable,
     plan,
     timeline: inOrder([...timelineOf(history), ...extrasOf(history)]),
     attempts: history.attempts.map((attempt) => ({

@@ -6,7 +6,7 @@ import { findRefundsToReview, listRefundsToReview, type ReviewedRefund } from '.
 import { LongAct } from './act.schema.ts';
 import { presentLongAct } from './act-routes.ts';
 import { type Column, decimal, whoseColumns } from './csv.ts';
-import { notFound } from './errors.ts';
+import { afterAct, notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
 import { listRoutes, mustSee, presentWhose, scopeOf } from './pages.ts';
 import {
@@ -55,9 +55,9 @@ const act = (verb: string, permission: 'refunds.review' | 'refunds.retry', revie
     fresh: true,
     schema: { params: IdParams, response: RefundDetails },
     async handle(context, { params }) {
-      const { id } = await mustSee(context, 'refund_requests', params.id);
-      await review(context.deps, context.operator, id);
-      return await readRefund(context, id);
+      const row = await mustSee(context, 'refund_requests', params.id);
+      await review(context.deps, context.operator, row);
+      return await afterAct(() => readRefund(context, row));
     },
   });
 
@@ -75,7 +75,7 @@ export const refundRoutes: ConsoleRoute[] = [
     url: '/api/refunds/:id',
     permission: 'refunds.read',
     schema: { params: IdParams, response: RefundDetails },
-    handle: (context, { params }) => readRefund(context, params.id),
+    handle: (context, { params }) => readRefund(context, params),
   }),
   act('approve', 'refunds.review', approveRefund),
   act('retry', 'refunds.retry', retryRefund),
@@ -86,9 +86,9 @@ export const refundRoutes: ConsoleRoute[] = [
     fresh: true,
     schema: { params: IdParams, body: DeclineRefund, response: RefundDetails },
     async handle(context, { params, body }) {
-      const { id } = await mustSee(context, 'refund_requests', params.id);
-      await declineRefund(context.deps, context.operator, id, body.reason);
-      return await readRefund(context, id);
+      const row = await mustSee(context, 'refund_requests', params.id);
+      await declineRefund(context.deps, context.operator, row, body.reason);
+      return await afterAct(() => readRefund(context, row));
     },
   }),
   consoleRoute({
@@ -110,9 +110,12 @@ export const refundRoutes: ConsoleRoute[] = [
 ];
 
 /** One refund as it is now. */
-export async function readRefund(context: Context, id: string): Promise<RefundDetails> {
-  const { deps, person } = context;
-  const { data } = await findRefundsToReview(deps, person.scope, [id]);
+export async function readRefund(
+  context: Context,
+  { merchant_id: merchant, id }: { merchant_id?: string; id: string },
+): Promise<RefundDetails> {
+  const scope = scopeOf(context, merchant === undefined ? {} : { merchant });
+  const { data } = await findRefundsToReview(context.deps, scope, [id]);
   const [refund] = data;
   if (!refund) throw notFound();
   return presentRefund(context, refund);

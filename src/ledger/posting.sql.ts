@@ -32,16 +32,22 @@ export async function listPostings(
     .execute();
 }
 
-/** What disputes took from the payments of a checkout and did not give back. */
+export type DisputedAmount = { checkout_id: string; instalment: number; amount: number };
+
+/** What disputes took from the payments of checkouts and did not give back. */
 export async function listDisputedAmounts(
   db: Handle,
-  { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
-): Promise<{ instalment: number; amount: number }[]> {
-  const { rows } = await sql<{ instalment: number; amount: number }>`
-    select instalment, sum(case kind when 'withdrawn' then amount else -amount end)::bigint as amount
+  checkouts: { merchant_id: string; checkout_id: string }[],
+): Promise<DisputedAmount[]> {
+  if (checkouts.length === 0) return [];
+  const merchant_ids = [...new Set(checkouts.map(({ merchant_id }) => merchant_id))];
+  const checkout_ids = [...new Set(checkouts.map(({ checkout_id }) => checkout_id))];
+  const { rows } = await sql<DisputedAmount>`
+    select checkout_id, instalment,
+      sum(case kind when 'withdrawn' then amount else -amount end)::bigint as amount
     from postings
-    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
+    where merchant_id in (${sql.join(merchant_ids)}) and checkout_id in (${sql.join(checkout_ids)})
       and kind in ('withdrawn', 'reinstated')
-    group by instalment`.execute(db);
+    group by checkout_id, instalment`.execute(db);
   return rows;
 }

@@ -38,7 +38,7 @@ export async function cancelRest(
     amount === 0
       ? null
       : await requestRefund(deps, operator, {
-          id: derivedId('rest of a disputed plan', id, amount),
+          request_id: derivedId('rest of a disputed plan', id, amount),
           checkout_id,
           amount,
           reason: null,

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { findCheckout, findCheckoutMerchant } from '../checkouts/checkout.sql.ts';
 import type { Database } from '../database/database.ts';
 import { snapshot } from '../database/transaction.ts';
-import { isDisputed, sumDisputed } from '../disputes/dispute.sql.ts';
+import { isDisputed } from '../disputes/dispute.sql.ts';
 import { listLastCollections } from '../instalments/instalment.sql.ts';
 import { findIntegration } from '../integrations/integration.sql.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
@@ -10,7 +10,7 @@ import { merchantNow } from '../merchants/merchant.ts';
 import { OperatorError } from '../operators/operate.ts';
 import type { Clock } from '../shared/clock.ts';
 import { isUuid } from '../shared/uuid.ts';
-import { sumRefunds } from './refund.sql.ts';
+import { sumRefundable } from './refund.sql.ts';
 import { explainClosedWindow, type PlannedPart } from './refund.ts';
 import { planRefund } from './start-refund.ts';
 
@@ -43,9 +43,7 @@ export async function previewRefund(
       const refusal = `The checkout is ${checkout.status}: only successful ones can be refunded.`;
       return { ...preview, remainder: 0, refusal };
     }
-    const disputed = await sumDisputed(db, key.merchant_id, key.checkout_id);
-    const refunded = await sumRefunds(db, key.merchant_id, key.checkout_id);
-    const remainder = Math.max(0, checkout.amount - refunded - disputed);
+    const remainder = await sumRefundable(db, checkout);
     if (amount > remainder) {
       const refusal = `The amount exceeds the refundable remainder of ${remainder} cents.`;
       return { ...preview, remainder, refusal };

@@ -2,6 +2,7 @@ import { sql, type Updateable } from 'kysely';
 import type { Handle } from '../database/database.ts';
 import type { DueWork } from '../database/due-work.sql.ts';
 import type { Tables } from '../database/tables.ts';
+import { sumDisputed } from '../disputes/dispute.sql.ts';
 import type { Timestamp } from '../shared/clock.ts';
 import type { RefundPart, RefundRequest, RefundStatus } from './refund.ts';
 
@@ -44,14 +45,49 @@ export async function findRefund(
   return row ?? null;
 }
 
-/** The merchant of a refund request, for operators, who see all merchants. */
+/**
+ * The merchant of a refund request, for the command line, which sees all merchants. Before decision
+ * 0114 two merchants' refunds could have one id, which then names neither.
+ */
 export async function findRefundMerchant(db: Handle, id: string): Promise<string | null> {
-  const row = await db
+  const rows = await db
     .selectFrom('refund_requests')
     .select('merchant_id')
     .where('id', '=', id)
-    .executeTakeFirst();
-  return row?.merchant_id ?? null;
+    .limit(2)
+    .execute();
+  const [only] = rows;
+  return only && rows.length === 1 ? only.merchant_id : null;
+}
+
+/**
+ * What people asked for at the console and the service approved at once, because the amount was small.
+ * It counts whatever became of it: a failed refund can be retried (decision 0114).
+ */
+export async function sumAskedAlone(
+  db: Handle,
+  merchant_id: string,
+  checkout_id: string,
+): Promise<number> {
+  const { sum } = await db
+    .selectFrom('refund_requests')
+    .select(sql<number>`coalesce(sum(amount), 0)::bigint`.as('sum'))
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('requested_by_name', 'is not', null)
+    .whereRef('approved_at', '=', 'created_at')
+    .executeTakeFirstOrThrow();
+  return sum;
+}
+
+/** What can still be refunded of a checkout. Money that a cardholder disputes is not ours to refund. */
+export async function sumRefundable(
+  db: Handle,
+  checkout: { merchant_id: string; id: string; amount: number },
+): Promise<number> {
+  const refunded = await sumRefunds(db, checkout.merchant_id, checkout.id);
+  const disputed = await sumDisputed(db, checkout.merchant_id, checkout.id);
+  return Math.max(0, checkout.amount - refunded - disputed);
 }
 
 /** The refund requests of a checkout, oldest first. They are few. */

@@ -52,6 +52,16 @@ export function needsSecondPerson(
   return merchant.four_eyes_above !== null && amount > merchant.four_eyes_above;
 }
 
+/** Whether two people have to agree to a refund that waits, or had to agree to one that does not. */
+export function neededSecondPerson(
+  refund: RefundRequest,
+  merchant: { four_eyes_above: number | null },
+): boolean {
+  // The service approves a person's own request when it is created, or not at all (decision 0114).
+  const isOwn = requesterOf(refund) !== null && refund.approved_at !== refund.created_at;
+  return isOwn || needsSecondPerson(refund.amount, merchant);
+}
+
 /** The person who asked for a refund in the console, or null if the merchant did. */
 export const requesterOf = (refund: RefundRequest): Reviewer | null =>
   refund.requested_by_name === null
@@ -120,6 +130,13 @@ export type RefundPart = {
   refund_ref: string | null;
   settled_at: Timestamp | null;
 };
+
+/**
+ * The id of a refund that a person asks for. The browser chooses `request_id`, so it must not become
+ * the id of another merchant's refund (decision 0114).
+ */
+export const requestedId = (merchant_id: string, request_id: string) =>
+  derivedId('requested refund', merchant_id, request_id);
 
 /** The gateway knows the part by this id, also after a restore (decision 0049). */
 export const partId = (refund_id: string, round: number, instalment: number) =>
@@ -253,6 +270,18 @@ export function returnedOf(parts: RefundPart[]): Map<number, number> {
     returned.set(instalment, (returned.get(instalment) ?? 0) + amount);
   }
   return returned;
+}
+
+/** What the cardholder has of each payment: by refunds, and by disputes that took it. */
+export function givenBackOf(
+  parts: RefundPart[],
+  disputed: { instalment: number; amount: number }[],
+): Map<number, number> {
+  const given = returnedOf(parts);
+  for (const { instalment, amount } of disputed) {
+    given.set(instalment, (given.get(instalment) ?? 0) + amount);
+  }
+  return given;
 }
 
 /** The payments hold less than the refund. Only a dispute can have taken the rest. */

@@ -1,6 +1,6 @@
 import { findCheckoutMerchant, lockCheckout } from '../checkouts/checkout.sql.ts';
+import type { Handle } from '../database/database.ts';
 import { newLease } from '../database/due-work.sql.ts';
-import { sumDisputed } from '../disputes/dispute.sql.ts';
 import { leaseSeconds } from '../gateway/retry-times.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { merchantNow } from '../merchants/merchant.ts';
@@ -8,22 +8,29 @@ import { OperatorError, operate } from '../operators/operate.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { reserveRefund } from './create-refund.ts';
 import { processRefund, type RefundProcessDeps } from './process-refunds.ts';
-import { findRefund, moveRefund, sumRefunds } from './refund.sql.ts';
-import { explainBadReason, needsSecondPerson, type RefundRequest } from './refund.ts';
+import { findRefund, moveRefund, sumAskedAlone, sumRefundable } from './refund.sql.ts';
+import { explainBadReason, needsSecondPerson, type RefundRequest, requestedId } from './refund.ts';
 import { reviewerOf } from './review-refund.ts';
+
+type Wanted = {
+  /** The caller's name for this request. A repeated request makes one refund. */
+  request_id: string;
+  checkout_id: string;
+  amount: number;
+  reason: string | null;
+};
 
 /**
  * An operator asks for a refund. It needs no review, so it is processed at once, unless it is above
  * the merchant's threshold: then another person has to approve it (decision 0074). The window for
- * merchants does not bind operators; the preview warns of it. `id` is the caller's, so that a
- * repeated request makes one refund.
+ * merchants does not bind operators; the preview warns of it.
  */
 export async function requestRefund(
   deps: RefundProcessDeps,
   operator: string,
-  wanted: { id: string; checkout_id: string; amount: number; reason: string | null },
+  wanted: Wanted,
 ): Promise<RefundRequest> {
-  const { id, checkout_id, amount, reason } = wanted;
+  const { checkout_id, amount, reason } = wanted;
   const bad = reason === null ? null : explainBadReason(reason);
   if (bad !== null) throw new OperatorError(bad);
   const { db: database } = deps.database;
@@ -32,31 +39,31 @@ export async function requestRefund(
     : null;
   const merchant = merchant_id && (await findMerchant(database, merchant_id));
   if (!merchant) throw new OperatorError(`There is no checkout ${checkout_id}.`);
-  const earlier = await findRefund(database, merchant.id, id);
-  if (earlier) return sameAs(earlier, wanted);
+  const earlier = await findEarlier(database, merchant.id, wanted);
+  if (earlier) return earlier;
+  const id = requestedId(merchant.id, wanted.request_id);
   const requester = reviewerOf(deps, operator);
-  const isApproved = !needsSecondPerson(amount, merchant);
-  const claimed = await operate(deps, operator, 'refunds create', async (db) => {
+  const { refund, isClaimed } = await operate(deps, operator, 'refunds create', async (db) => {
     const checkout = await lockCheckout(db, merchant.id, checkout_id);
     // Not the reason: it may name the shopper, and the audit cannot be erased.
     const details = { checkout_id, amount };
-    const written = await findRefund(db, merchant.id, id);
+    const written = await findEarlier(db, merchant.id, wanted);
     if (written) {
-      sameAs(written, wanted);
-      return { subject_id: id, details, result: null };
+      return { subject_id: written.id, details, result: { refund: written, isClaimed: false } };
     }
     if (checkout?.status !== 'successful') {
       throw new OperatorError(
         `The checkout is ${checkout?.status}: only successful ones can be refunded.`,
       );
     }
-    const refunded = await sumRefunds(db, merchant.id, checkout_id);
-    const disputed = await sumDisputed(db, merchant.id, checkout_id);
-    const remainder = Math.max(0, checkout.amount - refunded - disputed);
+    const remainder = await sumRefundable(db, checkout);
     if (amount > remainder) {
       throw new OperatorError(`The amount exceeds the refundable remainder of ${remainder} cents.`);
     }
-    const refund = await reserveRefund(deps, db, merchantNow(deps.clock, merchant), checkout, {
+    // Together with earlier requests, so that several small refunds do not pass for a large one.
+    const alone = await sumAskedAlone(db, merchant.id, checkout_id);
+    const isApproved = !needsSecondPerson(alone + amount, merchant);
+    const reserved = await reserveRefund(deps, db, merchantNow(deps.clock, merchant), checkout, {
       id,
       amount,
       integration_id: checkout.integration_id,
@@ -65,21 +72,30 @@ export async function requestRefund(
       requester,
       reason,
     });
-    if (!isApproved) return { subject_id: id, details, result: null };
+    if (!isApproved) {
+      return { subject_id: id, details, result: { refund: reserved, isClaimed: false } };
+    }
     const { now: _, ...lease } = newLease(deps, leaseSeconds);
-    const result = await moveRefund(db, refund, ['requested'], lease);
-    return { subject_id: id, details, result };
+    const claimed = (await moveRefund(db, reserved, ['requested'], lease)) as RefundRequest;
+    return { subject_id: id, details, result: { refund: claimed, isClaimed: true } };
   });
-  // Null: another person has to approve it, or the first of two equal requests processes it.
-  if (claimed !== null) await processRefund(deps, merchant, claimed);
-  return (await findRefund(database, merchant.id, id)) as RefundRequest;
+  // Not claimed: another person has to approve it, or the first of two equal requests processes it.
+  if (isClaimed) await processRefund(deps, merchant, refund);
+  return (await findRefund(database, merchant.id, refund.id)) as RefundRequest;
 }
 
 /** A repeated request gets the refund of the first, if it asks for the same. */
-function sameAs(
-  refund: RefundRequest,
-  wanted: { checkout_id: string; amount: number },
-): RefundRequest {
-  if (refund.checkout_id === wanted.checkout_id && refund.amount === wanted.amount) return refund;
+async function findEarlier(
+  db: Handle,
+  merchant_id: string,
+  wanted: Wanted,
+): Promise<RefundRequest | null> {
+  const { request_id, checkout_id, amount } = wanted;
+  // A process of the version before decision 0114 stored the request under its own id.
+  const earlier =
+    (await findRefund(db, merchant_id, requestedId(merchant_id, request_id))) ??
+    (await findRefund(db, merchant_id, request_id));
+  if (earlier === null) return null;
+  if (earlier.checkout_id === checkout_id && earlier.amount === amount) return earlier;
   throw new OperatorError('This request was used for another refund. Begin a new one.');
 }

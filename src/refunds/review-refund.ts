@@ -1,7 +1,7 @@
 import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Handle } from '../database/database.ts';
 import { newLease } from '../database/due-work.sql.ts';
-import { isDisputed, sumDisputed } from '../disputes/dispute.sql.ts';
+import { isDisputed } from '../disputes/dispute.sql.ts';
 import { leaseSeconds } from '../gateway/retry-times.ts';
 import { postMovements } from '../ledger/post-movements.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
@@ -16,7 +16,7 @@ import {
   listParts,
   lockRefund,
   moveRefund,
-  sumRefunds,
+  sumRefundable,
 } from './refund.sql.ts';
 import {
   explainBadReason,
@@ -28,15 +28,21 @@ import {
 import { startRefund, sumOf } from './start-refund.ts';
 
 /**
+ * The console names a refund with the merchant in whose rows it found it, so that an act never
+ * reaches another merchant's refund. The command line gives the id alone.
+ */
+type NamedRefund = string | { merchant_id: string; id: string };
+
+/**
  * An operator approves a request; it is processed at once. Above the merchant's threshold two people
  * have to (decision 0074): the first approval is noted, and the second processes it.
  */
 export async function approveRefund(
   deps: RefundProcessDeps,
   operator: string,
-  id: string,
+  named: NamedRefund,
 ): Promise<RefundRequest> {
-  return await reviewed(deps, operator, 'refunds approve', id, async (db, refund, claim) => {
+  return await reviewed(deps, operator, 'refunds approve', named, async (db, refund, claim) => {
     if (refund.status !== 'requested' || refund.approved_at !== null) {
       throw notReviewable(refund, 'approved');
     }
@@ -56,26 +62,32 @@ export async function approveRefund(
   });
 }
 
-/** An operator retries a failed refund, if the remainder allows it (decision 0035). */
+/**
+ * An operator retries a failed refund, if the remainder allows it (decision 0035). A declined one was
+ * never approved, and a retry does not approve it (decision 0114).
+ */
 export async function retryRefund(
   deps: RefundProcessDeps,
   operator: string,
-  id: string,
+  named: NamedRefund,
 ): Promise<RefundRequest> {
-  return await reviewed(deps, operator, 'refunds retry', id, async (db, refund, claim) => {
+  return await reviewed(deps, operator, 'refunds retry', named, async (db, refund, claim) => {
     if (refund.status !== 'failed') {
       throw new OperatorError(
         `Refund ${refund.id} is ${refund.status}: only a failed refund can be retried.`,
       );
     }
+    if (refund.approved_at === null) {
+      throw new OperatorError(
+        `Refund ${refund.id} was declined and never approved, so it cannot be retried. To refund it after all, ask for a new refund: on the page of the checkout in the console, or by the merchant's API.`,
+      );
+    }
     const checkout = await lockCheckout(db, refund.merchant_id, refund.checkout_id);
-    const taken = await sumRefunds(db, refund.merchant_id, refund.checkout_id);
     const parts = await listParts(db, refund.merchant_id, refund.checkout_id);
     const moved = sumOf(
       parts.filter((part) => part.refund_id === refund.id && part.status === 'done'),
     );
-    const disputed = await sumDisputed(db, refund.merchant_id, refund.checkout_id);
-    const remainder = Math.max(0, (checkout?.amount ?? 0) - taken - disputed);
+    const remainder = checkout === null ? 0 : await sumRefundable(db, checkout);
     if (refund.amount - moved > remainder) {
       throw new OperatorError(
         `${refund.amount - moved} cents are left to refund, but only ${remainder} cents of the checkout are refundable by now.`,
@@ -98,12 +110,12 @@ export async function retryRefund(
 export async function declineRefund(
   deps: OperatorDeps,
   operator: string,
-  id: string,
+  named: NamedRefund,
   reason: string,
 ): Promise<RefundRequest> {
   const bad = explainBadReason(reason);
   if (bad !== null) throw new OperatorError(bad);
-  const merchant = await findOwner(deps, id);
+  const { merchant, id } = await findNamed(deps, named);
   return await operate(deps, operator, 'refunds decline', async (db) => {
     const refund = await lockWithCheckout(db, merchant, id);
     if (refund.status !== 'requested' || refund.approved_at !== null) {
@@ -131,10 +143,10 @@ async function reviewed(
   deps: RefundProcessDeps,
   operator: string,
   action: string,
-  id: string,
+  named: NamedRefund,
   change: (db: Handle, refund: RefundRequest, claim: Claim) => Promise<RefundRequest | null>,
 ): Promise<RefundRequest> {
-  const merchant = await findOwner(deps, id);
+  const { merchant, id } = await findNamed(deps, named);
   const claimed = await operate(deps, operator, action, async (db) => {
     const refund = await lockWithCheckout(db, merchant, id);
     const { now: _, ...lease } = newLease(deps, leaseSeconds);
@@ -149,12 +161,21 @@ async function reviewed(
   return (await findRefund(deps.database.db, merchant.id, id)) as RefundRequest;
 }
 
-async function findOwner(deps: OperatorDeps, id: string): Promise<Merchant> {
+async function findNamed(
+  deps: OperatorDeps,
+  named: NamedRefund,
+): Promise<{ merchant: Merchant; id: string }> {
   const { db } = deps.database;
-  const merchant_id = isUuid(id) ? await findRefundMerchant(db, id) : null;
+  const id = typeof named === 'string' ? named : named.id;
+  const merchant_id =
+    typeof named !== 'string'
+      ? named.merchant_id
+      : isUuid(named)
+        ? await findRefundMerchant(db, named)
+        : null;
   const merchant = merchant_id && (await findMerchant(db, merchant_id));
   if (!merchant) throw new OperatorError(`There is no refund ${id}.`);
-  return merchant;
+  return { merchant, id };
 }
 
 /** Locks the checkout first, as every transaction does. */
@@ -163,7 +184,8 @@ async function lockWithCheckout(
   merchant: Merchant,
   id: string,
 ): Promise<RefundRequest> {
-  const found = (await findRefund(db, merchant.id, id)) as RefundRequest;
+  const found = await findRefund(db, merchant.id, id);
+  if (!found) throw new OperatorError(`There is no refund ${id}.`);
   await lockCheckout(db, merchant.id, found.checkout_id);
   return (await lockRefund(db, found)) as RefundRequest;
 }

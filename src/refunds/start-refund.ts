@@ -11,12 +11,12 @@ import type { Timestamp } from '../shared/clock.ts';
 import type { Random } from '../shared/random.ts';
 import { insertParts, listParts, moveRefund } from './refund.sql.ts';
 import {
+  givenBackOf,
   type PlannedPart,
   partId,
   type RefundPart,
   type RefundRequest,
   type RefundStatus,
-  returnedOf,
   splitRefund,
 } from './refund.ts';
 
@@ -28,14 +28,10 @@ export async function planRefund(
 ): Promise<{ instalments: Instalment[]; parts: PlannedPart[] | null }> {
   const instalments = await listInstalments(db, key);
   const earlier = await listParts(db, key.merchant_id, key.checkout_id);
-  const returned = returnedOf(earlier);
-  // What a dispute took is with the cardholder already.
-  for (const { instalment, amount: lost } of await listDisputedAmounts(db, key)) {
-    returned.set(instalment, (returned.get(instalment) ?? 0) + lost);
-  }
+  const given = givenBackOf(earlier, await listDisputedAmounts(db, [key]));
   const merchant = await findMerchant(db, key.merchant_id);
   const payment_min = merchant?.territory.payment_min ?? 1;
-  const parts = splitRefund(instalments, returned, amount, payment_min);
+  const parts = splitRefund(instalments, given, amount, payment_min);
   return { instalments, parts };
 }
 

@@ -4,15 +4,16 @@ import type { Database, Handle } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
 import type { Dispute, DisputeStatus } from '../disputes/dispute.ts';
 import { type Instalment, type InstalmentStatus, instalmentId } from '../instalments/instalment.ts';
+import { listDisputedAmounts } from '../ledger/posting.sql.ts';
 import { merchantNow } from '../merchants/merchant.ts';
 import { listPersonNames } from '../operators/person.sql.ts';
 import {
-  needsSecondPerson,
+  givenBackOf,
+  neededSecondPerson,
   type PlannedPart,
   type RefundPart,
   type RefundRequest,
   type RefundStatus,
-  returnedOf,
   splitRefund,
 } from '../refunds/refund.ts';
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
@@ -311,11 +312,18 @@ async function presentReviewed(
 ): Promise<ReviewedRefund[]> {
   const names = await listPersonNames(db, peopleOf(rows));
   const sources = await listRefundSources(db, scope, rows);
+  // The split is shown of requests that wait, so only their disputes matter.
+  const waiting = rows.filter(({ status }) => status === 'requested');
+  const disputed = Map.groupBy(
+    await listDisputedAmounts(db, waiting),
+    ({ checkout_id }) => checkout_id,
+  );
   const rates = await listRefundRates(db, scope, rows);
   return rows.map((row) => {
     const { checkout, merchant, whose, locale } = describe(row);
     const { instalments, parts, open } = sources.get(row.checkout_id) as RefundSources;
     const isPlanned = row.status === 'requested' && open === null;
+    const given = givenBackOf(parts, disputed.get(row.checkout_id) ?? []);
     const purchased_at = checkout.completed_at;
     return {
       ...withNames(row, names),
@@ -327,8 +335,8 @@ async function presentReviewed(
         purchased_at === null
           ? null
           : daysBetween(purchased_at, row.created_at, merchant.time_zone),
-      needs_second_person: needsSecondPerson(row.amount, merchant),
-      planned: isPlanned ? planOf(row, instalments, returnedOf(parts), merchant.payment_min) : null,
+      needs_second_person: neededSecondPerson(row, merchant),
+      planned: isPlanned ? planOf(row, instalments, given, merchant.payment_min) : null,
       parts: parts.filter((part) => part.refund_id === row.id),
       waits_for: row.status === 'requested' ? open : null,
       refund_rate: rates.get(row.merchant_id) ?? null,

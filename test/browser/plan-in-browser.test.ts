@@ -452,8 +452,9 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       await page.getByRole('radio', { name: 'Visa ending 7726' }).check();
 
       // The gateway needs an hour for the part that goes back to the card.
-      const refund = { id: service.deps.random.uuid(), checkout_id: shopper.id, reason: null };
-      await requestRefund(service.deps, 'nomsa', { ...refund, amount: 120_000 });
+      const request_id = service.deps.random.uuid();
+      const refund = { request_id, checkout_id: shopper.id, amount: 120_000, reason: null };
+      await requestRefund(service.deps, 'nomsa', refund);
       await workOnce(shop.paying);
       await payNow(page).click();
       await page.getByText('A refund is in progress. You can pay when it is done.').waitFor();

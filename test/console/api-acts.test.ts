@@ -2,10 +2,15 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { runLongActs } from '../../src/acts/run-long-acts.ts';
+import { lockCheckout } from '../../src/checkouts/checkout.sql.ts';
+import type { Checkout } from '../../src/checkouts/checkout.ts';
+import { transaction } from '../../src/database/transaction.ts';
 import type { OperatorRole } from '../../src/operators/permission.ts';
 import { raiseAlert } from '../../src/operators/raise-alert.ts';
 import { confirmAccount, proposeAccount } from '../../src/payouts/set-bank-account.ts';
 import { setTerms } from '../../src/payouts/set-terms.ts';
+import { reserveRefund } from '../../src/refunds/create-refund.ts';
+import { approveRefund } from '../../src/refunds/review-refund.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
 import { askExactly } from '../support/console-api.ts';
 import {
@@ -18,7 +23,7 @@ import {
   wholeTerms,
 } from '../support/money.ts';
 import { assertSound, type Paying, startPaying } from '../support/payments.ts';
-import { createAccount, rules } from '../support/service.ts';
+import { type Account, createAccount, rules } from '../support/service.ts';
 
 let paying: Paying;
 let app: FastifyInstance;
@@ -139,16 +144,127 @@ describe('a refund in the console', () => {
     }
   });
 
-  test('can be declined with a reason, and retried when it failed', async () => {
+  test('can be declined with a reason, and only an approved one that failed can be retried', async () => {
+    const shopper = await paid(1);
+    await paying.pass({ days: 2 });
     const reviewer = await person('refunds');
-    const shopper = await paid();
     const id = await askRefund(paying, shopper, 30_000);
     const reason = 'The goods were kept.';
     const declined = await done(post(reviewer, `/api/refunds/${id}/decline`, { reason }));
     assert.deepEqual([declined.view, declined.reason], ['failed', reason]);
-    const retried = await done(post(reviewer, `/api/refunds/${id}/retry`));
-    assert.equal(retried.status, 'complete');
-    assert.match(await refused(409, post(reviewer, `/api/refunds/${id}/retry`)), /only a failed/);
+    for (const one of [reviewer, await person('on-call')]) {
+      const retry = post(one, `/api/refunds/${id}/retry`);
+      assert.match(await refused(409, retry), /never approved.*ask for a new refund/);
+    }
+    assert.deepEqual(await partsOf(shopper, id), []);
+    const failing = await askRefund(paying, shopper, 30_000);
+    await paying.gateway.fault({ fault: 'decline', method: 'POST', path: '/v1/refunds' });
+    const url = `/api/refunds/${failing}`;
+    assert.equal((await done(post(reviewer, `${url}/approve`))).status, 'failed');
+    assert.equal((await done(post(reviewer, `${url}/retry`))).status, 'complete');
+    assert.match(await refused(409, post(reviewer, `${url}/retry`)), /only a failed/);
+    await assertBalanced(paying, shopper);
+  });
+
+  test('a foreign refund’s id as a request’s id reaches no foreign refund', async () => {
+    const accounts = [await createAccount(paying.service), await createAccount(paying.service)];
+    const admin = await person();
+    for (const [own, foreign] of [accounts, accounts.toReversed()] as [Account, Account][]) {
+      const threshold = { four_eyes_above: 1 };
+      await askExactly(console(), admin, 'PATCH', `/api/merchants/${own.merchant.id}`, threshold);
+      const [mine, theirs] = [await paid(3, own), await paid(3, foreign)];
+      const id = await askRefund(paying, theirs, 30_000, foreign);
+      const read = async () =>
+        (await theirs.rows('refund_requests')).filter((row) => row.id === id);
+      const before = await read();
+      const merchant_ids = [own.merchant.id];
+      const staff = await addPerson(paying.service, { roles: ['refunds'], merchant_ids });
+      const other = await addPerson(paying.service, { roles: ['refunds'], merchant_ids });
+      const body = { amount: 30_000, request_id: id };
+      const refund = await done(post(staff, `/api/checkouts/${mine.id}/refunds`, body));
+      assert.notEqual(refund.id, id);
+      for (const verb of ['approve', 'retry']) {
+        await refused(404, post(other, `/api/refunds/${id}/${verb}`));
+      }
+      await refused(404, post(other, `/api/refunds/${id}/decline`, { reason: 'No.' }));
+
+      // Two merchants' refunds with one id, as the versions before wrote them.
+      const { deps } = paying.service;
+      await transaction(deps, async ({ db }) => {
+        const checkout = (await lockCheckout(db, own.merchant.id, mine.id)) as Checkout;
+        await reserveRefund(deps, db, deps.clock.now(), checkout, {
+          id,
+          amount: 1_000,
+          integration_id: own.id,
+          signed: false,
+          isApproved: false,
+          requester: { person_id: staff.id, name: staff.email },
+          reason: null,
+        });
+      });
+      const act = await done(post(other, '/api/refunds/approve', { ids: [id] }));
+      while ((await runLongActs(deps)) > 0);
+      const { body: ended } = await askExactly(console(), other, 'GET', `/api/acts/${act.id}`);
+      assert.deepEqual([ended.done, ended.failed], [1, 0]);
+      const { body: seen } = await askExactly(console(), other, 'GET', `/api/refunds/${id}`);
+      assert.deepEqual([seen.merchant_id, seen.status], [own.merchant.id, 'complete']);
+      assert.match(await refused(409, post(other, `/api/refunds/${id}/retry`)), /is complete/);
+      const decline = post(other, `/api/refunds/${id}/decline`, { reason: 'No.' });
+      assert.match(await refused(409, decline), /is complete/);
+      await assert.rejects(approveRefund(deps, 'nomsa', id), /There is no refund/);
+      assert.deepEqual(await read(), before);
+      assert.equal(
+        (await done(post(other, `/api/refunds/${refund.id}/approve`))).status,
+        'complete',
+      );
+      await assertBalanced(paying, mine);
+    }
+  });
+
+  test('is shown with the split and the remainder that the preview has, also after a lost dispute', async () => {
+    const account = await createAccount(paying.service);
+    const shopper = await paid(3, account);
+    await paying.pass({ days: 35 });
+    const admin = await person();
+    const dispute = await openDispute(paying, shopper, 2);
+    const preview = (amount: number) =>
+      done(post(admin, `/api/checkouts/${shopper.id}/refund-preview`, { amount }));
+    const read = async (url: string) => (await askExactly(console(), admin, 'GET', url)).body;
+    const refundable = async () => (await read(`/api/checkouts/${shopper.id}`)).refundable;
+    assert.equal(await refundable(), (await preview(1)).remainder);
+    await done(post(admin, `/api/disputes/${dispute}/accept`));
+    const { parts, remainder } = await preview(70_000);
+    assert.deepEqual(parts, [
+      { instalment: 3, kind: 'cancel', amount: 50_000 },
+      { instalment: 1, kind: 'card', amount: 20_000 },
+    ]);
+    assert.deepEqual([await refundable(), remainder], [100_000, 100_000]);
+    const id = await askRefund(paying, shopper, 70_000, account);
+    assert.deepEqual((await read(`/api/refunds/${id}`)).planned, parts);
+    const { data } = await read(`/api/refunds?view=review&merchant=${account.merchant.id}`);
+    assert.deepEqual(data[0].planned, parts);
+    assert.deepEqual([await refundable(), (await preview(1)).remainder], [30_000, 30_000]);
+    await assertSound(paying);
+  });
+
+  test('that was done is not answered with “nothing was changed” when its result cannot be read', async () => {
+    const reviewer = await person('refunds');
+    const shopper = await paid();
+    const id = await askRefund(paying, shopper, 10_000);
+    const { pool } = paying.service.deps.database;
+    // Only the answer needs this table.
+    await pool.query('alter table merchant_days rename to hidden_days');
+    try {
+      const { status, body } = await post(reviewer, `/api/refunds/${id}/approve`);
+      assert.deepEqual([status, body.error.code], [503, 'outcome_unknown']);
+      assert.match(body.error.message, /^This was done/);
+      const failed = await ask(console(), reviewer, 'GET', `/api/refunds/${id}`);
+      assert.deepEqual([failed.status, failed.body.error.code], [500, 'internal_error']);
+    } finally {
+      await pool.query('alter table hidden_days rename to merchant_days');
+    }
+    const [row] = await shopper.rows('refund_requests');
+    assert.equal(row.status, 'complete');
     await assertBalanced(paying, shopper);
   });
 });
@@ -222,6 +338,45 @@ describe('above the threshold of a merchant', () => {
     await paying.work();
     assert.deepEqual(await planOf(shopper), ['1 authorised', '2 scheduled', '3 scheduled']);
     assert.equal((await done(post(other, `/api/refunds/${refund.id}/approve`))).status, 'complete');
+    await assertBalanced(paying, shopper);
+  });
+
+  test('one person cannot decline their own request and retry it', async () => {
+    const { shopper } = await large();
+    const alone = await person('refunds');
+    const body = { amount: 30_000, request_id: paying.service.deps.random.uuid() };
+    const { id } = await done(post(alone, `/api/checkouts/${shopper.id}/refunds`, body));
+    await done(post(alone, `/api/refunds/${id}/decline`, { reason: 'No.' }));
+    assert.match(await refused(409, post(alone, `/api/refunds/${id}/retry`)), /never approved/);
+    await paying.work();
+    assert.deepEqual(await partsOf(shopper, id), []);
+    await assertBalanced(paying, shopper);
+  });
+
+  test('requests that are above it together wait for another person', async () => {
+    const { shopper } = await large();
+    const [asking, other] = [await person('refunds'), await person('refunds')];
+    const url = `/api/checkouts/${shopper.id}`;
+    const request = (amount: number) => {
+      const request_id = paying.service.deps.random.uuid();
+      return done(post(asking, `${url}/refunds`, { amount, request_id }));
+    };
+    // At the same moment, so that only the lock of the checkout orders them.
+    const both = await Promise.all([request(10_001), request(10_001)]);
+    assert.deepEqual(both.map(({ view }) => view).sort(), ['complete', 'review']);
+    const waiting = both.find(({ view }) => view === 'review');
+    assert.deepEqual([waiting.needs_second_person, waiting.may_approve], [true, false]);
+    const preview = (amount: number) =>
+      done(post(asking, `${url}/refund-preview`, { amount })).then(
+        (one) => one.needs_second_person,
+      );
+    assert.deepEqual([await preview(9_999), await preview(10_000)], [false, true]);
+    const { id } = waiting;
+    assert.match(await refused(409, post(asking, `/api/refunds/${id}/approve`)), /You asked/);
+    paying.clock.advance({ seconds: 1 });
+    assert.equal((await done(post(other, `/api/refunds/${id}/approve`))).status, 'complete');
+    // What another person has approved does not count.
+    assert.equal((await request(9_999)).view, 'complete');
     await assertBalanced(paying, shopper);
   });
 });
@@ -385,6 +540,22 @@ describe('the acts of the command line', () => {
       no_fees: true,
     });
     assert.deepEqual([patched.body.preselected_term, patched.body.no_fees], [3, true]);
+    const half = { four_eyes_above: 1, short_name: 'é' };
+    const refusedPatch = await askExactly(
+      console(),
+      admin,
+      'PATCH',
+      `/api/merchants/${merchant.id}`,
+      half,
+    );
+    assert.deepEqual([refusedPatch.status, refusedPatch.body.error.code], [409, 'refused']);
+    const { body: unchanged } = await askExactly(
+      console(),
+      admin,
+      'GET',
+      `/api/merchants/${merchant.id}`,
+    );
+    assert.equal(unchanged.four_eyes_above, null);
     const body = { merchant_id: merchant.id, refund_mode: 'manual' };
     const issued = await done(post(admin, '/api/integrations', body));
     assert.match(issued.client_secret, /^cs_sandbox_/);
@@ -432,6 +603,18 @@ describe('the acts of the command line', () => {
       [changed.details.before, changed.details.preselected_term, changed.person_id],
       [{ preselected_term: null }, 3, admin.id],
     );
+    const page = audit.data.find((one: { action: string }) => one.action === 'merchants page');
+    assert.deepEqual(page.details, { no_fees: true, before: { no_fees: false } });
+    const { body: acts } = await askExactly(
+      console(),
+      admin,
+      'GET',
+      `/api/audit?subject=${issued.id}`,
+    );
+    const limited = acts.data.find(
+      (one: { action: string }) => one.action === 'integrations limit',
+    );
+    assert.deepEqual(limited.details, { ...limit, before: { max_requests: 1, window_seconds: 1 } });
   });
 
   test('an integration’s refunds are approved at once, or reviewed again', async () => {
@@ -605,6 +788,35 @@ describe('the money of merchants', () => {
       await refused(409, post(second, `${url}/statements-to`, { email: 'nothing' })),
       /one e-mail address/,
     );
+    const { body: audit } = await askExactly(
+      console(),
+      second,
+      'GET',
+      `/api/audit?subject=${merchant.id}`,
+    );
+    const before = (action: string) =>
+      audit.data
+        .filter((one: { action: string }) => one.action === action)
+        .map((one: { details: { before: unknown } }) => one.details.before);
+    assert.deepEqual(before('merchants bank'), [null, null, null]);
+    assert.deepEqual(before('merchants bank confirm'), [null]);
+    assert.deepEqual(before('merchants bank statements'), [{ has_address: false }]);
+    await done(post(first, `${url}/bank-accounts`, wanted));
+    await done(confirm(second, 4));
+    const terms = { ...wholeTerms, from_on: '2026-12-01' };
+    await setTerms(paying.service.deps, 'test', merchant.id, terms);
+    await setTerms(paying.service.deps, 'test', merchant.id, { ...terms, fixed: 100 });
+    const { body: newest } = await askExactly(
+      console(),
+      second,
+      'GET',
+      `/api/audit?subject=${merchant.id}&limit=4`,
+    );
+    const inUse = { number: 3, last4: '3210' };
+    assert.deepEqual(
+      newest.data.map((one: { details: { before: unknown } }) => one.details.before),
+      [terms, null, inUse, inUse],
+    );
     // No answer, and no row of the audit or of the alerts, has the whole number.
     for (const path of [url, `/api/audit?subject=${merchant.id}`, '/api/alerts']) {
       const { body: shown } = await askExactly(console(), second, 'GET', path);
@@ -622,7 +834,7 @@ describe('the money of merchants', () => {
       merchant_ids: [merchant.id],
     });
     await refused(403, post(staff, `${url}/bank-accounts`, wanted));
-    await refused(403, confirm(staff, 4));
+    await refused(403, confirm(staff, 5));
     await assertSound(paying);
   });
 

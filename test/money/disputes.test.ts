@@ -207,12 +207,14 @@ test('a plan that needs two people for its cancellation stays paused until the s
 
 test('an operator cannot refund what the shopper disputes either, nor retry a refund of it', async () => {
   const shopper = await collected(1);
-  const refund = await askRefund(paying, shopper, 90_000);
+  await paying.gateway.fault({ fault: 'decline', method: 'POST', path: '/v1/refunds' });
+  const { id: refund, status } = await refundNow(paying, shopper, 90_000);
+  assert.equal(status, 'failed');
   const { id } = await dispute(shopper);
   const { deps } = paying.service;
-  const wanted = { id: deps.random.uuid(), checkout_id: shopper.id, amount: 1, reason: null };
+  const request_id = deps.random.uuid();
+  const wanted = { request_id, checkout_id: shopper.id, amount: 1, reason: null };
   await assert.rejects(requestRefund(deps, 'nomsa', wanted), /remainder of 0 cents/);
-  await tranche.json('refunds', 'decline', refund, '--reason', 'disputed');
   await tranche.refused(
     1,
     /only 0 cents of the checkout are refundable/,

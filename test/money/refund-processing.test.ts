@@ -281,9 +281,9 @@ describe('review', () => {
     await paying.pass({ days: 2 });
     assert.deepEqual((await atGateway(shopper)).returned, 0);
     await assertBalanced(paying, shopper);
-    // The remainder is whole again. An operator may retry a declined request.
-    assert.equal((await retryRefund(deps(), 'pieter', id)).status, 'complete');
-    assert.equal(await reasonOf(id), undefined);
+    // No operator approved it, and a retry is no approval. The remainder is whole again.
+    await assert.rejects(retryRefund(deps(), 'pieter', id), /declined and never approved/);
+    assert.equal((await refundNow(paying, shopper, 100_000)).status, 'complete');
     assert.match(await refusal(shopper, 1), /remainder of 0 cents/);
     await assertBalanced(paying, shopper);
   });
@@ -387,9 +387,11 @@ describe('at the gateway', () => {
   });
 
   test('a failed refund is retried only if the remainder allows it', async () => {
-    const shopper = await collected(1);
-    const id = await askRefund(paying, shopper, 60_000);
-    await declineRefund(deps(), 'nomsa', id, 'Not yet.');
+    const shopper = await collected(3);
+    const path = '/v1/refunds';
+    await paying.gateway.fault({ fault: 'decline', method: 'POST', path, times: 2 });
+    const { id, status } = await refundNow(paying, shopper, 60_000);
+    assert.equal(status, 'failed');
     assert.equal((await refundNow(paying, shopper, 50_000)).status, 'complete');
     await assert.rejects(retryRefund(deps(), 'nomsa', id), /only 50000 cents of the checkout/);
     const complete = await refundNow(paying, shopper, 50_000);
