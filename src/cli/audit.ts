@@ -1,42 +1,48 @@
-import { listOperatorActions, type OperatorAction } from '../operators/operator-action.sql.ts';
+import type { OperatorAction } from '../operators/operator-action.sql.ts';
 import { type Anchor, verifyOperatorChain } from '../operators/verify-operator-chain.ts';
+import { listActionsWithin } from '../search/registers.ts';
 import { type CommandGroup, command, mustBeId, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
+import { nextPage, pagingHelp, pagingOptions, readPage, refuseBadCursor } from './paging.ts';
 import { byDay, fill } from './terminal.ts';
 
-const rowsMax = 100;
+const { limit, after } = pagingOptions;
 
 const list = command({
   name: 'audit list',
   summary: 'who changed what',
-  usage: ['[--subject ID] [--operator NAME]'],
-  help: `Lists the newest ${rowsMax} changes by operators, with times in UTC. --subject selects one
+  usage: ['[--subject ID] [--operator NAME] [--limit N] [--after CURSOR]'],
+  help: `Lists changes by operators, the newest first, with times in UTC. --subject selects one
 merchant, integration, checkout or refund, --operator one operator. --json has the details of
 each change.
 
 The command line is recorded as user@host. A name before that is what TRANCHE_OPERATOR claimed.
 
+${pagingHelp}
+
   tranche audit list --subject 0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11`,
-  options: { subject: { type: 'string' }, operator: { type: 'string' } },
+  options: { subject: { type: 'string' }, operator: { type: 'string' }, limit, after },
   async run(context) {
     const { subject, operator } = context.values;
     const filter = {
-      ...(subject !== undefined && { subject_ids: [mustBeId(subject, 'subject')] }),
+      subject_id: subject === undefined ? null : mustBeId(subject, 'subject'),
+      person_id: null,
       ...(operator !== undefined && { operator }),
     };
-    const rows = await withMigrated(context, ({ database }) =>
-      listOperatorActions(database.db, filter, rowsMax),
-    );
-    context.print({ data: rows }, () =>
-      rows.length === 0
+    const page = readPage(context.values);
+    const { data, next } = await withMigrated(context, (connection) =>
+      listActionsWithin(connection, 'all merchants', filter, page),
+    ).catch(refuseBadCursor);
+    context.print({ data: data.map(({ number: _, ...row }) => row), next }, () =>
+      data.length === 0
         ? 'There are none.'
-        : byDay(
+        : `${byDay(
             context.terminal,
-            rows.map((row) => ({
+            data.map((row) => ({
               at: row.at,
               cells: [row.subject_id ?? '', `${row.action} by ${whoDid(row)}`],
             })),
-          ),
+          )}${nextPage(context, 'audit list', next)}`,
     );
   },
 });

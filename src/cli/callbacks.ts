@@ -8,6 +8,7 @@ import type { DeliveryDeps } from '../callbacks/delivery/deliver-callback.ts';
 import { retriggerCallback } from '../callbacks/retrigger-callback.ts';
 import { OperatorError } from '../operators/operate.ts';
 import { type ListedCallback, listCallbacks } from '../search/lists.ts';
+import type { Scope } from '../search/scope.sql.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { type CommandGroup, command, mustBeId, oneOf, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
@@ -23,6 +24,9 @@ import {
 } from './paging.ts';
 import { withDelivery } from './sandbox-gateway.ts';
 import { fields, showShortTime, showTime, type Terminal, table } from './terminal.ts';
+
+/** How many callbacks one statement reads. */
+const pageSize = 1_000;
 
 const list = command({
   name: 'callbacks list',
@@ -140,10 +144,9 @@ delivery fails, a new run of retries begins. --dry-run lists the callbacks and s
     const merchant_id = mustBeId(required(merchant, 'merchant'), 'merchant');
     const scope = { merchant_ids: [merchant_id] };
     const done = await withDelivery(context, async (deps) => {
-      const page = { after: null, limit: 10_000 };
-      const { data: exhausted } = await listCallbacks(deps, scope, 'exhausted', page);
-      if (dryRun) return exhausted.map(({ id, status, reason }) => ({ id, status, reason }));
-      const results: { id: string; status: string; reason: string | null }[] = [];
+      const exhausted = await listExhausted(deps, scope);
+      if (dryRun) return exhausted;
+      const results: Retried[] = [];
       for (const [index, { id }] of exhausted.entries()) {
         context.terminal.progress(`${index} of ${exhausted.length} delivered`);
         results.push(await retriggerOneOfMany(deps, id));
@@ -164,6 +167,24 @@ delivery fails, a new run of retries begins. --dry-run lists the callbacks and s
   },
 });
 
+type Retried = { id: string; status: string; reason: string | null };
+
+/** All of them, page by page, before the first is sent: one that fails again becomes pending. */
+async function listExhausted(deps: DeliveryDeps, scope: Scope): Promise<Retried[]> {
+  const found: Retried[] = [];
+  for (let after: string | null = null; ; ) {
+    const page: Awaited<ReturnType<typeof listCallbacks>> = await listCallbacks(
+      deps,
+      scope,
+      'exhausted',
+      { after, limit: pageSize },
+    );
+    found.push(...page.data.map(({ id, status, reason }) => ({ id, status, reason })));
+    if (page.next === null) return found;
+    after = page.next;
+  }
+}
+
 type Retrigger = DeliveryDeps & { operator: string };
 
 /** Delivers a callback now. `reason` says why that failed, and is null if it did not. */
@@ -178,10 +199,7 @@ async function retrigger(
 }
 
 /** A callback that another process is delivering does not stop the rest of the batch. */
-async function retriggerOneOfMany(
-  deps: Retrigger,
-  id: string,
-): Promise<{ id: string; status: string; reason: string | null }> {
+async function retriggerOneOfMany(deps: Retrigger, id: string): Promise<Retried> {
   try {
     const { callback, reason } = await retrigger(deps, id);
     return { id, status: callback.status, reason };

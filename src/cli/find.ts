@@ -14,9 +14,10 @@ export const find = command({
   summary: 'find a checkout by anything that is known of it',
   usage: ['TEXT [--merchant ID] [--limit N]'],
   help: `Finds checkouts by an order reference, an e-mail address, a name (Dlamini, Thandi Dlamini), the
-last four digits of a card or a reference of the gateway, and everything by its ID. It compares
-whole values; upper and lower case matter only in references. A checkout that has not ended is found
-by its shopper only while it is one of the newest 1,000. Times are in UTC.
+last four digits of a card or a reference of the gateway, everything by its ID, and merchants by the
+beginning of their name. All else it compares as whole values; upper and lower case matter only in
+references. A checkout that has not ended is found by its shopper only while it is one of the newest
+1,000. Times are in UTC.
 
 It prints at most --limit rows (50), the newest first. If it finds more, --merchant or a more
 precise text narrows the search.

@@ -1,12 +1,12 @@
 import { reading } from '../database/transaction.ts';
 import { createIntegration } from '../integrations/create-integration.ts';
-import { listIntegrations } from '../integrations/integration.sql.ts';
 import { refundModes } from '../integrations/integration.ts';
 import { manageMerchants } from '../integrations/manage-merchants.ts';
 import { requireSigning } from '../integrations/require-signing.ts';
 import { setLimit } from '../integrations/set-limit.ts';
 import { setRefundMode } from '../integrations/set-refund-mode.ts';
-import { findMerchant, listMerchants } from '../merchants/merchant.sql.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
+import { type ListedIntegration, listIntegrationsWithin } from '../search/registers.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { type CommandGroup, command, idsOf, oneOf, required, UsageError } from './command.ts';
 import { withMigrated, withSealing } from './connect.ts';
@@ -14,6 +14,15 @@ import { readInteger } from './duration.ts';
 import { revoke, rotate, v1 } from './integration-credentials.ts';
 import { describeDetails, describeLimit, exampleId, readDetails } from './integration-details.ts';
 import { noMerchant } from './merchants.ts';
+import {
+  nextPage,
+  pagingHelp,
+  pagingOptions,
+  pagingUsage,
+  readPage,
+  readScope,
+  refuseBadCursor,
+} from './paging.ts';
 import { fields, showTime, table } from './terminal.ts';
 
 const create = command({
@@ -76,44 +85,50 @@ Both are shown only once. Hand them over safely. To replace a lost one, use
 const list = command({
   name: 'integrations list',
   summary: 'all integrations, or those that act for one shop',
-  usage: ['[--merchant ID]'],
+  usage: [pagingUsage],
   help: `Lists integrations, the oldest first. --merchant selects the merchant's own integrations and
 the intermediaries that manage it.
 
+${pagingHelp}
+
   tranche integrations list --merchant 019a8f3e-6f0c-7a51-9d0e-5b1c7f0a2b3c`,
-  options: { merchant: { type: 'string' } },
-  async run({ values: { merchant }, terminal, print, ...context }) {
-    const { integrations, names } = await withMigrated(context, (connection) =>
-      reading(connection, async (db) => {
-        if (merchant !== undefined && !(isUuid(merchant) && (await findMerchant(db, merchant)))) {
-          throw noMerchant(merchant);
-        }
-        const merchants = await listMerchants(db);
-        return {
-          integrations: await listIntegrations(db, merchant),
-          names: new Map(merchants.map(({ id, name }) => [id, name])),
-        };
-      }),
-    );
-    print({ data: integrations }, () =>
-      integrations.length === 0
+  options: pagingOptions,
+  async run(context) {
+    const { terminal, print, values } = context;
+    const { merchant } = values;
+    const page = readPage(values);
+    const { data, next } = await withMigrated(context, async (connection) => {
+      const isKnown = (id: string) =>
+        isUuid(id) && reading(connection, (db) => findMerchant(db, id));
+      if (merchant !== undefined && !(await isKnown(merchant))) throw noMerchant(merchant);
+      return await listIntegrationsWithin(connection, readScope(values), page, 'oldest first');
+    }).catch(refuseBadCursor);
+    print({ data: data.map(presentIntegration), next }, () =>
+      data.length === 0
         ? 'There are no integrations yet. Add one with `tranche integrations create`.'
-        : table(
+        : `${table(
             terminal,
             ['ID', 'Of', 'Refunds', 'Signing', 'State'],
-            integrations.map((one) => [
+            data.map((one) => [
               one.id,
-              one.merchant_id === null ? 'intermediary' : (names.get(one.merchant_id) ?? ''),
+              one.merchant_name ?? 'intermediary',
               one.refund_mode,
               one.signing_required_at === null ? 'optional' : 'required',
               one.revoked_at === null ? 'active' : 'revoked',
             ]),
             'Of',
-          ),
+          )}${nextPage(context, 'integrations list', next)}`,
     );
     return 0;
   },
 });
+
+/** The row of the integration, without what `integrations show` adds. */
+function presentIntegration(listed: ListedIntegration) {
+  const { merchant_name, managed_merchants, limits, client_secrets, signing_keys, v1, ...row } =
+    listed;
+  return row;
+}
 
 const show = command({
   name: 'integrations show',

@@ -3,9 +3,10 @@ import { listIntegrations } from '../integrations/integration.sql.ts';
 import { changePage } from '../merchants/change-page.ts';
 import { changeRules } from '../merchants/change-rules.ts';
 import { createMerchant } from '../merchants/create-merchant.ts';
-import { findMerchant, listMerchants } from '../merchants/merchant.sql.ts';
+import { findMerchant } from '../merchants/merchant.sql.ts';
 import type { Merchant, Rule } from '../merchants/merchant.ts';
 import { OperatorError } from '../operators/operate.ts';
+import { listMerchantsWithin } from '../search/registers.ts';
 import { showMoney } from '../shared/money.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { type CommandGroup, command, required, UsageError } from './command.ts';
@@ -13,6 +14,7 @@ import { withMigrated } from './connect.ts';
 import { readInteger } from './duration.ts';
 import { bank } from './merchant-bank.ts';
 import { fee } from './merchant-fee.ts';
+import { nextPage, pagingHelp, pagingOptions, readPage, refuseBadCursor } from './paging.ts';
 import { fields, showTime, type Terminal, table } from './terminal.ts';
 
 const rulesHelp = `Rules are a JSON list of amount bands in cents. Bands include both ends, ascend and do not
@@ -71,24 +73,29 @@ Next, its credentials:
 const list = command({
   name: 'merchants list',
   summary: 'all shops, the oldest first',
-  usage: [''],
-  help: `Lists the merchants, the oldest first, with the range of amounts that they accept.
+  usage: ['[--limit N] [--after CURSOR]'],
+  help: `Lists the merchants, the oldest first, with the range of amounts that they accept. To find one by
+the beginning of its name, use \`tranche find\`.
+
+${pagingHelp}
 
   tranche merchants list --json`,
-  options: {},
-  async run({ terminal, print, ...context }) {
-    const merchants = await withMigrated(context, (connection) =>
-      reading(connection, listMerchants),
-    );
-    print({ data: merchants.map(present) }, () =>
-      merchants.length === 0
+  options: { limit: pagingOptions.limit, after: pagingOptions.after },
+  async run(context) {
+    const { terminal, print, values } = context;
+    const page = readPage(values);
+    const { data, next } = await withMigrated(context, (connection) =>
+      listMerchantsWithin(connection, 'all merchants', page, 'oldest first'),
+    ).catch(refuseBadCursor);
+    print({ data: data.map(present), next }, () =>
+      data.length === 0
         ? 'There are no merchants yet. Add one with `tranche merchants create`.'
-        : table(
+        : `${table(
             terminal,
             ['ID', 'Name', 'Accepts'],
-            merchants.map((merchant) => [merchant.id, merchant.name, amountsOf(merchant)]),
+            data.map((merchant) => [merchant.id, merchant.name, amountsOf(merchant)]),
             'Name',
-          ),
+          )}${nextPage(context, 'merchants list', next)}`,
     );
     return 0;
   },

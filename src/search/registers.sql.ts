@@ -12,18 +12,27 @@ import { type Scope, scoped } from './scope.sql.ts';
 // Pages of what belongs to no checkout: merchants, integrations, alerts, acts, receivers. Each is a
 // range of an index, as the lists of checkouts are.
 
-/** The rows after a key of two columns, the newest first. */
-function newestFirst<Table extends keyof Tables, Row>(
+/** The console lists the newest rows first, the command line the oldest merchants first. */
+export type Order = 'newest first' | 'oldest first';
+
+/** The rows after a key of two columns, of which the first is a time. */
+function byAge<Table extends keyof Tables, Row>(
   query: SelectQueryBuilder<Tables, Table, Row>,
   page: PageOf,
   columns: readonly [string, string],
+  order: Order = 'newest first',
 ): SelectQueryBuilder<Tables, Table, Row> {
   const [first, second] = [sql.ref(columns[0]), sql.ref(columns[1])];
-  const ordered = query.orderBy(first, 'desc').orderBy(second, 'desc').limit(page.limit);
+  const direction = order === 'newest first' ? 'desc' : 'asc';
+  const ordered = query.orderBy(first, direction).orderBy(second, direction).limit(page.limit);
   if (page.after === null) return ordered;
   if (page.after.length !== 2) throw new BadKey();
   const [one, other] = page.after;
-  return ordered.where(sql<boolean>`(${first}, ${second}) < (${one}, ${other})`);
+  return ordered.where(
+    direction === 'desc'
+      ? sql<boolean>`(${first}, ${second}) < (${one}, ${other})`
+      : sql<boolean>`(${first}, ${second}) > (${one}, ${other})`,
+  );
 }
 
 function pageFrom<Row>(rows: Row[], limit: number, keyOf: (row: Row) => Key): Page<Row> {
@@ -31,14 +40,14 @@ function pageFrom<Row>(rows: Row[], limit: number, keyOf: (row: Row) => Key): Pa
   return { rows, last: last === undefined || rows.length < limit ? null : keyOf(last) };
 }
 
-/** The newest merchants first. */
 export async function pageMerchants(
   db: Handle,
   scope: Scope,
   page: PageOf,
+  order?: Order,
 ): Promise<Page<{ id: string; created_at: Timestamp }>> {
   const query = scoped(db.selectFrom('merchants').select(['id', 'created_at']), scope, 'id');
-  const rows = await newestFirst(query, page, ['created_at', 'id']).execute();
+  const rows = await byAge(query, page, ['created_at', 'id'], order).execute();
   return pageFrom(rows, page.limit, ({ created_at, id }) => [created_at, id]);
 }
 
@@ -84,14 +93,14 @@ function withinScope<Row>(
   );
 }
 
-/** The newest integrations first. */
 export async function pageIntegrations(
   db: Handle,
   scope: Scope,
   page: PageOf,
+  order?: Order,
 ): Promise<Page<Integration>> {
   const query = withinScope(db.selectFrom('integrations').selectAll(), scope);
-  const rows = await newestFirst(query, page, ['created_at', 'id']).execute();
+  const rows = await byAge(query, page, ['created_at', 'id'], order).execute();
   return pageFrom(rows, page.limit, ({ created_at, id }) => [created_at, id]);
 }
 
@@ -118,7 +127,7 @@ export async function pageAlerts(
   query = query.where('closed_at', state === 'closed' ? 'is not' : 'is', null);
   if (state === 'open') query = query.where('taken_at', 'is', null);
   if (state === 'taken') query = query.where('taken_at', 'is not', null);
-  const rows = await newestFirst(query, page, ['at', 'id']).execute();
+  const rows = await byAge(query, page, ['at', 'id']).execute();
   return pageFrom(rows, page.limit, ({ at, id }) => [at, id]);
 }
 
@@ -141,7 +150,7 @@ export async function pagePayouts(
 ): Promise<Page<Payout>> {
   let query = scoped(db.selectFrom('payouts').selectAll(), scope);
   if (status !== null) query = query.where('status', '=', status);
-  const rows = await newestFirst(query, page, ['created_at', 'id']).execute();
+  const rows = await byAge(query, page, ['created_at', 'id']).execute();
   return pageFrom(rows, page.limit, ({ created_at, id }) => [created_at, id]);
 }
 
@@ -171,7 +180,7 @@ export async function sumPayoutLines(
 export async function pageActions(
   db: Handle,
   scope: Scope,
-  filter: { id?: string; subject_id: string | null; person_id: string | null },
+  filter: { id?: string; subject_id: string | null; person_id: string | null; operator?: string },
   page: PageOf,
 ): Promise<Page<OperatorAction & { number: number | null }>> {
   if (scope !== 'all merchants') return { rows: [], last: null };
@@ -195,7 +204,8 @@ export async function pageActions(
   if (filter.id !== undefined) query = query.where('id', '=', filter.id);
   if (filter.subject_id !== null) query = query.where('subject_id', '=', filter.subject_id);
   if (filter.person_id !== null) query = query.where('person_id', '=', filter.person_id);
-  const rows = await newestFirst(query, page, ['at', 'id']).execute();
+  if (filter.operator !== undefined) query = query.where('operator', '=', filter.operator);
+  const rows = await byAge(query, page, ['at', 'id']).execute();
   return pageFrom(rows, page.limit, ({ at, id }) => [at, id]);
 }
 

@@ -34,6 +34,7 @@ import {
   listLegacyUsage,
   listLimitsOf,
   listManagedWithin,
+  type Order,
   pageActions,
   pageAlerts,
   pageDestinations,
@@ -48,16 +49,17 @@ type Deps = { database: Database; clock: Clock };
 
 export type ListedMerchant = Merchant & RecentSums & { now: Timestamp; refund_rate: number | null };
 
-/** The newest merchants first, with their sums of the last days. */
+/** Merchants with their sums of the last days. */
 export function listMerchantsWithin(
   deps: Deps,
   scope: Scope,
   page: PageRequest,
+  order?: Order,
 ): Promise<List<ListedMerchant>> {
   return list(
     deps,
     page,
-    (db, range) => pageMerchants(db, scope, range),
+    (db, range) => pageMerchants(db, scope, range, order),
     async (db, rows) => {
       const ids = rows.map(({ id }) => id);
       const merchants = new Map((await listMerchantsById(db, ids)).map((one) => [one.id, one]));
@@ -106,16 +108,17 @@ export type ListedIntegration = Integration & {
   v1: (Omit<LegacyState, 'integration_id'> & { logins: number; checkouts: number }) | null;
 };
 
-/** The newest integrations first, with everything about them except their secrets. */
+/** Integrations with everything about them except their secrets. */
 export function listIntegrationsWithin(
   deps: Deps,
   scope: Scope,
   page: PageRequest,
+  order?: Order,
 ): Promise<List<ListedIntegration>> {
   return list(
     deps,
     page,
-    (db, range) => pageIntegrations(db, scope, range),
+    (db, range) => pageIntegrations(db, scope, range, order),
     (db, rows) => presentIntegrations(deps, db, scope, rows),
   );
 }
@@ -277,7 +280,7 @@ export type ListedAction = OperatorAction & { number?: number | null };
 export function listActionsWithin(
   deps: Deps,
   scope: Scope,
-  filter: { id?: string; subject_id: string | null; person_id: string | null },
+  filter: { id?: string; subject_id: string | null; person_id: string | null; operator?: string },
   page: PageRequest,
 ): Promise<List<ListedAction>> {
   return list(

@@ -54,7 +54,7 @@ test('every command refuses an empty database until it is migrated', async () =>
     assert.deepEqual(Object.keys(migrated), ['version', 'environment']);
     assert.equal(migrated.environment, 'sandbox');
     assert.deepEqual(await tranche.json('database', 'migrate'), migrated);
-    assert.deepEqual(await tranche.json('merchants', 'list'), { data: [] });
+    assert.deepEqual(await tranche.json('merchants', 'list'), { data: [], next: null });
   });
 });
 
@@ -66,7 +66,7 @@ test('a newer database is used, unless it says that it needs a newer program', a
       `insert into schema_migrations (version, name, hash, applied_at)
        values (9999, '9999_future.sql', 'x', '2030-01-01Z')`,
     );
-    assert.deepEqual(await tranche.json('merchants', 'list'), { data: [] });
+    assert.deepEqual(await tranche.json('merchants', 'list'), { data: [], next: null });
     await query('update schema_migrations set oldest_program = 9999 where version = 9999');
     await tranche.refused(1, /the newer version/, 'merchants', 'list');
     await tranche.refused(1, /Run a newer version/, 'database', 'migrate');

@@ -389,6 +389,42 @@ test('a list names the merchant, the order and the shopper, with whole ids and t
   assert.match(page.replaceAll(/\s+/g, ' '), /term 3 · collected R 0,00 · outstanding R 1 500,00/);
 });
 
+test('the lists of merchants, integrations and actions have pages', async () => {
+  const { pool } = paying.service.deps.database;
+  await pool.query(
+    `insert into operator_actions (id, at, operator, action, details)
+     select gen_random_uuid(), '2020-01-01T00:00:00Z', 'many', 'a test', '{}'
+     from generate_series(1, 101)`,
+  );
+  const actions = ['audit', 'list', '--operator', 'many', '--limit', '100'];
+  const first = await tranche.json(...actions);
+  const second = await tranche.json(...actions, '--after', first.next);
+  assert.deepEqual([first.data.length, second.data.length, second.next], [100, 1, null]);
+  await pool.query(`delete from operator_actions where operator = 'many'`);
+  for (const [list, ids] of [
+    ['merchants', 'select id from merchants order by created_at, id'],
+    ['integrations', 'select id from integrations order by created_at, id'],
+  ] as const) {
+    const { rows } = await pool.query(ids);
+    const paged: string[] = [];
+    for (let after: string[] = []; ; ) {
+      const page = await tranche.json(list, 'list', '--limit', '2', ...after);
+      assert.ok(page.data.length <= 2);
+      paged.push(...page.data.map(({ id }: { id: string }) => id));
+      if (page.next === null) break;
+      after = ['--after', page.next];
+    }
+    assert.deepEqual(
+      paged,
+      rows.map(({ id }) => id),
+      list,
+    );
+    const { stdout } = await tranche.run(list, 'list', '--limit', '1');
+    assert.match(stdout, new RegExp(`More:\n +tranche ${list} list --limit 1 --after `));
+    await tranche.refused(2, /not a cursor/, list, 'list', '--after', 'x');
+  }
+});
+
 test('every search and every list walks an index, and sorts nothing but its own page', {
   skip: onCitus,
 }, async () => {
