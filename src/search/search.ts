@@ -50,8 +50,8 @@ export type HitMatch =
   | 'merchant_name';
 
 /**
- * A row that was found. The members of a checkout are null for a row that belongs to none. A person
- * has a name and an address, a long act is named by what it does, a merchant by its name.
+ * A row that was found. The members of a checkout are null for a row that belongs to none. Of a
+ * person `name` and `email` are the person's, and of a long act `name` is what it does.
  */
 export type Hit = {
   kind: HitKind;
