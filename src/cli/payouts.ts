@@ -1,3 +1,4 @@
+import type { MoneyGuard } from '../audit/reconciliation/money-guard.ts';
 import type { Handle } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
@@ -7,6 +8,7 @@ import { findPayoutOfAny, listLines, pagePayouts } from '../payouts/payout.sql.t
 import { type Payout, type PayoutLine, payoutStatuses } from '../payouts/payout.ts';
 import {
   approvePayout,
+  confirmPayout,
   type Export,
   exportPayouts,
   mustFindPayout,
@@ -34,6 +36,7 @@ import {
 } from './command.ts';
 import { type Connection, withMigrated, withSealing } from './connect.ts';
 import { nextPage, pagingHelp, pagingOptions, pagingUsage, readPage } from './paging.ts';
+import { withBankRun, withGateway } from './sandbox-gateway.ts';
 import { fields, fill, showDate, showTime, type Terminal, table } from './terminal.ts';
 
 const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
@@ -128,6 +131,14 @@ function describe(terminal: Terminal, { payout, lines, merchant }: Shown): strin
       ['Reference', payout.reference],
       ['Business day', showDate(payout.business_on)],
       ['Status', payout.status],
+      ...(payout.compare_since
+        ? [
+            ['Compare', `with the bank, since ${showTime(payout.compare_since)}`] as [
+              string,
+              string,
+            ],
+          ]
+        : []),
       ['Amount', money(payout.amount)],
       ['Fees and VAT', `${money(totals.fee)} and ${money(totals.vat)}`],
       ['Approved by', approvers.length === 0 ? 'no one yet' : approvers.join(' and ')],
@@ -174,7 +185,13 @@ const show = command({
   tranche payouts show ${example}`,
   positionals: ['ID'],
   options: {},
-  run: (context) => act(context, ({ database }, id) => mustFindPayout(database.db, id)),
+  async run(context) {
+    const [id = ''] = context.positionals;
+    const found = await withMigrated(context, async ({ database: { db } }) =>
+      read(db, await mustFindPayout(db, id)),
+    );
+    context.print(present(found), () => describe(context.terminal, found));
+  },
 });
 
 const approve = command({
@@ -195,7 +212,8 @@ const paid = command({
   name: 'payouts paid',
   summary: 'note that the bank has paid a payout',
   usage: ['ID --bank-reference TEXT'],
-  help: `Notes that the bank has paid an exported payout, with the bank's reference.
+  help: `Notes that the bank has paid an exported payout, with the bank's reference. After a restore it
+also takes an approved payout that must be compared: the lost database had exported it.
 
   tranche payouts paid ${example} \\
     --bank-reference FT26320X1`,
@@ -204,6 +222,25 @@ const paid = command({
   run: (context) => {
     const reference = required(context.values['bank-reference'], 'bank-reference');
     return act(context, (deps, id) => payPayout(deps, deps.operator, id, reference));
+  },
+});
+
+const confirm = command({
+  name: 'payouts confirm',
+  summary: 'note that the bank has not paid a payout, after a restore',
+  usage: ['ID --reason TEXT'],
+  help: `After a restore from a backup, a payout that is not exported may have been paid by the bank: the
+lost database exported it. None is exported until it is compared with the bank's statement. If the
+bank has not paid it, confirm it, and the next export has it. If the bank has, two operators
+approve it and \`payouts paid\` notes the bank's reference.
+
+  tranche payouts confirm ${example} \\
+    --reason 'not on the statement of 16 November'`,
+  positionals: ['ID'],
+  options: { reason: { type: 'string' } },
+  run: (context) => {
+    const reason = required(context.values.reason, 'reason');
+    return act(context, (deps, id) => confirmPayout(deps, deps.operator, id, reason));
   },
 });
 
@@ -230,30 +267,33 @@ const exportCommand = command({
   usage: ['', '--export ID'],
   help: `Prints one CSV row for each approved payout and marks them exported: each is in one export.
 Amounts are in cents. A payout whose merchant has no confirmed bank account is not exported, and
-the command says so. The file has whole account numbers: keep it where the bank run is kept. If the output was lost, --export ID prints that export again and changes
+the command says so, and neither is one that must be compared with the bank after a restore. The
+file has whole account numbers: keep it where the bank run is kept. If the output was lost,
+--export ID prints that export again and changes
 nothing; \`payouts show\` shows the ID. --json prints the payouts.
 
   tranche payouts export > bank-run.csv`,
   options: { export: { type: 'string' } },
   async run(context) {
     const earlier = context.values.export;
-    const { export_id, rows, refused, file } = await withSealing(context, async (connection) => {
-      const { db } = connection.database;
-      const { payouts, ...made } =
-        earlier === undefined
-          ? await exportPayouts(connection, connection.operator)
-          : await readAgain(connection, earlier);
+    const readRows = async ({ database: { db } }: Connection, { payouts, ...made }: Export) => {
       const rows: Shown[] = [];
       for (const payout of payouts) rows.push(await read(db, payout));
       return { ...made, rows };
-    });
+    };
+    const { export_id, rows, refused, toCompare, file } =
+      earlier === undefined
+        ? await withBankRun(context, async (connection) =>
+            readRows(connection, await exportPayouts(connection, connection.operator)),
+          )
+        : await withSealing(context, async (connection) =>
+            readRows(connection, await readAgain(connection, earlier)),
+          );
     if (context.json) {
-      const without_account = refused.map(({ id, merchant_id, reference }) => ({
-        id,
-        merchant_id,
-        reference,
-      }));
-      context.print({ export_id, data: rows.map(present), without_account }, () => '');
+      const named = (payouts: Payout[]) =>
+        payouts.map(({ id, merchant_id, reference }) => ({ id, merchant_id, reference }));
+      const left = { without_account: named(refused), to_compare: named(toCompare) };
+      context.print({ export_id, data: rows.map(present), ...left }, () => '');
       return;
     }
     context.terminal.stdout.write(file);
@@ -262,8 +302,14 @@ nothing; \`payouts show\` shows the ID. --json prints the payouts.
         `${reference} was not exported: its merchant has no confirmed bank account. Set one with \`tranche merchants bank ${merchant_id}\`.`,
       );
     }
+    for (const { id, reference } of toCompare) {
+      context.terminal.warn(
+        `${reference} was not exported: after the restore it must be compared with the bank. \`tranche payouts confirm ${id}\` notes that the bank has not paid it.`,
+      );
+    }
     if (rows.length > 0) context.terminal.warn(`${rows.length} in export ${export_id}.`);
-    else if (refused.length === 0) context.terminal.warn('No payout is approved.');
+    else if (refused.length + toCompare.length === 0)
+      context.terminal.warn('No payout is approved.');
   },
 });
 
@@ -273,7 +319,7 @@ async function readAgain(
 ): Promise<Export> {
   const payouts = await readExport(connection, export_id);
   const file = await writeBankFile(connection, connection.database.db, payouts);
-  return { export_id, payouts, refused: [], file };
+  return { export_id, payouts, refused: [], toCompare: [], file };
 }
 
 const formats = ['csv', 'json', 'html'] as const;
@@ -311,11 +357,14 @@ cents. Column names do not change. html is a page to print, with the tax invoice
 
 async function act(
   context: Pick<Context, 'positionals' | 'env' | 'clock' | 'random' | 'terminal' | 'print'>,
-  work: (connection: Connection, id: string) => Promise<Payout>,
+  work: (connection: Connection & { money: MoneyGuard }, id: string) => Promise<Payout>,
 ): Promise<undefined> {
   const [id = ''] = context.positionals;
-  const found = await withMigrated(context, async (connection) =>
-    read(connection.database.db, await work(connection, id)),
+  // The use case says why money is stopped.
+  const found = await withGateway(
+    context,
+    async (connection) => read(connection.database.db, await work(connection, id)),
+    { whileStopped: true },
   );
   context.print(present(found), () => describe(context.terminal, found));
 }
@@ -323,5 +372,5 @@ async function act(
 export const payouts: CommandGroup = {
   name: 'payouts',
   summary: 'what merchants are paid: approve, export, statements',
-  commands: [list, show, approve, exportCommand, paid, returned, statement],
+  commands: [list, show, approve, confirm, exportCommand, paid, returned, statement],
 };

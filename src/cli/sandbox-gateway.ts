@@ -63,6 +63,18 @@ export async function withGateway<T>(
   });
 }
 
+/** For a command that orders money from the bank, and opens account numbers. */
+export async function withBankRun<T>(
+  context: Pick<Context, 'env' | 'clock' | 'random' | 'terminal'>,
+  work: (deps: Connection & IntegrationDeps & { money: MoneyGuard }) => Promise<T>,
+): Promise<T> {
+  return await withSealing(context, async (connection) => {
+    const log = errorsOnly(context.terminal);
+    const { money } = await openGateway({ ...connection, log }, { whileStopped: true });
+    return await work({ ...connection, money });
+  });
+}
+
 /** For a command that delivers callbacks itself. */
 export async function withDelivery<T>(
   context: Context,

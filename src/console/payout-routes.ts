@@ -7,6 +7,7 @@ import { listLines } from '../payouts/payout.sql.ts';
 import type { Payout } from '../payouts/payout.ts';
 import {
   approvePayout,
+  confirmPayout,
   exportPayouts,
   payPayout,
   readExport,
@@ -22,6 +23,7 @@ import { IdParams } from './list.schema.ts';
 import { answerFile, listRoutes, scopeOf } from './pages.ts';
 import {
   BankFile,
+  ConfirmedPayout,
   PaidPayout,
   PayoutDetails,
   PayoutExport,
@@ -110,6 +112,17 @@ export const payoutRoutes: ConsoleRoute[] = [
   }),
   consoleRoute({
     method: 'POST',
+    url: '/api/payouts/:id/confirm',
+    permission: 'payouts.settle',
+    fresh: true,
+    schema: { params: IdParams, body: ConfirmedPayout, response: PayoutDetails },
+    handle: (context, { params, body }) =>
+      act(context, params.id, (id) =>
+        confirmPayout(context.deps, context.operator, id, body.reason),
+      ),
+  }),
+  consoleRoute({
+    method: 'POST',
     url: '/api/payouts/:id/paid',
     permission: 'payouts.settle',
     fresh: true,
@@ -137,15 +150,14 @@ export const payoutRoutes: ConsoleRoute[] = [
     fresh: true,
     schema: { response: PayoutExport },
     async handle({ deps, operator }) {
-      const { export_id, payouts, refused, file } = await exportPayouts(deps, operator);
+      const { export_id, payouts, refused, toCompare, file } = await exportPayouts(deps, operator);
+      const named = (list: Payout[]) =>
+        list.map(({ id, reference, merchant_id }) => ({ id, reference, merchant_id }));
       return {
         export_id,
         payouts: payouts.length,
-        without_account: refused.map(({ id, reference, merchant_id }) => ({
-          id,
-          reference,
-          merchant_id,
-        })),
+        without_account: named(refused),
+        to_compare: named(toCompare),
         file,
       };
     },

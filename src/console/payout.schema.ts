@@ -26,6 +26,8 @@ export const PayoutRow = Type.Object({
   approvals: Type.Integer(),
   /** Whether the signed-in person may approve it now, apart from permission and proof. */
   may_approve: Type.Boolean(),
+  /** After a restore: since when a person must compare it with the bank before it is exported. */
+  compare_since: nullable(Time),
   created_at: Time,
   approved_at: nullable(Time),
   export_id: nullable(Id),
@@ -66,10 +68,16 @@ export type PayoutDetails = Type.Static<typeof PayoutDetails>;
 export const PaidPayout = Type.Object({
   bank_reference: Type.String({ minLength: 1, maxLength: 200 }),
 });
+/** POST /api/payouts/:id/confirm: the bank has not paid it. */
+export const ConfirmedPayout = Type.Object({
+  reason: Type.String({ minLength: 1, maxLength: 200 }),
+});
 /** POST /api/payouts/:id/returned */
 export const ReturnedPayout = Type.Object({
   reason: Type.String({ minLength: 1, maxLength: 200 }),
 });
+
+const NamedPayout = Type.Object({ id: Id, reference: Type.String(), merchant_id: Id });
 
 /** POST /api/payouts/export */
 export const PayoutExport = Type.Object({
@@ -77,7 +85,9 @@ export const PayoutExport = Type.Object({
   export_id: nullable(Id),
   payouts: Type.Integer(),
   /** Approved payouts whose merchants have no confirmed bank account. They stay approved. */
-  without_account: Type.Array(Type.Object({ id: Id, reference: Type.String(), merchant_id: Id })),
+  without_account: Type.Array(NamedPayout),
+  /** Approved payouts that a person must compare with the bank first. They stay approved. */
+  to_compare: Type.Array(NamedPayout),
   /** The file for the bank, with whole account numbers. */
   file: Type.String(),
 });

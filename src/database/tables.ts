@@ -229,6 +229,7 @@ export type Tables = {
     returned_at: Timestamp | null;
     return_reason: string | null;
     bank_account: number | null;
+    compare_since: Timestamp | null;
   };
   bank_accounts: {
     merchant_id: Fixed<string>;
@@ -317,6 +318,7 @@ export type Tables = {
     tries: Generated<number>;
     lease: string | null;
     leased_until: Timestamp | null;
+    compare_before: Timestamp | null;
   };
   reconciliation: {
     only_row: ColumnType<boolean, never, never>;

@@ -12,6 +12,7 @@ import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
 import {
   duePayoutDays,
+  hasOpenEntryBefore,
   insertPayout,
   listHolidays,
   lockPayoutDay,
@@ -51,11 +52,12 @@ async function makePayout(deps: PayoutDeps, merchant: Merchant, lease: string): 
   const id = deps.random.uuid();
   const payout = await transaction(deps, async ({ db }) => {
     // Another process claimed the day, or an earlier run of this transaction was committed.
-    if (!(await lockPayoutDay(db, merchant.id, lease))) return null;
+    const locked = await lockPayoutDay(db, merchant.id, lease);
+    if (!locked) return null;
     const now = merchantNow(deps.clock, merchant);
     const calendar = await readCalendar(db, merchant, now);
     const day = payoutDay(calendar, now);
-    const made = await issue(deps, db, merchant, id, day, now);
+    const made = await issue(deps, db, merchant, { id, day, now, ...locked });
     const next = nextPayoutAt(calendar, day);
     await movePayoutDay(db, merchant.id, timestamp(next));
     return made;
@@ -69,10 +71,14 @@ async function issue(
   deps: PayoutDeps,
   db: Handle,
   merchant: Merchant,
-  id: string,
-  day: Temporal.PlainDate,
-  now: Temporal.Instant,
+  wanted: {
+    id: string;
+    day: Temporal.PlainDate;
+    now: Temporal.Instant;
+    compare_before: Timestamp | null;
+  },
 ): Promise<Payout | null> {
+  const { id, day, now, compare_before } = wanted;
   const { currency, time_zone } = merchant.territory;
   const before = timestamp(day.toZonedDateTime({ timeZone: time_zone }).toInstant());
   const open = await sumOpenEntries(db, merchant.id, before);
@@ -80,6 +86,10 @@ async function issue(
   const reserves = await planReserves(db, merchant.id, open.sold, { at, day });
   const amount = open.net + reserves.reduce((sum, { net }) => sum + net, 0);
   if (amount <= 0) return null;
+  // The lost database may have paid out the same day, or the same entries (decision 0118).
+  const mustCompare =
+    compare_before !== null &&
+    (before <= compare_before || (await hasOpenEntryBefore(db, merchant.id, compare_before)));
   const { total, last_created_at } = await advanceListTotal(db, merchant.id, 'payouts', 1, at);
   const payout: Payout = {
     merchant_id: merchant.id,
@@ -102,6 +112,7 @@ async function issue(
     returned_at: null,
     return_reason: null,
     bank_account: null,
+    compare_since: mustCompare ? at : null,
   };
   await insertPayout(db, payout);
   // A transaction of the day before that commits between these two statements undoes this one, and

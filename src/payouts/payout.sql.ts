@@ -34,20 +34,20 @@ export async function insertPayoutDay(
     .execute();
 }
 
-/** Whether the merchant's day is still claimed under the lease. Locks its row. */
+/** The merchant's day, if it is still claimed under the lease. Locks its row. */
 export async function lockPayoutDay(
   db: Handle,
   merchant_id: string,
   lease: string,
-): Promise<boolean> {
+): Promise<{ compare_before: Timestamp | null } | null> {
   const row = await db
     .selectFrom('payout_days')
-    .select('merchant_id')
+    .select('compare_before')
     .where('merchant_id', '=', merchant_id)
     .where('lease', '=', lease)
     .forUpdate()
     .executeTakeFirst();
-  return row !== undefined;
+  return row ?? null;
 }
 
 export async function movePayoutDay(
@@ -60,6 +60,41 @@ export async function movePayoutDay(
     .set({ due_at, tries: 0, lease: null, leased_until: null })
     .where('merchant_id', '=', merchant_id)
     .execute();
+}
+
+/** Whether an entry that is in no payout yet is from before a time. */
+export async function hasOpenEntryBefore(
+  db: Handle,
+  merchant_id: string,
+  before: Timestamp,
+): Promise<boolean> {
+  const row = await db
+    .selectFrom('settlement_entries')
+    .select('id')
+    .where('merchant_id', '=', merchant_id)
+    .where('payout_id', 'is', null)
+    .where('kind', '<>', 'paid_out')
+    .where('at', '<', before)
+    .limit(1)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** What is sold before this time counts in payouts that must be compared. On each merchant's clock. */
+export async function markPayoutDays(db: Handle, before: Timestamp): Promise<void> {
+  await sql`update payout_days d
+    set compare_before = ${before}::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
+    from merchants m where m.id = d.merchant_id`.execute(db);
+}
+
+/** Payouts that are not exported must be compared with the bank. Returns how many there are. */
+export async function markOpenPayouts(db: Handle, compare_since: Timestamp): Promise<number> {
+  const { numUpdatedRows } = await db
+    .updateTable('payouts')
+    .set({ compare_since })
+    .where('status', 'in', ['draft', 'approved'])
+    .executeTakeFirstOrThrow();
+  return Number(numUpdatedRows);
 }
 
 export async function insertPayout(db: Handle, payout: Payout): Promise<void> {
@@ -115,6 +150,7 @@ type Moved = Partial<
     | 'returned_at'
     | 'return_reason'
     | 'bank_account'
+    | 'compare_since'
   >
 >;
 

@@ -6,6 +6,9 @@ import type { Timestamp } from '../shared/clock.ts';
  * approved it. An `approved` payout is `exported` in a file for the bank. The bank then has `paid`
  * it, or `returned` it. What was returned is owed again and is a line of a later payout.
  *
+ * After a restore an operator compares each payout that is not exported with the bank, because the
+ * lost database may have exported it (decision 0118).
+ *
  * Amount, reference and lines are fixed when the payout is made.
  */
 export const payoutStatuses = ['draft', 'approved', 'exported', 'paid', 'returned'] as const;
@@ -33,6 +36,8 @@ export type Payout = {
   return_reason: string | null;
   /** The number of the merchant's account that it was exported for. */
   bank_account: number | null;
+  /** Since when an operator must compare it with the bank before it is exported; null: need not. */
+  compare_since: Timestamp | null;
 };
 
 /** A line of a payout. The lines sum to its amount. */

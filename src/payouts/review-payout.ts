@@ -1,4 +1,6 @@
 import type { Handle } from '../database/database.ts';
+import { OutcomeUnknown, RequestRefused } from '../gateway/gateway.ts';
+import type { MoneyProblem } from '../gateway/guard-gateway.ts';
 import { postEntries, withoutFee } from '../ledger/post-entries.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
 import { merchantNow } from '../merchants/merchant.ts';
@@ -12,12 +14,15 @@ import { findPayoutOfAny, listExport, lockPayout, movePayout } from './payout.sq
 import type { Payout, PayoutStatus } from './payout.ts';
 import { insertStatementMail } from './statement-mail.sql.ts';
 
+/** Every act on a payout asks whether money may move. */
+type PayoutDeps = OperatorDeps & { money: MoneyProblem };
+
 /**
  * An operator approves a payout. The first approval is noted; the second, by another operator, makes
  * it `approved`. The row's lock decides between operators who act at once.
  */
 export async function approvePayout(
-  deps: OperatorDeps,
+  deps: PayoutDeps,
   operator: string,
   id: string,
 ): Promise<Payout> {
@@ -38,30 +43,56 @@ export async function approvePayout(
 
 /**
  * The bank has paid a payout. The money leaves what the merchant is owed. A merchant with an address
- * for statements gets this one by mail.
+ * for statements gets this one by mail. A payout that must be compared need not be exported: the bank
+ * paid it before the database was restored.
  */
 export async function payPayout(
-  deps: OperatorDeps & { sendsMessages: boolean },
+  deps: PayoutDeps & { sendsMessages: boolean },
   operator: string,
   id: string,
   bank_reference: string,
 ): Promise<Payout> {
   refuseBadText(bank_reference, '--bank-reference');
   return await changed(deps, operator, 'payouts paid', id, async (db, payout, at) => {
-    if (payout.status !== 'exported') throw notIn(payout, 'exported', 'paid');
+    const isLost = payout.status === 'approved' && payout.compare_since !== null;
+    if (payout.status !== 'exported' && !isLost) throw notIn(payout, 'exported', 'paid');
     await post(deps, db, payout, at, ['paid_out']);
     if (deps.sendsMessages && (await findStatementAddress(db, payout.merchant_id)) !== null) {
       const { merchant_id, id: payout_id } = payout;
       await insertStatementMail(db, { merchant_id, id: deps.random.uuid(), payout_id, at });
     }
-    const to = { status: 'paid', paid_at: at, bank_reference } as const;
-    return await movePayout(db, payout, ['exported'], to);
+    const to = { status: 'paid', paid_at: at, bank_reference, compare_since: null } as const;
+    const lost = isLost ? { export_id: deps.random.uuid(), exported_at: at } : {};
+    return await movePayout(db, payout, ['exported', 'approved'], { ...to, ...lost });
   });
+}
+
+/** An operator has compared a payout with the bank, which has not paid it: it can be exported. */
+export async function confirmPayout(
+  deps: PayoutDeps,
+  operator: string,
+  id: string,
+  reason: string,
+): Promise<Payout> {
+  refuseBadText(reason, '--reason');
+  return await changed(
+    deps,
+    operator,
+    'payouts confirm',
+    id,
+    async (db, payout) => {
+      if (payout.compare_since === null) {
+        throw new OperatorError(`Payout ${payout.id} need not be compared with the bank.`);
+      }
+      return await movePayout(db, payout, ['draft', 'approved'], { compare_since: null });
+    },
+    { reason },
+  );
 }
 
 /** The bank returned a payout, at once or after it had paid it. Its amount is owed again. */
 export async function returnPayout(
-  deps: OperatorDeps,
+  deps: PayoutDeps,
   operator: string,
   id: string,
   return_reason: string,
@@ -90,6 +121,8 @@ export type Export = {
   payouts: Payout[];
   /** Approved payouts whose merchants have no confirmed bank account. They stay approved. */
   refused: Payout[];
+  /** Approved payouts that an operator must compare with the bank first. They stay approved. */
+  toCompare: Payout[];
   /** The file for the bank. */
   file: string;
 };
@@ -99,14 +132,20 @@ export type Export = {
  * confirmed bank account. An earlier export can be read again by that id and moves nothing.
  */
 export async function exportPayouts(
-  deps: OperatorDeps & { sealing: Sealing },
+  deps: PayoutDeps & { sealing: Sealing },
   operator: string,
 ): Promise<Export> {
+  await mustMoveMoney(deps);
   const export_id = deps.random.uuid();
   return await operate(deps, operator, 'payouts export', async (db, at): Promise<Made> => {
     const payouts: Payout[] = [];
     const refused: Payout[] = [];
+    const toCompare: Payout[] = [];
     for (const payout of await listExport(db, 'approved')) {
+      if (payout.compare_since !== null) {
+        toCompare.push(payout);
+        continue;
+      }
       const account = await findAccountInUse(db, payout.merchant_id);
       if (!account) {
         refused.push(payout);
@@ -123,8 +162,16 @@ export async function exportPayouts(
     // If an account number cannot be opened, nothing is exported.
     const file = await writeBankFile(deps, db, payouts);
     const id = payouts.length > 0 ? export_id : null;
-    const details = { payouts: payouts.length, without_account: refused.length };
-    return { subject_id: id, details, result: { export_id: id, payouts, refused, file } };
+    const details = {
+      payouts: payouts.length,
+      without_account: refused.length,
+      to_compare: toCompare.length,
+    };
+    return {
+      subject_id: id,
+      details,
+      result: { export_id: id, payouts, refused, toCompare, file },
+    };
   });
 }
 
@@ -138,13 +185,29 @@ export async function readExport(deps: OperatorDeps, export_id: string): Promise
   return payouts;
 }
 
+/** After a restore no payout moves before what the gateway did is recorded. */
+async function mustMoveMoney({ money }: { money: MoneyProblem }): Promise<void> {
+  let reason: string | null;
+  try {
+    reason = await money.problem();
+  } catch (error) {
+    if (!(error instanceof OutcomeUnknown || error instanceof RequestRefused)) throw error;
+    throw new OperatorError(
+      `The gateway does not say whether it is ahead of this database (${error.message}). Try again once it answers.`,
+    );
+  }
+  if (reason !== null) throw new OperatorError(reason);
+}
+
 async function changed(
-  deps: OperatorDeps,
+  deps: PayoutDeps,
   operator: string,
   action: string,
   wanted: string,
   change: (db: Handle, payout: Payout, at: Timestamp) => Promise<Payout | null>,
+  said: object = {},
 ): Promise<Payout> {
+  await mustMoveMoney(deps);
   const found = await mustFindPayout(deps.database.db, wanted);
   const { merchant_id, id } = found;
   return await operate(deps, operator, action, async (db) => {
@@ -154,7 +217,7 @@ async function changed(
     const at = timestamp(merchantNow(deps.clock, merchant));
     const result = (await change(db, payout, at)) as Payout;
     const { reference, amount, status } = result;
-    return { subject_id: id, details: { reference, amount, status }, result };
+    return { subject_id: id, details: { reference, amount, status, ...said }, result };
   });
 }
 

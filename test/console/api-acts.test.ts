@@ -847,6 +847,30 @@ describe('the money of merchants', () => {
     assert.deepEqual([body.status, body.approvals], ['approved', 2]);
   });
 
+  test('a payout that must be compared with the bank is exported once a person has confirmed it', async () => {
+    const { id, url } = await payoutOf();
+    const [one, other] = [await person('finance'), await person('finance')];
+    for (const approver of [one, other]) await done(post(approver, `${url}/approve`));
+    // As a restore leaves it.
+    await paying.service.deps.database.pool.query(
+      'update payouts set compare_since = created_at where id = $1',
+      [id],
+    );
+    const held = await done(post(one, '/api/payouts/export'));
+    assert.ok(!held.file.includes(id));
+    assert.deepEqual(
+      held.to_compare.map((payout: { id: string }) => payout.id),
+      [id],
+    );
+    const reason = 'not on the statement of today';
+    await refused(403, post(await person('support'), `${url}/confirm`, { reason }));
+    const confirmed = await done(post(one, `${url}/confirm`, { reason }));
+    assert.deepEqual([confirmed.compare_since, confirmed.status], [null, 'approved']);
+    assert.equal(confirmed.audit.at(-1).action, 'payouts confirm');
+    assert.match(await refused(409, post(one, `${url}/confirm`, { reason })), /need not/);
+    assert.ok((await done(post(one, '/api/payouts/export'))).file.includes(id));
+  });
+
   test('a merchant’s own staff read its payouts and decide nothing', async () => {
     const { url, id } = await payoutOf();
     const admin = await person();

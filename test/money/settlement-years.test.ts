@@ -22,6 +22,7 @@ import { makeDuePayouts } from '../../src/payouts/make-payouts.ts';
 import type { Payout } from '../../src/payouts/payout.ts';
 import {
   approvePayout,
+  confirmPayout,
   exportPayouts,
   payPayout,
   returnPayout,
@@ -243,6 +244,10 @@ async function play(story: Story, scene: Scene): Promise<void> {
         'approve',
         (deps) => approvePayout(deps, operator, id),
       ]),
+      ...some(
+        payouts.filter(({ compare_since }) => compare_since !== null),
+        ({ id }) => ['confirm', (deps) => confirmPayout(deps, operator, id, 'not at the bank')],
+      ),
       ...some(inState('approved'), () => ['export', (deps) => order(deps, operator)]),
       ...some(inState('exported'), ({ id }) => [
         'paid',
@@ -479,6 +484,11 @@ async function play(story: Story, scene: Scene): Promise<void> {
     for (const operator of ['nomsa', 'sipho']) {
       await tolerant('approve', approvePayout(service.deps, operator, id));
     }
+  }
+  for (const { id } of await rowsOf<Payout>(
+    'select * from payouts where merchant_id = $1 and compare_since is not null',
+  )) {
+    await confirmPayout(service.deps, 'nomsa', id, 'not at the bank');
   }
   await order(service.deps, 'nomsa');
   for (const { id } of await rowsOf<Payout>(

@@ -12,11 +12,14 @@ import { useCan } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
 import { PayoutStatus } from './payouts.tsx';
 
+/** What a person says that the bank did. */
+type Answer = 'paid' | 'returned' | 'confirm';
+
 const back = { href: '/payouts', label: 'Payouts' };
 
 export default function PayoutPage({ id }: { id: string }) {
   const can = useCan();
-  const [answering, setAnswering] = useState<'paid' | 'returned' | null>(null);
+  const [answering, setAnswering] = useState<Answer | null>(null);
   const found = useDetails<PayoutDetails>('/api/payouts', id);
   const { run, busy, problem } = useAct();
   const payout = found.data;
@@ -26,6 +29,8 @@ export default function PayoutPage({ id }: { id: string }) {
   const isSecond = payout.approvals === 1;
   const approve = isSecond ? `Approve ${amount} as second person` : `Approve ${amount}`;
   const mayApprove = can('payouts.approve') && payout.status === 'draft';
+  const mustCompare = payout.compare_since !== null;
+  const mayBePaid = mustCompare && payout.status === 'approved';
   const isOut = payout.status === 'exported' || payout.status === 'paid';
   const first = payout.audit.find(({ action }) => action === 'payouts approve');
   const saveAgain = async () => {
@@ -52,7 +57,12 @@ export default function PayoutPage({ id }: { id: string }) {
             The bank returned it…
           </Button>
         )}
-        {can('payouts.settle') && payout.status === 'exported' && (
+        {can('payouts.settle') && mustCompare && (
+          <Button variant="default" onClick={() => setAnswering('confirm')}>
+            The bank has not paid…
+          </Button>
+        )}
+        {can('payouts.settle') && (payout.status === 'exported' || mayBePaid) && (
           <Button onClick={() => setAnswering('paid')}>The bank has paid…</Button>
         )}
         {mayApprove && (
@@ -75,6 +85,14 @@ export default function PayoutPage({ id }: { id: string }) {
         )}
       </PageHead>
       {problem !== null && <Notice kind="bad">{problem}</Notice>}
+      {mustCompare && (
+        <Notice kind="warn">
+          The database was restored from a backup. Compare this payout with the bank’s statement: it
+          may have been paid. It is not exported until a person says that the bank has not paid it.
+          {payout.status === 'draft' &&
+            ' If the bank has, approve it first, and then note it as paid.'}
+        </Notice>
+      )}
       {payout.status === 'draft' && isSecond && (
         <Notice kind={payout.may_approve ? undefined : 'warn'}>
           {first?.name ?? 'A person'} approved it first.{' '}
@@ -230,17 +248,41 @@ function Lines({ of: payout, show }: { of: PayoutDetails; show: (cents: number) 
   );
 }
 
-/** What the bank did with an exported payout. */
-function BankAnswer(props: { of: PayoutDetails; kind: 'paid' | 'returned'; close: () => void }) {
+const textsOf = (amount: string) => ({
+  paid: {
+    title: 'The bank has paid',
+    what: `Note ${amount} as paid`,
+    said: `${amount} is noted as paid.`,
+    label: 'The bank’s reference',
+    description: 'As it stands on the bank’s statement.',
+  },
+  returned: {
+    title: 'The bank returned it',
+    what: `Note ${amount} as returned`,
+    said: `${amount} is owed again.`,
+    label: 'Why the bank returned it',
+    description: 'The amount is owed to the merchant again and is in its next payout.',
+  },
+  confirm: {
+    title: 'The bank has not paid',
+    what: `Confirm that ${amount} was not paid`,
+    said: `${amount} goes into the next bank run once it is approved.`,
+    label: 'How you know',
+    description: 'Which statement you compared it with. The reason stays with the payout.',
+  },
+});
+
+/** What the bank did with a payout. */
+function BankAnswer(props: { of: PayoutDetails; kind: Answer; close: () => void }) {
   const { of: payout, kind } = props;
   const [text, setText] = useState('');
   const { run, busy, problem } = useAct();
   const amount = money(payout.amount, payout.currency, payout.locale);
-  const what = kind === 'paid' ? `Note ${amount} as paid` : `Note ${amount} as returned`;
+  const { title, what, said, label, description } = textsOf(amount)[kind];
   const value = text.trim();
   return (
     <ActDialog
-      title={kind === 'paid' ? 'The bank has paid' : 'The bank returned it'}
+      title={title}
       opened
       close={props.close}
       what={what}
@@ -253,8 +295,7 @@ function BankAnswer(props: { of: PayoutDetails; kind: 'paid' | 'returned'; close
           path: `/api/payouts/${payout.id}/${kind}`,
           body: kind === 'paid' ? { bank_reference: value } : { reason: value },
           what,
-          said: () =>
-            kind === 'paid' ? `${amount} is noted as paid.` : `${amount} is owed again.`,
+          said: () => said,
         }).then((answer) => answer && props.close())
       }
     >
@@ -262,12 +303,8 @@ function BankAnswer(props: { of: PayoutDetails; kind: 'paid' | 'returned'; close
         {payout.merchant_name}, {payout.reference}, {amount}.
       </p>
       <TextInput
-        label={kind === 'paid' ? 'The bank’s reference' : 'Why the bank returned it'}
-        description={
-          kind === 'paid'
-            ? 'As it stands on the bank’s statement.'
-            : 'The amount is owed to the merchant again and is in its next payout.'
-        }
+        label={label}
+        description={description}
         data-autofocus
         maxLength={200}
         value={text}

@@ -17,6 +17,7 @@ export function PayoutStatus({ of: row }: { of: PayoutRow }) {
   }
   if (row.status === 'returned') return <Status of="failed" name="Returned" />;
   if (row.status === 'paid') return <Status of="done" name="Paid" />;
+  if (row.compare_since !== null) return <Status of="requested" name="To compare" />;
   return <Status of="pending" name={row.status === 'approved' ? 'Approved' : 'At the bank'} />;
 }
 
@@ -148,6 +149,17 @@ function Export({ close }: { close: () => void }) {
                 <span key={id}>
                   {index > 0 && ', '}
                   <Link href={`/merchants/${merchant_id}`}>{reference}</Link>
+                </span>
+              ))}
+            </Notice>
+          )}
+          {made.to_compare.length > 0 && (
+            <Notice kind="warn">
+              Not exported, because they must be compared with the bank after the restore:{' '}
+              {made.to_compare.map(({ id, reference }, index) => (
+                <span key={id}>
+                  {index > 0 && ', '}
+                  <Link href={`/payouts/${id}`}>{reference}</Link>
                 </span>
               ))}
             </Notice>
