@@ -1,5 +1,5 @@
 import type Type from 'typebox';
-import { remedies } from '../audit/reconciliation/reconcile.ts';
+import { remedies } from '../audit/reconciliation/compare.ts';
 import { reading } from '../database/transaction.ts';
 import { closeAlert, takeAlert } from '../operators/handle-alert.ts';
 import { listOperatorNames, listPersonNames } from '../operators/person.sql.ts';

@@ -1,6 +1,7 @@
 import type { FastifyInstance } from 'fastify';
+import { isMoneyStopped, type MoneyProblem } from '../gateway/guard-gateway.ts';
 import { networkOf } from '../http/authentication.ts';
-import { badRequest } from '../http/errors.ts';
+import { ApiError, badRequest } from '../http/errors.ts';
 import type { RateLimits } from '../http/rate-limits.ts';
 import { rawBodyOf, takeRawBodies } from '../http/raw-body.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
@@ -16,7 +17,7 @@ const bodyBytesMax = 256 * 1024;
  */
 export async function gatewayEventRoutes(
   api: FastifyInstance,
-  deps: DisputeDeps & { rateLimits: RateLimits },
+  deps: DisputeDeps & { rateLimits: RateLimits; money: MoneyProblem },
 ): Promise<void> {
   takeRawBodies(api, json, bodyBytesMax);
   api.post('/gateway/events', async (request) => {
@@ -26,6 +27,10 @@ export async function gatewayEventRoutes(
     if (hint === null) {
       await deps.rateLimits.failedAuthentication(networkOf(request));
       throw badRequest('The signature does not fit the body.');
+    }
+    // An adoption records lost payments before disputes, which pause plans. The gateway asks again.
+    if (await isMoneyStopped(deps.money)) {
+      throw new ApiError(503, 'service_unavailable', ['Events are not read now. Try again later.']);
     }
     if (hint.dispute_ref !== null) await readAnnounced(deps, hint.dispute_ref);
     return { received: true };

@@ -50,13 +50,32 @@ export async function hasAlertSince(
 }
 
 /** The id of the alert of this kind with exactly this text, or null. */
-export async function findAlert(db: Handle, kind: string, detail: string): Promise<string | null> {
+async function findAlert(db: Handle, kind: string, detail: string): Promise<string | null> {
   const row = await db
     .selectFrom('alerts')
     .select('id')
     .where('kind', '=', kind)
     .where('detail', '=', detail)
     .executeTakeFirst();
+  return row?.id ?? null;
+}
+
+/** The newest alert of this kind whose text starts with one of these, or null. */
+export async function findAlertThatStarts(
+  db: Handle,
+  kind: string,
+  starts: string[],
+  { isOpen }: { isOpen: boolean },
+): Promise<string | null> {
+  let query = db
+    .selectFrom('alerts')
+    .select('id')
+    .where('kind', '=', kind)
+    .where((where) =>
+      where.or(starts.map((start) => sql<boolean>`starts_with(detail, ${start}::text)`)),
+    );
+  if (isOpen) query = query.where('closed_at', 'is', null);
+  const row = await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(1).executeTakeFirst();
   return row?.id ?? null;
 }
 

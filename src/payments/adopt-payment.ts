@@ -51,7 +51,10 @@ export async function adoptPurchase(
     throw new CannotAdopt('it was made after the time of the checkout');
   }
   const payments = planPayments(checkout.amount, number_of_payments, localDate(merchant, at));
-  if (payments[0]?.amount !== paid.amount || !checkout.terms.includes(number_of_payments)) {
+  const [first] = payments;
+  // A refund may have made the capture smaller. The caller compares the captured amount.
+  const isFirst = first && (state.outcome === 'captured' || first.amount === paid.amount);
+  if (!isFirst || !checkout.terms.includes(number_of_payments)) {
     throw new CannotAdopt('its amount is not that of the first payment');
   }
   const { card } = state;
@@ -63,7 +66,7 @@ export async function adoptPurchase(
     await insertAttempt(db, {
       ...{ merchant_id, id, checkout_id, number, number_of_payments, currency, customer_ref },
       status: 'starting',
-      amount: paid.amount,
+      amount: first.amount,
       sealed_card_token: null,
       consent,
       created_at: timestamp(at),
@@ -78,6 +81,7 @@ export async function adoptPurchase(
     ...released,
     status: 'authorised',
     sealed_card_token: null,
+    customer_ref,
     payment_ref: state.payment_ref,
     card_ref: card.card_ref,
     card_brand: card.brand,

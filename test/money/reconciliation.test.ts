@@ -2,10 +2,9 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
 import { findViolations } from '../../src/audit/invariants.ts';
+import { compare, remedies } from '../../src/audit/reconciliation/compare.ts';
 import {
-  compare,
   reconcile as reconcileRecords,
-  remedies,
   runDailyReconciliation,
 } from '../../src/audit/reconciliation/reconcile.ts';
 import { findNewDisputes } from '../../src/disputes/check-disputes.ts';
@@ -381,6 +380,19 @@ test('a range of dates reads only the records of that range', async () => {
   const run = await tranche.run('gateway', 'reconcile', '--from', '2036-01-01', '--json');
   assert.deepEqual(JSON.parse(run.stdout), { checked: 0, findings: [] });
   await tranche.refused(2, /must be a date/, 'gateway', 'reconcile', '--from', 'monday');
+  // The end of the range is the day before --to.
+  const read = async (...dates: string[]) => {
+    const { stdout } = await tranche.run('gateway', 'reconcile', ...dates, '--json');
+    return JSON.parse(stdout).checked as number;
+  };
+  await paying.pass({ days: 2 });
+  const made = paying.clock.now().toZonedDateTimeISO('UTC').toPlainDate();
+  const next = made.add({ days: 1 }).toString();
+  const before = await read('--to', next);
+  await bought(1);
+  assert.equal(await read('--to', made.toString()), before);
+  // The payment and its charge.
+  assert.equal(await read('--to', next), before + 2);
 });
 
 test('the daily run begins a day after the first start and is made by one process', async () => {
@@ -395,6 +407,56 @@ test('the daily run begins a day after the first start and is made by one proces
   assert.equal(lines.length, 1);
   await run();
   assert.equal(lines.length, 1);
+});
+
+test('an operator is called once when no daily run has ended for a day and a half', async () => {
+  const { deps } = paying.service;
+  const { pool } = deps.database;
+  const alerts = async () =>
+    (await pool.query(`select detail from alerts where kind = 'gateway_not_reconciled'`)).rows;
+  paying.clock.advance({ hours: 25 });
+  await runDailyReconciliation(deps);
+  assert.deepEqual(await alerts(), []);
+  const path = '/v1/balance_transactions';
+  await paying.gateway.fault({ fault: 'error_before', method: 'GET', path, times: 1_000 });
+  for (let hours = 0; hours < 48; hours += 6) {
+    paying.clock.advance({ hours: 6 });
+    // The first day's run is not due yet.
+    if (hours < 18) await runDailyReconciliation(deps);
+    else await assert.rejects(runDailyReconciliation(deps));
+  }
+  const [alert, ...others] = await alerts();
+  assert.match(alert?.detail ?? '', /was due at .* and has not ended/);
+  assert.deepEqual(others, []);
+  await paying.clearFaults();
+  paying.clock.advance({ hours: 1 });
+  await runDailyReconciliation(deps);
+  const { rows } = await pool.query('select due_at, leased_until from reconciliation');
+  assert.ok(rows[0].due_at > paying.clock.now().toString());
+  assert.equal(rows[0].leased_until, null);
+});
+
+test('a daily run whose lease another process has claimed stops', async () => {
+  const { deps } = paying.service;
+  const { pool } = deps.database;
+  paying.clock.advance({ hours: 25 });
+  let isOvertaken = false;
+  const gateway: typeof deps.gateway = {
+    ...deps.gateway,
+    async listRecords(kind, range) {
+      if (kind === 'refunds' && !isOvertaken) {
+        isOvertaken = true;
+        // Each batch before this one has renewed the lease.
+        paying.clock.advance({ hours: 1 });
+        await runDailyReconciliation(deps);
+      }
+      return await deps.gateway.listRecords(kind, range);
+    },
+  };
+  const slow = runDailyReconciliation({ ...deps, gateway });
+  await assert.rejects(slow, /another process has claimed/);
+  const { rows } = await pool.query('select due_at from reconciliation');
+  assert.ok(rows[0].due_at > paying.clock.now().toString());
 });
 
 test('what the service is still finding out is no difference', () => {

@@ -2,34 +2,49 @@ import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { KyselyPlugin } from 'kysely';
 import { createMoneyGuard } from '../../src/audit/reconciliation/money-guard.ts';
-import { reconcile } from '../../src/audit/reconciliation/reconcile.ts';
+import { reconcile, runDailyReconciliation } from '../../src/audit/reconciliation/reconcile.ts';
 import { OutcomeUnknown } from '../../src/gateway/gateway.ts';
+import { confirmAccount, proposeAccount } from '../../src/payouts/set-bank-account.ts';
+import { setTerms } from '../../src/payouts/set-terms.ts';
 import { approveRefund } from '../../src/refunds/review-refund.ts';
 import { timestamp } from '../../src/shared/clock.ts';
+import { signatureOf } from '../../test-gateway/webhooks.ts';
 import { actingOn } from '../support/acts.ts';
-import { commandLine } from '../support/cli.ts';
+import { commandLine, type Tranche } from '../support/cli.ts';
 import {
   askRefund,
   assertBalanced,
   atGateway,
+  cards,
   openDispute,
   planOf,
   statusOf,
+  wholeTerms,
 } from '../support/money.ts';
 import {
+  assertSound,
   challengeCard,
   continueOn,
   gatewayEnv,
   type Paying,
   type Shopper,
   startPaying,
+  visa,
 } from '../support/payments.ts';
 import { backUp, type Restorable, startRestorable } from '../support/restore.ts';
-import { createCheckout, startService } from '../support/service.ts';
+import { until } from '../support/sandbox-process.ts';
+import {
+  type Account,
+  createAccount,
+  createCheckout,
+  type Service,
+  startService,
+} from '../support/service.ts';
 
 // A database is restored from a backup while the gateway remembers everything. The restored service
 // does again what the lost one did, and no money may move twice.
 
+const webhookSecret = 'whsec_of_tests';
 const checkouts = 20;
 /** How long after the lost work the database is restored. The gateway forgets keys after a day. */
 const delays = { 'within an hour': { minutes: 10 }, 'after three days': { days: 3 } };
@@ -245,7 +260,8 @@ describe('a service whose data folder is restored after it marked the gateway', 
   let own: Paying;
   before(async () => {
     server = await startRestorable();
-    own = await startPaying({ databaseUrl: server.url });
+    const env = { STRIPE_WEBHOOK_SECRET: webhookSecret };
+    own = await startPaying({ databaseUrl: server.url, env });
   });
   after(async () => {
     await own.close();
@@ -392,6 +408,239 @@ describe('a service whose data folder is restored after it marked the gateway', 
     } finally {
       await service.close();
     }
+  });
+
+  describe('and is then restored once more', () => {
+    let service: Service;
+    let again: Paying;
+    let tranche: Tranche;
+    let second: Tranche;
+    let payee: Account;
+    const shoppers = {} as Record<'refunded' | 'reduced' | 'unsent' | 'charged', Shopper>;
+    let payouts: { approved: string; lost: string };
+    let disputed: string;
+
+    const env = () => ({
+      ...gatewayEnv(own.gateway),
+      DATABASE_URL: server.url,
+      STRIPE_WEBHOOK_SECRET: webhookSecret,
+    });
+    const payoutsOf = async (): Promise<{ id: string; status: string; reference: string }[]> =>
+      (await tranche.json('payouts', 'list', '--merchant', payee.merchant.id)).data;
+    const exported = async () => (await tranche.run('payouts', 'export')).stdout;
+    const settle = async (id: string) => {
+      await tranche.json('payouts', 'approve', id);
+      await second.json('payouts', 'approve', id);
+      assert.ok((await exported()).includes(id));
+      await tranche.json('payouts', 'paid', id, '--bank-reference', 'FT1');
+    };
+    const rowsOf = async (text: string, values: unknown[] = []) =>
+      (await own.service.deps.database.pool.query(text, values)).rows;
+
+    before(async () => {
+      tranche = commandLine(env(), { clock: own.clock });
+      second = commandLine({ ...env(), TRANCHE_OPERATOR: 'sipho' }, { clock: own.clock });
+      const { deps } = own.service;
+      payee = await createAccount(own.service);
+      const { id: merchant_id } = payee.merchant;
+      await setTerms(deps, 'nomsa', merchant_id, wholeTerms);
+      const account = { holder: 'Karoo', bank: 'A Bank', branch_code: '051001' };
+      await proposeAccount(deps, 'nomsa', merchant_id, { ...account, account_number: '062987123' });
+      await confirmAccount(deps, 'sipho', merchant_id, 1);
+      const buy = async (term: number, card = visa) => {
+        const shopper = await own.shopper({ amount: 100_000 }, payee);
+        assert.equal((await shopper.pay(term, { card })).status, 'successful');
+        return shopper;
+      };
+      // One payment of the plan is collected, and the refund of more than the rest goes to the card.
+      shoppers.refunded = await buy(3, cards.refundPending);
+      shoppers.charged = await buy(3);
+      await own.pass({ days: 7 });
+      await buy(1);
+      await own.pass({ days: 7 });
+      const [newest] = await payoutsOf();
+      assert.ok(newest?.status === 'draft');
+      await tranche.json('payouts', 'approve', newest.id);
+      await second.json('payouts', 'approve', newest.id);
+      // Sold before the backup, and paid out after it.
+      await buy(1);
+
+      shoppers.reduced = await own.shopper({ amount: 100_000 }, payee);
+      assert.equal((await shoppers.reduced.pay(1, { card: challengeCard })).status, 'challenge');
+      // The gateway's answer about the shopper comes after the backup.
+      const unsent = await own.shopper({ amount: 100_000 }, payee);
+      shoppers.unsent = unsent;
+      const path = '/v1/customers';
+      await own.gateway.fault({ fault: 'latency', method: 'POST', path, ms: 60_000, times: 9 });
+      await beat();
+      const paid = unsent.pay(3).catch(() => {});
+      await until('the attempt to be written', async () => (await unsent.attempts()).length === 1);
+      await server.save();
+      await own.clearFaults();
+      await paid;
+
+      // What the backup does not know.
+      await own.pass({ minutes: 2 });
+      assert.equal((await unsent.state()).status, 'successful');
+      await shoppers.reduced.decide('approve');
+      assert.equal((await shoppers.reduced.comeBack()).status, 'successful');
+      const less = await askRefund(own, shoppers.reduced, 10_000, payee);
+      await approveRefund(deps, 'nomsa', less);
+      assert.ok((await exported()).includes(newest.id));
+      await tranche.json('payouts', 'paid', newest.id, '--bank-reference', 'FT1');
+      await own.pass({ days: 7 });
+      const made = (await payoutsOf()).filter(({ status }) => status === 'draft');
+      for (const { id } of made) await settle(id);
+      assert.deepEqual((await atGateway(shoppers.reduced)).taken, [90_000]);
+      await passDueDateOf(shoppers.charged);
+      payouts = { approved: newest.id, lost: (made[0] as { reference: string }).reference };
+      const refund = await askRefund(own, shoppers.refunded, 60_000, payee);
+      await approveRefund(deps, 'nomsa', refund);
+      await own.work();
+      const { refunds } = await shoppers.refunded.books();
+      assert.deepEqual(
+        refunds.map(({ status }) => status),
+        ['pending'],
+      );
+      const [first] = await shoppers.charged.rows('instalments');
+      const dispute = { payment_intent: first.payment_ref };
+      disputed = (await own.gateway.call('POST', '/_test/disputes', dispute)).body.id;
+      await beat();
+      await server.restore();
+      service = await startService({ databaseUrl: server.url, clock: own.clock, env: env() });
+      again = continueOn(own, service);
+      own.clock.advance({ seconds: 2 });
+      assert.match((await problemOf(again)) ?? '', /reconcile --adopt/);
+    });
+    after(() => service?.close());
+
+    /** The second payment of a plan is collected. */
+    async function passDueDateOf(shopper: Shopper): Promise<void> {
+      const later = (await shopper.rows('instalments')).find(({ number }) => number === 2);
+      await own.pass(Temporal.Instant.from(later.due_at).add({ minutes: 1 }).toString());
+    }
+
+    test('refuses every act on a payout while money is stopped', async () => {
+      for (const act of [
+        ['export'],
+        ['approve', payouts.approved],
+        ['paid', payouts.approved, '--bank-reference', 'FT1'],
+        ['returned', payouts.approved, '--reason', 'closed'],
+        ['confirm', payouts.approved, '--reason', 'the bank has not paid it'],
+      ]) {
+        await tranche.refused(1, /reconcile --adopt/, 'payouts', ...act);
+      }
+    });
+
+    test('handles no event of the gateway and makes no daily comparison meanwhile', async () => {
+      const object = { id: disputed, object: 'dispute' };
+      const type = 'charge.dispute.created';
+      const payload = JSON.stringify({ id: 'evt_1', object: 'event', type, data: { object } });
+      const seconds = Math.floor(Date.now() / 1000);
+      const signature = signatureOf(webhookSecret, seconds, payload);
+      const answer = await service.app.inject({
+        method: 'POST',
+        url: '/gateway/events',
+        headers: {
+          'content-type': 'application/json',
+          'stripe-signature': `t=${seconds},v1=${signature}`,
+        },
+        payload,
+      });
+      assert.equal(answer.statusCode, 503);
+      assert.deepEqual(await rowsOf('select from disputes where dispute_ref = $1', [disputed]), []);
+      await rowsOf('update reconciliation set due_at = $1', [own.clock.now().toString()]);
+      await runDailyReconciliation(service.deps);
+      assert.deepEqual(await rowsOf(`select from alerts where detail like '%${disputed}%'`), []);
+    });
+
+    test('adopts each record once, also if it is killed between the record and its note', async () => {
+      const blocks = () =>
+        rowsOf('select checkout_id from gateway_blocks where cleared_at is null');
+      const before = await blocks();
+      const adopted = async () =>
+        (await rowsOf(`select from operator_actions where action = 'gateway adopt'`)).length;
+      const acts = await adopted();
+      await rowsOf(`create function refuse() returns trigger language plpgsql
+        as $$ begin raise exception 'killed'; end $$`);
+      await rowsOf(`create trigger killed before update of outcome on reconciliation_findings
+        for each row execute function refuse()`);
+      const killed = await tranche.run('gateway', 'reconcile', '--adopt');
+      assert.match(killed.stderr, /killed/);
+      assert.ok((await adopted()) > acts);
+      await rowsOf('drop trigger killed on reconciliation_findings');
+      await rowsOf('drop function refuse');
+      // Two operators start it again. One process adopts at a time.
+      const runs = await Promise.all([
+        tranche.run('gateway', 'reconcile', '--adopt', '--json'),
+        second.run('gateway', 'reconcile', '--adopt', '--json'),
+      ]);
+      const refusals = runs.filter(({ stderr }) => /Another process adopts/.test(stderr));
+      assert.ok(refusals.length <= 1, 'one of them ends');
+      own.clock.advance({ seconds: 2 });
+      assert.equal(await problemOf(again), null);
+      const blocked = (await blocks()).filter(
+        ({ checkout_id }) => !before.some((one) => one.checkout_id === checkout_id),
+      );
+      assert.deepEqual(blocked, [{ checkout_id: shoppers.reduced.id }]);
+      const open = await rowsOf(
+        `select subject_id from alerts
+         where kind = 'gateway_unknown_to_us' and closed_at is null and subject_id = any ($1)`,
+        [Object.values(shoppers).map(({ id }) => id)],
+      );
+      assert.deepEqual(open, [{ subject_id: shoppers.reduced.id }]);
+    });
+
+    test('has a purchase whose attempt was written and not sent', async () => {
+      const unsent = again.open(shoppers.unsent.id, payee);
+      await again.work();
+      assert.equal((await unsent.state()).status, 'successful');
+      assert.equal((await unsent.attempts()).length, 1);
+      assert.equal((await planOf(unsent))[0], '1 collected');
+    });
+
+    test('owes a merchant no sale whose capture was for less', async () => {
+      assert.deepEqual(await shoppers.reduced.rows('settlement_entries'), []);
+      assert.deepEqual(await planOf(shoppers.reduced), ['1 authorised']);
+    });
+
+    test('asks for no refund again that is pending at the gateway', async () => {
+      const requests = await shoppers.refunded.rows('refund_requests');
+      assert.deepEqual(
+        requests.map(({ status, amount }) => `${status} ${amount}`),
+        ['pending 60000'],
+      );
+      await again.pass({ days: 1 });
+      const { refunds } = await shoppers.refunded.books();
+      assert.equal(refunds.length, 1);
+      const [{ status }] = await shoppers.refunded.rows('refund_requests');
+      assert.equal(status, 'complete');
+      await assertBalanced(again, again.open(shoppers.refunded.id, payee));
+    });
+
+    test('exports no payout that the bank may have paid until an operator has compared it', async () => {
+      const { approved, lost } = payouts;
+      await again.pass({ days: 3 });
+      const made = (await payoutsOf()).find(({ status }) => status === 'draft');
+      assert.ok(made, `${lost} is made again`);
+      await tranche.json('payouts', 'approve', made.id);
+      await second.json('payouts', 'approve', made.id);
+      const answer = await tranche.json('payouts', 'export');
+      assert.deepEqual(answer.data, []);
+      assert.deepEqual(
+        answer.to_compare.map(({ id }: { id: string }) => id).sort(),
+        [approved, made.id].sort(),
+      );
+      // The bank has paid the first, and not the second.
+      const reason = ['--reason', 'not on the statement of the bank'];
+      const paid = ['payouts', 'paid', approved, '--bank-reference', 'FT1'];
+      assert.equal((await tranche.json(...paid)).status, 'paid');
+      await tranche.refused(1, /need not be compared/, 'payouts', 'confirm', approved, ...reason);
+      await tranche.json('payouts', 'confirm', made.id, ...reason);
+      const file = await exported();
+      assert.ok(file.includes(made.id) && !file.includes(approved));
+      await assertSound(again);
+    });
   });
 });
 

@@ -87,7 +87,11 @@ export async function startRestorable(): Promise<Restorable> {
   };
   return {
     url,
-    save: () => whileStopped(() => copyTo(data, copy)),
+    save: () =>
+      whileStopped(async () => {
+        await fs.rm(copy, { recursive: true, force: true });
+        await copyTo(data, copy);
+      }),
     restore: () =>
       whileStopped(async () => {
         await fs.rm(data, { recursive: true });

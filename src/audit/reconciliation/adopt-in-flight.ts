@@ -1,12 +1,8 @@
-import { lockCheckout } from '../../checkouts/checkout.sql.ts';
 import { readAgain } from '../../disputes/check-disputes.ts';
 import { listOpenDisputes } from '../../disputes/dispute.sql.ts';
 import { OutcomeUnknown, type PaymentState, RequestRefused } from '../../gateway/gateway.ts';
-import { adoptCapture } from '../../instalments/adopt-payment.ts';
 import { findMerchant } from '../../merchants/merchant.sql.ts';
 import { type Merchant, merchantTime } from '../../merchants/merchant.ts';
-import { operate } from '../../operators/operate.ts';
-import { adoptPurchase } from '../../payments/adopt-payment.ts';
 import { listInFlightAttempts } from '../../payments/payment-attempt.sql.ts';
 import type { PaymentAttempt } from '../../payments/payment-attempt.ts';
 import { recordOutcome } from '../../payments/record-outcome.ts';
@@ -18,10 +14,9 @@ import type { AdoptDeps } from './adopt.ts';
 
 /**
  * Settles what was in flight when the backup was made, as the gateway says it ended (decision 0108).
- * Only looks up: nothing is sent, held or voided. The service alone would void a hold whose time is
- * over, although the lost database had recorded it and told the merchant. What did not end yet, and
- * what the gateway does not know, is left to the service. Open disputes are read again. Returns how
- * many attempts were settled.
+ * Only looks up: nothing is sent, held or voided. First payments that ended in a hold or a capture are
+ * adopted by the walk (`compareToAdopt`). What did not end yet, and what the gateway does not know, is
+ * left to the service. Open disputes are read again. Returns how many attempts were settled.
  */
 export async function adoptInFlight(deps: AdoptDeps): Promise<number> {
   let settled = 0;
@@ -35,7 +30,7 @@ export async function adoptInFlight(deps: AdoptDeps): Promise<number> {
     });
   }
   for (const attempt of await listInFlightAttempts(db)) {
-    settled += await tried(deps, attempt, (merchant) => settlePurchase(deps, merchant, attempt));
+    settled += await tried(deps, attempt, (merchant) => settleEnded(deps, merchant, attempt));
   }
   for (const attempt of await listActsInFlight(db)) {
     settled += await tried(deps, attempt, async (merchant) => {
@@ -48,37 +43,15 @@ export async function adoptInFlight(deps: AdoptDeps): Promise<number> {
   return settled;
 }
 
-async function settlePurchase(
+/** A first payment without a hold: a later attempt, which was lost, may have one. */
+async function settleEnded(
   deps: AdoptDeps,
   merchant: Merchant,
   attempt: PaymentAttempt,
 ): Promise<boolean> {
   const state = await lookUp(deps, merchant, attempt);
-  const quiet = { ...deps, sendsMessages: false };
-  switch (state?.outcome) {
-    case 'declined':
-    case 'voided':
-      await recordOutcome(quiet, merchant, attempt, state);
-      return true;
-    case 'authorised':
-    case 'captured':
-      break;
-    default:
-      return false;
-  }
-  const { merchant_id, checkout_id, amount, customer_ref } = attempt;
-  if (customer_ref === null) return false;
-  await operate(deps, deps.operator, 'gateway adopt', async (db) => {
-    const checkout = await lockCheckout(db, merchant_id, checkout_id);
-    if (!checkout) throw new CannotAdopt('the checkout is gone');
-    await adoptPurchase(quiet, db, merchant, checkout, { ...attempt, customer_ref, state });
-    if (state.outcome === 'captured') {
-      const { payment_ref } = state;
-      const key = { merchant_id, checkout_id };
-      await adoptCapture(deps, db, merchant, key, { payment_ref, amount });
-    }
-    return { subject_id: checkout_id, details: { checkout_id }, result: undefined };
-  });
+  if (state?.outcome !== 'declined' && state?.outcome !== 'voided') return false;
+  await recordOutcome({ ...deps, sendsMessages: false }, merchant, attempt, state);
   return true;
 }
 

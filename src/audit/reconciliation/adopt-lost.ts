@@ -1,8 +1,11 @@
-import { type OperatorDeps, operate } from '../../operators/operate.ts';
+import type pg from 'pg';
+import { type OperatorDeps, OperatorError, operate } from '../../operators/operate.ts';
+import { comparePayouts } from '../../payouts/compare-payouts.ts';
 import { secondsAfter, timestamp } from '../../shared/clock.ts';
 import { adoptInFlight } from './adopt-in-flight.ts';
 import { nameDatabase, readMark, resumeMoney } from './gateway-mark.sql.ts';
-import { type ReconcileDeps, type Reconciled, reconcile } from './reconcile.ts';
+import { type ReconcileDeps, type Reconciled, reconcileOn } from './reconcile.ts';
+import { lockAdoption } from './reconciliation.sql.ts';
 
 /** A hold of the days before the backup may have been captured or voided since. */
 const marginDays = 8;
@@ -18,6 +21,26 @@ export async function adoptLost(
   operator: string,
   progress: (checked: number) => void = () => {},
 ): Promise<Reconciled> {
+  const client = await deps.database.pool.connect();
+  try {
+    if (!(await lockAdoption(client))) {
+      throw new OperatorError(
+        'Another process adopts what the gateway did. Wait until it has ended.',
+      );
+    }
+    return await adoptOn(client, deps, operator, progress);
+  } finally {
+    // The connection ends with its locks.
+    client.release(true);
+  }
+}
+
+async function adoptOn(
+  client: pg.ClientBase,
+  deps: ReconcileDeps & OperatorDeps,
+  operator: string,
+  progress: (checked: number) => void,
+): Promise<Reconciled> {
   const { db } = deps.database;
   await nameDatabase(db, deps.random.uuid());
   const before = await readMark(db);
@@ -31,12 +54,9 @@ export async function adoptLost(
         : secondsAfter(startOfDay(deps.clock.now()), -ordinaryDays * day);
   const from = range && timestamp(range);
   // First, so that an attempt of a shopper that has ended does not keep a later one from adoption.
-  const settled = isStopped ? await adoptInFlight({ ...deps, operator }) : 0;
-  const reconciled = await reconcile(
-    deps,
-    { from, to: null, adopter: { ...deps, operator } },
-    progress,
-  );
+  const adopter = { ...deps, operator, isStopped };
+  const settled = isStopped ? await adoptInFlight(adopter) : 0;
+  const reconciled = await reconcileOn(client, deps, { from, to: null, adopter }, progress);
   const answer = { ...reconciled, adopted: reconciled.adopted + settled };
   const { checked, adopted, findings } = answer;
 
@@ -50,8 +70,13 @@ export async function adoptLost(
     await deps.gateway.writeMark({ mark_ref, database: mark.id, beat });
   }
   await operate(deps, operator, 'gateway resume', async (tx, at) => {
-    if (isStopped) await resumeMoney(tx, { beat, at, server: mark.current_server });
-    const details = { checked, adopted, findings: findings.length, resumed: isStopped };
+    let payouts = 0;
+    if (isStopped) {
+      await resumeMoney(tx, { beat, at, server: mark.current_server });
+      payouts = await comparePayouts(tx, at);
+    }
+    const found = { checked, adopted, findings: findings.length };
+    const details = { ...found, resumed: isStopped, payouts_to_compare: payouts };
     return { subject_id: null, details, result: null };
   });
   return answer;

@@ -17,10 +17,24 @@ import { CannotAdopt } from '../../shared/cannot-adopt.ts';
 import { timestamp } from '../../shared/clock.ts';
 import { isUuid } from '../../shared/uuid.ts';
 import { adoptShopperPayment, findAttemptNumber } from '../../shoppers/adopt-payment.ts';
+import { compareWithRows, type FindingKind } from './compare.ts';
 import type { ReconcileDeps } from './reconcile.ts';
-import { listPaidCheckouts, listRequestFindings, type RunFinding } from './reconciliation.sql.ts';
+import {
+  clientOf,
+  listPaidCheckouts,
+  listRequestFindings,
+  type RunFinding,
+} from './reconciliation.sql.ts';
 
-export type AdoptDeps = ReconcileDeps & OperatorDeps & { operator: string };
+export type AdoptDeps = ReconcileDeps &
+  OperatorDeps & {
+    operator: string;
+    /** Money is stopped, so no process settles what was in flight at the backup. */
+    isStopped: boolean;
+  };
+
+/** Our rows are as the gateway's record says: an earlier run has adopted it. */
+class AlreadyRecorded extends Error {}
 
 /** Shoppers were told of everything before the database was restored. */
 const silent = { sendsMessages: false };
@@ -59,12 +73,12 @@ export async function adoptFinding(
       : [finding];
   try {
     if (record_kind === 'refund') await adoptRefunds(deps, merchant, checkout_id, group);
-    else await adoptPayment(deps, merchant, checkout_id, finding, record);
+    else await adoptPayment(deps, merchant, checkout_id, record);
     return group.map((one) => ({ ...one, outcome: 'adopted' }));
   } catch (error) {
     if (!(error instanceof CannotAdopt)) throw error;
     const alert_id = await report(
-      `It cannot be recorded: ${error.message}. Nothing of this checkout is charged or refunded until \`tranche gateway release ${checkout_id}\`.`,
+      `${error.message}. Nothing of this checkout is charged or refunded until \`tranche gateway release ${checkout_id}\`.`,
     );
     const blocked = { reference: finding.reference, alert_id };
     await transaction(deps, async ({ db }) => {
@@ -95,33 +109,32 @@ async function adoptPayment(
   deps: AdoptDeps,
   merchant: Merchant,
   checkout_id: string,
-  finding: RunFinding,
   record: GatewayRecord,
 ): Promise<void> {
   const { reference: payment_ref, amount, own_id, customer_ref, instalments } = record;
   const key = { merchant_id: merchant.id, checkout_id };
   const quiet = { ...deps, ...silent };
-  if (finding.kind === 'other_state' && record.state === 'taken') {
-    await withCheckout(deps, key, checkout_id, (db) =>
-      adoptCapture(deps, db, merchant, key, { payment_ref, amount }),
-    );
-    return;
-  }
-  if (finding.kind !== 'unknown_to_us') {
-    throw new CannotAdopt(`the gateway says ${record.state} over ${amount} cents`);
-  }
-  if (own_id === null || customer_ref === null) throw new CannotAdopt('it is not ours');
   // Only the first payment of a plan is held, and only then the whole state is needed.
   const state = instalments.includes(1)
     ? await deps.gateway.payment(merchantTime(deps.clock, merchant), payment_ref)
     : null;
-  await withCheckout(deps, key, checkout_id, async (db, checkout) => {
+  const adopted = await withCheckout(deps, key, checkout_id, async (db, checkout) => {
+    const kind = await compareAgain(deps, db, 'payments', record);
+    if (kind === null) throw new AlreadyRecorded();
+    if (kind === 'other_state' && record.state === 'taken') {
+      await adoptCapture(deps, db, merchant, key, { payment_ref, amount });
+      return 'all';
+    }
+    if (kind !== 'unknown_to_us') {
+      throw new CannotAdopt(`the gateway says ${record.state} over ${amount} cents`);
+    }
+    if (own_id === null || customer_ref === null) throw new CannotAdopt('it is not ours');
     const at = record.created_at;
     const number = findAttemptNumber(checkout_id, own_id);
     if (number !== null) {
       const paid = { id: own_id, number, instalments, amount, payment_ref, customer_ref, at };
       await adoptShopperPayment(quiet, db, checkout, paid);
-      return;
+      return 'all';
     }
     if (checkout.status === 'received') {
       const { number_of_payments } = record;
@@ -129,10 +142,7 @@ async function adoptPayment(
       if (number_of_payments === null || !isLive) throw new CannotAdopt('it is no first payment');
       const held = { id: own_id, amount, number_of_payments, customer_ref, created_at: at, state };
       await adoptPurchase(quiet, db, merchant, checkout, held);
-      if (state.outcome === 'captured') {
-        await adoptCapture(deps, db, merchant, key, { payment_ref, amount });
-      }
-      return;
+      return state.outcome === 'captured' ? 'purchase' : 'all';
     }
     const [instalment] = instalments;
     if (checkout.status !== 'successful' || instalment === undefined || instalments.length > 1) {
@@ -140,7 +150,23 @@ async function adoptPayment(
     }
     if (record.state !== 'taken') throw new CannotAdopt('it is a hold of a checkout that was paid');
     await adoptCharge(deps, db, key, { id: own_id, instalment, amount, payment_ref, at });
+    return 'all';
   });
+  // The capture is an act of its own. If it cannot be recorded, the plan exists and is blocked.
+  if (adopted === 'purchase') await adoptPayment(deps, merchant, checkout_id, record);
+}
+
+/** How a record differs from our rows now. The caller holds the checkout's lock. */
+async function compareAgain(
+  deps: AdoptDeps,
+  db: Handle,
+  kind: 'payments' | 'refunds',
+  record: GatewayRecord,
+): Promise<FindingKind | null> {
+  // Only how long a hold has lasted depends on the time, and that is not adopted.
+  const nowOf = () => deps.clock.now();
+  const found = await compareWithRows(clientOf(db), kind, [record], { nowOf, adopter: deps });
+  return (found[0]?.kind as FindingKind | undefined) ?? null;
 }
 
 /** Records a dispute. Returns whether the disputed payment is known. */
@@ -165,25 +191,38 @@ async function adoptRefunds(
 ): Promise<void> {
   const records = findings.flatMap(({ record }) => (record ? [record] : []));
   const request = records[0]?.request;
-  const isLost = findings.every(({ kind }) => kind === 'unknown_to_us');
-  if (!request || !isLost) throw new CannotAdopt('its request is not known');
   const key = { merchant_id: merchant.id, checkout_id };
-  await withCheckout(deps, key, request.id, (db, checkout) =>
-    adoptRefund(deps, db, merchant, checkout, request, records),
-  );
+  await withCheckout(deps, key, request?.id ?? checkout_id, async (db, checkout) => {
+    const kinds: FindingKind[] = [];
+    for (const record of records) {
+      const kind = await compareAgain(deps, db, 'refunds', record);
+      if (kind !== null) kinds.push(kind);
+    }
+    if (kinds.length === 0) throw new AlreadyRecorded();
+    const isLost = kinds.length === records.length && kinds.every((one) => one === 'unknown_to_us');
+    if (!request || !isLost) throw new CannotAdopt('its request is not known');
+    await adoptRefund(deps, db, merchant, checkout, request, records);
+  });
 }
 
-/** Each adoption is one act of the operator, with its audit row. */
-async function withCheckout(
+/**
+ * Each adoption is one act of the operator, with its audit row. Null: there was nothing to adopt, and
+ * nothing is written.
+ */
+async function withCheckout<T>(
   deps: AdoptDeps,
   { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
   subject_id: string,
-  work: (db: Handle, checkout: Checkout) => Promise<void>,
-): Promise<void> {
-  await operate(deps, deps.operator, 'gateway adopt', async (db) => {
-    const checkout = await lockCheckout(db, merchant_id, checkout_id);
-    if (!checkout) throw new CannotAdopt('the checkout is gone');
-    await work(db, checkout);
-    return { subject_id, details: { checkout_id }, result: undefined };
-  });
+  work: (db: Handle, checkout: Checkout) => Promise<T>,
+): Promise<T | null> {
+  try {
+    return await operate(deps, deps.operator, 'gateway adopt', async (db) => {
+      const checkout = await lockCheckout(db, merchant_id, checkout_id);
+      if (!checkout) throw new CannotAdopt('the checkout is gone');
+      return { subject_id, details: { checkout_id }, result: await work(db, checkout) };
+    });
+  } catch (error) {
+    if (error instanceof AlreadyRecorded) return null;
+    throw error;
+  }
 }

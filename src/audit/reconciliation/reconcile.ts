@@ -5,11 +5,13 @@ import {
   type GatewayRecord,
   OutcomeUnknown,
   type RecordKind,
+  RequestRefused,
   recordKinds,
 } from '../../gateway/gateway.ts';
+import type { MoneyProblem } from '../../gateway/guard-gateway.ts';
 import { postFees } from '../../ledger/post-fees.ts';
 import { listMerchantClocks } from '../../merchants/merchant.sql.ts';
-import { findAlert } from '../../operators/alert.sql.ts';
+import { findAlertThatStarts, hasAlert } from '../../operators/alert.sql.ts';
 import { raiseAlert } from '../../operators/raise-alert.ts';
 import { type Clock, secondsAfter, type Timestamp, timestamp } from '../../shared/clock.ts';
 import type { Logger } from '../../shared/logger.ts';
@@ -17,42 +19,33 @@ import type { Random } from '../../shared/random.ts';
 import { isUuid } from '../../shared/uuid.ts';
 import { type AdoptDeps, adoptFinding } from './adopt.ts';
 import {
-  type ComparedKind,
+  type Adopting,
+  type Comparing,
+  compareWithRows,
+  type FindingKind,
+  findingOf,
+  remedies,
+} from './compare.ts';
+import {
   claimDailyRun,
   claimRun,
   countAdopted,
   endRun,
+  findDailyRun,
   isCompared,
   listFindings,
   listKnownFees,
   listOpenFindings,
-  listOwnRows,
   listPaidCheckouts,
   listUnseen,
   moveDailyRun,
   moveFinding,
   type NewFinding,
-  type OwnRow,
   type Run,
   type RunFinding,
   recordPages,
-  sumCollected,
+  renewDailyRun,
 } from './reconciliation.sql.ts';
-
-/** How our rows differ from the gateway's records, and what an operator does about it. */
-export const remedies = {
-  unknown_to_us:
-    'Find out what made it. If it is not ours, refund or void it at the gateway; after a restore, `tranche gateway reconcile --adopt` records it.',
-  missing_there:
-    'Look the reference up at the gateway. If it never existed there, the money did not move: correct the order with the merchant.',
-  other_amount:
-    'Compare both amounts. Refund the difference at the gateway, or correct the order with the merchant.',
-  other_state:
-    'Look at the checkout and at the gateway. The service takes over what is still due; anything else needs a refund or a void at the gateway.',
-  held_too_long:
-    'Find out why the hold was not captured (`tranche checkouts show`). Capture is retried by itself.',
-} as const;
-export type FindingKind = keyof typeof remedies;
 
 export type Finding = {
   id: string;
@@ -72,14 +65,14 @@ export type ReconcileDeps = {
 
 export type Reconciled = { checked: number; findings: Finding[]; adopted: number };
 
-/** A hold that should have been captured is given a day, because the gateway may be away. */
-const captureGraceHours = 24;
 /** A run that was interrupted longer ago begins anew. */
 const continuesHours = 24;
 /** How many findings are settled between two looks at the table. */
 const findingsBatchSize = 100;
 
 type Range = { from: Timestamp | null; to: Timestamp | null };
+/** Is called after each batch. */
+type Progress = (checked: number) => void | Promise<void>;
 
 /**
  * Walks the gateway's records and compares each with our rows, then looks for rows of ours that the
@@ -92,36 +85,46 @@ type Range = { from: Timestamp | null; to: Timestamp | null };
 export async function reconcile(
   deps: ReconcileDeps,
   range: Range & { adopter?: AdoptDeps },
-  progress: (checked: number) => void = () => {},
+  progress: Progress = () => {},
 ): Promise<Reconciled> {
   const client = await deps.database.pool.connect();
   try {
-    const now = deps.clock.now();
-    const run = await claimRun(
-      client,
-      {
-        id: deps.random.uuid(),
-        from_at: range.from,
-        to_at: range.to,
-        adopts: range.adopter !== undefined,
-        kind: recordKinds[0],
-      },
-      {
-        now: timestamp(now),
-        since: timestamp(now.subtract({ hours: continuesHours })),
-      },
-    );
-    const checked = await walk(deps, client, run, progress);
-    await noteUnseen(client, run, checked);
-    await settleFindings(deps, client, run, range.adopter ?? null);
-    const found = await listFindings(client, run.id);
-    const adopted = await countAdopted(client, run.id);
-    await endRun(client, run.id, timestamp(deps.clock.now()));
-    return { checked, findings: found.map(present), adopted };
+    return await reconcileOn(client, deps, range, progress);
   } finally {
     // The connection ends with its lock.
     client.release(true);
   }
+}
+
+/** The same on a connection of the caller, which ends it afterwards. */
+export async function reconcileOn(
+  client: pg.ClientBase,
+  deps: ReconcileDeps,
+  { from, to, adopter }: Range & { adopter?: AdoptDeps },
+  progress: Progress,
+): Promise<Reconciled> {
+  const now = deps.clock.now();
+  const run = await claimRun(
+    client,
+    {
+      id: deps.random.uuid(),
+      from_at: from,
+      to_at: to,
+      adopts: adopter !== undefined,
+      kind: recordKinds[0],
+    },
+    {
+      now: timestamp(now),
+      since: timestamp(now.subtract({ hours: continuesHours })),
+    },
+  );
+  const checked = await walk(deps, client, run, adopter ?? null, progress);
+  await noteUnseen(client, run, checked);
+  await settleFindings(deps, client, run, adopter ?? null, () => progress(checked));
+  const found = await listFindings(client, run.id);
+  const adopted = await countAdopted(client, run.id);
+  await endRun(client, run.id, timestamp(deps.clock.now()));
+  return { checked, findings: found.map(present), adopted };
 }
 
 const present = ({ alert_id, kind, reference, checkout_id }: RunFinding): Finding => ({
@@ -140,19 +143,20 @@ async function walk(
   deps: ReconcileDeps,
   client: pg.ClientBase,
   run: Run,
-  progress: (checked: number) => void,
+  adopter: Adopting,
+  progress: Progress,
 ): Promise<number> {
   const clocks = await listMerchantClocks(deps.database.db);
   const nowOf = (merchant_id: string) =>
     deps.clock.now().add({ milliseconds: clocks.get(merchant_id) ?? 0 });
   let { kind, after, checked } = run;
   const compareBatch = async (of: RecordKind, records: GatewayRecord[], next: string | null) => {
-    const findings = await compareRecords(deps, client, of, records, nowOf);
+    const findings = await compareRecords(deps, client, of, records, { nowOf, adopter });
     const references = isCompared(of) ? records.map(({ reference }) => reference) : [];
     checked += records.length;
     const reached = { kind: next === null ? nextKind(of) : of, after: next, checked };
     await recordPages(client, { id: run.id, ...reached }, { references, findings });
-    progress(checked);
+    await progress(checked);
   };
   let comparing = Promise.resolve();
   try {
@@ -218,77 +222,19 @@ async function compareRecords(
   client: pg.ClientBase,
   kind: RecordKind,
   records: GatewayRecord[],
-  nowOf: (merchant_id: string) => Temporal.Instant,
+  by: Comparing,
 ): Promise<NewFinding[]> {
   if (records.length === 0) return [];
   if (kind === 'transactions') {
     await takeFees(deps, client, records);
     return [];
   }
-  if (isCompared(kind)) return await compareWithRows(client, kind, records, nowOf);
+  if (isCompared(kind)) return await compareWithRows(client, kind, records, by);
   // A charge is compared as its payment. Other programs make charges without one.
   return records
     .filter(({ payment_ref, state }) => payment_ref === null && state === 'taken')
     .map((record) => findingOf(kind, record, 'unknown_to_us', null));
 }
-
-async function compareWithRows(
-  client: pg.ClientBase,
-  kind: ComparedKind,
-  all: GatewayRecord[],
-  nowOf: (merchant_id: string) => Temporal.Instant,
-): Promise<NewFinding[]> {
-  const records = kind === 'payments' ? await leaveOutCollected(client, all) : all;
-  if (records.length === 0) return [];
-  const rows = await listOwnRows(client, kind, records);
-  const byId = Map.groupBy(rows, ({ own_id }) => own_id);
-  const byReference = Map.groupBy(rows, ({ reference }) => reference);
-  return records.flatMap((record) => {
-    const own = new Set([
-      ...(byReference.get(record.reference) ?? []),
-      ...(byId.get(record.own_id ?? '') ?? []).filter((row) => isAbout(row, record)),
-    ]);
-    const found = compare(record, [...own], nowOf);
-    return found === null ? [] : [findingOf(kind, record, found, [...own][0] ?? null)];
-  });
-}
-
-/**
- * Whether a row with our id of a record is about that record. A request that was declined and then
- * lost by a restore gave its id to the next one: the row names the payment of that one.
- */
-const isAbout = ({ reference }: OwnRow, record: GatewayRecord) =>
-  record.state !== 'nothing' || reference === null || reference === record.reference;
-
-/** Most payments were collected for what the gateway took. Nothing else about them matters. */
-async function leaveOutCollected(
-  client: pg.ClientBase,
-  records: GatewayRecord[],
-): Promise<GatewayRecord[]> {
-  const taken = records.filter(({ state }) => state === 'taken');
-  if (taken.length === 0) return records;
-  const sums = await sumCollected(
-    client,
-    taken.map(({ reference }) => reference),
-  );
-  return records.filter(
-    ({ state, reference, amount }) => state !== 'taken' || sums.get(reference) !== amount,
-  );
-}
-
-const findingOf = (
-  kind: RecordKind,
-  record: GatewayRecord,
-  found: FindingKind,
-  own: OwnRow | null,
-): NewFinding => ({
-  record_kind: kind.slice(0, -1),
-  reference: record.reference,
-  kind: found,
-  merchant_id: own?.merchant_id ?? null,
-  checkout_id: own?.checkout_id ?? record.checkout_id,
-  record,
-});
 
 /** Posts the fees of payments that we know. Others are posted once their payment is. */
 async function takeFees(
@@ -327,36 +273,7 @@ async function reportCurrency(deps: ReconcileDeps, currency: string, paidIn: str
   const { db } = deps.database;
   const kind = 'gateway_currency';
   const detail = `The gateway charges its fees for payments in ${paidIn} in ${currency}. They are not posted. The gateway's account must settle in ${paidIn}.`;
-  if ((await findAlert(db, kind, detail)) === null) await raiseAlert(deps, db, { kind, detail });
-}
-
-/** How a record differs from our rows about it, or null. */
-export function compare(
-  record: Pick<GatewayRecord, 'amount' | 'state'>,
-  own: Pick<OwnRow, 'amount' | 'state' | 'captures_at' | 'merchant_id'>[],
-  nowOf: (merchant_id: string) => Temporal.Instant,
-): FindingKind | null {
-  const isLive = record.state === 'taken' || record.state === 'held';
-  if (own.length === 0) return isLive ? 'unknown_to_us' : null;
-  // The service is finding out by itself.
-  if (record.state === 'in_flight' || own.some(({ state }) => state === 'in_flight')) return null;
-  const taken = own.filter(({ state }) => state === 'taken');
-  const held = own.find(({ state }) => state === 'held');
-  const state = taken.length > 0 ? 'taken' : held ? 'held' : 'nothing';
-  if (state !== record.state) return 'other_state';
-  if (state === 'taken') {
-    // A shopper may pay several payments at once.
-    const sum = taken.reduce((total, { amount }) => total + amount, 0);
-    return sum === record.amount ? null : 'other_amount';
-  }
-  if (state === 'held' && held) {
-    if (held.amount !== record.amount) return 'other_amount';
-    const { captures_at, merchant_id } = held;
-    if (captures_at === null) return null;
-    const late = Temporal.Instant.from(captures_at).add({ hours: captureGraceHours });
-    return Temporal.Instant.compare(late, nowOf(merchant_id)) < 0 ? 'held_too_long' : null;
-  }
-  return null;
+  if (!(await hasAlert(db, kind, detail))) await raiseAlert(deps, db, { kind, detail });
 }
 
 /** Our rows that the gateway did not list. The walk has ended. */
@@ -382,10 +299,12 @@ async function settleFindings(
   client: pg.ClientBase,
   run: Run,
   adopter: AdoptDeps | null,
+  progress: () => void | Promise<void>,
 ): Promise<void> {
   for (;;) {
     const open = await listOpenFindings(client, run.id, findingsBatchSize);
     if (open.length === 0) return;
+    await progress();
     for (const finding of open) {
       const settled = adopter
         ? await adoptFinding(adopter, client, run.id, finding, (why) => report(deps, finding, why))
@@ -395,7 +314,12 @@ async function settleFindings(
   }
 }
 
-/** A difference is an alert, raised once. Returns the alert's id, which is the finding's. */
+const cannotRecord = 'It cannot be recorded: ';
+
+/**
+ * A difference is an alert, raised once. `why` says why it blocks its checkout. Returns the alert's
+ * id, which is the finding's.
+ */
 async function report(
   deps: ReconcileDeps,
   finding: RunFinding,
@@ -404,10 +328,16 @@ async function report(
   const { kind, record_kind, reference, checkout_id, merchant_id } = finding;
   const about = checkout_id === null ? '' : ` (checkout ${checkout_id})`;
   const alert = `gateway_${kind}`;
-  const detail = `The gateway's ${record_kind} ${reference}${about}: ${kind.replaceAll('_', ' ')}. ${why ?? remedies[kind as FindingKind]}`;
+  const subject = `The gateway's ${record_kind} ${reference}`;
+  const what = `${subject}${about}: ${kind.replaceAll('_', ' ')}.`;
+  const detail = `${what} ${why ? `${cannotRecord}${why}` : remedies[kind as FindingKind]}`;
   const { db } = deps.database;
+  // The text of a block says how to release the checkout, so an operator must see it. Why it cannot be
+  // recorded may differ when an interrupted run goes on: then the payment is paused.
+  const starts = why === null ? [`${subject} (`, `${subject}:`] : [`${what} ${cannotRecord}`];
+  const known = await findAlertThatStarts(db, alert, starts, { isOpen: why !== null });
   return (
-    (await findAlert(db, alert, detail)) ??
+    known ??
     (await raiseAlert(deps, db, {
       kind: alert,
       ...(merchant_id !== null && { merchant_id }),
@@ -417,25 +347,73 @@ async function report(
   );
 }
 
-const dailyLeaseSeconds = 3_600;
+/** Each batch renews it. A process that was killed delays the run by as much. */
+const dailyLeaseSeconds = 1_800;
+const daySeconds = 86_400;
+/** An operator is called if no run has ended for a day and a half. */
+const lateSeconds = daySeconds / 2;
 /** Disputes and refunds come late; older records were compared on earlier days. */
 const dailyDays = 40;
 
-/** Reconciles once a day, in one process. Returns 0: nothing more is due today. */
-export async function runDailyReconciliation(deps: ReconcileDeps): Promise<number> {
+/**
+ * Reconciles once a day, in one process. Returns 0: nothing more is due today. While money is
+ * stopped it waits: it would report everything that an adoption is about to record.
+ */
+export async function runDailyReconciliation(
+  deps: ReconcileDeps & { money: MoneyProblem },
+): Promise<number> {
   const { pool } = deps.database;
   const now = deps.clock.now();
-  const isClaimed = await claimDailyRun(pool, {
+  const isStopped = await deps.money.problem().then(
+    (problem) => problem !== null,
+    (error) => {
+      if (!(error instanceof OutcomeUnknown || error instanceof RequestRefused)) throw error;
+      // The walk meets the same failure, and says that it is late.
+      return false;
+    },
+  );
+  if (isStopped) return 0;
+  let lease = leaseFrom(now);
+  const claim = await claimDailyRun(pool, {
     now: timestamp(now),
-    tomorrow: timestamp(secondsAfter(now, 86_400)),
-    leased_until: timestamp(secondsAfter(now, dailyLeaseSeconds)),
+    tomorrow: timestamp(secondsAfter(now, daySeconds)),
+    leased_until: lease,
   });
-  if (!isClaimed) return 0;
+  if (claim === 'not due') return 0;
+  if (claim === 'claimed by another') {
+    await callIfLate(deps);
+    return 0;
+  }
   // The whole day, so that a run which continues has the same range.
   const day = Temporal.Instant.from(`${now.toString().slice(0, 10)}T00:00:00Z`);
   const from = timestamp(day.subtract({ hours: 24 * dailyDays }));
-  const { checked, findings } = await reconcile(deps, { from, to: null });
-  await moveDailyRun(pool, timestamp(secondsAfter(now, 86_400)));
-  deps.log.info({ checked, findings: findings.length }, 'the gateway was reconciled');
+  try {
+    const { checked, findings } = await reconcile(deps, { from, to: null }, async () => {
+      const renewed = leaseFrom(deps.clock.now());
+      if (!(await renewDailyRun(pool, lease, renewed))) {
+        throw new Error('another process has claimed the daily reconciliation');
+      }
+      lease = renewed;
+    });
+    await moveDailyRun(pool, timestamp(secondsAfter(now, daySeconds)));
+    deps.log.info({ checked, findings: findings.length }, 'the gateway was reconciled');
+  } catch (error) {
+    await callIfLate(deps);
+    throw error;
+  }
   return 0;
+}
+
+const leaseFrom = (now: Temporal.Instant) => timestamp(secondsAfter(now, dailyLeaseSeconds));
+
+/** Raises one alert for each daily run that is half a day late. */
+async function callIfLate(deps: ReconcileDeps): Promise<void> {
+  const due_at = await findDailyRun(deps.database.pool);
+  if (due_at === null) return;
+  const late = secondsAfter(Temporal.Instant.from(due_at), lateSeconds);
+  if (Temporal.Instant.compare(deps.clock.now(), late) < 0) return;
+  const detail = `The daily reconciliation with the gateway was due at ${due_at} and has not ended. The log says why. \`tranche gateway reconcile\` does the same.`;
+  const { db } = deps.database;
+  if (await hasAlert(db, 'gateway_not_reconciled', detail)) return;
+  await raiseAlert(deps, db, { kind: 'gateway_not_reconciled', detail });
 }

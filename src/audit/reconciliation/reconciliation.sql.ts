@@ -1,4 +1,6 @@
+import { CompiledQuery } from 'kysely';
 import type pg from 'pg';
+import type { Handle } from '../../database/database.ts';
 import { isDistributed } from '../../database/distribute-database.ts';
 import type { GatewayRecord, RecordKind } from '../../gateway/gateway.ts';
 import type { Timestamp } from '../../shared/clock.ts';
@@ -18,9 +20,18 @@ export type OwnRow = {
   state: 'taken' | 'held' | 'nothing' | 'in_flight';
   /** When a hold should have been captured; null if it is no hold or is paused. */
   captures_at: Timestamp | null;
+  /** A first payment whose outcome is not known yet: `unsent` if no request of it was noted. */
+  attempt: 'unsent' | 'open' | null;
 };
 
-type Client = Pick<pg.ClientBase, 'query'>;
+export type Client = Pick<pg.ClientBase, 'query'>;
+
+/** Asks in the transaction of a handle. */
+export const clientOf = (db: Handle) =>
+  ({
+    query: async ({ text, values }: { text: string; values: unknown[] }) =>
+      await db.executeQuery(CompiledQuery.raw(text, values)),
+  }) as unknown as Client;
 
 /**
  * Attempts, collections and shoppers' own payments, by reference or by our id. Collections have no
@@ -32,7 +43,9 @@ const payments = `
       when a.status = 'authorised' and i.status = 'authorised' then 'held'
       else 'nothing' end as state,
     case when a.status = 'authorised' and i.status = 'authorised' and not i.paused
-      then i.due_at end as captures_at
+      then i.due_at end as captures_at,
+    case when a.status not in ('starting', 'challenged') then null
+      when a.customer_ref is null then 'unsent' else 'open' end as attempt
   from payment_attempts a
   left join instalments i on i.merchant_id = a.merchant_id and i.checkout_id = a.checkout_id
     and i.number = 1
@@ -40,24 +53,24 @@ const payments = `
   union all
   select k.payment_ref, k.id, k.merchant_id, k.checkout_id, k.amount,
     case k.status when 'collected' then 'taken' when 'open' then 'in_flight' else 'nothing' end,
-    null
+    null, null
   from collections k where k.payment_ref = any ($1) or k.checkout_id = any ($3)
   union all
   select s.payment_ref, s.id, s.merchant_id, s.checkout_id, 0,
     case when s.status in ('starting', 'challenged', 'voiding') then 'in_flight' else 'nothing' end,
-    null
+    null, null
   from shopper_attempts s where s.id = any ($2)`;
 
 const refunds = `
   select refund_ref as reference, id as own_id, merchant_id, checkout_id, amount,
     case status when 'done' then 'taken' when 'open' then 'in_flight' else 'nothing' end as state,
-    null::timestamptz as captures_at
+    null::timestamptz as captures_at, null as attempt
   from refund_parts where refund_ref = any ($1) or id = any ($2)`;
 
 const disputes = `
   select dispute_ref as reference, id as own_id, merchant_id, checkout_id, withdrawn as amount,
     case when withdrawn > 0 then 'taken' else 'nothing' end as state,
-    null::timestamptz as captures_at
+    null::timestamptz as captures_at, null as attempt
   from disputes where dispute_ref = any ($1)`;
 
 const statements = { payments, refunds, disputes };
@@ -172,6 +185,14 @@ export async function claimRun(
     [id, from_at, to_at, adopts, kind, now],
   );
   return rows[0] as Run;
+}
+
+/**
+ * One process adopts at a time. The lock ends with the connection, so a process that was killed does
+ * not keep it. False: another process has it.
+ */
+export async function lockAdoption(client: Client): Promise<boolean> {
+  return await lockRun(client, 'adoption');
 }
 
 async function lockRun(client: Client, id: string): Promise<boolean> {
@@ -346,17 +367,41 @@ export async function listUnseen(
 
 /**
  * Claims the daily run. The first call of all only sets its time: a service that has just started
- * has other work. False: it is not due, or another process has claimed it.
+ * has other work.
  */
 export async function claimDailyRun(
   client: Client,
   { now, tomorrow, leased_until }: Record<'now' | 'tomorrow' | 'leased_until', Timestamp>,
-): Promise<boolean> {
+): Promise<'claimed' | 'claimed by another' | 'not due'> {
   await client.query('update reconciliation set due_at = $1 where due_at is null', [tomorrow]);
   const { rowCount } = await client.query(
     `update reconciliation set leased_until = $2
      where due_at <= $1 and (leased_until is null or leased_until <= $1)`,
     [now, leased_until],
+  );
+  if (rowCount === 1) return 'claimed';
+  const due_at = await findDailyRun(client);
+  const isDue = due_at !== null && due_at <= now;
+  return isDue ? 'claimed by another' : 'not due';
+}
+
+/** When the daily run is or was due; null: no process has started yet. */
+export async function findDailyRun(client: Client): Promise<Timestamp | null> {
+  const { rows } = await client.query<{ due_at: Timestamp | null }>(
+    'select due_at from reconciliation',
+  );
+  return rows[0]?.due_at ?? null;
+}
+
+/** False: the lease has ended and another process has claimed the run. */
+export async function renewDailyRun(
+  client: Client,
+  lease: Timestamp,
+  leased_until: Timestamp,
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    'update reconciliation set leased_until = $2 where leased_until = $1',
+    [lease, leased_until],
   );
   return rowCount === 1;
 }
