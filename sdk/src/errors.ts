@@ -55,7 +55,11 @@ export class UnprocessableError extends TrancheError {}
 /** 429: too many requests; `retryAfterSeconds` says when to retry. */
 export class RateLimitedError extends TrancheError {}
 
-/** 500 and above: a fault of the service. It changed nothing. */
+/**
+ * 500 and above. A 500 or 503 of the service changed nothing. A 502 or 504 comes from a proxy that got
+ * no answer: the outcome is unknown, unless the request is a GET or has an idempotency key. The SDK
+ * gives every create a key, so its retries are safe.
+ */
 export class ServerError extends TrancheError {}
 
 /** No answer came: `code` is `connection_failed` or `timeout`. */

@@ -18,6 +18,9 @@ export type Event = {
 /** Longer than Patroni's ttl, so that another server is promoted meanwhile. */
 const awayMilliseconds = 40_000;
 
+/** It returns long after another server was promoted, and must notice that. */
+const stoppedMilliseconds = 60_000;
+
 export const signalAll = (pids: number[], signal: NodeJS.Signals) => {
   for (const pid of pids) {
     try {
@@ -68,13 +71,13 @@ export const events: Event[] = [
     },
   },
   {
-    name: 'SIGSTOP of the primary',
+    name: 'SIGSTOP of the primary for 60 s',
     async run({ servers }) {
       const before = await servers.primary();
       const patroni = servers.patroni(before);
       const pids = [patroni.pid, ...servers.postgresPids(before)];
       signalAll(pids, 'SIGSTOP');
-      await sleep(awayMilliseconds);
+      await sleep(stoppedMilliseconds);
       signalAll(pids, 'SIGCONT');
       await servers.healthy();
     },

@@ -18,6 +18,9 @@ export function pauseOf(calls: Call[], begun: number, ended: number): number {
   return Math.max(...all.slice(1).map((time, index) => time - (all[index] ?? 0))) / 1_000;
 }
 
+const isDuring = ({ begun, ended }: Call, cuts: Cut[]) =>
+  cuts.some((cut) => begun < cut.ended && (ended ?? begun) > cut.begun);
+
 export function figuresOf({ calls }: Row, cuts: Cut[]) {
   const statuses = calls.flatMap((call) => call.statuses);
   const cut = statuses.filter((status) => status === 0).length;
@@ -25,10 +28,10 @@ export function figuresOf({ calls }: Row, cuts: Cut[]) {
   // A node that is killed cannot answer. Without a key a client must not send the request again, and
   // HAProxy must not either; a shopper's page asks for the state. So such a request is not a failure
   // of the service. With a key it has to succeed.
-  const isFailed = ({ isAcknowledged, begun, ended, hasKey, statuses }: Call) => {
+  const isFailed = (call: Call) => {
+    const { isAcknowledged, ended, hasKey, statuses } = call;
     if (isAcknowledged || ended === null) return false;
-    const isCut = cuts.some((cut) => begun < cut.ended && ended > cut.begun);
-    return !(isCut && !hasKey && statuses.at(-1) === 0);
+    return !(isDuring(call, cuts) && !hasKey && statuses.at(-1) === 0);
   };
   const failed = calls.filter(isFailed);
   const abandoned = calls.filter(
@@ -47,6 +50,10 @@ export function findFailures(row: Row, cuts: Cut[]): string[] {
     const reasons = [...new Set(failed.map(say))].slice(0, 5);
     damage.push(`${row.name}: ${failed.length} failed (${reasons.join('; ')})`);
   }
+  // The client repeated some of them and got an answer. All the same no event may close a connection
+  // without an answer, except the death of a node.
+  const stray = row.calls.filter((call) => call.statuses.includes(0) && !isDuring(call, cuts));
+  if (stray.length > 0) damage.push(`${row.name}: ${stray.length} were cut without an answer`);
   if (errors > 0) damage.push(`${row.name}: ${errors} answers were errors of the service`);
   return damage;
 }

@@ -8,6 +8,13 @@ import { eventually } from './servers.ts';
 
 const entry = path.join(import.meta.dirname, '../../src/cli/main.ts');
 
+/** The rules for retries that operators are given, so that this test proves them. */
+const given = fs
+  .readFileSync(path.join(import.meta.dirname, '../../ops/container/haproxy.cfg'), 'utf8')
+  .split('\n');
+const retries = given.filter((line) => /^ +(option redispatch|retries|retry-on) /.test(line));
+const retryRules = given.filter((line) => /^ +(acl|http-request disable-l7-retry) /.test(line));
+
 export type Node = {
   name: string;
   url: string;
@@ -109,11 +116,10 @@ export async function startNodes(
       '  timeout server 60s',
       // A busy machine answers checks late.
       '  timeout check 5s',
-      '  option redispatch',
-      '  retries 2',
-      '  retry-on conn-failure',
+      ...retries,
       'frontend public',
       `  bind 127.0.0.1:${frontPort}`,
+      ...retryRules,
       // While the database is away no node is ready. Requests then wait at the nodes that are alive.
       '  use_backend ready if { nbsrv(ready) gt 0 }',
       '  default_backend alive',
