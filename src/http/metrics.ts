@@ -1,6 +1,8 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
 import type { Clock } from '../shared/clock.ts';
 
+type Unit = 'rows' | 'seconds' | 'cents';
+
 /** Where the figures come from that are read when the metrics are asked for. */
 export type MetricSources = {
   clock: Clock;
@@ -8,9 +10,9 @@ export type MetricSources = {
   /** The age of the oldest due row of each kind of due work. */
   listDueAges(): Promise<{ work: string; seconds: number }[]>;
   /** Sums of today over all merchants, from the rollups. */
-  readToday(): Promise<{ measure: string; value: number }[]>;
+  readToday(): Promise<{ measure: string; unit: Unit; value: number }[]>;
   /** Rows that wait for an operator, and the last proof of the books. */
-  readStates(): Promise<{ state: string; value: number }[]>;
+  readStates(): Promise<{ state: string; unit: Unit; value: number }[]>;
   connections(): Record<'open' | 'idle' | 'wanted', number>;
   clockSkewMilliseconds(): number;
 };
@@ -112,18 +114,19 @@ export function createMetrics(sources: MetricSources): Metrics {
     async () =>
       (await sources.listDueAges()).map(({ work, seconds }) => ({ work, value: seconds })),
   );
-  shared(
-    'tranche_today',
-    "Sums of all merchants' current local day, in rows or cents. Up to a minute late.",
-    'measure',
-    sources.readToday,
-  );
-  shared(
-    'tranche_state',
-    'What waits, and the seconds since the books were last proved.',
-    'state',
-    sources.readStates,
-  );
+  // One metric for each unit, from one reading.
+  const today = reuse(sources.clock, sources.readToday);
+  const states = reuse(sources.clock, sources.readStates);
+  const ofUnit = async <Row extends { unit: Unit }>(rows: Promise<Row[]>, unit: Unit) =>
+    (await rows).filter((row) => row.unit === unit);
+  for (const unit of ['rows', 'cents'] as const) {
+    const help = `Sums of all merchants' current local day, in ${unit}. Up to a minute late.`;
+    shared(`tranche_today_${unit}`, help, 'measure', () => ofUnit(today(), unit));
+  }
+  for (const unit of ['rows', 'seconds', 'cents'] as const) {
+    const help = `What waits, and the last proof of the books, in ${unit}.`;
+    shared(`tranche_state_${unit}`, help, 'state', () => ofUnit(states(), unit));
+  }
   new Gauge({
     name: 'tranche_database_connections',
     help: "Connections of this node's pools: open, idle, and wanted by waiting statements.",

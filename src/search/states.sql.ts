@@ -7,51 +7,55 @@ import type { Timestamp } from '../shared/clock.ts';
 /** Beyond this many rows a count says only that there are many. */
 const countMax = 10_000;
 
-/** What waits, for an operator or for the worker, and the seconds since the books were last proved. */
+export type Unit = 'rows' | 'seconds' | 'cents';
+
+/** What waits, for an operator or for the worker, and the time since the books were last proved. */
 export async function readStates(
   db: Handle,
   now: Timestamp,
-): Promise<{ state: string; value: number }[]> {
-  const { rows } = await sql<{ state: string; value: number }>`
-    select 'refunds to review' as state, count(*)::float8 as value from (
+): Promise<{ state: string; unit: Unit; value: number }[]> {
+  const { rows } = await sql<{ state: string; unit: Unit; value: number }>`
+    select 'refunds to review' as state, 'rows' as unit, count(*)::float8 as value from (
       select from refund_requests where status = 'requested' and approved_at is null
       limit ${sql.lit(countMax)}) r
     union all
-    select 'open alerts', count(*)::float8 from (
+    select 'open alerts', 'rows', count(*)::float8 from (
       select from alerts where closed_at is null limit ${sql.lit(countMax)}) a
     union all
-    select 'callbacks to deliver', count(*)::float8 from (
+    select 'callbacks to deliver', 'rows', count(*)::float8 from (
       select from callbacks where due_at is not null limit ${sql.lit(countMax)}) c
     union all
-    select 'exhausted callbacks', count(*)::float8 from (
+    select 'exhausted callbacks', 'rows', count(*)::float8 from (
       select from callbacks where status = 'exhausted' limit ${sql.lit(countMax)}) c
     union all
-    select 'pending refunds', count(*)::float8 from (
+    select 'pending refunds', 'rows', count(*)::float8 from (
       select from refund_requests where status = 'pending' limit ${sql.lit(countMax)}) r
     union all
-    select 'seconds of the oldest refund to review',
+    select 'oldest refund to review', 'seconds',
       greatest(0, extract(epoch from ${now}::timestamptz - min(created_at)))::float8
       from refund_requests where status = 'requested' and approved_at is null
     having min(created_at) is not null
     union all
-    select 'seconds of the oldest pending refund',
+    select 'oldest pending refund', 'seconds',
       greatest(0, extract(epoch from ${now}::timestamptz - min(created_at)))::float8
       from refund_requests where status = 'pending'
     having min(created_at) is not null
     union all
-    select 'messages to send', count(*)::float8 from (
+    select 'messages to send', 'rows', count(*)::float8 from (
       select from messages where due_at is not null limit ${sql.lit(countMax)}) m
     union all
-    select 'overdue payments', count(*)::float8 from (
+    select 'overdue payments', 'rows', count(*)::float8 from (
       select from instalments where status = 'overdue' limit ${sql.lit(countMax)}) i
     union all
-    select 'overdue cents', coalesce(sum(amount), 0)::float8 from merchant_overdue
+    select 'overdue', 'cents', coalesce(sum(amount), 0)::float8 from merchant_overdue
     union all
-    select 'seconds since the books were proved',
-      extract(epoch from ${now}::timestamptz - proved_at)::float8
-      from audit where proved_at is not null
+    select 'since the books were proved', 'seconds',
+      greatest(0, extract(epoch from ${now}::timestamptz - coalesce(max(proved_at),
+        (select min(created_at) from installation))))::float8
+      from audit
+    having coalesce(max(proved_at), (select min(created_at) from installation)) is not null
     union all
-    select 'differences in the books', proved_differences::float8
+    select 'differences in the books', 'rows', proved_differences::float8
       from audit where proved_differences is not null`.execute(db);
   return rows;
 }
@@ -60,8 +64,8 @@ export async function readStates(
 export async function readToday(
   db: Handle,
   now: Timestamp,
-): Promise<{ measure: string; value: number }[]> {
-  const { rows } = await sql<{ measure: string; value: number }>`
+): Promise<{ measure: string; unit: Unit; value: number }[]> {
+  const { rows } = await sql<{ measure: string; unit: Unit; value: number }>`
     with today as (
       select coalesce(sum(created), 0) as created, coalesce(sum(opened), 0) as opened,
         coalesce(sum(tried), 0) as tried, coalesce(sum(paid), 0) as paid,
@@ -74,9 +78,11 @@ export async function readToday(
       where d.day between ${now}::date - 1 and ${now}::date + 1
         and d.day = (${now}::timestamptz at time zone t.time_zone)::date
     )
-    select key as measure, value::float8 as value from today, jsonb_each_text(to_jsonb(today))
+    select replace(key, '_cents', '') as measure,
+      case when key like '%\\_cents' then 'cents' else 'rows' end as unit, value::float8 as value
+    from today, jsonb_each_text(to_jsonb(today))
     union all
-    select 'declined: ' || reason, sum(count)::float8
+    select 'declined: ' || reason, 'rows', sum(count)::float8
     from merchant_declines d
     join merchants m on m.id = d.merchant_id
     join territories t on t.code = m.territory

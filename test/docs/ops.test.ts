@@ -4,14 +4,16 @@ import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
-import { type Service, startService } from '../support/service.ts';
+import { raiseAlert } from '../../src/operators/raise-alert.ts';
+import { createAccount, movableClock, type Service, startService } from '../support/service.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const read = (name: string) => readFile(path.join(root, name), 'utf8');
 
+const clock = movableClock();
 let service: Service;
 before(async () => {
-  service = await startService();
+  service = await startService({ clock });
 });
 after(() => service.close());
 
@@ -34,7 +36,7 @@ test('every metric in the alert rules and on the dashboard exists', async () => 
   service.deps.metrics.countMail('sent');
   const known = new Set([...(await listMetrics()).keys()].map((name) => name.split('{')[0]));
   // These need rows, which a new database does not have.
-  known.add('tranche_state').add('tranche_today');
+  for (const name of ['tranche_state_seconds', 'tranche_today_cents']) known.add(name);
   for (const file of ['ops/prometheus/alerts.yml', 'ops/grafana/tranche.json']) {
     const named = (await read(file)).match(/\b(?:tranche|nodejs)_[a-z_\d]+\b/g) ?? [];
     assert.ok(named.length > 5, file);
@@ -48,7 +50,7 @@ test('the metrics show due work, connections, the clock, and what waits for an o
   assert.ok(work.includes('tranche_due_oldest_seconds{work="deliver callbacks"}'), work.join());
   assert.ok(metrics.has('tranche_database_connections{state="wanted"}'));
   assert.ok(metrics.has('tranche_clock_skew_seconds'));
-  assert.equal(metrics.get('tranche_state{state="open alerts"}'), 0);
+  assert.equal(metrics.get('tranche_state_rows{state="open alerts"}'), 0);
   for (const state of [
     'callbacks to deliver',
     'exhausted callbacks',
@@ -56,10 +58,38 @@ test('the metrics show due work, connections, the clock, and what waits for an o
     'messages to send',
     'overdue payments',
   ]) {
-    assert.equal(metrics.get(`tranche_state{state="${state}"}`), 0, state);
+    assert.equal(metrics.get(`tranche_state_rows{state="${state}"}`), 0, state);
   }
   assert.ok(metrics.has('nodejs_eventloop_lag_p99_seconds'));
-  assert.equal(metrics.get('tranche_today{measure="created"}'), 0);
+  assert.equal(metrics.get('tranche_today_rows{measure="created"}'), 0);
+});
+
+test('the metrics follow alerts and the proof of the books', async () => {
+  const { deps } = service;
+  const { pool, db } = deps.database;
+  const sinceProof = 'tranche_state_seconds{state="since the books were proved"}';
+  const started = clock.now().subtract({ hours: 3 }).toString();
+  await pool.query(
+    `insert into installation (environment, created_at) values ('sandbox', $1)
+     on conflict do nothing`,
+    [started],
+  );
+  const account = await createAccount(service);
+  const merchant_id = account.merchant.id;
+  await raiseAlert(deps, db, { kind: 'card_testing', merchant_id, detail: 'A test.' });
+  // The figures are reused for ten seconds.
+  clock.advance({ seconds: 11 });
+  const unproved = await listMetrics();
+  assert.equal(unproved.get('tranche_state_rows{state="open alerts"}'), 1);
+  assert.equal(unproved.get(sinceProof), 3 * 3600 + 11, 'counted from the first start');
+  const { rowCount } = await pool.query('update audit set proved_at = $1, proved_differences = 2', [
+    clock.now().toString(),
+  ]);
+  assert.equal(rowCount, 1);
+  clock.advance({ seconds: 20 });
+  const proved = await listMetrics();
+  assert.equal(proved.get(sinceProof), 20);
+  assert.equal(proved.get('tranche_state_rows{state="differences in the books"}'), 2);
 });
 
 test('every alert rule has an entry in the runbook, and every entry a rule', async () => {
@@ -122,13 +152,22 @@ test('systemd accepts the unit', async (t) => {
   runTool(t, 'systemd-analyze', ['verify', file], folder);
 });
 
+test('Compose, HAProxy and Prometheus name the same nodes', async () => {
+  const names = async (file: string, pattern: RegExp) =>
+    [...new Set([...(await read(file)).matchAll(pattern)].map(([, name]) => name))].toSorted();
+  const services = await names('ops/container/compose.yaml', /^ {2}([\w-]+): [*]node$/gm);
+  assert.deepEqual(services, ['node-1', 'node-2']);
+  const servers = await names('ops/container/haproxy.cfg', /^ {2}server \S+ ([\w-]+):3000$/gm);
+  assert.deepEqual(servers, services);
+  const targets = await names('ops/prometheus/prometheus.yml', /"([\w-]+):3009"/g);
+  assert.deepEqual(targets, services);
+});
+
 test('HAProxy accepts its configuration', async (t) => {
   const folder = await mkdtemp(path.join(tmpdir(), 'tranche-haproxy-'));
   t.after(() => rm(folder, { recursive: true, force: true }));
-  // Neither the certificate nor the names of the nodes exist here.
-  const text = (await read('ops/container/haproxy.cfg'))
-    .replace(/ ssl crt \S+/, '')
-    .replaceAll(/ node-\d:3000/g, ' 127.0.0.1:3000');
+  // The certificate does not exist here, nor do the names of the nodes: HAProxy starts all the same.
+  const text = (await read('ops/container/haproxy.cfg')).replace(/ ssl crt \S+/, '');
   await writeFile(path.join(folder, 'haproxy.cfg'), text);
   runTool(t, 'haproxy', ['-c', '-f', 'haproxy.cfg'], folder);
 });
