@@ -8,6 +8,9 @@ import type { Clock } from '../shared/clock.ts';
 /** Work that no request asked for is due again later, so it gives up sooner. */
 const graceMilliseconds = 8_000;
 
+/** It waits longer for rows that other work holds: the database works, so this is a queue. */
+const lockGraceMilliseconds = 30_000;
+
 /** Points on the monotonic clock. */
 export type Deadline = {
   /** Until then a transaction that certainly did nothing is retried. */
@@ -16,7 +19,11 @@ export type Deadline = {
   lookUpEndsAt: number;
   /** A transaction of this work was committed. A failure after that must not deny it. */
   hasCommitted?: boolean;
+  /** Until then it waits for locks. Later than `endsAt` only for work that no request asked for. */
+  lockEndsAt?: number;
 };
+
+export const lockEndOf = ({ endsAt, lockEndsAt }: Deadline) => lockEndsAt ?? endsAt;
 
 const deadlines = new AsyncLocalStorage<Deadline>();
 
@@ -32,8 +39,11 @@ export function withDeadline<T>(deadline: Deadline, work: () => T): T {
 
 /** The deadline of the current request, or that of work which starts now. */
 export function currentDeadline(clock: Clock): Deadline {
-  const endsAt = clock.monotonic() + graceMilliseconds;
-  return deadlines.getStore() ?? { endsAt, lookUpEndsAt: endsAt };
+  const deadline = deadlines.getStore();
+  if (deadline) return deadline;
+  const now = clock.monotonic();
+  const endsAt = now + graceMilliseconds;
+  return { endsAt, lookUpEndsAt: endsAt, lockEndsAt: now + lockGraceMilliseconds };
 }
 
 /** Remembers, for the current request, that something was changed. A shared commit does not by itself. */

@@ -1,8 +1,8 @@
 import type { Clock } from '../shared/clock.ts';
 import { inSpan, outsideSpans } from '../tracing/trace.ts';
 import { isWorkerAway } from './database.ts';
-import { currentDeadline, type Deadline, withDeadline } from './deadline.ts';
-import { FateUnknown, isLockTimeout, isTransient } from './transaction.ts';
+import { currentDeadline, type Deadline, lockEndOf, withDeadline } from './deadline.ts';
+import { FateUnknown, isLockTimeout, isTransient, NotBegun } from './transaction.ts';
 
 export type GroupCommit<Item, Result> = {
   (item: Item): Promise<Result>;
@@ -40,6 +40,9 @@ const leastMilliseconds = 500;
 /** How often a lane asks for a worker that is away. */
 const awayMilliseconds = 250;
 
+/** How often the waiting items are searched for some whose deadline has passed. */
+const sweepMilliseconds = 250;
+
 type Queued<Item, Result> = {
   item: Item;
   deadline: Deadline;
@@ -60,7 +63,8 @@ type Queued<Item, Result> = {
  * (decision 0105): their lanes ask again until it is back, and hold no connection meanwhile.
  *
  * An item keeps the deadline of the request that brought it. A batch that the database did not take
- * ends with its earliest deadline, and the items that have time left join the next batch.
+ * ends with its earliest deadline, and the items that have time left join the next batch. An item
+ * that still waits for its turn at its deadline is refused and not written (decision 0122).
  */
 export function groupCommit<Item, Result>(
   { clock, observeBatch }: { clock: Clock; observeBatch?: (items: number) => void },
@@ -73,31 +77,70 @@ export function groupCommit<Item, Result>(
   const running = new Set<Promise<void>>();
   const quick = permits(lanesMax);
   const patient = permits(lanesMax);
-  const flights = new Set<Promise<void>>();
+  /** The lists of items that are not being written: the queue, the lanes, batches without a permit. */
+  const waiting = new Set<Queued<Item, Result>[]>([queue]);
+  let flights = 0;
   let queued = 0;
+  let isSweeping = false;
+
+  function run(work: Promise<void>): void {
+    const ended = work.finally(() => running.delete(ended));
+    running.add(ended);
+  }
 
   function startFlight(): void {
+    flights += 1;
     // Everything that arrives in this turn of the event loop leaves together.
-    const flight = outsideSpans(() =>
-      new Promise<void>((begin) => setImmediate(begin)).then(fly),
-    ).finally(() => flights.delete(flight));
-    flights.add(flight);
+    run(outsideSpans(() => new Promise<void>((begin) => setImmediate(begin)).then(fly)));
   }
 
   async function fly(): Promise<void> {
-    while (queue.length > 0) {
-      const batch = queue.splice(0, batchSize);
-      observeBatch?.(batch.length);
-      const cancel = clock.after(lateMilliseconds, () => {
-        if (queue.length > 0 && flights.size < flightsMax) startFlight();
-      });
-      try {
-        if (!tenantOf) await writeBatch(batch);
-        else if ((await writeShared(batch)) !== 'written') separate(batch, tenantOf);
-      } finally {
-        cancel();
+    try {
+      while (queue.length > 0) {
+        // Items arrive in the order of their deadlines, or nearly so.
+        if (isLate(queue[0], clock.monotonic())) {
+          sweep();
+          continue;
+        }
+        const batch = queue.splice(0, batchSize);
+        observeBatch?.(batch.length);
+        const cancel = clock.after(lateMilliseconds, () => {
+          if (queue.length > 0 && flights < flightsMax) startFlight();
+          sweepLater();
+        });
+        try {
+          if (!tenantOf) await writeBatch(batch);
+          else if ((await writeShared(batch)) !== 'written') separate(batch, tenantOf);
+        } finally {
+          cancel();
+        }
       }
+    } finally {
+      // In the same turn in which the queue was found empty: the next item starts a flight.
+      flights -= 1;
     }
+  }
+
+  /** Refuses the items whose deadline passed while they waited for their turn. */
+  function sweep(): void {
+    const now = clock.monotonic();
+    for (const list of waiting) {
+      const late = list.filter((one) => isLate(one, now));
+      if (late.length === 0) continue;
+      list.splice(0, list.length, ...list.filter((one) => !isLate(one, now)));
+      settle(late, ({ reject }) => reject(new NotBegun('a write waited until its deadline')));
+    }
+  }
+
+  /** Sweeps again and again while something is queued. It begins only if a batch is late or locked. */
+  function sweepLater(): void {
+    if (isSweeping) return;
+    isSweeping = true;
+    clock.after(sweepMilliseconds, () => {
+      isSweeping = false;
+      sweep();
+      if (queued > 0) sweepLater();
+    });
   }
 
   /** Unless it is written, it was rolled back: it waited too long for a lock, or a worker is away. */
@@ -131,7 +174,7 @@ export function groupCommit<Item, Result>(
         // Nothing was written, and the earliest deadline has passed.
         const open = rejectEnded(batch, error);
         queue.unshift(...open);
-        if (open.length > 0 && flights.size === 0) startFlight();
+        if (open.length > 0 && flights === 0) startFlight();
       } else if (batch.length === 1) {
         settle(batch, ({ reject }) => reject(error));
       } else {
@@ -170,41 +213,60 @@ export function groupCommit<Item, Result>(
         continue;
       }
       lanes.set(tenant, items);
-      const run = drain(tenant, items).finally(() => running.delete(run));
-      running.add(run);
+      waiting.add(items);
+      run(drain(tenant, items));
     }
+    sweepLater();
   }
 
   async function drain(tenant: string, lane: Queued<Item, Result>[]): Promise<void> {
     while (lane.length > 0) {
       const batch = lane.splice(0, batchSize);
-      let outcome = await quick(() => writeShared(batch, laneLockMilliseconds));
-      if (outcome === 'locked') outcome = await quick(() => writeShared(batch));
-      if (outcome === 'locked') await patient(() => writeBatch(batch));
+      let outcome = await whenPermitted(quick, batch, () =>
+        writeShared(batch, laneLockMilliseconds),
+      );
+      if (outcome === 'locked')
+        outcome = await whenPermitted(quick, batch, () => writeShared(batch));
+      if (outcome === 'locked') await whenPermitted(patient, batch, () => writeBatch(batch));
       else if (outcome !== 'written') {
         lane.unshift(...rejectEnded(batch, outcome.away));
         await clock.sleep(awayMilliseconds);
       }
     }
     lanes.delete(tenant);
+    waiting.delete(lane);
+  }
+
+  /** Items of the batch may end before it is permitted. If all of them do, nothing is written. */
+  async function whenPermitted<T>(
+    permit: Permit,
+    batch: Queued<Item, Result>[],
+    work: () => Promise<T>,
+  ): Promise<T | 'written'> {
+    waiting.add(batch);
+    return await permit(async () => {
+      sweep();
+      waiting.delete(batch);
+      return batch.length === 0 ? 'written' : await work();
+    });
   }
 
   function commit(item: Item): Promise<Result> {
     return new Promise((resolve, reject) => {
       if (queued >= queuedMax) {
-        reject(new Error('too many writes are queued for the database'));
+        reject(new NotBegun('too many writes are queued for the database'));
         return;
       }
       queued += 1;
       const deadline = currentDeadline(clock);
       const lane = lanes.size > 0 && tenantOf ? lanes.get(tenantOf(item)) : undefined;
       (lane ?? queue).push({ item, deadline, resolve, reject });
-      if (!lane && flights.size === 0) startFlight();
+      if (!lane && flights === 0) startFlight();
     });
   }
 
   async function settled(): Promise<void> {
-    while (flights.size > 0 || running.size > 0) await Promise.all([...flights, ...running]);
+    while (running.size > 0) await Promise.all(running);
   }
 
   return Object.assign(commit, { settled });
@@ -222,12 +284,18 @@ export function traceCommit<Item, Result>(
 function earliest(batch: { deadline: Deadline }[]): Deadline {
   return {
     endsAt: Math.min(...batch.map(({ deadline }) => deadline.endsAt)),
+    lockEndsAt: Math.min(...batch.map(({ deadline }) => lockEndOf(deadline))),
     lookUpEndsAt: Math.max(...batch.map(({ deadline }) => deadline.lookUpEndsAt)),
   };
 }
 
+const isLate = (one: { deadline: Deadline } | undefined, now: number) =>
+  one !== undefined && lockEndOf(one.deadline) <= now;
+
+type Permit = <T>(work: () => Promise<T>) => Promise<T>;
+
 /** Lets at most `max` pieces of work run at once. The others wait in their order. */
-function permits(max: number): <T>(work: () => Promise<T>) => Promise<T> {
+function permits(max: number): Permit {
   const waiting: (() => void)[] = [];
   let free = max;
   return async (work) => {

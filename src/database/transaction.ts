@@ -12,7 +12,7 @@ import {
   isWorkerAway,
   releaseClient,
 } from './database.ts';
-import { currentDeadline, noteCommit } from './deadline.ts';
+import { currentDeadline, type Deadline, lockEndOf, noteCommit } from './deadline.ts';
 import type { Tables } from './tables.ts';
 
 /**
@@ -20,6 +20,11 @@ import type { Tables } from './tables.ts';
  * The caller may report neither success nor failure.
  */
 export class FateUnknown extends Error {}
+
+/**
+ * A write that never left its queue: its deadline passed, or too many others wait. Nothing was done.
+ */
+export class NotBegun extends Error {}
 
 /** Codes after which nothing was done, so that the caller may retry. */
 const transientCodes = new Set([
@@ -33,18 +38,21 @@ const transientCodes = new Set([
   '57P02', // the server crashed
   '57P03', // the server is starting up
   'EAI_AGAIN',
+  'EAI_FAIL',
   'ECONNABORTED',
   'ECONNREFUSED',
   'ECONNRESET',
   'EHOSTUNREACH',
+  'ENETDOWN',
   'ENETUNREACH',
+  'ENOTFOUND', // the name of a container that is stopped does not resolve
   'EPIPE',
   'ETIMEDOUT',
 ]);
 
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (isWorkerAway(error)) return true;
+  if (error instanceof NotBegun || isWorkerAway(error)) return true;
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string') return transientCodes.has(code) || code.startsWith('08');
   return /Connection terminated|timeout exceeded when trying to connect|^timeout expired$|Client has encountered a connection error|Query read timeout/.test(
@@ -61,8 +69,11 @@ function isRefusal(error: unknown): boolean {
   return !isEnd && !/^(08|57P)/.test(error.code ?? '');
 }
 
-/** How long work waits for rows that others hold at least: the database works, there is a queue. */
-const lockGraceMilliseconds = 30_000;
+/** The `lock_timeout` of every connection. */
+const lockMillisecondsMax = 10_000;
+
+/** The last wait for a lock is not shorter than this, even if the deadline is near. */
+const lockMillisecondsMin = 1_000;
 
 /** A transaction that waits for no lock is done long before, unless its connection is dead. */
 const stallMilliseconds = 5_000;
@@ -81,15 +92,14 @@ export function isLockTimeout(error: unknown): boolean {
  */
 export async function persist<T>(
   clock: Clock,
-  attempt: (maybeCommitted: boolean) => Promise<T>,
+  attempt: (maybeCommitted: boolean, deadline: Deadline) => Promise<T>,
   mayRetry: (error: unknown) => boolean = () => true,
 ): Promise<T> {
-  const start = clock.monotonic();
   const deadline = currentDeadline(clock);
   let maybeCommitted = false;
   for (let pause = 10; ; pause = Math.min(pause * 2, 500)) {
     try {
-      return await attempt(maybeCommitted);
+      return await attempt(maybeCommitted, deadline);
     } catch (error) {
       if (error instanceof CommitInterrupted) maybeCommitted = true;
       else if (!isTransient(error) || (!maybeCommitted && !mayRetry(error))) {
@@ -98,11 +108,23 @@ export async function persist<T>(
         throw isBlind ? fateUnknown(error) : error;
       }
       let endsAt = maybeCommitted ? deadline.lookUpEndsAt : deadline.endsAt;
-      if (isLockTimeout(error)) endsAt = Math.max(endsAt, start + lockGraceMilliseconds);
+      if (isLockTimeout(error)) endsAt = Math.max(endsAt, lockEndOf(deadline));
       if (clock.monotonic() + pause > endsAt) throw maybeCommitted ? fateUnknown(error) : error;
     }
     await clock.sleep(pause);
   }
+}
+
+/** Begins work that has waited for its turn, unless its deadline has passed. */
+export async function beginInTime<T>(clock: Clock, work: () => Promise<T>): Promise<T> {
+  if (lockEndOf(currentDeadline(clock)) > clock.monotonic()) return await work();
+  throw new NotBegun('the work waited until its deadline');
+}
+
+/** How long a statement may wait for a lock. Undefined: as long as the connection lets it. */
+function lockMillisecondsLeft(clock: Clock, deadline: Deadline): number | undefined {
+  const left = Math.ceil(lockEndOf(deadline) - clock.monotonic());
+  return left < lockMillisecondsMax ? Math.max(left, lockMillisecondsMin) : undefined;
 }
 
 const fateUnknown = (cause: unknown) =>
@@ -143,7 +165,7 @@ export function transaction<T>(
   body: (tx: Transaction, maybeCommitted: boolean) => Promise<T>,
   options: { lockMilliseconds?: number; isReadOnly?: boolean } = {},
 ): Promise<T> {
-  const attempt = async (maybeCommitted: boolean) => {
+  const attempt = async (maybeCommitted: boolean, deadline: Deadline) => {
     const client = await deps.database.pool.connect();
     let committing: Promise<void> | undefined;
     const isLimited = options.lockMilliseconds !== undefined && !maybeCommitted;
@@ -160,7 +182,10 @@ export function transaction<T>(
     try {
       // BEGIN leaves together with the body's first statement, and if it fails so does that one.
       // With its setting it is one message: each message is an answer that wakes us.
-      const setting = isLimited ? `; set local lock_timeout = ${options.lockMilliseconds}` : '';
+      const wait = isLimited
+        ? options.lockMilliseconds
+        : lockMillisecondsLeft(deps.clock, deadline);
+      const setting = wait === undefined ? '' : `; set local lock_timeout = ${wait}`;
       client.query(`begin${setting}`).catch(() => {});
       // A COMMIT that wrote nothing does not wait for a standby. This lock is a write, so that what
       // the body finds is confirmed by a standby, if the server asks for that, before we report it.

@@ -3,7 +3,7 @@ import { lockCheckout } from '../checkouts/checkout.sql.ts';
 import type { Checkout } from '../checkouts/checkout.ts';
 import type { Database, Handle } from '../database/database.ts';
 import { advanceListTotal } from '../database/merchant-lists.sql.ts';
-import { type Transaction, transaction } from '../database/transaction.ts';
+import { beginInTime, type Transaction, transaction } from '../database/transaction.ts';
 import { sumDisputed } from '../disputes/dispute.sql.ts';
 import { notFound, unprocessable } from '../http/errors.ts';
 import type { KeyedRequest } from '../http/idempotency.sql.ts';
@@ -109,7 +109,9 @@ export async function createRefund(
     return refund;
   };
   const inTurn = queueOf(deps.database);
-  return await inTurn(checkout_id.toLowerCase(), () => transaction(deps, create));
+  return await inTurn(checkout_id.toLowerCase(), () =>
+    beginInTime(deps.clock, () => transaction(deps, create)),
+  );
 }
 
 /** Writes a request and reserves its amount, in a transaction that holds the checkout's lock. */

@@ -6,7 +6,7 @@ import { paymentToken } from '../../src/checkouts/payment-token.ts';
 import { type GatewayUnderTest, startGateway } from '../support/gateway.ts';
 import { gatewayEnv, visa } from '../support/payments.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
-import { type HttpAnswer, post, request, until } from '../support/sandbox-process.ts';
+import { type HttpAnswer, onDatabase, post, request, until } from '../support/sandbox-process.ts';
 import {
   type Account,
   checkoutBody,
@@ -289,4 +289,42 @@ describe('a database that goes away once the outcome is recorded', () => {
       await assertWhole();
     });
   }
+});
+
+test('rows that stay locked beyond the deadline give every request a 503, and nothing is created', async () => {
+  line.isCut = false;
+  line.staysAway = false;
+  const bodies = await Promise.all(kinds.map((kind) => kind.body()));
+  const before = await Promise.all(kinds.map(ids));
+  const send = () =>
+    kinds.map(({ path }, index) => post(`${baseUrl}${path}`, account, bodies[index] as object));
+  const start = clock.monotonic();
+  const answers = await onDatabase(database.url, async (holder) => {
+    await holder.query('begin');
+    await holder.query('select from list_totals where merchant_id = $1 for update', [
+      account.merchant.id,
+    ]);
+    const sent = send();
+    await until('one of each kind to wait', async () => {
+      const { rowCount } = await direct.deps.database.pool.query(
+        `select from pg_stat_activity
+         where wait_event_type = 'Lock' and datname = current_database()`,
+      );
+      return rowCount === kinds.length;
+    });
+    // The others queue behind these.
+    for (let count = 0; count < 5; count += 1) sent.push(...send());
+    return await Promise.all(sent);
+  });
+  const seen = answers.map(({ status, headers }) => `${status} ${headers['retry-after']}`);
+  assert.deepEqual([...new Set(seen)], ['503 5']);
+  // A stage that waits for the lock by itself would take 30 seconds or more.
+  const waited = clock.monotonic() - start;
+  assert.ok(waited < 25_000, `${waited} ms with a deadline of 5 seconds`);
+  const created = await Promise.all(send());
+  assert.deepEqual(
+    await Promise.all(kinds.map(ids)),
+    before.map((earlier, index) => [...earlier, created[index]?.body.data.id]),
+  );
+  await assertWhole();
 });
