@@ -23,13 +23,24 @@ const rules: { says: string; breaks(statement: string, created: Set<string>): bo
         /\balter (?:column )?\w+ (?:set data )?type\b/.test(statement) ||
         /\bset not null\b/.test(statement) ||
         /\badd (?:constraint \w+ )?(?:check|foreign key)\b(?!.*not valid)/s.test(statement) ||
+        // `using index` takes an index that was built concurrently before.
+        /\badd (?:constraint \w+ )?(?:unique|primary key|exclude)\b(?!\s+using index)/.test(
+          statement,
+        ) ||
+        /\bset (?:un)?logged\b/.test(statement) ||
         /\badd column\b[^,;]*\bdefault\b[^,;]*\b(?:random|now|clock_timestamp|gen_)/.test(
           statement,
         ) ||
         /\badd column\b(?![^,;]*\bdefault\b)[^,;]*\bnot null\b/.test(statement) ||
-        /\badd column\b[^,;]*\b(?:generated|serial|unique|primary key)\b/.test(statement)
+        /\badd column\b[^,;]*\b(?:generated|serial|unique|primary key|check)\b/.test(statement)
       );
     },
+  },
+  {
+    says: 'locks a whole table for as long as it takes to write it anew',
+    breaks: (statement) =>
+      /^(?:vacuum\b[^;]*\bfull\b|cluster\b)/.test(statement) ||
+      /^reindex\b(?!.*\bconcurrently\b)/s.test(statement),
   },
   {
     says: 'changes every row of a table in one statement; let due work do it in batches',

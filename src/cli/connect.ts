@@ -3,7 +3,7 @@ import { hostname, userInfo } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { type Config, readConfig } from '../config.ts';
-import { type Database, openDatabase } from '../database/database.ts';
+import { type Database, openDatabase, verifyConnection } from '../database/database.ts';
 import { type DatabaseClock, followDatabaseClock } from '../database/database-clock.ts';
 import { claimInstallation } from '../database/installation.ts';
 import { compareVersions } from '../database/migrate.ts';
@@ -114,14 +114,22 @@ async function findSandboxDatabase(dataDir: string): Promise<string> {
   return (await findEmbeddedAddress(dataDir)) ?? Promise.reject(noSandbox(dataDir));
 }
 
-/** Queries the database once, without retries, and names the host when it does not answer. */
+/** Asks each host once until one takes writes. If none does, says so with their names. */
 async function checkConnection(database: Database, config: Config): Promise<void> {
+  const servers = serversOf(config.databaseUrl ?? '') ?? [];
   try {
-    await database.pool.query('select');
+    // A connection that fails makes the next one try the next host.
+    for (let others = servers.length - 1; ; others -= 1) {
+      try {
+        await database.pool.query('select');
+        break;
+      } catch (error) {
+        if (others <= 0 || !isTransient(error)) throw error;
+      }
+    }
   } catch (error) {
     // A killed sandbox leaves its file behind. Another server may use its address by now.
     if (config.databaseUrl === null) throw noSandbox(config.dataDir);
-    const servers = serversOf(config.databaseUrl) ?? [];
     const host = servers.map((server) => new URL(server).host).join(', ');
     const { message, code } = error as Error & { code?: string };
     const reason = message || code || 'no answer';
@@ -132,6 +140,7 @@ async function checkConnection(database: Database, config: Config): Promise<void
       { cause: error },
     );
   }
+  await verifyConnection(database);
 }
 
 function systemUser(): string {

@@ -1,3 +1,4 @@
+import { createHash } from 'node:crypto';
 import type pg from 'pg';
 
 /** The columns of an attempt that never change. The others are written when it is closed. */
@@ -129,7 +130,10 @@ const guards: Guard[] = [
 const tables = [...new Set(guards.map(({ table }) => table))];
 const nameOf = ({ table, on }: Guard) => `${table}_${on.split(' ')[0]}_guard`;
 
-/** Creates the triggers, or replaces those of an earlier version. */
+/**
+ * Creates the triggers, or replaces those of an earlier version. Both lock a table against writes, so
+ * a trigger that is right already stays as it is.
+ */
 export async function guardTables(client: pg.ClientBase): Promise<void> {
   // A session's temporary table must not take the place of `callbacks`.
   const { rows } = await client.query<{ schema: string }>(
@@ -164,23 +168,65 @@ export async function guardTables(client: pg.ClientBase): Promise<void> {
       raise exception '% is append-only until its shopper is erased', tg_table_name
         using errcode = 'insufficient_privilege';
     end $$`);
-  await client.query(`create or replace trigger callback_attempts_erase_guard
-    before update on callback_attempts
-    for each row when (${isErasure}) execute function refuse_unless_erased()`);
+  await guardDeletions(client);
+  await createTrigger(client, {
+    name: 'callback_attempts_erase_guard',
+    head: 'before update on callback_attempts',
+    each: `for each row when (${isErasure})`,
+    act: 'refuse_unless_erased',
+  });
   for (const guard of guards) {
     const { table, on, when } = guard;
-    await client.query(`create or replace trigger ${nameOf(guard)} before ${on} on ${table}
-      for each row ${when ? `when (${when})` : ''} execute function refuse_change()`);
+    await createTrigger(client, {
+      name: nameOf(guard),
+      head: `before ${on} on ${table}`,
+      each: `for each row ${when ? `when (${when})` : ''}`,
+      act: 'refuse_change',
+    });
   }
-  // Checked at the end of the transaction: it deletes attempts and counts them in either order.
-  await client.query(`drop trigger if exists callback_attempts_delete_guard on callback_attempts`);
+  for (const table of tables) {
+    await createTrigger(client, {
+      name: `${table}_truncate_guard`,
+      head: `before truncate on ${table}`,
+      each: 'for each statement',
+      act: 'refuse_change',
+    });
+  }
+}
+
+/**
+ * Checked at the end of a transaction: it deletes attempts and counts them in either order. Such a
+ * trigger cannot be replaced, and to drop it would wait for every backup that reads the table.
+ */
+async function guardDeletions(client: pg.ClientBase): Promise<void> {
+  const { rowCount } = await client.query(
+    `select from pg_trigger
+     where tgname = 'callback_attempts_delete_guard' and tgrelid = 'callback_attempts'::regclass
+       and pg_get_triggerdef(oid) like '% AFTER DELETE ON %callback_attempts DEFERRABLE INITIALLY DEFERRED FOR EACH ROW EXECUTE FUNCTION %refuse\\_unless\\_expired()'
+       and tgenabled = 'O'`,
+  );
+  if (rowCount === 1) return;
+  await client.query('drop trigger if exists callback_attempts_delete_guard on callback_attempts');
   await client.query(`create constraint trigger callback_attempts_delete_guard
     after delete on callback_attempts deferrable initially deferred
     for each row execute function refuse_unless_expired()`);
-  for (const table of tables) {
-    await client.query(`create or replace trigger ${table}_truncate_guard before truncate on ${table}
-      for each statement execute function refuse_change()`);
-  }
+}
+
+/** A trigger's argument is a digest of its definition, by which the next version recognises it. */
+async function createTrigger(
+  client: pg.ClientBase,
+  { name, head, each, act }: { name: string; head: string; each: string; act: string },
+): Promise<void> {
+  const digest = createHash('sha256').update(`${head} ${each} ${act}`).digest('hex');
+  const { rowCount } = await client.query(
+    `select from pg_trigger where tgname = $1 and tgrelid = to_regclass($2)
+     and tgargs = convert_to($3, 'UTF8') || '\\x00' and tgenabled = 'O'`,
+    [name, head.split(' on ')[1], digest],
+  );
+  if (rowCount === 1) return;
+  await client.query(
+    `create or replace trigger ${name} ${head} ${each} execute function ${act}('${digest}')`,
+  );
 }
 
 /** Drops the triggers, because Citus distributes no table that has any. */

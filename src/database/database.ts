@@ -6,7 +6,7 @@ import pg from 'pg';
 import type { Logger } from '../shared/logger.ts';
 import { traceStatements } from '../tracing/trace-statements.ts';
 import { gatherWrites } from './gather-writes.ts';
-import { chooseServers, serversOf } from './servers.ts';
+import { chooseServers, type Servers, serversOf } from './servers.ts';
 import { prepareSession, verifyPooler, verifySession } from './session.ts';
 import { watchForStalls } from './stalled-connections.ts';
 import type { Tables } from './tables.ts';
@@ -58,7 +58,7 @@ export function openDatabase(
   const queryMilliseconds = options.queryTimeoutMilliseconds ?? 30_000;
   const servers = chooseServers(serversOf(url) ?? [url]);
   const watch = watchForStalls(
-    (pids) => askServer(servers.Client, pids),
+    (server, pids) => askServer(servers.Client, server, pids),
     cut,
     options.stallMilliseconds ?? 4_000,
   );
@@ -77,11 +77,13 @@ export function openDatabase(
       watchForFaults(client);
       try {
         const backend = await prepareSession(client, queryMilliseconds - graceMilliseconds);
-        watch.add(client, backend);
+        watch.add(client, { ...backend, server: servers.of(client) });
         if (backend.pid === null) pooled.add(client);
         if (options.isTraced) traceStatements(client);
       } catch (error) {
         servers.skip(client);
+        // The pool ends a connection politely, and a frozen server would not answer that either.
+        if (isQueryTimeout(error)) cut(client);
         throw error;
       }
     },
@@ -107,14 +109,16 @@ export function openDatabase(
 const askMilliseconds = 2_000;
 
 async function askServer(
-  Client: typeof pg.Client,
+  Client: Servers['Client'],
+  server: number,
   pids: number[],
 ): Promise<{ startedAt: string; active: Set<number> } | null> {
-  const client = new Client({
+  const config = {
     application_name: 'tranche',
     connectionTimeoutMillis: askMilliseconds,
     query_timeout: askMilliseconds,
-  });
+  };
+  const client = new Client(config, server);
   client.on('error', () => {});
   try {
     await promisify(client.connect.bind(client) as (callback: (error: Error) => void) => void)();
@@ -160,6 +164,9 @@ const abortedTransaction = '25P02';
 
 /** Connections that another process than the one which greeted us answers. */
 const pooled = new WeakSet<pg.ClientBase>();
+
+/** Whether a connection goes through a pooler. */
+export const isPooled = (client: pg.ClientBase) => pooled.has(client);
 
 /** Connections on which the next statement would fail. */
 const faults = new WeakSet<pg.ClientBase>();

@@ -5,7 +5,7 @@ import type { Clock } from '../shared/clock.ts';
 import { timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import { guardTables } from './append-only.ts';
-import type { Database } from './database.ts';
+import { type Database, isPooled } from './database.ts';
 import { isDistributed, placeTables, schemaLock } from './distribute-database.ts';
 import { listOlderNodes } from './nodes.ts';
 import { isLockTimeout } from './transaction.ts';
@@ -36,6 +36,16 @@ class MayNotMigrate extends Error {
       'The database lacks migrations, and this role may not apply them. Run `tranche database ' +
         'migrate` and `tranche database grant` as the owner of the tables.',
       { cause },
+    );
+  }
+}
+
+/** A migration sets its session's time-outs, which a pooler would give to other clients. */
+class MigrateDirectly extends Error {
+  constructor() {
+    super(
+      'The database lacks migrations, and DATABASE_URL goes through a connection pooler. Run ' +
+        '`tranche database migrate` with a DATABASE_URL that names the server itself.',
     );
   }
 }
@@ -125,10 +135,10 @@ export async function migrate(
   deps: MigrateDeps,
   migrations?: Migration[],
 ): Promise<number> {
-  // Tests stop at an earlier version, which may lack what the guards refer to.
-  const isPartial = migrations !== undefined;
   migrations ??= await listMigrations();
   const codeVersion = migrations.at(-1)?.version ?? 0;
+  // Tests stop at an earlier version, which may lack what the guards refer to.
+  const isPartial = codeVersion < (await programVersion());
   const lock = await database.pool.connect();
   try {
     await takeSchemaLock(lock, deps.clock);
@@ -145,6 +155,7 @@ export async function migrate(
           if (applied.get(migration.version) !== hash) throw new MigrationChanged(migration.name);
           continue;
         }
+        if (isPooled(client)) throw new MigrateDirectly();
         const isLast = !isPartial && migration.version === codeVersion;
         await apply(client, deps, { ...migration, text, hash, isLast });
         deps.log.info({ migration: migration.name }, 'migrated');
@@ -236,7 +247,10 @@ async function applyInTransaction(
   await client.query('commit');
 }
 
-/** Building an index concurrently lets others write, so it may wait for as long as it needs. */
+/**
+ * Building an index concurrently lets others write, so it may wait for as long as it needs. The
+ * guards may not. If they wait too long, all is repeated, and finds the indexes built.
+ */
 async function applyConcurrently(
   client: pg.PoolClient,
   deps: MigrateDeps,
@@ -254,6 +268,7 @@ async function applyConcurrently(
     await client.query(statement);
   }
   await client.query('begin');
+  await client.query(`set local lock_timeout = ${lockMilliseconds}`);
   await recordMigration(client, deps.clock, migration, oldestProgram);
   if (migration.isLast && !(await isDistributed(client))) await guardTables(client);
   await client.query('commit');

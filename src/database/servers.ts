@@ -23,7 +23,13 @@ function withoutChoice(server: string): string {
 type Connected = (error: Error | null, client?: pg.Client) => void;
 
 export type Servers = {
-  Client: typeof pg.Client;
+  /** Connects to the given server, or else to the one that last took a connection. */
+  Client: new (
+    config?: pg.ClientConfig,
+    server?: number,
+  ) => pg.Client;
+  /** The server of a connection. */
+  of(client: pg.ClientBase): number;
   /** The server of this connection does not take writes: try the next one. */
   skip(client: pg.ClientBase): void;
 };
@@ -43,8 +49,7 @@ export function chooseServers(urls: string[]): Servers {
     if (chosen.get(client) === current) current = (current + 1) % urls.length;
   };
   class Client extends pg.Client {
-    constructor(config: pg.ClientConfig) {
-      const server = current;
+    constructor(config: pg.ClientConfig = {}, server = current) {
       const others = urls.length > 1 && { connectionTimeoutMillis: nextMilliseconds };
       super({ ...config, connectionString: urls[server], ...others });
       chosen.set(this, server);
@@ -58,5 +63,5 @@ export function chooseServers(urls: string[]): Servers {
       }) as never;
     }
   }
-  return { Client: Client as unknown as typeof pg.Client, skip };
+  return { Client, of: (client) => chosen.get(client) ?? 0, skip };
 }

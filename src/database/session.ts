@@ -28,6 +28,9 @@ const { 'citus.multi_shard_modify_mode': _, ...roleSettings } = {
   statement_timeout: '25s',
 };
 
+/** How long a server may take to answer a connection's first statement. */
+const firstMilliseconds = 5_000;
+
 /** The server takes no writes: a standby, or a primary that was demoted. */
 export class ServerReadOnly extends Error {
   /** PostgreSQL's own code for a write in a read-only transaction: callers retry. */
@@ -92,8 +95,10 @@ export async function prepareSession(
 ): Promise<Backend> {
   const wanted = { ...settings, statement_timeout: `${statementMilliseconds}ms` };
   const { processID } = client as unknown as { processID: number };
-  const { rows } = await client.query<{ read_only: string; pid: number; started_at: string }>(
-    `select current_setting('transaction_read_only') as read_only, pg_backend_pid() as pid,
+  const { rows } = await client.query<{ read_only: string; pid: number; started_at: string }>({
+    // Nothing watches the connection yet, and the pool's time-out may be a day.
+    query_timeout: firstMilliseconds,
+    text: `select current_setting('transaction_read_only') as read_only, pg_backend_pid() as pid,
        pg_postmaster_start_time()::text as started_at,
        (select count(set_config(name, value, false))
         from unnest($1::text[], $2::text[]) as s (name, value)
@@ -101,8 +106,8 @@ export async function prepareSession(
        -- 'off' would acknowledge commits that a crash can lose. Stricter values stay.
        case current_setting('synchronous_commit')
          when 'off' then set_config('synchronous_commit', 'on', pg_backend_pid() <> $3) end`,
-    [Object.keys(wanted), Object.values(wanted), processID],
-  );
+    values: [Object.keys(wanted), Object.values(wanted), processID],
+  } as pg.QueryConfig);
   const [row] = rows;
   if (row?.read_only !== 'off') throw new ServerReadOnly();
   return { pid: row.pid === processID ? row.pid : null, startedAt: row.started_at };

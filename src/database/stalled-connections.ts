@@ -5,7 +5,7 @@ import { type Cancel, systemClock } from '../shared/clock.ts';
 // A server that loses its power or its network says nothing. Without this watch, a statement on such
 // a connection would use up the whole deadline of its request (decision 0101).
 
-/** What a connection's server told about itself when the connection opened. */
+/** What a connection's server said about itself when the connection opened. */
 export type Backend = {
   /** The server process of this connection. Null: a pooler is in between, and it may change. */
   pid: number | null;
@@ -13,10 +13,13 @@ export type Backend = {
   startedAt: string;
 };
 
-type Watched = { backend: Backend; bytesRead: number; since: number; strikes: number };
+/** With the number of the server among the hosts of DATABASE_URL. */
+type Peer = Backend & { server: number };
+
+type Watched = { backend: Peer; bytesRead: number; since: number; strikes: number };
 
 export type StallWatch = {
-  add(client: pg.ClientBase, backend: Backend): void;
+  add(client: pg.ClientBase, backend: Peer): void;
   remove(client: pg.ClientBase): void;
   stop(): void;
 };
@@ -30,10 +33,13 @@ export type StallWatch = {
  */
 export function watchForStalls(
   /**
-   * Which of these processes are at work, on the server that new connections reach. Null: it answers
-   * but does not say. Throws: it is away.
+   * Which of these processes are at work on a server. Null: it answers but does not say. Throws: it is
+   * away.
    */
-  ask: (pids: number[]) => Promise<{ startedAt: string; active: Set<number> } | null>,
+  ask: (
+    server: number,
+    pids: number[],
+  ) => Promise<{ startedAt: string; active: Set<number> } | null>,
   cut: (client: pg.ClientBase) => void,
   /** A statement that gets no byte of an answer for so long may be on a dead connection. */
   stallMilliseconds: number,
@@ -55,10 +61,14 @@ export function watchForStalls(
   };
 
   const look = async () => {
-    const stalled = listStalled();
-    if (stalled.length === 0) return;
+    const byServer = Map.groupBy(listStalled(), ([, { backend }]) => backend.server);
+    for (const [server, stalled] of byServer) await judge(server, stalled);
+  };
+
+  /** The connections of one server. Another one, a standby perhaps, knows nothing of them. */
+  const judge = async (number: number, stalled: [pg.ClientBase, Watched][]) => {
     const pids = stalled.flatMap(([, { backend }]) => backend.pid ?? []);
-    const server = await ask(pids).catch(() => 'away' as const);
+    const server = await ask(number, pids).catch(() => 'away' as const);
     if (server === null) return;
     for (const [client, one] of stalled) {
       const { pid, startedAt } = one.backend;

@@ -1,5 +1,5 @@
-import type pg from 'pg';
-import type { Database, Handle } from '../database/database.ts';
+import pg from 'pg';
+import { type Database, type Handle, releaseClient } from '../database/database.ts';
 import { groupCommit } from '../database/group-commit.ts';
 import { rowGroup } from '../database/row-group.ts';
 import { persist } from '../database/transaction.ts';
@@ -38,8 +38,12 @@ async function count(deps: { database: Database; clock: Clock }, hits: Hit[]): P
   }
   // Lock rows in the order of their keys, so that two processes cannot deadlock.
   const keys = [...byKey].sort(([a], [b]) => (a < b ? -1 : 1));
-  const { rows } = await persist(deps.clock, () =>
-    deps.database.pool.query<{ key: string; count: number; resets_at: Timestamp }>({
+  // If an answer is lost, the hits may be counted already. The retry then only reads: a merchant who
+  // keeps a limit of one must not be refused, and a hit that is not counted does little harm.
+  let isCounted = false;
+  const { rows } = await persist(deps.clock, async () => {
+    const client = await deps.database.pool.connect();
+    const asked = client.query<{ key: string; count: number; resets_at: Timestamp }>({
       name: 'rate-limits-hit',
       // Every request waits for its count. A dead connection must not hold all of them for long.
       query_timeout: 5_000,
@@ -54,14 +58,23 @@ async function count(deps: { database: Database; clock: Clock }, hits: Hit[]): P
         ...counted.values(
           keys.map(([key, ours]) => ({
             key,
-            count: ours.hits,
+            count: isCounted ? 0 : ours.hits,
             resets_at: timestamp(secondsAfter(now, ours.windowSeconds)),
           })),
         ),
         timestamp(now),
       ],
-    } as pg.QueryConfig),
-  );
+    } as pg.QueryConfig);
+    try {
+      const answer = await asked;
+      releaseClient(client);
+      return answer;
+    } catch (error) {
+      isCounted ||= !(error instanceof pg.DatabaseError);
+      releaseClient(client, error);
+      throw error;
+    }
+  });
   const results = new Map(rows.map((row) => [row.key, row]));
   const placed = new Map<string, number>();
   return hits.map(({ key, weight }) => {
@@ -72,7 +85,7 @@ async function count(deps: { database: Database; clock: Clock }, hits: Hit[]): P
     const place = (placed.get(key) ?? 0) + weight;
     placed.set(key, place);
     return {
-      count: row.count - ours.hits + place,
+      count: Math.max(row.count - ours.hits, 0) + place,
       resetsInMilliseconds:
         Temporal.Instant.from(row.resets_at).epochMilliseconds - now.epochMilliseconds,
     };

@@ -5,7 +5,7 @@ import { type Config, type Role, testGatewayAt } from '../config.ts';
 import { openDatabase, verifyConnection } from '../database/database.ts';
 import { type DatabaseClock, followDatabaseClock } from '../database/database-clock.ts';
 import { claimInstallation, refuseOtherEnvironment } from '../database/installation.ts';
-import { compareVersions, migrate } from '../database/migrate.ts';
+import { migrate } from '../database/migrate.ts';
 import { isTransient } from '../database/transaction.ts';
 import { startEmbeddedPostgres } from '../embedded-postgres/server.ts';
 import type { StripeSettings } from '../gateway/settings.ts';
@@ -146,16 +146,6 @@ async function waitForDatabase(prepare: () => Promise<void>, log: Logger): Promi
   }
 }
 
-/** A migration sets its session's time-outs, which a pooler would give to other clients. */
-class MigrateDirectly extends Error {
-  constructor() {
-    super(
-      'The database lacks migrations, and DATABASE_URL goes through a connection pooler. Run ' +
-        '`tranche database migrate` with a DATABASE_URL that names the server itself.',
-    );
-  }
-}
-
 async function prepareDatabase(config: ReadyConfig, log: Logger): Promise<void> {
   // A migration, and a node that waits for another node's migration, may take long.
   const queryTimeoutMilliseconds = 24 * 3_600_000;
@@ -167,8 +157,7 @@ async function prepareDatabase(config: ReadyConfig, log: Logger): Promise<void> 
   let clock: DatabaseClock | null = null;
   try {
     clock = await followDatabaseClock({ database, log }, systemClock);
-    const { isPooled } = await verifyConnection(database);
-    if (isPooled && (await compareVersions(database)) === 'older') throw new MigrateDirectly();
+    await verifyConnection(database);
     await refuseOtherEnvironment(database.db, config.environment);
     await migrate(database, { clock, log });
     await claimInstallation(database.db, config.environment, timestamp(clock.now()));

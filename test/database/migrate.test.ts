@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { mkdtemp, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
-import { after, before, test } from 'node:test';
+import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
 import { type Database, openDatabase } from '../../src/database/database.ts';
 import { listMigrations, type Migration, migrate } from '../../src/database/migrate.ts';
@@ -71,6 +71,71 @@ test('a migration behind a backup lets requests pass, and is applied when the ba
   backup.release();
   await migrated;
   assert.equal(await isApplied(migration), true);
+});
+
+describe('the guards of history behind a backup', () => {
+  const addIndex = (name: string) =>
+    add(`-- concurrently\ncreate index concurrently if not exists ${name} on nodes (id);`);
+
+  /** Runs `work` while a backup reads the attempts. */
+  async function duringBackup(work: () => Promise<void>): Promise<void> {
+    const backup = await database.pool.connect();
+    try {
+      await backup.query('begin');
+      await backup.query('lock table callback_attempts in access share mode');
+      await work();
+    } finally {
+      backup.release(true);
+    }
+  }
+
+  test('a migration leaves the guards that are right, and does not wait', async () => {
+    const migration = await addIndex('test_nodes_first');
+    const list = async () => {
+      const { rows } = await database.pool.query(
+        `select tgname, oid, xmin from pg_trigger where tgname like '%guard' order by 1`,
+      );
+      return rows;
+    };
+    const before = await list();
+    assert.ok(before.length > 10);
+    await duringBackup(async () => {
+      await migrate(database, deps, known);
+    });
+    assert.equal(await isApplied(migration), true);
+    assert.deepEqual(await list(), before);
+  });
+
+  test('a migration that has to replace one lets writes pass until the backup ends', async () => {
+    const migration = await addIndex('test_nodes_second');
+    await database.pool.query(
+      'drop trigger callback_attempts_delete_guard on callback_attempts; drop trigger postings_update_guard on postings',
+    );
+    await database.pool.query(`create trigger callback_attempts_delete_guard
+      before delete on callback_attempts for each row execute function refuse_change()`);
+    let migrated: Promise<number> | undefined;
+    await duringBackup(async () => {
+      migrated = migrate(database, deps, known);
+      await until('the migration waits for the table', async () => {
+        const { rowCount } = await database.pool.query(
+          `select from pg_locks where relation = 'callback_attempts'::regclass and not granted`,
+        );
+        return rowCount !== 0;
+      });
+      await database.pool.query('insert into postings select * from postings where false');
+      assert.equal(await isApplied(migration), false);
+    });
+    await migrated;
+    assert.equal(await isApplied(migration), true);
+    const { rows } = await database.pool.query(
+      `select tgname, tgdeferrable from pg_trigger
+       where tgname in ('callback_attempts_delete_guard', 'postings_update_guard') order by 1`,
+    );
+    assert.deepEqual(rows, [
+      { tgname: 'callback_attempts_delete_guard', tgdeferrable: true },
+      { tgname: 'postings_update_guard', tgdeferrable: false },
+    ]);
+  });
 });
 
 test('a migration that fails changes nothing, and those before it stay', async () => {

@@ -4,15 +4,18 @@ import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type pg from 'pg';
 import { type Database, openDatabase, verifyConnection } from '../../src/database/database.ts';
+import { migrate } from '../../src/database/migrate.ts';
 import {
   PoolerNeedsSettings,
   ServerReadOnly,
   SettingsRefused,
   verifySession,
 } from '../../src/database/session.ts';
+import { systemClock } from '../../src/shared/clock.ts';
 import {
   checkoutBody,
   createAccount,
+  createEmptyDatabase,
   createTestDatabase,
   log,
   send,
@@ -248,6 +251,20 @@ describe('a connection pooler, which shows process ids of its own', () => {
     } finally {
       pooler.close();
       await withDatabase(url, ({ pool }) => pool.query(`drop role ${role}`));
+    }
+  });
+
+  test('takes no migrations: their time-outs would stay on connections of other clients', async () => {
+    const empty = await createEmptyDatabase();
+    const pooler = await startPooler(empty.url);
+    try {
+      await withDatabase(pooler.url, async (database) => {
+        const migrated = migrate(database, { clock: systemClock, log });
+        await assert.rejects(migrated, /names the server itself/);
+      });
+    } finally {
+      pooler.close();
+      await empty.drop();
     }
   });
 
