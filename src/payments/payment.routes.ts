@@ -14,6 +14,7 @@ import type { RateLimits } from '../http/rate-limits.ts';
 import { jsonBodyOf } from '../http/raw-body.ts';
 import { refuseForeignOrigin } from '../http/same-origin.ts';
 import { type FieldError, validationFailed } from '../http/validation.ts';
+import { isBlocked } from '../instalments/instalment.sql.ts';
 import { planPayments } from '../instalments/instalment.ts';
 import type { Environment } from '../integrations/integration.ts';
 import { findMerchant } from '../merchants/merchant.sql.ts';
@@ -302,7 +303,8 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
       const attempts = await listAttempts(db, key.merchant_id, key.id);
       if (rows === null) {
         const none = { plan: null, session: null, newest: null };
-        return { merchant, checkout, attempts, callback, ...none, paused };
+        const isHeldUp = paused || (await isBlocked(db, keyOf(checkout)));
+        return { merchant, checkout, attempts, callback, ...none, paused: isHeldUp };
       }
       const session = await readSession(db, merchant, checkout, request);
       const newest = await findNewestAttempt(db, keyOf(checkout));

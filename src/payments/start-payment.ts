@@ -11,6 +11,7 @@ import { reading, transaction } from '../database/transaction.ts';
 import { OutcomeUnknown, RequestRefused } from '../gateway/gateway.ts';
 import { isMoneyStopped, type MoneyProblem } from '../gateway/guard-gateway.ts';
 import { leaseSeconds, nextRetryAt } from '../gateway/retry-times.ts';
+import { isBlocked } from '../instalments/instalment.sql.ts';
 import { planPayments } from '../instalments/instalment.ts';
 import { localDate, type Merchant, merchantNow } from '../merchants/merchant.ts';
 import type { QueueDeps } from '../messages/queue-messages.ts';
@@ -42,6 +43,7 @@ export async function startPayment(
 ): Promise<boolean> {
   if (await isMoneyStopped(deps.money)) return false;
   const attempt = await openAttempt(deps, merchant, checkout, request);
+  if (attempt === 'blocked') return false;
   if (attempt) await settleAttempt(deps, merchant, attempt, true);
   return true;
 }
@@ -124,13 +126,16 @@ async function releaseFailed(
   });
 }
 
-/** Null if nothing may start: the checkout has ended, expired, or is being paid. */
+/**
+ * Null if nothing may start: the checkout has ended, expired, or is being paid. `blocked`: the
+ * gateway may have its payment already, and an operator has to look at it first.
+ */
 async function openAttempt(
   deps: PaymentDeps,
   merchant: Merchant,
   key: { merchant_id: string; id: string },
   { number_of_payments, card_token, consent }: PayRequest,
-): Promise<PaymentAttempt | null> {
+): Promise<PaymentAttempt | 'blocked' | null> {
   const lease = deps.random.uuid();
   return await transaction(deps, async ({ db }, maybeCommitted) => {
     const checkout = await lockCheckout(db, key.merchant_id, key.id);
@@ -141,6 +146,8 @@ async function openAttempt(
     const now = merchantNow(deps.clock, merchant);
     if (checkout.status !== 'received' || !isOpen(checkout, now)) return null;
     if (attempts.some(({ status }) => status === 'starting') || !mayTryAgain(attempts)) return null;
+    if (await isBlocked(db, { merchant_id: key.merchant_id, checkout_id: key.id }))
+      return 'blocked';
     // The shopper left their bank's challenge and pays again: void that attempt (decision 0023).
     await moveInFlightToVoiding(db, key.merchant_id, key.id, timestamp(now));
 

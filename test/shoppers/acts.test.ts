@@ -603,6 +603,23 @@ test('a checkout that an operator has to look at says that payments are paused',
   await assertBalanced(paying, shopper);
 });
 
+test('a checkout that is blocked before its first payment is not paid', async () => {
+  const shopper = await paying.shopper();
+  const { deps } = paying.service;
+  const key = { merchant_id: paying.account.merchant.id, checkout_id: shopper.id };
+  const at = timestamp(paying.clock.now());
+  const block = { reference: 'pi_lost', alert_id: deps.random.uuid(), created_at: at };
+  await transaction(deps, ({ db }) => blockCheckout(db, key, block));
+  const { status, paused } = await shopper.pay(3);
+  assert.deepEqual([status, paused, await shopper.live()], ['open', true, []]);
+  assert.deepEqual(await shopper.attempts(), []);
+  assert.equal((await shopper.state()).paused, true);
+
+  await transaction(deps, ({ db }) => unblockCheckout(db, key, at));
+  assert.equal((await shopper.pay(3)).status, 'successful');
+  await assertBalanced(paying, shopper);
+});
+
 test('cards that are declined in acts on a plan count as card testing', async () => {
   const [shopper, acting] = await paidShopper();
   const { deps } = paying.service;
