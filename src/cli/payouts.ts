@@ -227,7 +227,7 @@ also takes an approved payout that must be compared: the lost database had expor
 
 const confirm = command({
   name: 'payouts confirm',
-  summary: 'note that the bank has not paid a payout, after a restore',
+  summary: 'note that the bank has not paid a payout',
   usage: ['ID --reason TEXT'],
   help: `After a restore from a backup, a payout that is not exported may have been paid by the bank: the
 lost database exported it. None is exported until it is compared with the bank's statement. If the
