@@ -39,8 +39,19 @@ export function withDeadline<T>(deadline: Deadline, work: () => T): T {
 
 /** The deadline of the current request, or that of work which starts now. */
 export function currentDeadline(clock: Clock): Deadline {
-  const deadline = deadlines.getStore();
-  if (deadline) return deadline;
+  return deadlines.getStore() ?? newDeadline(clock);
+}
+
+/**
+ * The same, but work that begins after the deadline of its request gets one of its own: what has
+ * happened by then, at the gateway or at a receiver, must still be recorded.
+ */
+export function recordingDeadline(clock: Clock): Deadline {
+  const current = currentDeadline(clock);
+  return lockEndOf(current) > clock.monotonic() ? current : newDeadline(clock);
+}
+
+function newDeadline(clock: Clock): Deadline {
   const now = clock.monotonic();
   const endsAt = now + graceMilliseconds;
   return { endsAt, lookUpEndsAt: endsAt, lockEndsAt: now + lockGraceMilliseconds };

@@ -1,7 +1,7 @@
 import type { Clock } from '../shared/clock.ts';
 import { inSpan, outsideSpans } from '../tracing/trace.ts';
 import { isWorkerAway } from './database.ts';
-import { currentDeadline, type Deadline, lockEndOf, withDeadline } from './deadline.ts';
+import { type Deadline, lockEndOf, recordingDeadline, withDeadline } from './deadline.ts';
 import { FateUnknown, isLockTimeout, isTransient, NotBegun } from './transaction.ts';
 
 export type GroupCommit<Item, Result> = {
@@ -258,7 +258,7 @@ export function groupCommit<Item, Result>(
         return;
       }
       queued += 1;
-      const deadline = currentDeadline(clock);
+      const deadline = recordingDeadline(clock);
       const lane = lanes.size > 0 && tenantOf ? lanes.get(tenantOf(item)) : undefined;
       (lane ?? queue).push({ item, deadline, resolve, reject });
       if (!lane && flights === 0) startFlight();
