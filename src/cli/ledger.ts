@@ -8,12 +8,13 @@ const count = new Intl.NumberFormat('en-GB');
 
 const check = command({
   name: 'ledger check',
-  summary: 'prove that the books of every checkout add up',
+  summary: 'prove that all books add up',
   usage: [''],
-  help: `Compares the books of every checkout with its payments, collections and refunds, to the
-cent. It changes nothing, and the service may run meanwhile. If anything differs, it says what, and
-the exit code is 1. The service makes the same check continuously, a few checkouts at a time, and
-raises an alert if it finds a difference.
+  help: `Compares the books of every checkout with its payments, collections and refunds, and what
+every merchant is owed with its payouts, to the cent. It changes nothing, and the service may run
+meanwhile. If anything differs, it says what, and the exit code is 1. The service makes the same
+check continuously, a few checkouts or merchants at a time, and raises an alert if it finds a
+difference.
 
   tranche ledger check`,
   options: {},

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { findMerchantSlice } from '../../src/audit/audit.sql.ts';
 import { auditSlice, checkLedger } from '../../src/audit/audit-books.ts';
 import { findMerchant } from '../../src/merchants/merchant.sql.ts';
 import { advanceClock } from '../../src/sandbox/advance-clock.ts';
@@ -19,6 +20,8 @@ before(async () => {
   await refundNow(paying, shopper, 50_000);
 });
 after(() => paying.close());
+
+const firstId = '00000000-0000-0000-0000-000000000000';
 
 async function run(sql: string): Promise<void> {
   await tamper(paying.service.deps.database.pool, sql);
@@ -115,6 +118,33 @@ test('the worker audits slice by slice and raises one alert for a difference', a
   for (let round = 0; round < 3; round += 1) await auditSlice(deps);
   assert.equal((await alerts()).length, told.length);
   await run(`update instalments set reduced = 0 ${where}`);
+});
+
+test('ranges of merchants leave no merchant out, and end at one with many checkouts', async () => {
+  const { db, pool } = paying.service.deps.database;
+  for (let more = 0; more < 3; more += 1) await createAccount(paying.service);
+  const { rows } = await pool.query(
+    `select m.id, coalesce(t.total, 0)::integer as checkouts from merchants m
+     left join list_totals t on t.merchant_id = m.id and t.list = 'checkouts' order by m.id`,
+  );
+  for (const max of [
+    { merchants: 2, checkouts: 1_000 },
+    { merchants: 100, checkouts: 1 },
+  ]) {
+    let rest = rows;
+    for (let after = firstId; ; ) {
+      const slice = await findMerchantSlice(db, after, max);
+      if (slice === null) break;
+      assert.equal(slice.first, rest[0].id);
+      const size = rest.findIndex(({ id }) => id === slice.last) + 1;
+      assert.ok(size > 0 && size <= max.merchants);
+      const others = rest.slice(0, size - 1);
+      assert.ok(others.reduce((sum, { checkouts }) => sum + checkouts, 0) < max.checkouts);
+      rest = rest.slice(size);
+      after = slice.last;
+    }
+    assert.deepEqual(rest, []);
+  }
 });
 
 test('moving a merchant’s clock by a year collects each payment on its day', async () => {

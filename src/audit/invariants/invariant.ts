@@ -2,13 +2,12 @@
  * A statement that returns no rows as long as the invariant holds.
  *
  * A plain string is about the whole database and holds once due work has been done. A function is
- * about a range of checkouts: it holds at any moment, so the continuous audit can ask it too.
+ * about a range of ids: it holds at any moment, so the continuous audit can ask it too. The range is
+ * one of checkouts, or of merchants where the books of a whole merchant are compared.
  */
-export type Invariant = {
-  name: string;
-  says: string;
-  sql: string | ((within: Within) => string);
-};
+export type Invariant =
+  | { name: string; says: string; sql: string | ((within: Within) => string) }
+  | { name: string; says: string; by: 'merchant'; sql: (within: Within) => string };
 
 /**
  * Invariants about the same rows of a range of checkouts. One statement reads the rows once and
@@ -28,5 +27,5 @@ export type RowInvariant = {
   shows: string[];
 };
 
-/** The condition that a checkout's id is in the range. */
+/** The condition that the id in a column is in the range. */
 type Within = (column: string) => string;

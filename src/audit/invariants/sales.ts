@@ -19,7 +19,8 @@ export const saleRows: RowInvariants = {
       a.id is not null as is_authorised, a.amount as authorised, a.payment_ref, a.created_at as paid_at,
       a.number_of_payments as authorised_payments, a.currency as authorised_in,
       b.sold, b.outstanding, b.collected, b.refunded, b.cancelled, b.disputed, b.held, b.reserved,
-      s.gross, s.sales, s.parts
+      s.gross, s.sales, s.parts, coalesce(b.gateway_fees, 0) as posted_fees,
+      coalesce(f.fees, 0) as gateway_fees
     from checkouts c
     left join (
       select merchant_id, checkout_id, count(*) as instalments, min(number) as lowest,
@@ -43,7 +44,7 @@ export const saleRows: RowInvariants = {
         ${balance('outstanding')} as outstanding, ${balance('collected')} as collected,
         ${balance('refunded')} as refunded, ${balance('cancelled')} as cancelled,
         ${balance('disputed')} as disputed, ${balance('held')} as held,
-        ${balance('reserved')} as reserved
+        ${balance('reserved')} as reserved, ${balance('gateway_fees')} as gateway_fees
       from postings where ${within('checkout_id')}
       group by merchant_id, checkout_id
     ) b on b.checkout_id = c.id and b.merchant_id = c.merchant_id
@@ -76,6 +77,11 @@ export const saleRows: RowInvariants = {
         ('sale', 'refund', 'refund_reversed', 'dispute', 'dispute_reversed')
       group by merchant_id, checkout_id
     ) s on s.checkout_id = c.id and s.merchant_id = c.merchant_id
+    left join (
+      select merchant_id, checkout_id, sum(fee) as fees
+      from gateway_fees where ${within('checkout_id')}
+      group by merchant_id, checkout_id
+    ) f on f.checkout_id = c.id and f.merchant_id = c.merchant_id
     where ${within('c.id')}`,
   each: [
     {
@@ -123,6 +129,12 @@ export const saleRows: RowInvariants = {
         ...['id', 'amount', 'sold', 'outstanding', 'collected', 'refunded', 'cancelled'],
         ...['disputed', 'held', 'reserved'],
       ],
+    },
+    {
+      name: 'M10',
+      says: 'every fee of the gateway is posted once',
+      violated: 'gateway_fees <> posted_fees',
+      shows: ['id', 'gateway_fees', 'posted_fees'],
     },
     {
       name: 'P1',
