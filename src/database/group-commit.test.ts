@@ -41,7 +41,10 @@ function openWrite() {
   return { write, written, end };
 }
 
-test('what waits for its turn ends at its deadline and is not written', async () => {
+test('what waits for its turn ends at its deadline and is not written', async (t) => {
+  // In the service a connection keeps the process alive.
+  const alive = setInterval(() => {}, 60_000);
+  t.after(() => clearInterval(alive));
   const { write, written, end } = openWrite();
   const commit = groupCommit(deps, write, 1);
   const inFlight = ['first', 'second', 'third'].map(commit);
@@ -62,4 +65,12 @@ test('beyond ten thousand queued writes, the next one is refused and may be retr
   end();
   await Promise.all(queued);
   assert.equal(await commit('later'), 'later');
+});
+
+test('a watch over a write does not keep a process alive', () => {
+  const timers = () => process.getActiveResourcesInfo().filter((name) => name === 'Timeout').length;
+  const before = timers();
+  const cancel = systemClock.after(60_000, () => {});
+  assert.equal(timers(), before);
+  cancel();
 });

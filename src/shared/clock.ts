@@ -10,7 +10,10 @@ export type Clock = {
   monotonic(): number;
   /** Resolves after the given time, or as soon as the signal aborts. */
   sleep(milliseconds: number, signal?: AbortSignal): Promise<void>;
-  /** Acts after the given time unless it is cancelled. Cheaper than `sleep` with a signal. */
+  /**
+   * Acts after the given time unless it is cancelled. Cheaper than `sleep` with a signal. It watches
+   * over other work, so it does not keep a process alive.
+   */
   after(milliseconds: number, act: () => void): Cancel;
 };
 
@@ -27,7 +30,7 @@ export const systemClock: Clock = {
     }
   },
   after(milliseconds, act) {
-    const timer = setTimeout(act, milliseconds);
+    const timer = setTimeout(act, milliseconds).unref();
     return () => clearTimeout(timer);
   },
 };
