@@ -75,6 +75,32 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     assert.deepEqual(complaints, []);
   });
 
+  test('an answer that was asked for in the old language does not bring it back', async (t) => {
+    const { context, gallery } = await openContext(t);
+    const page = await context.newPage();
+    await page.goto(`${gallery.url}/pay/open`);
+    await ready(page);
+    const asked = Promise.withResolvers<void>();
+    const answer = Promise.withResolvers<void>();
+    await page.route('**/state', async (route) => {
+      const response = await route.fetch();
+      asked.resolve();
+      await answer.promise;
+      await route.fulfill({ response });
+    });
+    // The page asks again when it gets the focus, but not within two seconds.
+    const focus = setInterval(() => void page.evaluate('dispatchEvent(new Event("focus"))'), 500);
+    await asked.promise;
+    clearInterval(focus);
+    await page.getByRole('button', { name: 'isiZulu' }).click();
+    await page.locator('html[lang="zu"]').waitFor();
+    const answered = page.waitForResponse('**/state');
+    answer.resolve();
+    await (await answered).finished();
+    await page.evaluate('new Promise((done) => setTimeout(done, 100))');
+    assert.equal(await page.locator('html').getAttribute('lang'), 'zu');
+  });
+
   test('without a script the page explains itself in place of a form that never loads', async (t) => {
     const { context, gallery } = await openContext(t, { javaScriptEnabled: false });
     const page = await context.newPage();

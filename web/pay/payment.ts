@@ -383,6 +383,8 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
         });
         if (response.status !== 200 || isBusy(view)) return null;
         const { page, words } = (await response.json()) as SpokenPage;
+        // An answer to an earlier request does not know the new language.
+        newest += 1;
         accept(page);
         return words;
       } catch {
