@@ -93,7 +93,7 @@ async function filterOf(
   { status, from, to }: CheckoutDays,
 ): Promise<CheckoutFilter> {
   if (from === undefined && to === undefined) return { status };
-  const ids = isOne(scope) ? (scope as { merchant_ids: string[] }).merchant_ids : [];
+  const ids = isOne(scope) ? scope.merchant_ids : [];
   const [merchant] = (await listMerchantNames(db, scope, ids)).values();
   const zone = merchant?.time_zone ?? homeZone;
   const startOf = (day: string, days: number) =>

@@ -38,4 +38,5 @@ export const isWithin = (scope: Scope, merchant_id: string) =>
   scope === 'all merchants' || scope.merchant_ids.includes(merchant_id);
 
 /** Whether the scope is one merchant, whose rows have an order of their own. */
-export const isOne = (scope: Scope) => scope !== 'all merchants' && scope.merchant_ids.length === 1;
+export const isOne = (scope: Scope): scope is { merchant_ids: [string] } =>
+  scope !== 'all merchants' && scope.merchant_ids.length === 1;
