@@ -57,6 +57,30 @@ test('what waits for its turn ends at its deadline and is not written', async (t
   assert.deepEqual(written, ['first', 'second', 'third']);
 });
 
+test('what arrives after a batch became late does not wait for it', async () => {
+  const stuck = openWrite();
+  const timers: (() => void)[] = [];
+  const clock = {
+    ...systemClock,
+    after(_milliseconds: number, act: () => void) {
+      timers.push(act);
+      return () => {};
+    },
+  };
+  const commit = groupCommit(
+    { clock },
+    async (items: string[]) => (items.includes('stuck') ? await stuck.write(items) : items),
+    10,
+  );
+  const first = commit('stuck');
+  await nextTurn();
+  for (const becomeLate of timers.splice(0)) becomeLate();
+  for (const item of ['one', 'two']) assert.equal(await commit(item), item);
+  stuck.end();
+  assert.equal(await first, 'stuck');
+  assert.equal(await commit('after'), 'after');
+});
+
 test('beyond ten thousand queued writes, the next one is refused and may be retried', async () => {
   const { write, end } = openWrite();
   const commit = groupCommit(deps, write, 200);

@@ -80,6 +80,7 @@ export function groupCommit<Item, Result>(
   /** The lists of items that are not being written: the queue, the lanes, batches without a permit. */
   const waiting = new Set<Queued<Item, Result>[]>([queue]);
   let flights = 0;
+  let lateFlights = 0;
   let queued = 0;
   let isSweeping = false;
 
@@ -88,7 +89,9 @@ export function groupCommit<Item, Result>(
     running.add(ended);
   }
 
+  /** A queued item waits for a flight that is on time, and never for one that is late. */
   function startFlight(): void {
+    if (flights > lateFlights || flights >= flightsMax) return;
     flights += 1;
     // Everything that arrives in this turn of the event loop leaves together.
     run(outsideSpans(() => new Promise<void>((begin) => setImmediate(begin)).then(fly)));
@@ -104,8 +107,11 @@ export function groupCommit<Item, Result>(
         }
         const batch = queue.splice(0, batchSize);
         observeBatch?.(batch.length);
+        let isOverdue = false;
         const cancel = clock.after(lateMilliseconds, () => {
-          if (queue.length > 0 && flights < flightsMax) startFlight();
+          isOverdue = true;
+          lateFlights += 1;
+          if (queue.length > 0) startFlight();
           sweepLater();
         });
         try {
@@ -113,6 +119,7 @@ export function groupCommit<Item, Result>(
           else if ((await writeShared(batch)) !== 'written') separate(batch, tenantOf);
         } finally {
           cancel();
+          if (isOverdue) lateFlights -= 1;
         }
       }
     } finally {
@@ -174,7 +181,7 @@ export function groupCommit<Item, Result>(
         // Nothing was written, and the earliest deadline has passed.
         const open = rejectEnded(batch, error);
         queue.unshift(...open);
-        if (open.length > 0 && flights === 0) startFlight();
+        if (open.length > 0) startFlight();
       } else if (batch.length === 1) {
         settle(batch, ({ reject }) => reject(error));
       } else {
@@ -261,7 +268,7 @@ export function groupCommit<Item, Result>(
       const deadline = recordingDeadline(clock);
       const lane = lanes.size > 0 && tenantOf ? lanes.get(tenantOf(item)) : undefined;
       (lane ?? queue).push({ item, deadline, resolve, reject });
-      if (!lane && flights === 0) startFlight();
+      if (!lane) startFlight();
     });
   }
 
