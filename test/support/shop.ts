@@ -252,6 +252,9 @@ export function visitTest(
           };
         },
       });
+    } catch (error) {
+      const seen = await describeTabs(context, requests);
+      throw new Error(`The scenario failed.${seen}`, { cause: error });
     } finally {
       await context.close();
     }
@@ -272,6 +275,16 @@ export function visitTest(
     );
     assert.deepEqual(elsewhere, []);
   });
+}
+
+/** What a shopper saw when a scenario failed: without it, a time-out names only what was missing. */
+async function describeTabs(context: BrowserContext, requests: Visit['requests']): Promise<string> {
+  const lines = context.pages().map(async (page) => {
+    const words = await page.locator('body').innerText({ timeout: 2_000 }).catch(String);
+    return `\nA tab at ${page.url()} shows: ${JSON.stringify(words)}`;
+  });
+  const last = requests.slice(-12).map(({ method, url }) => `\n  ${method} ${url}`);
+  return `${(await Promise.all(lines)).join('')}\nLast requests:${last.join('')}`;
 }
 
 /** Reports violations of the page's policy and records layout shifts with their elements. */
