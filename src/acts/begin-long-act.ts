@@ -1,10 +1,10 @@
 import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
-import { findLongAct, insertLongAct } from './long-act.sql.ts';
-import type { LongAct, LongActKind, LongActWanted } from './long-act.ts';
+import { insertLongAct } from './long-act.sql.ts';
+import type { LongActKind, LongActWanted } from './long-act.ts';
 
 /**
  * A person begins a long act. The worker does it, in their name, as they were then. It is one row of
- * the audit, and every single act is another.
+ * the audit, and every single act is another. Returns its id.
  */
 export async function beginLongAct(
   deps: OperatorDeps,
@@ -12,7 +12,7 @@ export async function beginLongAct(
   kind: LongActKind,
   wanted: LongActWanted,
   total: number | null,
-): Promise<LongAct> {
+): Promise<string> {
   const { origin } = deps;
   if (!origin || !('person_id' in origin)) {
     throw new OperatorError('Only a person with a session begins a long act.');
@@ -23,5 +23,5 @@ export async function beginLongAct(
     await insertLongAct(db, { id, kind, actor, wanted, created_at, total });
     return { subject_id: id, details: { ...wanted, total }, result: null };
   });
-  return (await findLongAct(deps.database.db, origin.person_id, id)) as LongAct;
+  return id;
 }

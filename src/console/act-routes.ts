@@ -4,7 +4,7 @@ import { reading } from '../database/transaction.ts';
 import { LongAct, LongActs } from './act.schema.ts';
 import { notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
-import { type ConsoleRoute, consoleRoute } from './route.ts';
+import { type ConsoleDeps, type ConsoleRoute, consoleRoute } from './route.ts';
 
 const actsMax = 20;
 
@@ -26,14 +26,23 @@ export const actRoutes: ConsoleRoute[] = [
     permission: 'signed-in',
     schema: { params: IdParams, response: LongAct },
     async handle({ deps, person }, { params }) {
-      const act = await reading(deps, (db) => findLongAct(db, person.id, params.id));
-      if (!act) throw notFound();
-      return presentLongAct(act);
+      return await readLongAct(deps, person.id, params.id);
     },
   }),
 ];
 
-export function presentLongAct(act: LongActRow): LongAct {
+/** A long act as it is now. */
+export async function readLongAct(
+  deps: ConsoleDeps,
+  person_id: string,
+  id: string,
+): Promise<LongAct> {
+  const act = await reading(deps, (db) => findLongAct(db, person_id, id));
+  if (!act) throw notFound();
+  return presentLongAct(act);
+}
+
+function presentLongAct(act: LongActRow): LongAct {
   return {
     id: act.id,
     kind: act.kind,

@@ -23,7 +23,7 @@ import type { Column } from './csv.ts';
 import { notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
 import { listRoutes, scopeOf } from './pages.ts';
-import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 type Page = { after: string | null; limit: number };
 
@@ -96,24 +96,24 @@ export const auditRoutes: ConsoleRoute[] = [
     columns: alertColumns,
     read: readAlerts(),
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/alerts/:id/take',
     permission: 'alerts.handle',
     schema: { params: IdParams, response: AlertRow },
-    async handle(context, { params }) {
+    async act(context, { params }) {
       await takeAlert(context.deps, context.operator, params.id);
-      return await readAlert(context, params.id);
+      return () => readAlert(context, params.id);
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/alerts/:id/close',
     permission: 'alerts.handle',
     schema: { params: IdParams, body: CloseAlert, response: AlertRow },
-    async handle(context, { params, body }) {
+    async act(context, { params, body }) {
       await closeAlert(context.deps, context.operator, params.id, body.reason);
-      return await readAlert(context, params.id);
+      return () => readAlert(context, params.id);
     },
   }),
   consoleRoute({
@@ -138,15 +138,15 @@ export const auditRoutes: ConsoleRoute[] = [
     schema: { params: IdParams, response: AlertRow },
     handle: (context, { params }) => readFinding(context, params.id),
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/findings/:id/close',
     permission: 'findings.close',
     schema: { params: IdParams, body: CloseAlert, response: AlertRow },
-    async handle(context, { params, body }) {
+    async act(context, { params, body }) {
       const { id } = await readFinding(context, params.id);
       await closeAlert(context.deps, context.operator, id, body.reason);
-      return await readFinding(context, id);
+      return () => readFinding(context, id);
     },
   }),
   consoleRoute({

@@ -10,7 +10,7 @@ import { listCallbacks } from '../search/lists.ts';
 import { type ListedDestination, listDestinationsWithin } from '../search/registers.ts';
 import { isOne, isWithin } from '../search/scope.sql.ts';
 import { LongAct } from './act.schema.ts';
-import { presentLongAct } from './act-routes.ts';
+import { readLongAct } from './act-routes.ts';
 import {
   type CallbackRow,
   CallbacksPage,
@@ -25,7 +25,7 @@ import { type Column, whoseColumns } from './csv.ts';
 import { invalid, notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
 import { listRoutes, mustSee, presentWhose, scopeOf } from './pages.ts';
-import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 type Query = Type.Static<typeof CallbacksQuery>;
 type Page = { after: string | null; limit: number };
@@ -127,31 +127,33 @@ export const callbackRoutes: ConsoleRoute[] = [
       return presentCallback(callback, attempts);
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/callbacks/:id/retry',
     permission: 'callbacks.retry',
     schema: { params: IdParams, response: RetriedCallback },
-    async handle(context, { params }) {
+    async act(context, { params }) {
       const { deps, operator } = context;
       const { id } = await mustSee(context, 'callbacks', params.id);
       const callback = await retriggerCallback(deps, operator, id);
-      const attempts = await reading(deps, (db) => listCallbackAttempts(db, callback));
-      const last = attempts.findLast(({ trigger }) => trigger === 'operator');
-      return {
-        id: callback.id,
-        status: callback.status,
-        due_at: callback.due_at,
-        reason: last?.reason ?? null,
+      return async () => {
+        const attempts = await reading(deps, (db) => listCallbackAttempts(db, callback));
+        const last = attempts.findLast(({ trigger }) => trigger === 'operator');
+        return {
+          id: callback.id,
+          status: callback.status,
+          due_at: callback.due_at,
+          reason: last?.reason ?? null,
+        };
       };
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/callbacks/retry-all',
     permission: 'callbacks.retry',
     schema: { body: RetryCallbacks, response: LongAct },
-    async handle({ deps, person, operator }, { body }) {
+    async act({ deps, person, operator }, { body }) {
       const { merchant, host = null } = body;
       if (merchant !== undefined && !isWithin(person.scope, merchant)) throw notFound();
       const own = person.scope === 'all merchants' ? null : person.scope.merchant_ids;
@@ -163,7 +165,8 @@ export const callbackRoutes: ConsoleRoute[] = [
       };
       const count = await reading(deps, (db) => countCallbacksToRetry(db, wanted, totalMax + 1));
       const total = count > totalMax ? null : count;
-      return presentLongAct(await beginLongAct(deps, operator, 'callbacks retry', wanted, total));
+      const id = await beginLongAct(deps, operator, 'callbacks retry', wanted, total);
+      return () => readLongAct(deps, person.id, id);
     },
   }),
 ];

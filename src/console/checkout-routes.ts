@@ -29,12 +29,12 @@ import {
   RefundPreview,
 } from './checkout.schema.ts';
 import { type Column, decimal, whoseColumns } from './csv.ts';
-import { afterAct, notFound } from './errors.ts';
+import { notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
 import { listRoutes, mustSee, scopeOf } from './pages.ts';
 import { RefundDetails } from './refund.schema.ts';
 import { presentRefund, readRefund } from './refund-routes.ts';
-import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 type Query = Type.Static<typeof CheckoutsQuery>;
 
@@ -91,6 +91,7 @@ export const checkoutRoutes: ConsoleRoute[] = [
   }),
   consoleRoute({
     method: 'POST',
+    changesNothing: true,
     url: '/api/checkouts/:id/refund-preview',
     permission: 'refunds.create',
     schema: { params: IdParams, body: RefundAmount, response: RefundPreview },
@@ -121,13 +122,13 @@ export const checkoutRoutes: ConsoleRoute[] = [
       };
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/checkouts/:id/refunds',
     permission: 'refunds.create',
     fresh: true,
     schema: { params: IdParams, body: CreateRefund, response: RefundDetails },
-    async handle(context, { params, body }) {
+    async act(context, { params, body }) {
       const { id } = await mustSee(context, 'checkouts', params.id);
       const { deps, operator } = context;
       const refund = await requestRefund(deps, operator, {
@@ -136,18 +137,18 @@ export const checkoutRoutes: ConsoleRoute[] = [
         amount: body.amount,
         reason: body.reason ?? null,
       });
-      return await afterAct(() => readRefund(context, refund));
+      return () => readRefund(context, refund);
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/checkouts/:id/notes',
     permission: 'notes.write',
     schema: { params: IdParams, body: CreateNote, response: Note },
-    async handle(context, { params, body }) {
+    async act(context, { params, body }) {
       const checkout = await mustSee(context, 'checkouts', params.id);
       const note = await addNote(context.deps, context.operator, checkout, body.text);
-      return presentNote({ ...note, name: context.person.name });
+      return () => presentNote({ ...note, name: context.person.name });
     },
   }),
 ];

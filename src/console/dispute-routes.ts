@@ -24,7 +24,7 @@ import {
 import { notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
 import { answerFile, listRoutes, presentWhose, scopeOf } from './pages.ts';
-import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 type Page = { after: string | null; limit: number };
 
@@ -58,17 +58,17 @@ const columns: Column<DisputeRow>[] = [
 type Change = (context: Context, id: string) => Promise<unknown>;
 
 /** An act on one dispute, which answers with the dispute afterwards. */
-const act = (verb: string, change: Change) =>
-  consoleRoute({
+const actOn = (verb: string, change: Change) =>
+  actRoute({
     method: 'POST',
     url: `/api/disputes/:id/${verb}`,
     permission: 'disputes.answer',
     fresh: true,
     schema: { params: IdParams, response: DisputeDetails },
-    async handle(context, { params }) {
+    async act(context, { params }) {
       const { id } = await mustSeeDispute(context, params.id);
       await change(context, id);
-      return await readDispute(context, id);
+      return () => readDispute(context, id);
     },
   });
 
@@ -100,22 +100,22 @@ export const disputeRoutes: ConsoleRoute[] = [
       return answerFile(context, `evidence-${id}.html`, page);
     },
   }),
-  act('stage', ({ deps, operator }, id) => stageEvidence(deps, operator, id)),
-  consoleRoute({
+  actOn('stage', ({ deps, operator }, id) => stageEvidence(deps, operator, id)),
+  actRoute({
     method: 'POST',
     url: '/api/disputes/:id/submit',
     permission: 'disputes.answer',
     fresh: true,
     schema: { params: IdParams, body: SubmitEvidence, response: DisputeDetails },
-    async handle(context, { params, body }) {
+    async act(context, { params, body }) {
       const { deps, operator } = context;
       const { id } = await mustSeeDispute(context, params.id);
       await submitEvidence(deps, operator, id, body.evidence_hash);
-      return await readDispute(context, id);
+      return () => readDispute(context, id);
     },
   }),
-  act('accept', ({ deps, operator }, id) => acceptDispute(deps, operator, id)),
-  act('resume', ({ deps, operator }, id) => resumePlan(deps, operator, id)),
+  actOn('accept', ({ deps, operator }, id) => acceptDispute(deps, operator, id)),
+  actOn('resume', ({ deps, operator }, id) => resumePlan(deps, operator, id)),
 ];
 
 async function mustSeeDispute({ deps, person }: Context, id: string): Promise<ListedDispute> {

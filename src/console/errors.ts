@@ -2,7 +2,8 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
 import { hasCommitted } from '../database/deadline.ts';
 import { FateUnknown, isTransient } from '../database/transaction.ts';
 import { OutcomeUnknown, RequestRefused } from '../gateway/gateway.ts';
-import { ApiError, RateLimited, unavailable } from '../http/errors.ts';
+import { MoneyStopped } from '../gateway/guard-gateway.ts';
+import { ApiError, RateLimited, retryAfterSeconds, unavailable } from '../http/errors.ts';
 import { OperatorError } from '../operators/operate.ts';
 import { LinkEnded } from '../operators/sign-in.ts';
 import { NotRecognised } from '../operators/webauthn.ts';
@@ -38,10 +39,10 @@ export const invalid = (fields: { path: string; problem: string }[]) => {
 /** An act was done, and the answer to it could not be made. */
 class DoneWithoutAnswer extends Error {}
 
-/** Makes the answer to an act that is done, whatever goes wrong from now on. */
-export async function afterAct<T>(read: () => Promise<T>): Promise<T> {
+/** Makes the answer to an act that is done. An error from now on does not deny the act. */
+export async function afterAct<T>(answer: () => Promise<T> | T): Promise<T> {
   try {
-    return await read();
+    return await answer();
   } catch (cause) {
     throw new DoneWithoutAnswer('', { cause });
   }
@@ -54,6 +55,8 @@ export function answerConsoleError(
 ): void {
   const { status, code, message, more } = toConsoleError(error, request);
   if (error instanceof RateLimited) reply.header('retry-after', error.quota.resetSeconds);
+  // Not after an unknown outcome: the person has to look first.
+  if (code === 'unavailable') reply.header('retry-after', retryAfterSeconds);
   reply.code(status).send({ error: { code, message, ...more } });
 }
 
@@ -74,6 +77,8 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
     return new ConsoleError(429, 'too_many_requests', error.message);
   }
   if (error instanceof ApiError) return new ConsoleError(error.status, error.code, error.message);
+  // Nothing was sent, and the message says what an operator does about it.
+  if (error instanceof MoneyStopped) return conflict(error.message, 'refused');
   if (error instanceof OutcomeUnknown) {
     request.log.warn({ err: error }, 'the outcome of a request to the gateway is unknown');
     const text = 'The gateway did not answer. It may have been done: look before you do it again.';
@@ -85,8 +90,8 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
   }
   const isAway = isTransient(error);
   if (isAway && !hasCommitted()) {
-    request.log.error({ err: error }, 'the database did not answer in time');
-    return new ConsoleError(503, 'unavailable', unavailable().message);
+    request.log.error({ err: error }, 'a request was not done in time');
+    return new ConsoleError(503, 'unavailable', unavailable(error).message);
   }
   if (isAway || error instanceof FateUnknown) {
     request.log.error({ err: error }, 'the fate of a commit is unknown');

@@ -39,7 +39,7 @@ import {
 } from './integration.schema.ts';
 import { IdParams } from './list.schema.ts';
 import { listRoutes, scopeOf } from './pages.ts';
-import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 type Page = { after: string | null; limit: number };
 
@@ -80,13 +80,13 @@ export const integrationRoutes: ConsoleRoute[] = [
       return presentIntegration(integration);
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/integrations',
     permission: 'integrations.change',
     fresh: true,
     schema: { body: CreateIntegration, response: IssuedCredentials },
-    async handle({ deps, person, operator }, { body }) {
+    async act({ deps, person, operator }, { body }) {
       const { merchant_id, managed_merchant_ids, refund_mode } = body;
       if ((merchant_id === undefined) === (managed_merchant_ids === undefined)) {
         const problem = 'is for a shop, managed_merchant_ids for an intermediary: name one of them';
@@ -94,15 +94,15 @@ export const integrationRoutes: ConsoleRoute[] = [
       }
       if (merchant_id !== undefined) {
         if (!isWithin(person.scope, merchant_id.toLowerCase())) throw notFound();
-        return await createIntegration(deps, operator, { refund_mode, merchant_id });
+        const created = await createIntegration(deps, operator, { refund_mode, merchant_id });
+        return () => created;
       }
       // An intermediary is not of one merchant.
       if (person.scope !== 'all merchants') throw notFound();
       const managed = managed_merchant_ids ?? [];
-      return await createIntegration(deps, operator, {
-        refund_mode,
-        managed_merchant_ids: managed,
-      });
+      const wanted = { refund_mode, managed_merchant_ids: managed };
+      const created = await createIntegration(deps, operator, wanted);
+      return () => created;
     },
   }),
   actOn('rotate', 'credentials.rotate', {
@@ -156,15 +156,16 @@ function actOn<const Response extends TSchema, const Body extends TSchema = TUnd
   },
 ): ConsoleRoute {
   const { body, response, act } = route;
-  return consoleRoute({
+  return actRoute({
     method: 'POST',
     url: `/api/integrations/:id/${name}`,
     permission,
     fresh: true,
     schema: { params: IdParams, ...(body && { body }), response },
-    async handle(context, input) {
+    async act(context, input) {
       const id = await mustChange(context, input.params.id);
-      return await act(context.deps, context.operator, id, input.body as Static<Body>);
+      const result = await act(context.deps, context.operator, id, input.body as Static<Body>);
+      return () => result;
     },
   });
 }

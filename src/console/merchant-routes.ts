@@ -5,7 +5,7 @@ import { explainBadShortName } from '../merchants/merchant.ts';
 import { advanceClock, findNextEvent } from '../sandbox/advance-clock.ts';
 import { type ListedMerchant, listMerchantsWithin } from '../search/registers.ts';
 import { type Column, decimal } from './csv.ts';
-import { afterAct, conflict, invalid } from './errors.ts';
+import { conflict, invalid } from './errors.ts';
 import { readIntegrations } from './integration-routes.ts';
 import { IdParams } from './list.schema.ts';
 import {
@@ -20,7 +20,7 @@ import {
 } from './merchant.schema.ts';
 import { listRoutes, mustSeeMerchant } from './pages.ts';
 import { presentPayee } from './payee-routes.ts';
-import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 type Page = { after: string | null; limit: number };
 
@@ -70,13 +70,13 @@ export const merchantRoutes: ConsoleRoute[] = [
       };
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/merchants',
     permission: 'merchants.create',
     fresh: true,
     schema: { body: CreateMerchant, response: MerchantRow },
-    async handle(context, { body }) {
+    async act(context, { body }) {
       const { deps, operator } = context;
       const { name, territory = 'ZA', rules, preselected_term, four_eyes_above } = body;
       const { id } = await createMerchant(deps, operator, {
@@ -86,16 +86,16 @@ export const merchantRoutes: ConsoleRoute[] = [
         preselected_term: preselected_term ?? null,
         four_eyes_above: four_eyes_above ?? null,
       });
-      return await afterAct(async () => presentMerchant(await mustSeeMerchant(context, id)));
+      return async () => presentMerchant(await mustSeeMerchant(context, id));
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'PATCH',
     url: '/api/merchants/:id',
     permission: 'merchants.change',
     fresh: true,
     schema: { params: IdParams, body: ChangeMerchant, response: MerchantRow },
-    async handle(context, { params, body }) {
+    async act(context, { params, body }) {
       const { deps, operator } = context;
       const { id } = await mustSeeMerchant(context, params.id);
       const { short_name, no_fees, ...rules } = body;
@@ -108,22 +108,23 @@ export const merchantRoutes: ConsoleRoute[] = [
       if (problem !== null) throw conflict(problem, 'refused');
       if (Object.keys(rules).length > 0) await changeRules(deps, operator, { id, ...rules });
       if (Object.keys(page).length > 0) await changePage(deps, operator, { id, ...page });
-      return await afterAct(async () => presentMerchant(await mustSeeMerchant(context, id)));
+      return async () => presentMerchant(await mustSeeMerchant(context, id));
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/merchants/:id/clock',
     permission: 'clock.move',
     schema: { params: IdParams, body: MoveClock, response: MovedClock },
-    async handle(context, { params, body }) {
+    async act(context, { params, body }) {
       const { deps, operator } = context;
       const { id } = await mustSeeMerchant(context, params.id);
       const wanted =
         body.by_seconds === undefined
           ? ('next event' as const)
           : { by: Temporal.Duration.from({ seconds: body.by_seconds }) };
-      return await advanceClock(deps, operator, id, wanted);
+      const moved = await advanceClock(deps, operator, id, wanted);
+      return () => moved;
     },
   }),
 ];

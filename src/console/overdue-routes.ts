@@ -11,9 +11,8 @@ import {
   RetriedInstalment,
 } from './callback.schema.ts';
 import { type Column, decimal, whoseColumns } from './csv.ts';
-import { afterAct } from './errors.ts';
 import { listRoutes, mustSee, presentWhose, scopeOf } from './pages.ts';
-import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { actRoute, type ConsoleRoute, type Context } from './route.ts';
 
 function readList(context: Context, query: { merchant?: string }) {
   return async (page: { after: string | null; limit: number }) => {
@@ -85,22 +84,22 @@ export const overdueRoutes: ConsoleRoute[] = [
     columns,
     read: readList,
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/instalments/:checkout/:number/retry',
     permission: 'instalments.retry',
     fresh: true,
     schema: { params: InstalmentParams, response: RetriedInstalment },
-    async handle(context, { params }) {
+    async act(context, { params }) {
       const { deps, person, operator } = context;
       const row = await mustSee(context, 'checkouts', params.checkout);
       const payment = await retryInstalment(deps, operator, `${row.id}:${params.number}`);
-      const declines = await afterAct(() =>
-        reading(deps, (db) => listDeclines(db, person.scope, [row])),
-      );
-      const { checkout_id, number, status } = payment;
-      const decline = status === 'overdue' ? declines.get(instalmentId(payment)) : undefined;
-      return { checkout_id, number, status, reason: decline?.reason ?? null };
+      return async () => {
+        const declines = await reading(deps, (db) => listDeclines(db, person.scope, [row]));
+        const { checkout_id, number, status } = payment;
+        const decline = status === 'overdue' ? declines.get(instalmentId(payment)) : undefined;
+        return { checkout_id, number, status, reason: decline?.reason ?? null };
+      };
     },
   }),
 ];

@@ -16,52 +16,52 @@ import {
   ProposeAccount,
   StatementsTo,
 } from './payee.schema.ts';
-import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { actRoute, type ConsoleRoute, type Context } from './route.ts';
 
 /** Where a merchant is paid: one person proposes an account, and another one confirms it. */
 export const payeeRoutes: ConsoleRoute[] = [
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/merchants/:id/bank-accounts',
     permission: 'bank.propose',
     fresh: true,
     schema: { params: IdParams, body: ProposeAccount, response: Payee },
-    handle: (context, { params, body }) =>
-      act(context, params.id, (id) => proposeAccount(context.deps, context.operator, id, body)),
+    act: (context, { params, body }) =>
+      change(context, params.id, (id) => proposeAccount(context.deps, context.operator, id, body)),
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/merchants/:id/bank-accounts/:number/confirm',
     permission: 'bank.confirm',
     fresh: true,
     schema: { params: AccountParams, response: Payee },
-    handle: (context, { params }) =>
-      act(context, params.id, (id) =>
+    act: (context, { params }) =>
+      change(context, params.id, (id) =>
         confirmAccount(context.deps, context.operator, id, params.number),
       ),
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/merchants/:id/statements-to',
     permission: 'merchants.change',
     fresh: true,
     schema: { params: IdParams, body: StatementsTo, response: Payee },
-    handle: (context, { params, body }) =>
-      act(context, params.id, (id) =>
+    act: (context, { params, body }) =>
+      change(context, params.id, (id) =>
         setStatementAddress(context.deps, context.operator, id, body.email),
       ),
   }),
 ];
 
-/** An act on one merchant, which answers with where it is paid afterwards. */
-async function act(
+/** Changes one merchant. The answer is where it is paid afterwards. */
+async function change(
   context: Context,
   merchant_id: string,
-  change: (id: string) => Promise<unknown>,
-): Promise<Payee> {
+  write: (id: string) => Promise<unknown>,
+): Promise<() => Promise<Payee>> {
   const { id } = await mustSeeMerchant(context, merchant_id);
-  await change(id);
-  return await presentPayee(context, id);
+  await write(id);
+  return () => presentPayee(context, id);
 }
 
 export async function presentPayee({ deps, operator }: Context, id: string): Promise<Payee> {

@@ -32,7 +32,7 @@ import {
   PayoutsQuery,
   ReturnedPayout,
 } from './payout.schema.ts';
-import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 type Page = { after: string | null; limit: number };
 
@@ -101,70 +101,71 @@ export const payoutRoutes: ConsoleRoute[] = [
       return answerFile(context, name, writeStatementHtml(payout, lines, merchant));
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/payouts/:id/approve',
     permission: 'payouts.approve',
     fresh: true,
     schema: { params: IdParams, response: PayoutDetails },
-    handle: (context, { params }) =>
-      act(context, params.id, (id) => approvePayout(context.deps, context.operator, id)),
+    act: (context, { params }) =>
+      change(context, params.id, (id) => approvePayout(context.deps, context.operator, id)),
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/payouts/:id/confirm',
     permission: 'payouts.settle',
     fresh: true,
     schema: { params: IdParams, body: ConfirmedPayout, response: PayoutDetails },
-    handle: (context, { params, body }) =>
-      act(context, params.id, (id) =>
+    act: (context, { params, body }) =>
+      change(context, params.id, (id) =>
         confirmPayout(context.deps, context.operator, id, body.reason),
       ),
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/payouts/:id/paid',
     permission: 'payouts.settle',
     fresh: true,
     schema: { params: IdParams, body: PaidPayout, response: PayoutDetails },
-    handle: (context, { params, body }) =>
-      act(context, params.id, (id) =>
+    act: (context, { params, body }) =>
+      change(context, params.id, (id) =>
         payPayout(context.deps, context.operator, id, body.bank_reference),
       ),
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/payouts/:id/returned',
     permission: 'payouts.settle',
     fresh: true,
     schema: { params: IdParams, body: ReturnedPayout, response: PayoutDetails },
-    handle: (context, { params, body }) =>
-      act(context, params.id, (id) =>
+    act: (context, { params, body }) =>
+      change(context, params.id, (id) =>
         returnPayout(context.deps, context.operator, id, body.reason),
       ),
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/payouts/export',
     permission: 'payouts.settle',
     fresh: true,
     schema: { response: PayoutExport },
-    async handle({ deps, operator }) {
+    async act({ deps, operator }) {
       const { export_id, payouts, refused, toCompare, file } = await exportPayouts(deps, operator);
       const named = (list: Payout[]) =>
         list.map(({ id, reference, merchant_id }) => ({ id, reference, merchant_id }));
-      return {
+      return () => ({
         export_id,
         payouts: payouts.length,
         without_account: named(refused),
         to_compare: named(toCompare),
         file,
-      };
+      });
     },
   }),
   // It changes nothing, but the file has whole account numbers: it needs a fresh proof.
   consoleRoute({
     method: 'POST',
+    changesNothing: true,
     url: '/api/payout-exports/:id/file',
     permission: 'payouts.settle',
     fresh: true,
@@ -182,15 +183,15 @@ async function mustSeePayout({ deps, person }: Context, id: string, linesMax: nu
   return found;
 }
 
-/** An act on one payout, which answers with the payout afterwards. */
-async function act(
+/** Changes one payout. The answer is the payout afterwards. */
+async function change(
   context: Context,
   id: string,
-  change: (id: string) => Promise<Payout>,
-): Promise<PayoutDetails> {
+  move: (id: string) => Promise<Payout>,
+): Promise<() => Promise<PayoutDetails>> {
   const { payout } = await mustSeePayout(context, id, 0);
-  await change(payout.id);
-  return await readPayout(context, payout.id);
+  await move(payout.id);
+  return () => readPayout(context, payout.id);
 }
 
 async function readStatement(context: Context, id: string) {

@@ -24,7 +24,13 @@ import {
   Roles,
   SessionParams,
 } from './people.schema.ts';
-import { type ConsoleDeps, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import {
+  actRoute,
+  type ConsoleDeps,
+  type ConsoleRoute,
+  type Context,
+  consoleRoute,
+} from './route.ts';
 import { Done, Sessions } from './session.schema.ts';
 import { presentSessions } from './session-routes.ts';
 
@@ -77,15 +83,15 @@ export const peopleRoutes: ConsoleRoute[] = [
       })),
     }),
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/people',
     permission: 'people.manage',
     fresh: true,
     schema: { body: InviteBody, response: Invitation },
-    async handle({ deps, operator }, { body }) {
+    async act({ deps, operator }, { body }) {
       const { person, url, expires_at } = await invitePerson(deps, operator, body);
-      return { person: await presentPerson(deps, person), url, expires_at };
+      return async () => ({ person: await presentPerson(deps, person), url, expires_at });
     },
   }),
   consoleRoute({
@@ -99,28 +105,28 @@ export const peopleRoutes: ConsoleRoute[] = [
       return await presentPerson(deps, person);
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'PATCH',
     url: '/api/people/:id',
     permission: 'people.manage',
     fresh: true,
     schema: { params: IdParams, body: ChangePersonBody, response: Person },
-    async handle({ deps, operator }, { params, body }) {
+    async act({ deps, operator }, { params, body }) {
       await mustExist(deps, params.id);
       const person = await changeAccess(deps, operator, params.id, body);
-      return await presentPerson(deps, person);
+      return () => presentPerson(deps, person);
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/people/:id/revoke',
     permission: 'people.manage',
     fresh: true,
     schema: { params: IdParams, response: Person },
-    async handle({ deps, operator }, { params }) {
+    async act({ deps, operator }, { params }) {
       await mustExist(deps, params.id);
       const person = await revokePerson(deps, operator, { id: params.id });
-      return await presentPerson(deps, person);
+      return () => presentPerson(deps, person);
     },
   }),
   consoleRoute({
@@ -133,18 +139,18 @@ export const peopleRoutes: ConsoleRoute[] = [
       return presentSessions(context, await listSessions(context.deps, params.id));
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'DELETE',
     url: '/api/people/:id/sessions/:session',
     permission: 'people.manage',
     fresh: true,
     schema: { params: SessionParams, response: Done },
-    async handle({ deps, operator }, { params }) {
+    async act({ deps, operator }, { params }) {
       const live = await listSessions(deps, params.id);
       if (!live.some(({ id }) => id === params.session)) throw notFound();
       const ended = { person_id: params.id, session_id: params.session };
       await revokeSession(deps, operator, ended);
-      return { done: true };
+      return () => ({ done: true });
     },
   }),
 ];

@@ -4,9 +4,9 @@ import { explainBadReviewer, firstApproverOf, requesterOf } from '../refunds/ref
 import { approveRefund, declineRefund, retryRefund, reviewerOf } from '../refunds/review-refund.ts';
 import { findRefundsToReview, listRefundsToReview, type ReviewedRefund } from '../search/lists.ts';
 import { LongAct } from './act.schema.ts';
-import { presentLongAct } from './act-routes.ts';
+import { readLongAct } from './act-routes.ts';
 import { type Column, decimal, whoseColumns } from './csv.ts';
-import { afterAct, notFound } from './errors.ts';
+import { notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
 import { listRoutes, mustSee, presentWhose, scopeOf } from './pages.ts';
 import {
@@ -16,7 +16,7 @@ import {
   RefundsPage,
   RefundsQuery,
 } from './refund.schema.ts';
-import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 type Query = Type.Static<typeof RefundsQuery>;
 
@@ -48,16 +48,16 @@ type Review = typeof approveRefund;
 
 /** An act on one refund, which answers with the refund afterwards. */
 const act = (verb: string, permission: 'refunds.review' | 'refunds.retry', review: Review) =>
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: `/api/refunds/:id/${verb}`,
     permission,
     fresh: true,
     schema: { params: IdParams, response: RefundDetails },
-    async handle(context, { params }) {
+    async act(context, { params }) {
       const row = await mustSee(context, 'refund_requests', params.id);
       await review(context.deps, context.operator, row);
-      return await afterAct(() => readRefund(context, row));
+      return () => readRefund(context, row);
     },
   });
 
@@ -79,32 +79,31 @@ export const refundRoutes: ConsoleRoute[] = [
   }),
   act('approve', 'refunds.review', approveRefund),
   act('retry', 'refunds.retry', retryRefund),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/refunds/:id/decline',
     permission: 'refunds.review',
     fresh: true,
     schema: { params: IdParams, body: DeclineRefund, response: RefundDetails },
-    async handle(context, { params, body }) {
+    async act(context, { params, body }) {
       const row = await mustSee(context, 'refund_requests', params.id);
       await declineRefund(context.deps, context.operator, row, body.reason);
-      return await afterAct(() => readRefund(context, row));
+      return () => readRefund(context, row);
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/refunds/approve',
     permission: 'refunds.review',
     fresh: true,
     schema: { body: ApproveRefunds, response: LongAct },
-    async handle({ deps, person, operator }, { body }) {
+    async act({ deps, person, operator }, { body }) {
       const ids = [...new Set(body.ids.map((id) => id.toLowerCase()))];
       const { data } = await findRefundsToReview(deps, person.scope, ids);
       if (data.length !== ids.length) throw notFound();
       const wanted = { refund_ids: ids };
-      return presentLongAct(
-        await beginLongAct(deps, operator, 'refunds approve', wanted, ids.length),
-      );
+      const id = await beginLongAct(deps, operator, 'refunds approve', wanted, ids.length);
+      return () => readLongAct(deps, person.id, id);
     },
   }),
 ];

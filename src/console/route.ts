@@ -6,6 +6,7 @@ import type { Origin } from '../operators/operate.ts';
 import type { Permission } from '../operators/permission.ts';
 import type { Scope } from '../search/scope.sql.ts';
 import type { WorkerDeps } from '../worker.ts';
+import { afterAct } from './errors.ts';
 import type { ConsoleSettings } from './settings.ts';
 
 export type ConsoleDeps = AppDeps & WorkerDeps & { console: ConsoleSettings };
@@ -64,25 +65,50 @@ export type ConsoleRoute = Definition & {
   fresh: boolean;
   /** Counted as an attempt to get in. */
   isSignIn: boolean;
+  /** Defined by `actRoute`. */
+  isAct: boolean;
   schema: Schemas;
   // biome-ignore lint/suspicious/noExplicitAny: `consoleRoute` and `publicRoute` check it.
   handle(context: any, input: any): Promise<unknown>;
 };
 
+type GuardedRoute<S extends Schemas> = {
+  url: string;
+  permission: Permission | 'signed-in';
+  fresh?: true;
+  schema: S;
+};
+
 /**
- * Defines a route for people who are signed in. The server checks, in this order: session, origin,
+ * Defines a route that changes nothing, for people who are signed in. The server checks, in this order: session, origin,
  * permission, fresh proof, input. A parameter of format `uuid` that is not one is answered with 404.
  * Only `handle` knows the scope: it passes `context.person.scope` to its queries.
  */
 export function consoleRoute<const S extends Schemas>(
-  route: Definition & {
-    permission: Permission | 'signed-in';
-    fresh?: true;
-    schema: S;
-    handle(context: Context, input: Input<S>): Answer<S>;
+  route: GuardedRoute<S> &
+    ({ method: 'GET' } | { method: 'POST'; changesNothing: true }) & {
+      handle(context: Context, input: Input<S>): Answer<S>;
+    },
+): ConsoleRoute {
+  const { method, url, permission, fresh = false, schema, handle } = route;
+  return { method, url, permission, fresh, schema, handle, isSignIn: false, isAct: false };
+}
+
+/**
+ * Defines a route that acts, with the same checks. `act` returns when the act is done. It returns a
+ * function that makes the answer, and all reading for the answer belongs there: when that fails, the
+ * person is told that the act was done.
+ */
+export function actRoute<const S extends Schemas>(
+  route: GuardedRoute<S> & {
+    method: 'POST' | 'PATCH' | 'DELETE';
+    act(context: Context, input: Input<S>): Promise<() => Answer<S> | Static<S['response']>>;
   },
 ): ConsoleRoute {
-  return { ...route, fresh: route.fresh ?? false, isSignIn: false };
+  const { method, url, permission, fresh = false, schema } = route;
+  const handle = async (context: Context, input: Input<S>) =>
+    await afterAct(await route.act(context, input));
+  return { method, url, permission, fresh, schema, handle, isSignIn: false, isAct: true };
 }
 
 /** Defines a route that needs no session: the ways to get one. */
@@ -93,5 +119,5 @@ export function publicRoute<const S extends Schemas>(
     handle(context: PublicContext, input: Input<S>): Answer<S>;
   },
 ): ConsoleRoute {
-  return { ...route, permission: 'public', fresh: false };
+  return { ...route, permission: 'public', fresh: false, isAct: false };
 }

@@ -15,7 +15,7 @@ import { clearSessionCookie } from './cookie.ts';
 import { ConsoleError, notFound } from './errors.ts';
 import { IdParams } from './list.schema.ts';
 import { requireProof } from './proof.ts';
-import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 import {
   AddPasskeyBody,
   AuthenticationBody,
@@ -36,15 +36,15 @@ export const sessionRoutes: ConsoleRoute[] = [
     schema: { response: Session },
     handle: async (context) => presentSession(context),
   }),
-  consoleRoute({
+  actRoute({
     method: 'DELETE',
     url: '/api/session',
     permission: 'signed-in',
     schema: { response: Done },
-    async handle({ deps, session, reply }) {
+    async act({ deps, session, reply }) {
       await closeConsoleSession(deps, session.id);
       clearSessionCookie(reply, deps.console.url);
-      return { done: true };
+      return () => ({ done: true });
     },
   }),
   consoleRoute({
@@ -56,47 +56,50 @@ export const sessionRoutes: ConsoleRoute[] = [
       return presentSessions(context, await listSessions(context.deps, context.person.id));
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'DELETE',
     url: '/api/sessions/:id',
     permission: 'signed-in',
     schema: { params: IdParams, response: Done },
-    async handle({ deps, operator, person }, { params }) {
+    async act({ deps, operator, person }, { params }) {
       const live = await listSessions(deps, person.id);
       if (!live.some(({ id }) => id === params.id)) throw notFound();
       await revokeSession(deps, operator, { person_id: person.id, session_id: params.id });
-      return { done: true };
+      return () => ({ done: true });
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/proof/options',
     permission: 'signed-in',
     schema: { response: AuthenticationOptions },
-    handle: async ({ deps, session }) => ({ options: await offerProof(deps, session) }),
+    async act({ deps, session }) {
+      const options = await offerProof(deps, session);
+      return () => ({ options });
+    },
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/proof',
     permission: 'signed-in',
     schema: { body: AuthenticationBody, response: Proof },
-    async handle(context, { body }) {
+    async act(context, { body }) {
       await proveByPasskey(context.deps, context.session, body.response);
-      return presentProof(context);
+      return () => presentProof(context);
     },
   }),
   // The demo administrator of a sandbox has no passkey. A click stands for one.
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/proof/sandbox',
     permission: 'signed-in',
     schema: { response: Proof },
-    async handle(context) {
+    async act(context) {
       const { deps, session } = context;
       const isAllowed = deps.console.allowsSignInLinks && session.method === 'sandbox_link';
       if (!isAllowed) throw notFound();
       await proveInSandbox(deps, session);
-      return presentProof(context);
+      return () => presentProof(context);
     },
   }),
   consoleRoute({
@@ -116,39 +119,40 @@ export const sessionRoutes: ConsoleRoute[] = [
       };
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/passkeys/options',
     permission: 'signed-in',
     schema: { response: RegistrationOptions },
-    async handle(context) {
+    async act(context) {
       await requireAdding(context);
-      return { options: await offerPasskey(context.deps, context.person.id) };
+      const options = await offerPasskey(context.deps, context.person.id);
+      return () => ({ options });
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'POST',
     url: '/api/passkeys',
     permission: 'signed-in',
     schema: { body: AddPasskeyBody, response: Done },
-    async handle(context, { body }) {
+    async act(context, { body }) {
       await requireAdding(context);
       const { deps, operator, person } = context;
       await addPasskey(deps, operator, { person_id: person.id, ...body });
-      return { done: true };
+      return () => ({ done: true });
     },
   }),
-  consoleRoute({
+  actRoute({
     method: 'DELETE',
     url: '/api/passkeys/:id',
     permission: 'signed-in',
     fresh: true,
     schema: { params: IdParams, response: Done },
-    async handle({ deps, operator, person }, { params }) {
+    async act({ deps, operator, person }, { params }) {
       const passkeys = await reading(deps, (db) => listPasskeys(db, person.id));
       if (!passkeys.some(({ id }) => id === params.id)) throw notFound();
       await removePasskey(deps, operator, { person_id: person.id, id: params.id });
-      return { done: true };
+      return () => ({ done: true });
     },
   }),
 ];

@@ -60,6 +60,13 @@ export function isTransient(error: unknown): boolean {
   );
 }
 
+/** Whether a transient error is due to other work, on rows or in a queue, and not to a server that is away. */
+export function isContended(error: Error): boolean {
+  if (error instanceof NotBegun) return true;
+  const { code } = error as { code?: unknown };
+  return code === '40001' || code === '40P01' || code === lockTimeout;
+}
+
 /** The server refused. A FATAL is not a refusal: it only says that the connection ends. */
 function isRefusal(error: unknown): boolean {
   if (error instanceof RolledBack) return true;

@@ -1,6 +1,6 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import { hasCommitted } from '../database/deadline.ts';
-import { FateUnknown, isTransient } from '../database/transaction.ts';
+import { FateUnknown, isContended, isTransient } from '../database/transaction.ts';
 import { type Quota, showQuota } from './quota.ts';
 
 const titles = {
@@ -96,13 +96,19 @@ export function answerNotFound(reply: FastifyReply): void {
   reply.code(404).send(presentErrors(nothingHere()));
 }
 
-/** When a client may come back after the database was away. */
-const retryAfterSeconds = 5;
+/** When a client may come back after a 503. */
+export const retryAfterSeconds = 5;
 
-export const unavailable = () =>
-  new ApiError(503, 'service_unavailable', [
-    `The service cannot reach its database and nothing was changed. Try again in ${retryAfterSeconds} seconds.`,
+/** The database was away, or it works and other requests were before this one. */
+export function unavailable(error?: Error): ApiError {
+  const what =
+    error && isContended(error)
+      ? 'The service could not do this in time'
+      : 'The service cannot reach its database';
+  return new ApiError(503, 'service_unavailable', [
+    `${what} and nothing was changed. Try again in ${retryAfterSeconds} seconds.`,
   ]);
+}
 
 /**
  * A 500 or 503 promises that nothing was changed (decision 0013). We do not know that when COMMIT got
@@ -122,8 +128,11 @@ function answerError(error: Error, request: FastifyRequest, reply: FastifyReply)
     return;
   }
   if (isTransient(error)) {
-    request.log.error({ err: error }, 'the database did not answer in time');
-    reply.header('retry-after', retryAfterSeconds).code(503).send(presentErrors(unavailable()));
+    request.log.error({ err: error }, 'a request was not done in time');
+    reply
+      .header('retry-after', retryAfterSeconds)
+      .code(503)
+      .send(presentErrors(unavailable(error)));
     return;
   }
   const known = error instanceof ApiError ? error : fromFastify(error);

@@ -170,11 +170,11 @@ test('a person and a long act are found by their ids, by readers of all merchant
     session_id: person.session_id,
   };
   const wanted = { merchant_ids: null, host: null, until_id: unknownId };
-  const act = await beginLongAct({ ...deps, origin }, 'nomsa', 'callbacks retry', wanted, 0);
+  const id = await beginLongAct({ ...deps, origin }, 'nomsa', 'callbacks retry', wanted, 0);
   const own: Scope = { merchant_ids: [paying.account.merchant.id] };
   for (const [text, kind, called] of [
     [person.id, 'person', 'Nomsa Dube'],
-    [act.id, 'act', 'callbacks retry'],
+    [id, 'act', 'callbacks retry'],
   ] as const) {
     const { data } = await tranche.json('find', text);
     assert.deepEqual(

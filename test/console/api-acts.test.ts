@@ -4,6 +4,8 @@ import type { FastifyInstance } from 'fastify';
 import { runLongActs } from '../../src/acts/run-long-acts.ts';
 import { lockCheckout } from '../../src/checkouts/checkout.sql.ts';
 import type { Checkout } from '../../src/checkouts/checkout.ts';
+import { consoleRoutes } from '../../src/console/routes.ts';
+import { hasCommitted } from '../../src/database/deadline.ts';
 import { transaction } from '../../src/database/transaction.ts';
 import type { OperatorRole } from '../../src/operators/permission.ts';
 import { raiseAlert } from '../../src/operators/raise-alert.ts';
@@ -51,6 +53,39 @@ async function paid(term = 3, account = paying.account) {
   const shopper = await paying.shopper({}, account);
   await shopper.pay(term);
   return shopper;
+}
+
+const bankAccount = {
+  holder: 'Bean There',
+  bank: 'A Bank',
+  branch_code: '051001',
+  account_number: '0123456789',
+};
+
+/** A merchant with a bank account and one sale, which the next payout pays. */
+async function createPayee(): Promise<Account> {
+  const account = await createAccount(paying.service);
+  const { deps } = paying.service;
+  await setTerms(deps, 'test', account.merchant.id, wholeTerms);
+  await proposeAccount(deps, 'one', account.merchant.id, bankAccount);
+  await confirmAccount(deps, 'other', account.merchant.id, 1);
+  await paid(1, account);
+  return account;
+}
+
+/** The payout of a merchant that has one draft. */
+async function findDraft({ merchant }: Account) {
+  const finance = await person('finance');
+  const list = `/api/payouts?status=draft&merchant=${merchant.id}`;
+  const { body } = await askExactly(console(), finance, 'GET', list);
+  const [{ id, merchant_name }] = body.data;
+  return { id, url: `/api/payouts/${id}`, merchant_name };
+}
+
+async function payoutOf(): Promise<{ id: string; url: string; merchant_name: string }> {
+  const account = await createPayee();
+  await paying.pass({ days: 5 });
+  return await findDraft(account);
 }
 
 before(async () => {
@@ -681,28 +716,6 @@ describe('the acts of the command line', () => {
 });
 
 describe('the money of merchants', () => {
-  // A Monday before which the plan's payments are collected.
-  async function payoutOf(): Promise<{ id: string; url: string; merchant_name: string }> {
-    const account = await createAccount(paying.service);
-    const { deps } = paying.service;
-    await setTerms(deps, 'test', account.merchant.id, wholeTerms);
-    const wanted = {
-      holder: 'Bean There',
-      bank: 'A Bank',
-      branch_code: '051001',
-      account_number: '0123456789',
-    };
-    await proposeAccount(deps, 'one', account.merchant.id, wanted);
-    await confirmAccount(deps, 'other', account.merchant.id, 1);
-    await paid(1, account);
-    await paying.pass({ days: 5 });
-    const finance = await person('finance');
-    const list = `/api/payouts?status=draft&merchant=${account.merchant.id}`;
-    const { body } = await askExactly(console(), finance, 'GET', list);
-    const [{ id, merchant_name }] = body.data;
-    return { id, url: `/api/payouts/${id}`, merchant_name };
-  }
-
   test('a payout is approved by two people, exported once, and paid with the bank’s reference', async () => {
     const { id, url, merchant_name } = await payoutOf();
     const first = await person('finance', 'First Approver');
@@ -932,6 +945,18 @@ describe('the money of merchants', () => {
     );
     assert.ok(checkout.timeline.some(({ kind }: { kind: string }) => kind === 'dispute'));
     const second = `/api/disputes/${await openDispute(paying, other)}`;
+    const stop = async (reason: string | null) => {
+      await paying.service.deps.database.pool.query(
+        'update gateway_mark set stopped_reason = $1, stopped_at = $2',
+        [reason, reason && '2026-01-01'],
+      );
+      // The guard of the money reads the row once a second.
+      paying.clock.advance({ seconds: 2 });
+    };
+    await stop('The gateway is ahead.');
+    const stopped = await post(finance, `${second}/accept`);
+    await stop(null);
+    assert.deepEqual([stopped.status, stopped.body.error.message], [409, 'The gateway is ahead.']);
     const lost = await done(post(finance, `${second}/accept`));
     assert.deepEqual([lost.status, lost.is_pausing], ['lost', true]);
     const resumed = await done(post(finance, `${second}/resume`));
@@ -953,5 +978,240 @@ describe('the money of merchants', () => {
     const closed = await done(post(finance, `/api/findings/${id}/close`, reason));
     assert.deepEqual([closed.state, closed.close_reason], ['closed', reason.reason]);
     await refused(409, post(finance, `/api/findings/${id}/close`, reason));
+  });
+});
+
+describe('every act', () => {
+  /** Acts of several transactions. After the first of them they are begun and not done. */
+  const steps = new Set([
+    'POST /api/checkouts/:id/refunds',
+    'POST /api/refunds/:id/approve',
+    'POST /api/refunds/:id/retry',
+    'POST /api/instalments/:checkout/:number/retry',
+    'POST /api/callbacks/:id/retry',
+    'POST /api/disputes/:id/stage',
+    'POST /api/disputes/:id/submit',
+    'POST /api/disputes/:id/accept',
+    'POST /api/merchants/:id/clock',
+  ]);
+
+  /** They need an authenticator, or a sandbox's link. They read nothing for their answers. */
+  const ceremonies = [
+    'POST /api/proof/options',
+    'POST /api/proof',
+    'POST /api/proof/sandbox',
+    'POST /api/passkeys/options',
+    'POST /api/passkeys',
+    'DELETE /api/passkeys/:id',
+  ];
+
+  /** The database goes away for the request that has committed something, and for no other. */
+  async function withoutDatabaseAfterCommit<T>(work: () => Promise<T>): Promise<T> {
+    const { pool } = paying.service.deps.database;
+    const connect = pool.connect.bind(pool) as (...all: unknown[]) => unknown;
+    pool.connect = ((...all: unknown[]) => {
+      if (!hasCommitted()) return connect(...all);
+      const error = new Error('the database is away');
+      const [callback] = all;
+      return typeof callback === 'function' ? callback(error) : Promise.reject(error);
+    }) as typeof pool.connect;
+    try {
+      return await work();
+    } finally {
+      // The method of the class again.
+      Reflect.deleteProperty(pool, 'connect');
+    }
+  }
+
+  type Wanted = { url: string; body?: object; by?: ConsolePerson };
+
+  test('that committed something is never denied, and an act of one transaction is called done', async () => {
+    const { deps } = paying.service;
+    const payee = await createPayee();
+    const overdue = await paying.shopper();
+    await overdue.pay(3, { card: cards.laterInsufficientFunds });
+    const [refunded, disputed, accepted] = [await paid(1), await paid(1), await paid(1)];
+    await paying.pass({ days: 50 });
+    const failed = await askRefund(paying, refunded, 1_000);
+    await paying.gateway.fault({ fault: 'decline', method: 'POST', path: '/v1/refunds' });
+    await approveRefund(deps, 'nomsa', failed);
+
+    const admin = await person();
+    const [first, second] = [await person('finance'), await person('finance')];
+    const colleague = await person('viewer');
+    const leaver = await person('viewer');
+    const merchant = await done(post(admin, '/api/merchants', { name: 'Bean There', rules }));
+    const issue = async (wanted: object) =>
+      `/api/integrations/${(await done(post(admin, '/api/integrations', { refund_mode: 'manual', ...wanted }))).id}`;
+    const integration = await issue({ merchant_id: merchant.id });
+    const merchant_ids = [merchant.id];
+    const intermediary = await issue({ managed_merchant_ids: merchant_ids });
+    const payout = await findDraft(payee);
+    const dispute = `/api/disputes/${await openDispute(paying, disputed)}`;
+    const lost = `/api/disputes/${await openDispute(paying, accepted)}`;
+    const [callback] = await overdue.rows('callbacks');
+    const alert = await raiseAlert(deps, deps.database.db, { kind: 'books_differ', detail: 'x' });
+    const finding = await raiseAlert(deps, deps.database.db, {
+      kind: 'gateway_other_amount',
+      detail: 'x',
+    });
+    const asked = () => askRefund(paying, refunded, 1_000);
+    const refund = async (verb: string, body?: object): Promise<Wanted> => ({
+      url: `/api/refunds/${await asked()}/${verb}`,
+      ...(body && { body }),
+    });
+    const amount = { amount: 1_000, request_id: deps.random.uuid() };
+    const reason = { reason: 'The test says so.' };
+
+    // In this order: many acts prepare the next one, although their answers were lost.
+    const acts: Record<string, () => Wanted | Promise<Wanted>> = {
+      'POST /api/checkouts/:id/refunds': () => ({
+        url: `/api/checkouts/${refunded.id}/refunds`,
+        body: amount,
+      }),
+      'POST /api/checkouts/:id/notes': () => ({
+        url: `/api/checkouts/${refunded.id}/notes`,
+        body: { text: 'A note.' },
+      }),
+      'POST /api/refunds/:id/approve': () => refund('approve'),
+      'POST /api/refunds/:id/retry': () => ({ url: `/api/refunds/${failed}/retry` }),
+      'POST /api/refunds/:id/decline': () => refund('decline', reason),
+      'POST /api/refunds/approve': async () => ({
+        url: '/api/refunds/approve',
+        body: { ids: [await asked()] },
+      }),
+      'POST /api/instalments/:checkout/:number/retry': () => ({
+        url: `/api/instalments/${overdue.id}/2/retry`,
+      }),
+      'POST /api/callbacks/:id/retry': () => ({ url: `/api/callbacks/${callback.id}/retry` }),
+      'POST /api/callbacks/retry-all': () => ({ url: '/api/callbacks/retry-all', body: {} }),
+      'POST /api/disputes/:id/stage': () => ({ url: `${dispute}/stage` }),
+      'POST /api/disputes/:id/submit': async () => {
+        const { body } = await askExactly(console(), admin, 'GET', dispute);
+        return { url: `${dispute}/submit`, body: { evidence_hash: body.evidence_hash } };
+      },
+      'POST /api/disputes/:id/accept': () => ({ url: `${lost}/accept` }),
+      'POST /api/disputes/:id/resume': async () => {
+        await done(post(admin, `${lost}/accept`));
+        return { url: `${lost}/resume` };
+      },
+      'POST /api/payouts/:id/approve': () => ({ url: `${payout.url}/approve`, by: first }),
+      'POST /api/payouts/:id/confirm': async () => {
+        const update = 'update payouts set compare_since = created_at where id = $1';
+        await deps.database.pool.query(update, [payout.id]);
+        return { url: `${payout.url}/confirm`, body: reason };
+      },
+      'POST /api/payouts/export': async () => {
+        await done(post(second, `${payout.url}/approve`));
+        return { url: '/api/payouts/export' };
+      },
+      'POST /api/payouts/:id/paid': () => ({
+        url: `${payout.url}/paid`,
+        body: { bank_reference: 'FT26320X1' },
+      }),
+      'POST /api/payouts/:id/returned': () => ({ url: `${payout.url}/returned`, body: reason }),
+      'POST /api/merchants': () => ({
+        url: '/api/merchants',
+        body: { name: 'Bean Elsewhere', rules },
+      }),
+      'PATCH /api/merchants/:id': () => ({
+        url: `/api/merchants/${merchant.id}`,
+        body: { no_fees: true },
+      }),
+      'POST /api/merchants/:id/clock': () => ({
+        url: `/api/merchants/${merchant.id}/clock`,
+        body: { by_seconds: 60 },
+      }),
+      'POST /api/merchants/:id/bank-accounts': () => ({
+        url: `/api/merchants/${merchant.id}/bank-accounts`,
+        body: bankAccount,
+      }),
+      'POST /api/merchants/:id/bank-accounts/:number/confirm': () => ({
+        url: `/api/merchants/${merchant.id}/bank-accounts/1/confirm`,
+        by: first,
+      }),
+      'POST /api/merchants/:id/statements-to': () => ({
+        url: `/api/merchants/${merchant.id}/statements-to`,
+        body: { email: 'books@bean.example' },
+      }),
+      'POST /api/integrations': () => ({
+        url: '/api/integrations',
+        body: { merchant_id: merchant.id, refund_mode: 'manual' },
+      }),
+      'POST /api/integrations/:id/rotate': () => ({
+        url: `${integration}/rotate`,
+        body: { credential: 'signing_key', overlap_seconds: 0 },
+      }),
+      'POST /api/integrations/:id/limit': () => ({
+        url: `${integration}/limit`,
+        body: { endpoint: 'POST /api/checkouts', max_requests: 7, window_seconds: 1 },
+      }),
+      'POST /api/integrations/:id/refund-mode': () => ({
+        url: `${integration}/refund-mode`,
+        body: { refund_mode: 'auto' },
+      }),
+      'POST /api/integrations/:id/require-signing': () => ({
+        url: `${integration}/require-signing`,
+      }),
+      'POST /api/integrations/:id/enable-v1': () => ({ url: `${integration}/enable-v1` }),
+      'POST /api/integrations/:id/disable-v1': () => ({ url: `${integration}/disable-v1` }),
+      'POST /api/integrations/:id/revoke': () => ({ url: `${integration}/revoke` }),
+      'POST /api/integrations/:id/managed-merchants': () => ({
+        url: `${intermediary}/managed-merchants`,
+        body: { add: [payee.merchant.id], remove: [] },
+      }),
+      'POST /api/alerts/:id/take': () => ({ url: `/api/alerts/${alert}/take` }),
+      'POST /api/alerts/:id/close': () => ({ url: `/api/alerts/${alert}/close`, body: reason }),
+      'POST /api/findings/:id/close': () => ({
+        url: `/api/findings/${finding}/close`,
+        body: reason,
+      }),
+      'POST /api/people': () => ({
+        url: '/api/people',
+        body: { email: 'new@example.com', roles: ['viewer'], merchant_ids: null },
+      }),
+      'PATCH /api/people/:id': () => ({
+        url: `/api/people/${colleague.id}`,
+        body: { roles: ['support'] },
+      }),
+      'DELETE /api/people/:id/sessions/:session': () => ({
+        url: `/api/people/${colleague.id}/sessions/${colleague.session_id}`,
+      }),
+      'POST /api/people/:id/revoke': () => ({ url: `/api/people/${colleague.id}/revoke` }),
+      'DELETE /api/sessions/:id': () => ({
+        url: `/api/sessions/${leaver.session_id}`,
+        by: leaver,
+      }),
+      'DELETE /api/session': () => ({ url: '/api/session' }),
+    };
+    const named = consoleRoutes.filter(({ isAct }) => isAct);
+    assert.deepEqual(
+      named.map(({ method, url }) => `${method} ${url}`).sort(),
+      [...Object.keys(acts), ...ceremonies].sort(),
+      'every route that acts is in this table',
+    );
+
+    for (const [name, prepare] of Object.entries(acts)) {
+      // The guard of the money remembers for a second that the database was away.
+      paying.clock.advance({ seconds: 2 });
+      const { url, body, by = admin } = await prepare();
+      const method = name.split(' ')[0] as 'POST' | 'PATCH' | 'DELETE';
+      const answer = await withoutDatabaseAfterCommit(() =>
+        ask(console(), by, method, url, body && { body }),
+      );
+      const what = `${name}: ${answer.status} ${JSON.stringify(answer.body)}`;
+      const isStep = steps.has(name);
+      // Nothing is read for the answer.
+      if (answer.status === 200 && !isStep) continue;
+      assert.equal(answer.body.error?.code, 'outcome_unknown', what);
+      assert.equal(answer.headers['retry-after'], undefined, what);
+      assert.match(
+        answer.body.error.message,
+        isStep ? /before you do it again\.$/ : /^This was done, but its result could not be read/,
+        what,
+      );
+    }
+    await paying.pass({ hours: 1 });
+    await assertSound(paying);
   });
 });

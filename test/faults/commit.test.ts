@@ -3,6 +3,8 @@ import net from 'node:net';
 import { after, before, beforeEach, describe, test } from 'node:test';
 import { findViolations } from '../../src/audit/invariants.ts';
 import { paymentToken } from '../../src/checkouts/payment-token.ts';
+import { raiseAlert } from '../../src/operators/raise-alert.ts';
+import { addPerson, ask, openConsole } from '../support/console.ts';
 import { type GatewayUnderTest, startGateway } from '../support/gateway.ts';
 import { gatewayEnv, visa } from '../support/payments.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
@@ -291,9 +293,14 @@ describe('a database that goes away once the outcome is recorded', () => {
   }
 });
 
-test('rows that stay locked beyond the deadline give every request a 503, and nothing is created', async () => {
+test('rows that stay locked beyond the deadline give every request a 503, and nothing is created', async (t) => {
   line.isCut = false;
   line.staysAway = false;
+  const app = await openConsole(broken);
+  t.after(() => app.close());
+  const person = await addPerson(direct, { roles: ['admin'] });
+  const about = { kind: 'books_differ', detail: 'The rows of a test.' };
+  const alert = await raiseAlert(direct.deps, direct.deps.database.db, about);
   const bodies = await Promise.all(kinds.map((kind) => kind.body()));
   const before = await Promise.all(kinds.map(ids));
   const send = () =>
@@ -314,10 +321,18 @@ test('rows that stay locked beyond the deadline give every request a 503, and no
     });
     // The others queue behind these.
     for (let count = 0; count < 5; count += 1) sent.push(...send());
-    return await Promise.all(sent);
+    await holder.query('select from alerts where id = $1 for update', [alert]);
+    const take = ask({ app, deps: broken.deps }, person, 'POST', `/api/alerts/${alert}/take`);
+    return await Promise.all([take, ...sent]);
   });
   const seen = answers.map(({ status, headers }) => `${status} ${headers['retry-after']}`);
   assert.deepEqual([...new Set(seen)], ['503 5']);
+  // The database is there. Only the rows are not.
+  const texts = answers.map(({ body }) => body.error?.message ?? body.errors[0].detail);
+  assert.deepEqual(
+    [...new Set(texts)],
+    ['The service could not do this in time and nothing was changed. Try again in 5 seconds.'],
+  );
   // A stage that waits for the lock by itself would take 30 seconds or more.
   const waited = clock.monotonic() - start;
   assert.ok(waited < 25_000, `${waited} ms with a deadline of 5 seconds`);

@@ -159,11 +159,15 @@ test('a request that waits in several places has one deadline, and then says whe
   // The last pause takes half a second of real time, so hurry no more than this.
   const hurry = setInterval(() => clock.advance({ milliseconds: 100 }), 10);
   try {
-    for (const { status, headers } of await Promise.all([sent, read])) {
+    const text =
+      'The service cannot reach its database and nothing was changed. Try again in 5 seconds.';
+    for (const { status, headers, body } of await Promise.all([sent, read])) {
       assert.deepEqual([status, headers['retry-after']], [503, '5']);
+      assert.equal(body.errors[0].detail, text);
     }
-    const { status, body } = await looked;
-    assert.deepEqual([status, body.error.code], [503, 'unavailable']);
+    const { status, headers, body } = await looked;
+    assert.deepEqual([status, headers['retry-after']], [503, '5']);
+    assert.deepEqual(body.error, { code: 'unavailable', message: text });
   } finally {
     clearInterval(hurry);
   }
