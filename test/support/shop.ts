@@ -253,7 +253,7 @@ export function visitTest(
         },
       });
     } catch (error) {
-      const seen = await describeTabs(context, requests);
+      const seen = `${await describeTabs(context, requests)}${describeLog(shop().logged())}`;
       throw new Error(`The scenario failed.${seen}`, { cause: error });
     } finally {
       await context.close();
@@ -287,6 +287,12 @@ async function describeTabs(context: BrowserContext, requests: Visit['requests']
   return `${(await Promise.all(lines)).join('')}\nLast requests:${last.join('')}`;
 }
 
+/** The last warnings and errors of the service. */
+function describeLog(logged: string): string {
+  const lines = logged.split('\n').filter((line) => /^{"level":[456]0/.test(line));
+  return lines.length > 0 ? `\nThe service logged:\n  ${lines.slice(-8).join('\n  ')}` : '';
+}
+
 /** Reports violations of the page's policy and records layout shifts with their elements. */
 const watchScript = `
   addEventListener('securitypolicyviolation', (event) => {
@@ -313,8 +319,10 @@ let working: Promise<void> = Promise.resolve();
 
 /** One at a time: waits for work that another test has claimed. */
 export function workOnce(paying: Paying): Promise<void> {
-  working = working.then(() => paying.work());
-  return working;
+  const mine = working.then(() => paying.work());
+  // A failure is the failure of one test.
+  working = mine.catch(() => {});
+  return mine;
 }
 
 // The page's elements by their accessible names, as shoppers and screen readers find them.
