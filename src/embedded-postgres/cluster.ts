@@ -3,6 +3,8 @@ import { once } from 'node:events';
 import fs from 'node:fs/promises';
 import net from 'node:net';
 import path from 'node:path';
+import { performance } from 'node:perf_hooks';
+import { setTimeout as sleep } from 'node:timers/promises';
 import { chooseAccount, findObstacle, makeSystemFolder, type ServerAccount } from './account.ts';
 import { type Binaries, placeBinaries, programIn } from './binaries.ts';
 import { dataDirUnusable, EmbeddedPostgresError, messageOf } from './error.ts';
@@ -30,6 +32,7 @@ export type EmbeddedPostgresLog = {
 };
 
 export const superuser = 'postgres';
+const closingMilliseconds = 2_000;
 
 export async function prepareCluster(dataDir: string): Promise<Cluster> {
   const link = path.join(dataDir, 'postgres');
@@ -156,7 +159,7 @@ export async function writeSettings(
 export async function choosePort(cluster: Cluster, log: EmbeddedPostgresLog): Promise<number> {
   const remembered = Number(await readIfPresent(path.join(cluster.dataDir, 'postgres.port')));
   if (remembered > 0) {
-    if (await isFree(remembered)) return remembered;
+    if (await becomesFree(cluster, remembered)) return remembered;
     log.warn({ port: remembered }, 'The port of the last start is taken. Choosing another');
   }
   // Stay below the range from which systems take the ports of outgoing connections. In that range a
@@ -166,6 +169,20 @@ export async function choosePort(cluster: Cluster, log: EmbeddedPostgresLog): Pr
     if (await isFree(port)) return port;
   }
   throw new EmbeddedPostgresError('start_failed', 'No free port was found for PostgreSQL.');
+}
+
+/**
+ * A server that was killed closes its port a moment after its process has lost its name. It left
+ * its process id in a file, so only then is a port that is taken worth a wait.
+ */
+async function becomesFree(cluster: Cluster, port: number): Promise<boolean> {
+  const wasKilled = (await readIfPresent(cluster.pidFile)) !== '';
+  const deadline = performance.now() + (wasKilled ? closingMilliseconds : 0);
+  while (!(await isFree(port))) {
+    if (performance.now() >= deadline) return false;
+    await sleep(20);
+  }
+  return true;
 }
 
 async function isFree(port: number): Promise<boolean> {

@@ -4,6 +4,7 @@ export class EmbeddedPostgresError extends Error {
     | 'data_dir_in_use'
     | 'data_dir_unusable'
     | 'no_binaries'
+    | 'port_taken'
     | 'start_failed';
   /** With `data_dir_in_use`: the process that holds the folder, if it is known. */
   readonly holderPid: number | null;

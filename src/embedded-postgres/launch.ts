@@ -46,7 +46,7 @@ export async function launchServer(
     // refuses to start beside them.
     if (!output.includes('is still in use') || waited >= stragglerMilliseconds) {
       throw new EmbeddedPostgresError(
-        'start_failed',
+        output.includes('could not create any TCP/IP sockets') ? 'port_taken' : 'start_failed',
         `PostgreSQL did not start: ${output.trim().split('\n').slice(-6).join('\n') || 'it printed nothing'}`,
       );
     }

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
+import diagnostics from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import fs from 'node:fs/promises';
@@ -238,6 +239,29 @@ describe('the embedded PostgreSQL', () => {
       assert.notEqual(second.url, first.url);
       assert.deepEqual(await recall(second.url), []);
     } finally {
+      squatter.close();
+    }
+  });
+
+  test('chooses another port when another program takes the chosen one before the server starts', async () => {
+    const squatter = net.createServer();
+    let taken = 0;
+    // The port was looked at: take it as soon as the look is over.
+    const squat = (message: unknown) => {
+      const { server } = message as { server: net.Server };
+      if (server === squatter || taken !== 0) return;
+      taken = (server.address() as net.AddressInfo).port;
+      server.once('close', () => squatter.listen(taken, '127.0.0.1'));
+    };
+    diagnostics.subscribe('tracing:net.server.listen:asyncEnd', squat);
+    try {
+      const server = await start();
+      assert.ok(squatter.listening);
+      assert.notEqual(taken, 0);
+      assert.notEqual(Number(new URL(server.url).port), taken);
+      assert.deepEqual(await recall(server.url), []);
+    } finally {
+      diagnostics.unsubscribe('tracing:net.server.listen:asyncEnd', squat);
       squatter.close();
     }
   });

@@ -12,6 +12,7 @@ import {
   superuser,
   writeSettings,
 } from './cluster.ts';
+import { EmbeddedPostgresError } from './error.ts';
 import { readIfPresent } from './files.ts';
 import { launchServer, type Server } from './launch.ts';
 import { type DataDirLock, lockDataDir } from './lock.ts';
@@ -62,6 +63,7 @@ export type EmbeddedPostgresOptions = {
 const defaultDatabase = 'tranche';
 const backoffMaxMilliseconds = 5_000;
 const stableMilliseconds = 10_000;
+const portAttemptsMax = 5;
 
 const defaultSettings: Record<string, string> = {
   listen_addresses: '127.0.0.1',
@@ -117,9 +119,9 @@ export async function startEmbeddedPostgres(
     await stopOrphan(cluster, log);
     const settings = { ...defaultSettings, ...options.settings };
     const password = await ensureCluster(cluster, settings, log);
-    const port = await choosePort(cluster, log);
-    await writeSettings(cluster, { ...settings, port: String(port) });
-    server = await launchServer(cluster, stopping.signal, log);
+    const launched = await launchOnFreePort(cluster, settings, stopping.signal, log);
+    const { port } = launched;
+    server = launched.server;
     await fs.writeFile(path.join(cluster.dataDir, 'postgres.port'), `${port}\n`, { mode: 0o600 });
     await ensureDatabase(addressOf(port, password, 'postgres'), database);
     log.info(
@@ -132,6 +134,29 @@ export async function startEmbeddedPostgres(
     await server?.stop();
     await lock.release();
     throw error;
+  }
+}
+
+/**
+ * Another program can take the port after we found it free and before the server listens on it.
+ * Then the server ends, and another port is chosen.
+ */
+async function launchOnFreePort(
+  cluster: Cluster,
+  settings: Record<string, string>,
+  stopping: AbortSignal,
+  log: EmbeddedPostgresLog,
+): Promise<{ server: Server; port: number }> {
+  for (let attempt = 1; ; attempt += 1) {
+    const port = await choosePort(cluster, log);
+    await writeSettings(cluster, { ...settings, port: String(port) });
+    try {
+      return { server: await launchServer(cluster, stopping, log), port };
+    } catch (error) {
+      const isTaken = error instanceof EmbeddedPostgresError && error.code === 'port_taken';
+      if (!isTaken || attempt === portAttemptsMax) throw error;
+      log.warn({ port }, 'The port was taken before PostgreSQL could use it. Choosing another');
+    }
   }
 }
 
