@@ -5,17 +5,23 @@ import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
 import { raiseAlert } from '../../src/operators/raise-alert.ts';
-import { createAccount, movableClock, type Service, startService } from '../support/service.ts';
+import { declineRefund } from '../../src/refunds/review-refund.ts';
+import { rollUp } from '../../src/rollups/roll-up.ts';
+import { askRefund, cards, refundNow } from '../support/money.ts';
+import { type Paying, startPaying } from '../support/payments.ts';
+import { createAccount, type Service } from '../support/service.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const read = (name: string) => readFile(path.join(root, name), 'utf8');
 
-const clock = movableClock();
+let paying: Paying;
 let service: Service;
+let clock: Paying['clock'];
 before(async () => {
-  service = await startService({ clock });
+  paying = await startPaying();
+  ({ service, clock } = paying);
 });
-after(() => service.close());
+after(() => paying.close());
 
 async function listMetrics(): Promise<Map<string, number>> {
   const text = await service.deps.metrics.registry.metrics();
@@ -90,6 +96,76 @@ test('the metrics follow alerts and the proof of the books', async () => {
   const proved = await listMetrics();
   assert.equal(proved.get(sinceProof), 20);
   assert.equal(proved.get('tranche_state_rows{state="differences in the books"}'), 2);
+});
+
+/** The figures of the business that an act moves, and by how much. */
+async function movedBy(act: () => Promise<unknown>): Promise<Record<string, number>> {
+  const settle = async () => {
+    while ((await rollUp(service.deps, 0)) > 0);
+    clock.advance({ seconds: 11 });
+    return await listMetrics();
+  };
+  const first = await settle();
+  await act();
+  await paying.work();
+  const last = await settle();
+  const moved: Record<string, number> = {};
+  for (const [name, value] of last) {
+    const [, label] = /^tranche_(?:today|state)_(?:rows|cents)\{\w+="(.*)"\}$/.exec(name) ?? [];
+    const change = value - (first.get(name) ?? 0);
+    if (label !== undefined && change !== 0) moved[label] = change;
+  }
+  return moved;
+}
+
+test('a payment moves what was tried, approved, paid and sold; its capture what was collected', async () => {
+  const shopper = await paying.shopper();
+  assert.deepEqual(await movedBy(() => shopper.pay(3)), {
+    tried: 1,
+    approved: 1,
+    paid: 1,
+    sold: 150_000,
+    // The reminders of the payments to come.
+    'messages to send': 2,
+  });
+  const payments = await shopper.rows('instalments');
+  const { due_at } = payments.find(({ number }) => number === 1);
+  await paying.pass(Temporal.Instant.from(due_at).subtract({ minutes: 1 }).toString());
+  assert.deepEqual(await movedBy(() => paying.pass({ minutes: 2 })), { collected: 50_000 });
+});
+
+test('a declined payment moves the declines and its reason, and nothing else', async () => {
+  const shopper = await paying.shopper();
+  const decline = () => shopper.pay(1, { card: '4000000000009995' });
+  assert.deepEqual(await movedBy(decline), {
+    tried: 1,
+    declined: 1,
+    'declined: insufficient_funds': 1,
+  });
+});
+
+test('a refund moves from its review to what was refunded, or to nothing', async () => {
+  const shopper = await paying.shopper();
+  await shopper.pay(1);
+  await paying.work();
+  let id = '';
+  const ask = async () => {
+    id = await askRefund(paying, shopper, 10_000);
+  };
+  assert.deepEqual(await movedBy(ask), { 'refunds to review': 1 });
+  const decline = () => declineRefund(service.deps, 'nomsa', id, 'Not agreed.');
+  assert.deepEqual(await movedBy(decline), { 'refunds to review': -1 });
+  assert.deepEqual(await movedBy(() => refundNow(paying, shopper, 20_000)), { refunded: 20_000 });
+});
+
+test('a refund that the gateway has not confirmed is pending until it is', async () => {
+  const shopper = await paying.shopper();
+  await shopper.pay(1, { card: cards.refundPending });
+  await paying.pass({ days: 2 });
+  const begin = () => refundNow(paying, shopper, 20_000);
+  assert.deepEqual(await movedBy(begin), { 'pending refunds': 1 });
+  const confirm = () => paying.pass({ hours: 4 });
+  assert.deepEqual(await movedBy(confirm), { 'pending refunds': -1, refunded: 20_000 });
 });
 
 test('every alert rule has an entry in the runbook, and every entry a rule', async () => {

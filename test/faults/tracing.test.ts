@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { pino } from 'pino';
 import { currentTraceId } from '../../src/tracing/trace.ts';
+import { addPerson, ask, openConsole } from '../support/console.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { request, until } from '../support/sandbox-process.ts';
@@ -132,6 +133,17 @@ test('one trace of a checkout has its requests, statements, gateway calls and ca
   ]) {
     assert.ok(!exported.includes(secret), secret);
   }
+});
+
+test('the console names the trace of a checkout by the id that was exported', async () => {
+  const id = await create();
+  const exported = await until('the spans', () => ofTrace(id.replaceAll('-', ''))[0]);
+  const app = await openConsole(paying.service);
+  const person = await addPerson(paying.service, { roles: ['viewer'] });
+  const { deps } = paying.service;
+  const { status, body } = await ask({ app, deps }, person, 'GET', `/api/checkouts/${id}`);
+  await app.close();
+  assert.deepEqual([status, body.trace_id], [200, exported.traceId]);
 });
 
 test("a caller's trace goes on, with a link to the checkout's, and its decision holds", async () => {
