@@ -11,6 +11,8 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded-postgres/server.ts';
+import type { TestRun } from './run-test-files.ts';
+import { slowFiles } from './slow-test-files.ts';
 
 const root = path.dirname(import.meta.dirname);
 const args = process.argv.slice(2);
@@ -30,10 +32,15 @@ const quickest = [
 ];
 const notQuick = ['src/embedded-postgres/server.test.ts'];
 
-const files = fs
+const found = fs
   .globSync(quick ? quickest : everything, { cwd: root, exclude: quick ? notQuick : [] })
   .filter((file) => filters.length === 0 || filters.some((filter) => file.includes(filter)))
   .sort();
+// A file that starts last and takes long would run on alone, so the slow files start first.
+const files = [
+  ...slowFiles.filter((file) => found.includes(file)),
+  ...found.filter((file) => !slowFiles.includes(file)),
+];
 
 if (files.length === 0) {
   process.stderr.write(`No test file's path contains ${filters.join(' or ')}.\n`);
@@ -123,10 +130,7 @@ function findStrays(): { pid: number; command: string }[] {
  */
 async function runAll(url: string): Promise<number> {
   const code = await runTests(url, files);
-  const failed = readLines(failedFiles).map((file) =>
-    path.relative(root, path.resolve(root, file)),
-  );
-  // A test outside of any suite that a helper defines is reported with the helper's file.
+  const failed = readLines(failedFiles);
   const areKnown = failed.length > 0 && failed.every((file) => files.includes(file));
   const isWhole = !long && !quick && filters.length === 0 && options.length === 0;
   if (code === 0 || !isWhole || !areKnown || failed.length > rerunsMax) return code;
@@ -152,19 +156,16 @@ function runTests(
   concurrency = Math.max(2, os.availableParallelism()) + 1,
 ): Promise<number> {
   const minutes = long ? 120 : 10;
+  const asked: TestRun = {
+    files,
+    concurrency,
+    timeoutMilliseconds: minutes * 60_000,
+    options,
+    failedFiles,
+  };
   const child = spawn(
     process.execPath,
-    [
-      '--test',
-      '--test-reporter=spec',
-      '--test-reporter-destination=stdout',
-      `--test-reporter=${new URL('report-failed-files.ts', import.meta.url)}`,
-      `--test-reporter-destination=${failedFiles}`,
-      `--test-concurrency=${concurrency}`,
-      `--test-timeout=${minutes * 60_000}`,
-      ...options,
-      ...files,
-    ],
+    [path.join(import.meta.dirname, 'run-test-files.ts'), JSON.stringify(asked)],
     {
       cwd: root,
       stdio: 'inherit',

@@ -1,0 +1,34 @@
+/**
+ * The test files that take longest, in the order in which a whole run starts them: a browser keeps
+ * both cores of a small machine busy, so a file with one is followed by two that mostly wait for
+ * programs to start. A whole run prints its longest files, so that this list can follow them.
+ */
+export const slowFiles = [
+  'test/browser/pay-page-states.test.ts',
+  'test/faults/stopping.test.ts',
+  'test/callbacks/kills.test.ts',
+  'test/browser/pay-in-browser-races.test.ts',
+  'test/faults/processes.test.ts',
+  'test/money/money-histories.test.ts',
+  'test/console/console-work-in-browser.test.ts',
+  'test/docs/guides.test.ts',
+  'test/money/refund-processing.test.ts',
+  'test/browser/pay-in-browser-cards.test.ts',
+  'test/faults/failover.test.ts',
+  'test/money/collections.test.ts',
+  'test/browser/plan-in-browser.test.ts',
+  'test/payments/payment-faults.test.ts',
+  'src/embedded-postgres/server.test.ts',
+  'test/console/console-in-browser.test.ts',
+  'test/money/payouts.test.ts',
+  'test/callbacks/delivery.test.ts',
+  'test/browser/shop-browser.test.ts',
+  'test/faults/secrets.test.ts',
+  'test/money/restore.test.ts',
+  'test/docs/docs-pages.test.ts',
+  'test/money/disputes.test.ts',
+  'test/console/identity-matrix.test.ts',
+  'test/browser/pay-in-browser-page.test.ts',
+  'test/faults/service-killed.test.ts',
+  'test/shoppers/acts.test.ts',
+];
