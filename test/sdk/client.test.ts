@@ -15,8 +15,14 @@ import {
   UnauthorizedError,
   UnprocessableError,
 } from '../../sdk/src/index.ts';
+import { transaction } from '../../src/database/transaction.ts';
 import { createIntegration } from '../../src/integrations/create-integration.ts';
 import { insertLimit } from '../../src/integrations/integration.sql.ts';
+import { type NewEntry, postEntries } from '../../src/ledger/post-entries.ts';
+import { makeDuePayouts } from '../../src/payouts/make-payouts.ts';
+import { setTerms } from '../../src/payouts/set-terms.ts';
+import { timestamp } from '../../src/shared/clock.ts';
+import { wholeTerms } from '../support/money.ts';
 import {
   type Account,
   checkoutBody,
@@ -222,6 +228,88 @@ test('an intermediary can do the same for each merchant that it manages, and for
   assert.throws(() => platform.forMerchant(''), /merchantId/);
 });
 
+describe('payouts', () => {
+  let payee: Account;
+  before(async () => {
+    payee = await createAccount(service);
+    const { deps } = service;
+    const { id: merchant_id } = payee.merchant;
+    await setTerms(deps, 'nomsa', merchant_id, wholeTerms);
+    for (const week of [0, 1]) {
+      const at = timestamp(deps.clock.now().add({ hours: 24 * (7 * week + 1) }));
+      const amounts = { gross: 100_000, fee: 5_000, vat: 750, net: 94_250 };
+      const sales: NewEntry[] = [];
+      for (let order = 0; order < 3; order += 1) {
+        const checkout_id = await createCheckout(service, payee);
+        sales.push({ kind: 'sale', checkout_id, ...amounts });
+      }
+      const of = { merchant_id, currency: 'ZAR', at };
+      await transaction(deps, ({ db }) => postEntries(deps, db, of, sales));
+      const now = () => deps.clock.now().add({ hours: 24 * 7 * (week + 1) });
+      await makeDuePayouts({ ...deps, clock: { ...deps.clock, now } });
+    }
+  });
+
+  test('are listed newest first, page after page', async () => {
+    const tranche = troubled(payee, []);
+    const found = await all(tranche.payouts.list({ itemsPerPage: 1 }));
+    assert.equal(proxy.passed.length, 2);
+    const dates = found.map(({ attributes }) => attributes.business_date);
+    assert.equal(dates.length, 2);
+    assert.deepEqual(dates, dates.toSorted().reverse());
+    for (const { type, attributes } of found) {
+      assert.equal(type, 'payouts');
+      const { amount, currency, status, number_of_lines } = attributes;
+      assert.deepEqual([amount, currency, status, number_of_lines], [282_750, 'ZAR', 'draft', 3]);
+    }
+    assert.deepEqual(await all(tranche.payouts.list()), found);
+    assert.deepEqual(await all(clientOf(await createAccount(service)).payouts.list()), []);
+  });
+
+  test('are shown with their lines, all of them or a page', async () => {
+    const tranche = clientOf(payee);
+    const [newest] = await all(tranche.payouts.list());
+    assert.ok(newest);
+    const { attributes, ...rest } = await tranche.payouts.get(newest.id);
+    const { lines, ...others } = attributes;
+    assert.deepEqual({ ...rest, attributes: others }, newest);
+    assert.equal(
+      lines.reduce((sum, { net }) => sum + net, 0),
+      attributes.amount,
+    );
+    assert.ok(lines.every(({ gross, fee, vat, net }) => gross === fee + vat + net));
+    const linesOf = async (page: number) =>
+      (await tranche.payouts.get(newest.id, { page, itemsPerPage: 2 })).attributes.lines;
+    assert.deepEqual([...(await linesOf(1)), ...(await linesOf(2))], lines);
+    assert.deepEqual(await linesOf(3), []);
+  });
+
+  test('are read through an intermediary, and never those of another merchant', async () => {
+    const [newest] = await all(clientOf(payee).payouts.list());
+    assert.ok(newest);
+    const credentials = await createIntegration(service.deps, 'test', {
+      managed_merchant_ids: [payee.merchant.id],
+      refund_mode: 'manual',
+    });
+    await liftLimits(service.deps, credentials.id);
+    const merchant = clientOf(credentials).forMerchant(payee.merchant.id);
+    assert.equal((await all(merchant.payouts.list())).length, 2);
+    assert.equal((await merchant.payouts.get(newest.id)).id, newest.id);
+    const stranger = clientOf(await createAccount(service));
+    assert.ok((await failure(stranger.payouts.get(newest.id))) instanceof NotFoundError);
+    const elsewhere = clientOf(credentials).forMerchant((await createAccount(service)).merchant.id);
+    assert.ok((await failure(all(elsewhere.payouts.list()))) instanceof NotFoundError);
+  });
+
+  test('are read again after a failure of the network', async () => {
+    const tranche = troubled(payee, ['drop_before', 502, null, 'drop_after', 500]);
+    const [newest] = await all(tranche.payouts.list());
+    assert.ok(newest);
+    assert.equal((await tranche.payouts.get(newest.id)).id, newest.id);
+    assert.equal(proxy.passed.length, 6);
+  });
+});
+
 describe('a list', () => {
   test('is read to its end at the pace of the rate limit, each item once', async () => {
     const account = await createAccount(service);
@@ -329,6 +417,22 @@ describe('what is refused is thrown', () => {
       ask: (tranche) => tranche.refunds.get('../config'),
     },
     {
+      name: 'a payout that does not exist',
+      status: 404,
+      code: 'not_found',
+      type: NotFoundError,
+      detail: /no payout with that ID/,
+      ask: (tranche) => tranche.payouts.get(unknown),
+    },
+    {
+      name: 'a page of lines before the first',
+      status: 400,
+      code: 'bad_request',
+      type: BadRequestError,
+      detail: /page\[number\]/,
+      ask: (tranche) => tranche.payouts.get(unknown, { page: 0 }),
+    },
+    {
       name: 'an amount that no band holds',
       status: 422,
       code: 'unprocessable_entity',
@@ -362,6 +466,7 @@ describe('what is refused is thrown', () => {
     const tranche = troubled(await createAccount(service), []);
     for (const id of ['', '.', '..', undefined as unknown as string]) {
       await assert.rejects(tranche.checkouts.get(id), TypeError);
+      await assert.rejects(tranche.payouts.get(id), TypeError);
     }
     assert.deepEqual(proxy.passed, []);
   });
