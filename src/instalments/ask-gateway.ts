@@ -7,6 +7,7 @@ import {
   RequestRefused,
 } from '../gateway/gateway.ts';
 import { isKeyRemembered, mayBeInFlight } from '../gateway/retry-times.ts';
+import { voidChallenges } from '../gateway/void-challenges.ts';
 import { type Merchant, merchantTime, statementOf } from '../merchants/merchant.ts';
 import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
 import type { StoredCard } from './instalment.sql.ts';
@@ -114,6 +115,8 @@ async function findCharge(
     assertAmount(state.amount, amount);
     return { outcome: 'collected', payment_ref: state.payment_ref };
   }
+  // The collector leaves a payment alone while an attempt of the shopper that we know is in flight.
+  await voidChallenges(gateway, time, states);
   const own = states.find(({ attempt_id }) => attempt_id === id);
   if (own?.outcome === 'voided') return declinedByVoid(own);
   return own?.outcome === 'declined' ? own : null;

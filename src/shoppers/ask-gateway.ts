@@ -14,6 +14,7 @@ import {
   type Statement,
 } from '../gateway/gateway.ts';
 import { isKeyRemembered, mayBeInFlight } from '../gateway/retry-times.ts';
+import { voidChallenges } from '../gateway/void-challenges.ts';
 import { type Merchant, merchantNow, merchantTime, statementOf } from '../merchants/merchant.ts';
 import { type Clock, timestamp } from '../shared/clock.ts';
 import type { Sealing } from '../shared/sealing.ts';
@@ -127,7 +128,10 @@ async function sendOrFind(
 
 /** How the gateway is asked about one purpose. */
 type Side = {
-  /** What the gateway did for these payments before a database was lost and restored. */
+  /**
+   * What the gateway did for these payments, or under the id of this attempt, before a database was
+   * lost and restored. A payment that the shopper could still approve is voided.
+   */
   findEarlier(gateway: Gateway, time: MerchantTime, one: ShopperAttempt): Promise<Finding | null>;
   send(
     gateway: Gateway,
@@ -148,9 +152,23 @@ const payments: Side = {
     const states = await gateway.listInstalmentPayments(time, attempt);
     const captured = states.filter((state) => state.outcome === 'captured');
     const [first] = captured;
-    if (first === undefined) return null;
     if (captured.length > 1) throw new RequestRefused('the payments were paid before, in parts');
-    return paid(attempt, first);
+    if (first !== undefined) return paid(attempt, first);
+    const others = states.filter(({ attempt_id }) => attempt_id !== attempt.id);
+    if (others.some(({ outcome }) => outcome === 'processing')) {
+      throw new OutcomeUnknown('another payment of the same instalments is processing');
+    }
+    await voidChallenges(gateway, time, others);
+    const own = await gateway.findPayment(time, nameOf(attempt));
+    if (own === null) return null;
+    if (own.outcome === 'declined' || own.outcome === 'voided') return own;
+    // The answer to our own request was lost: it is sent again under its key.
+    if (attempt.asked_at !== null) return null;
+    // A restored database has lost the attempt, and gives its number and id again.
+    if (own.outcome === 'captured') {
+      throw new RequestRefused('the attempt paid other payments before the database was restored');
+    }
+    return await payments.end(gateway, time, attempt, own.payment_ref);
   },
   async send(gateway, time, attempt, { card_token, return_url, statement }) {
     const { checkout_id, instalments, amount, currency, card_ref, keeps_card } = attempt;

@@ -11,6 +11,7 @@ import { timestamp } from '../../src/shared/clock.ts';
 import { signatureOf } from '../../test-gateway/webhooks.ts';
 import { actingOn } from '../support/acts.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
+import { answerChallenge } from '../support/gateway.ts';
 import {
   askRefund,
   assertBalanced,
@@ -46,6 +47,7 @@ import {
 
 const webhookSecret = 'whsec_of_tests';
 const checkouts = 20;
+const declined = '4000000000000002';
 /** How long after the lost work the database is restored. The gateway forgets keys after a day. */
 const delays = { 'within an hour': { minutes: 10 }, 'after three days': { days: 3 } };
 
@@ -161,6 +163,58 @@ for (const [name, delay] of Object.entries(delays)) {
         assert.equal((await requests()).length, sent.length + 1);
         await assertBalanced(again, one);
         assert.deepEqual(await differencesOf(again, one), []);
+      });
+    });
+
+    test("records a shopper's decline that was lost, and carries out no request twice", async () => {
+      const shopper = await bought();
+      await paying.pass({ days: 3 });
+      const backup = await backUp(paying.service.databaseUrl);
+      const lost = await actingOn(paying, shopper);
+      assert.equal((await lost.pay('next', { card: declined })).act?.status, 'declined');
+      paying.clock.advance(delay);
+      await restored(backup, async (again) => {
+        const one = again.open(shopper.id);
+        const acting = await actingOn(again, one);
+        await acting.pay('next');
+        assert.deepEqual(await acting.attempts(), ['declined 2 33333']);
+        await acting.pay('next');
+        assert.deepEqual(await acting.attempts(), ['declined 2 33333', 'charged 2 33333']);
+        const requests = (await one.books()).payment_intents.map(
+          ({ metadata }) => metadata.attempt_id,
+        );
+        assert.equal(new Set(requests).size, requests.length);
+        await again.work();
+        assert.deepEqual((await atGateway(one)).taken, [33_333, 33_334]);
+        await assertBalanced(again, one);
+        assert.deepEqual(await differencesOf(again, one), []);
+      });
+    });
+
+    test('charges no payment twice that a shopper can still approve at their bank', async () => {
+      const [shopper, overdue] = [await bought(), await bought()];
+      await paying.pass({ days: 3 });
+      const backup = await backUp(paying.service.databaseUrl);
+      const challenges: string[] = [];
+      for (const one of [shopper, overdue]) {
+        const { act } = await (await actingOn(paying, one)).pay('next', { card: challengeCard });
+        challenges.push(act?.challenge_url ?? assert.fail('there is a challenge'));
+      }
+      paying.clock.advance(delay);
+      await restored(backup, async (again) => {
+        const acting = await actingOn(again, again.open(shopper.id));
+        await acting.pay('next');
+        // The collector retries a declined payment of the other plan.
+        await declineNext(overdue);
+        await again.pass({ days: 40 });
+        for (const url of challenges) await answerChallenge(url, 'approve');
+        await again.pass({ days: 10 });
+        for (const { id } of [shopper, overdue]) {
+          const one = again.open(id);
+          assert.deepEqual(await planOf(one), ['1 collected', '2 collected', '3 scheduled']);
+          assert.deepEqual((await atGateway(one)).taken, [33_333, 33_334]);
+          await assertBalanced(again, one);
+        }
       });
     });
 
@@ -293,6 +347,7 @@ describe('a service whose data folder is restored after it marked the gateway', 
     const late = await own.shopper({ amount: 100_000 });
     const voided = await buy();
     const ended = await openDispute(own, ending);
+    const approving = await buy();
     // In flight at the backup: two first payments, and a payment of a shopper at their bank.
     const atBank = await buy();
     const acting = await actingOn(own, atBank);
@@ -328,6 +383,9 @@ describe('a service whose data folder is restored after it marked the gateway', 
     const refund = await askRefund(own, refunded, 60_000);
     await approveRefund(own.service.deps, 'nomsa', refund);
     await own.work();
+    // A shopper is at their bank when the database is lost.
+    const bank = await (await actingOn(own, approving)).pay('next', { card: challengeCard });
+    assert.equal(bank.act?.status, 'challenge');
     const contested = [ending, disputed, disputedLater];
     const known = [early, charged, refunded, captured, late, atBank, challenged, unanswered];
     const there = () => Promise.all([...known, ...contested, voided, lost].map(atGateway));
@@ -375,10 +433,14 @@ describe('a service whose data folder is restored after it marked the gateway', 
         findings
           .map((one: { kind: string; checkout_id: string }) => `${one.kind} ${one.checkout_id}`)
           .sort(),
-        [`other_state ${voided.id}`, `unknown_to_us ${lost.id}`].sort(),
+        [
+          `other_state ${voided.id}`,
+          `unknown_to_us ${lost.id}`,
+          `unknown_to_us ${approving.id}`,
+        ].sort(),
       );
-      // Eleven by comparison, and three that were in flight.
-      assert.deepEqual([code, adopted], [1, 14]);
+      // Twelve by comparison, and three that were in flight.
+      assert.deepEqual([code, adopted], [1, 15]);
       // A process reads once a second whether money may move.
       own.clock.advance({ seconds: 2 });
       assert.equal(await problemOf(again), null);
@@ -397,6 +459,10 @@ describe('a service whose data folder is restored after it marked the gateway', 
       for (const one of known) await assertBalanced(again, one);
       assert.deepEqual((await atGateway(early)).taken, [33_333, 33_333, 33_334]);
       assert.deepEqual((await atGateway(voided)).taken, []);
+      // The shopper approves after the adoption. The collector would have charged again.
+      await answerChallenge(bank.act?.challenge_url ?? '', 'approve');
+      await again.pass({ days: 2 });
+      assert.deepEqual((await atGateway(approving)).taken, [33_333, 33_334]);
       const { returned } = await atGateway(refunded);
       assert.equal(returned, 26_667);
 

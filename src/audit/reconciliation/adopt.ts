@@ -129,6 +129,9 @@ async function adoptPayment(
       throw new CannotAdopt(`the gateway says ${record.state} over ${amount} cents`);
     }
     if (own_id === null || customer_ref === null) throw new CannotAdopt('it is not ours');
+    if (record.state === 'in_flight') {
+      throw new CannotAdopt('the shopper may still approve it. Void it at the gateway first');
+    }
     const at = record.created_at;
     const number = findAttemptNumber(checkout_id, own_id);
     if (number !== null) {

@@ -56,20 +56,24 @@ export async function compareWithRows(
 
 /**
  * What an adoption takes up although it is no difference. A refund in flight without a row was sent
- * by the lost database, which would ask for it again. While money is stopped, no process settles an
- * attempt whose hold or capture the gateway has.
+ * by the lost database, which would ask for it again. A payment that a shopper can still approve at
+ * their bank could be charged a second time on its date. While money is stopped, no process settles
+ * an attempt whose hold or capture the gateway has.
  */
 function compareToAdopt(
   kind: ComparedKind,
-  { state }: GatewayRecord,
+  { state, own_id, number_of_payments }: GatewayRecord,
   own: OwnRow[],
   adopter: Adopting,
 ): FindingKind | null {
   if (adopter === null) return null;
-  const isLostRefund = kind === 'refunds' && state === 'in_flight' && own.length === 0;
+  const isLost = state === 'in_flight' && own.length === 0;
+  const isLostRefund = kind === 'refunds' && isLost;
+  // First payments and charges name the term. A hold takes nothing, and a charge is looked up.
+  const isOfShopper = kind === 'payments' && own_id !== null && number_of_payments === null;
   const isEnded = state === 'taken' || state === 'held';
   const isUnsettled = adopter.isStopped && isEnded && own.some(({ attempt }) => attempt !== null);
-  return isLostRefund || isUnsettled ? 'unknown_to_us' : null;
+  return isLostRefund || (isLost && isOfShopper) || isUnsettled ? 'unknown_to_us' : null;
 }
 
 /**
