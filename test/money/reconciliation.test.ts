@@ -207,7 +207,7 @@ test('reconciliation finds each of twenty planted differences and nothing else',
     refunded.push(shopper);
   }
   const held: Shopper[] = [];
-  for (let count = 0; count < 4; count += 1) held.push(await bought(3));
+  for (let count = 0; count < 5; count += 1) held.push(await bought(3));
   const at = (index: number) => plans[index] as Shopper;
   const dispute = async (index: number): Promise<string> => {
     const payment_intent = await referenceOf(at(index), 1);
@@ -267,17 +267,15 @@ test('reconciliation finds each of twenty planted differences and nothing else',
     ['withdrawn = 0', 'withdrawn = 30000'],
     ['dispute_ref = $1', known],
   );
-  for (const index of [2, 3]) {
-    // A refund that an operator made in the gateway's own console.
-    const { refund_ref } = await deps.gateway.refund({
-      key: randomUUID(),
-      merchant: time,
-      payment_ref: await referenceOf(at(index), 1),
-      amount: 100,
-      refund_id: randomUUID(),
-    });
-    expected.push(`unknown_to_us ${refund_ref}`);
-  }
+  // A refund that an operator made in the gateway's own console.
+  const { refund_ref: byHand } = await deps.gateway.refund({
+    key: randomUUID(),
+    merchant: time,
+    payment_ref: await referenceOf(at(2), 1),
+    amount: 100,
+    refund_id: randomUUID(),
+  });
+  expected.push(`unknown_to_us ${byHand}`);
   await plant(
     'missing_there pi_missing',
     'collections',
@@ -318,6 +316,13 @@ test('reconciliation finds each of twenty planted differences and nothing else',
     await deps.gateway.void({ key: randomUUID(), merchant: time, payment_ref });
     expected.push(`other_state ${payment_ref}`);
   }
+  const unheld = held.pop() as Shopper;
+  await plant(
+    'missing_there pi_missing_hold',
+    'instalments',
+    ["payment_ref = 'pi_missing_hold'", `payment_ref = '${await referenceOf(unheld, 1)}'`],
+    ['checkout_id = $1 and number = 1', unheld.id],
+  );
   for (const shopper of held.slice(2)) {
     const payments = await shopper.rows('instalments');
     const { due_at } = payments.find(({ number }) => number === 1);

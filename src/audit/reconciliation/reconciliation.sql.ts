@@ -321,9 +321,9 @@ export async function listRequestFindings(
 const marginMinutes = 5;
 
 /**
- * Payments, refunds and disputes of ours that the gateway did not list and must have: the record was
- * created in the range and before the walk began. A hold is older than its capture, and a dispute
- * may be older than our row, but not than its payment.
+ * Payments, holds, refunds and disputes of ours that the gateway did not list and must have: the
+ * record was created in the range and before the walk began. A hold is as old as its attempt, also
+ * once it is captured. A dispute may be older than our row, but not than its payment.
  */
 export async function listUnseen(
   client: Client,
@@ -344,6 +344,11 @@ export async function listUnseen(
        group by k.payment_ref, k.merchant_id, k.checkout_id
      ), own as (
        select payment_ref as reference, merchant_id, checkout_id, at from paid
+       union all
+       select i.payment_ref, i.merchant_id, i.checkout_id, a.created_at
+       from instalments i join payment_attempts a on a.merchant_id = i.merchant_id
+         and a.checkout_id = i.checkout_id and a.status = 'authorised'
+       where i.status = 'authorised'
        union all
        select refund_ref, merchant_id, checkout_id, keyed_at
        from refund_parts where status = 'done' and refund_ref is not null
