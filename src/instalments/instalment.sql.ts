@@ -198,6 +198,22 @@ export async function insertBlock(
     .execute();
 }
 
+/** The alert of the finding that blocks a checkout; null: what the gateway calls so blocks none. */
+export async function findBlockAlert(
+  db: Handle,
+  checkout_id: string,
+  reference: string,
+): Promise<string | null> {
+  const row = await db
+    .selectFrom('gateway_blocks')
+    .select('alert_id')
+    .where('checkout_id', '=', checkout_id)
+    .where('reference', '=', reference)
+    .where('cleared_at', 'is', null)
+    .executeTakeFirst();
+  return row?.alert_id ?? null;
+}
+
 /** Whether nothing of a checkout may move until an operator has looked at it. */
 export async function isBlocked(
   db: Handle,

@@ -657,6 +657,29 @@ describe('a service whose data folder is restored after it marked the gateway', 
       assert.deepEqual(open, [{ subject_id: shoppers.reduced.id }]);
     });
 
+    test('raises no second alert for a checkout that is still blocked', async () => {
+      const { id } = shoppers.reduced;
+      const alerts = () => rowsOf('select id from alerts where subject_id = $1', [id]);
+      const [block] = await rowsOf('select alert_id from gateway_blocks where checkout_id = $1', [
+        id,
+      ]);
+      const raised = await alerts();
+      const [first] = await shoppers.reduced.attempts();
+      const from = first?.created_at ?? null;
+      const adopter = { ...service.deps, operator: 'nomsa', isStopped: false };
+      for (const adopts of [true, false, true]) {
+        const range = { from, to: null, ...(adopts && { adopter }) };
+        const { findings } = await reconcile(service.deps, range);
+        assert.deepEqual(
+          findings.filter(({ checkout_id }) => checkout_id === id).map((one) => one.id),
+          [block.alert_id],
+        );
+        assert.deepEqual(await alerts(), raised);
+        // An operator may close it before the checkout is released.
+        await tranche.run('alerts', 'close', block.alert_id, '--reason', 'the merchant is asked');
+      }
+    });
+
     test('has a purchase whose attempt was written and not sent', async () => {
       const unsent = again.open(shoppers.unsent.id, payee);
       await again.work();

@@ -317,8 +317,8 @@ async function settleFindings(
 const cannotRecord = 'It cannot be recorded: ';
 
 /**
- * A difference is an alert, raised once. `why` says why it blocks its checkout. Returns the alert's
- * id, which is the finding's.
+ * A difference is an alert, raised once. One that still blocks its checkout keeps its alert. `why`
+ * says why it blocks its checkout. Returns the alert's id, which is the finding's.
  */
 async function report(
   deps: ReconcileDeps,
@@ -332,6 +332,10 @@ async function report(
   const what = `${subject}${about}: ${kind.replaceAll('_', ' ')}.`;
   const detail = `${what} ${why ? `${cannotRecord}${why}` : remedies[kind as FindingKind]}`;
   const { db } = deps.database;
+  const of = checkout_id !== null && isUuid(checkout_id) ? checkout_id : null;
+  // The first run that found it may have called the difference something else.
+  const block = of === null ? null : await findBlockAlert(db, of, reference);
+  if (block !== null) return block;
   // The text of a block says how to release the checkout, so an operator must see it. Why it cannot be
   // recorded may differ when an interrupted run goes on: then the payment is paused.
   const starts = why === null ? [`${subject} (`, `${subject}:`] : [`${what} ${cannotRecord}`];
@@ -341,7 +345,7 @@ async function report(
     (await raiseAlert(deps, db, {
       kind: alert,
       ...(merchant_id !== null && { merchant_id }),
-      ...(checkout_id !== null && isUuid(checkout_id) && { subject_id: checkout_id }),
+      ...(of !== null && { subject_id: of }),
       detail,
     }))
   );
