@@ -82,6 +82,7 @@ export const tableOwners = {
   gateway_mark: ['audit/'],
   gateway_blocks: ['instalments/'],
   gateway_fees: ['ledger/'],
+  gateway_account_fees: ['ledger/'],
   legacy_credentials: ['legacy/'],
   legacy_tokens: ['legacy/'],
   legacy_usage: ['legacy/'],

@@ -1,5 +1,6 @@
 import {
   controlSettlement,
+  controlTransaction,
   listBalanceTransactions,
   retrieveBalanceTransaction,
 } from './api/balance.ts';
@@ -87,6 +88,7 @@ const operations: [method: string, path: RegExp, operation: Operation][] = [
   ['GET', /^\/v1\/events$/, { run: listEvents }],
   ['GET', /^\/v1\/events\/([^/]+)$/, { run: retrieveEvent }],
   ['POST', /^\/_test\/settlement$/, { run: controlSettlement }],
+  ['POST', /^\/_test\/balance_transactions$/, { run: controlTransaction }],
   ['POST', /^\/_test\/disputes$/, { run: controlDispute }],
   ['POST', /^\/_test\/disputes\/([^/]+)\/resolve$/, { run: controlResolution }],
   ['GET', /^\/_test\/books$/, { run: books }],

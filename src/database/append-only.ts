@@ -78,7 +78,7 @@ type Guard = {
 };
 
 /**
- * Rows that are history: postings, entries in the merchants' books, issued payouts, operators'
+ * Rows that are history: postings, the gateway's account fees, entries in the merchants' books, issued payouts, operators'
  * actions, attempts at callbacks and messages. Triggers refuse to change them, whatever the code does
  * and whichever role connects. These changes are allowed: an entry becomes a line of a payout once, a
  * payout moves from state to state, a callback attempt is closed once, erasing a shopper empties what
@@ -89,6 +89,7 @@ type Guard = {
  */
 const guards: Guard[] = [
   { table: 'postings', on: 'update or delete' },
+  { table: 'gateway_account_fees', on: 'update or delete' },
   { table: 'settlement_entries', on: 'delete' },
   {
     table: 'settlement_entries',

@@ -40,6 +40,7 @@ export const distribution = [
   { table: 'audit', by: null },
   { table: 'reconciliation', by: null },
   { table: 'gateway_mark', by: null },
+  { table: 'gateway_account_fees', by: null },
   { table: 'dispute_poll', by: null },
   { table: 'rollups', by: null },
   { table: 'long_acts', by: null },

@@ -384,6 +384,13 @@ export type Tables = {
     currency: Fixed<string>;
     at: Fixed<Timestamp>;
   };
+  gateway_account_fees: {
+    transaction_ref: Fixed<string>;
+    type: Fixed<string>;
+    fee: Fixed<number>;
+    currency: Fixed<string>;
+    at: Fixed<Timestamp>;
+  };
   audit: {
     only_row: ColumnType<boolean, never, never>;
     after: string;

@@ -346,8 +346,11 @@ export type GatewayRecord = {
   /** The term that the shopper chose; null unless it is the first payment of a plan or a charge. */
   number_of_payments: number | null;
   request: RefundRequestMark | null;
-  /** What the gateway charged for it, with the type of the transaction; null for other records. */
-  fee: { type: string; amount: number; currency: string } | null;
+  /**
+   * What the gateway charged for a movement of its balance, with the type of the transaction; null
+   * for other records. A fee of the account was charged without a payment.
+   */
+  fee: { type: string; amount: number; currency: string; isOfAccount: boolean } | null;
 };
 
 export type DisputeState = {

@@ -94,18 +94,33 @@ function disputeRecord(dispute: Stripe.Dispute): GatewayRecord {
   };
 }
 
+/** What the gateway charges an account for its services. The charge is the amount, not the fee. */
+const accountFees = new Set(['stripe_fee', 'stripe_fx_fee', 'tax_fee', 'network_cost']);
+/** Movements between the account and its owner's bank, and what the gateway keeps as a reserve. */
+const ownFunds = /^(payout|topup|transfer|reserve|payment_network_reserve)/;
+/** What is compared by itself. */
+const comparedSources = new Set(['charge', 'refund', 'dispute']);
+
+/** A movement of the balance is `taken` if nothing else of the walk explains it. */
 function transactionRecord(moved: Stripe.BalanceTransaction): GatewayRecord {
-  const { source, currency } = moved;
+  const { source, currency, type } = moved;
   const of = typeof source === 'object' && source !== null ? source : null;
   const intent = of && 'payment_intent' in of ? of.payment_intent : null;
+  const isCompared = of !== null && comparedSources.has(of.object);
+  const isOfAccount = !isCompared && (accountFees.has(type) || moved.reporting_category === 'fee');
   return {
     ...none,
     reference: moved.id,
     payment_ref: idOf(intent as string | { id: string } | null),
     amount: moved.amount,
-    state: 'taken',
+    state: isCompared || isOfAccount || ownFunds.test(type) ? 'nothing' : 'taken',
     created_at: timeOf(moved.created),
-    fee: { type: moved.type, amount: moved.fee, currency: currency.toUpperCase() },
+    fee: {
+      type,
+      amount: isOfAccount ? moved.fee - moved.amount : moved.fee,
+      currency: currency.toUpperCase(),
+      isOfAccount,
+    },
   };
 }
 

@@ -3,17 +3,16 @@ import { transaction } from '../database/transaction.ts';
 import type { Clock } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Random } from '../shared/random.ts';
-import { insertFees, insertPostings } from './posting.sql.ts';
-import { type GatewayFee, movements } from './posting.ts';
+import { insertAccountFees, insertFees, insertPostings } from './posting.sql.ts';
+import { type AccountFee, type GatewayFee, movements } from './posting.ts';
+
+type PostDeps = { database: Database; clock: Clock; log: Logger; random: Random };
 
 /**
  * Posts fees of the gateway that are not posted yet. Each of its transactions counts once. They
  * change nothing in the merchants' books: what a merchant pays us is in its terms.
  */
-export async function postFees(
-  deps: { database: Database; clock: Clock; log: Logger; random: Random },
-  fees: GatewayFee[],
-): Promise<void> {
+export async function postFees(deps: PostDeps, fees: GatewayFee[]): Promise<void> {
   if (fees.length === 0) return;
   await transaction(deps, async ({ db }) => {
     const fresh = await insertFees(db, fees);
@@ -27,5 +26,13 @@ export async function postFees(
         return { ...of, ...about, id: deps.random.uuid(), kind, amount: Math.abs(fee) } as const;
       }),
     );
+  });
+}
+
+/** Posts fees that the gateway charged without a payment (decision 0131), each once. */
+export async function postAccountFees(deps: PostDeps, fees: AccountFee[]): Promise<void> {
+  if (fees.length === 0) return;
+  await transaction(deps, async ({ db }) => {
+    await insertAccountFees(db, fees);
   });
 }

@@ -1,6 +1,6 @@
 import { sql } from 'kysely';
 import type { Handle } from '../database/database.ts';
-import type { GatewayFee, Posting } from './posting.ts';
+import type { AccountFee, GatewayFee, Posting } from './posting.ts';
 
 export async function insertPostings(db: Handle, postings: Posting[]): Promise<void> {
   await db.insertInto('postings').values(postings).execute();
@@ -13,6 +13,15 @@ export async function insertFees(db: Handle, fees: GatewayFee[]): Promise<Gatewa
     .values(fees)
     .onConflict((conflict) => conflict.doNothing())
     .returningAll()
+    .execute();
+}
+
+/** Writes fees of the gateway's account that are not known yet. */
+export async function insertAccountFees(db: Handle, fees: AccountFee[]): Promise<void> {
+  await db
+    .insertInto('gateway_account_fees')
+    .values(fees)
+    .onConflict((conflict) => conflict.doNothing())
     .execute();
 }
 

@@ -86,6 +86,12 @@ export type GatewayFee = {
   at: Timestamp;
 };
 
+/**
+ * What the gateway charged the account and not for a payment: a posting of the house itself, from
+ * `clearing` to `gateway_fees`. It belongs to no merchant. A negative fee was returned.
+ */
+export type AccountFee = Omit<GatewayFee, 'payment_ref' | 'merchant_id' | 'checkout_id'>;
+
 /** The balance of each account: debits less credits. */
 export function balancesOf(
   postings: Pick<Posting, 'debit' | 'credit' | 'amount'>[],

@@ -18,10 +18,10 @@ export type MoneyDay = {
 /** The territories, whose days begin at their own midnights. */
 export async function listTimeZones(
   db: Handle,
-): Promise<{ code: string; time_zone: string; locale: string }[]> {
+): Promise<{ code: string; time_zone: string; locale: string; currency: string }[]> {
   return await db
     .selectFrom('territories')
-    .select(['code', 'time_zone', 'locale'])
+    .select(['code', 'time_zone', 'locale', 'currency'])
     .orderBy('code')
     .execute();
 }
@@ -65,5 +65,18 @@ export async function sumMovements(
     where t.code = ${territory}
     group by m.id, m.name, t.currency
     order by m.name, m.id`.execute(db);
+  return rows;
+}
+
+/** What the gateway charged the account without a payment in a range of time, by currency. */
+export async function sumAccountFees(
+  db: Handle,
+  from: Timestamp,
+  to: Timestamp,
+): Promise<{ currency: string; amount: number }[]> {
+  const { rows } = await sql<{ currency: string; amount: number }>`
+    select currency, sum(fee)::bigint as amount
+    from gateway_account_fees where at >= ${from} and at < ${to}
+    group by currency order by currency`.execute(db);
   return rows;
 }

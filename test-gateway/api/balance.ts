@@ -6,11 +6,13 @@ import {
   agedTransaction,
   makeBalanceTransaction,
   paymentFee,
+  type UnpaidType,
+  unpaidCategories,
 } from '../objects/balance-transaction.ts';
 import type { Kept } from '../store.ts';
 import { openDispute } from './disputes.ts';
 import { answerList } from './lists.ts';
-import { type Answer, type Context, ok } from './operation.ts';
+import { type Answer, type Context, ok, oneOf } from './operation.ts';
 
 /**
  * Books what came in by a captured charge, and what it costs. A card that disputes its payments
@@ -112,6 +114,31 @@ export function controlSettlement(context: Context, form: Form): Answer {
   context.account.settlement =
     currency === undefined ? null : { currency, rate: (basis_points ?? 10_000) / 10_000 };
   return ok({});
+}
+
+/**
+ * Control for tests: the balance moves without a payment. The gateway charges for a service, corrects
+ * the balance, or pays it out to the account's own bank.
+ */
+export function controlTransaction(context: Context, form: Form): Answer {
+  const given = readForm(form, { type: 'string', amount: 'integer', currency: 'string' });
+  oneOf(given.type, Object.keys(unpaidCategories), 'type');
+  const type = (given.type ?? 'stripe_fee') as UnpaidType;
+  const transaction = makeBalanceTransaction(
+    context,
+    {
+      type,
+      reporting_category: unpaidCategories[type],
+      amount: given.amount ?? -1_000,
+      fee: null,
+      currency: given.currency ?? 'zar',
+      description: type === 'stripe_fee' ? 'Radar for Fraud Teams' : null,
+      source: null,
+    },
+    context.account.settlement,
+  );
+  context.store.save('balance_transaction', transaction);
+  return ok(transaction.object);
 }
 
 const present = (context: Context, kept: Kept<'balance_transaction'>): Stripe.BalanceTransaction =>

@@ -6,6 +6,14 @@ export type Fees = { basisPoints: number; fixed: number; dispute: number };
 
 export const defaultFees: Fees = { basisPoints: 290, fixed: 200, dispute: 25_000 };
 
+/** Movements of the balance without a payment, by type, and what reports call them. */
+export const unpaidCategories = {
+  stripe_fee: 'fee',
+  adjustment: 'other_adjustment',
+  payout: 'payout',
+} as const;
+export type UnpaidType = keyof typeof unpaidCategories;
+
 const availableAfterSeconds = 2 * daySeconds;
 
 /** The balance is in another currency than the payments: which, and what one is in it. */
@@ -14,13 +22,15 @@ export type Settlement = { currency: string; rate: number };
 export function makeBalanceTransaction(
   { merchant, now }: Made,
   given: {
-    type: 'charge' | 'refund' | 'refund_failure' | 'adjustment';
-    reporting_category: 'charge' | 'refund' | 'refund_failure' | 'dispute' | 'dispute_reversal';
+    type: 'charge' | 'refund' | 'refund_failure' | 'adjustment' | UnpaidType;
+    reporting_category:
+      | ('charge' | 'refund' | 'refund_failure' | 'dispute' | 'dispute_reversal')
+      | (typeof unpaidCategories)[UnpaidType];
     amount: number;
     fee: { amount: number; description: string } | null;
     currency: string;
     description: string | null;
-    source: string;
+    source: string | null;
   },
   settlement: Settlement | null,
 ): Kept<'balance_transaction'> {

@@ -84,6 +84,39 @@ test("the gateway's fees are posted once, however often they are read", async ()
   assert.deepEqual(violations, []);
 });
 
+test('what the gateway charges without a payment is posted once and shown by the day', async () => {
+  const { deps } = paying.service;
+  const { pool } = deps.database;
+  const moved = async (type: string, amount: string) =>
+    (await paying.gateway.call('POST', '/_test/balance_transactions', { type, amount })).body;
+  const [charged, returned] = [
+    await moved('stripe_fee', '-2300'),
+    await moved('stripe_fee', '300'),
+  ];
+  // The owner of the account was paid, which is no fee.
+  await moved('payout', '-50000');
+  assert.deepEqual((await reconcile()).findings, []);
+  await reconcileRecords(deps, { from: null, to: null });
+  const { rows } = await pool.query(
+    'select transaction_ref, type, fee, currency from gateway_account_fees order by fee',
+  );
+  const of = { type: 'stripe_fee', currency: 'ZAR' };
+  assert.deepEqual(rows, [
+    { transaction_ref: returned.id, fee: -300, ...of },
+    { transaction_ref: charged.id, fee: 2_300, ...of },
+  ]);
+  await assert.rejects(pool.query('delete from gateway_account_fees'), /append-only/);
+  const date = Temporal.Instant.fromEpochMilliseconds(charged.created * 1000)
+    .toZonedDateTimeISO('Africa/Johannesburg')
+    .toPlainDate();
+  const day = async (on: Temporal.PlainDate) =>
+    (await tranche.json('money', 'day', '--date', on.toString())).account_fees;
+  assert.deepEqual(await day(date), [{ currency: 'ZAR', amount: 2_000 }]);
+  assert.deepEqual(await day(date.add({ days: 2 })), []);
+  const { stdout } = await tranche.run('money', 'day', '--date', date.toString());
+  assert.match(stdout, /Gateway's account fees +R\s?20[.,]00/);
+});
+
 test('a walk that is interrupted continues where it was', async () => {
   const { pool } = paying.service.deps.database;
   const runs = async () =>
@@ -290,14 +323,16 @@ test('reconciliation finds each of twenty planted differences and nothing else',
       second(index),
     );
   }
-  for (const index of [8, 9]) {
-    await plant(
-      `other_state ${await referenceOf(at(index), 2)}`,
-      'collections',
-      ["status = 'declined'", "status = 'collected'"],
-      second(index),
-    );
-  }
+  await plant(
+    `other_state ${await referenceOf(at(8), 2)}`,
+    'collections',
+    ["status = 'declined'", "status = 'collected'"],
+    second(8),
+  );
+  // The gateway corrects its balance, and nothing of ours explains it.
+  const correction = { type: 'adjustment', amount: '-700' };
+  const moved = await paying.gateway.call('POST', '/_test/balance_transactions', correction);
+  expected.push(`unknown_to_us ${moved.body.id}`);
   for (const [index, shopper] of refunded.entries()) {
     const parts = await shopper.rows('refund_parts');
     const { id, refund_ref } = parts.find(({ kind }) => kind === 'card');

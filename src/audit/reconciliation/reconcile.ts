@@ -9,7 +9,8 @@ import {
   recordKinds,
 } from '../../gateway/gateway.ts';
 import type { MoneyProblem } from '../../gateway/guard-gateway.ts';
-import { postFees } from '../../ledger/post-fees.ts';
+import { findBlockAlert } from '../../instalments/instalment.sql.ts';
+import { postAccountFees, postFees } from '../../ledger/post-fees.ts';
 import { listMerchantClocks } from '../../merchants/merchant.sql.ts';
 import { findAlertThatStarts, hasAlert } from '../../operators/alert.sql.ts';
 import { raiseAlert } from '../../operators/raise-alert.ts';
@@ -227,7 +228,10 @@ async function compareRecords(
   if (records.length === 0) return [];
   if (kind === 'transactions') {
     await takeFees(deps, client, records);
-    return [];
+    // A movement that is neither of a payment nor a fee of the account.
+    return records
+      .filter(({ state }) => state === 'taken')
+      .map((record) => findingOf(kind, record, 'unknown_to_us', null));
   }
   if (isCompared(kind)) return await compareWithRows(client, kind, records, by);
   // A charge is compared as its payment. Other programs make charges without one.
@@ -236,30 +240,41 @@ async function compareRecords(
     .map((record) => findingOf(kind, record, 'unknown_to_us', null));
 }
 
-/** Posts the fees of payments that we know. Others are posted once their payment is. */
+/**
+ * Posts the fees of the account, and those of payments that we know. Others are posted once their
+ * payment is.
+ */
 async function takeFees(
   deps: ReconcileDeps,
   client: pg.ClientBase,
   records: GatewayRecord[],
 ): Promise<void> {
+  const fees = records.flatMap(({ fee, payment_ref, reference, created_at }) => {
+    if (fee === null || fee.amount === 0) return [];
+    const { type, currency, amount, isOfAccount } = fee;
+    const posted = { transaction_ref: reference, type, currency, fee: amount, at: created_at };
+    return [{ isOfAccount, payment_ref, posted }];
+  });
+  const ofAccount = fees.filter(({ isOfAccount }) => isOfAccount);
+  await postAccountFees(
+    deps,
+    ofAccount.map(({ posted }) => posted),
+  );
   const known = await listKnownFees(
     client,
-    records.map(({ reference }) => reference),
+    fees.map(({ posted }) => posted.transaction_ref),
   );
-  const charged = records.flatMap(({ fee, payment_ref, reference, created_at }) =>
-    fee && fee.amount !== 0 && payment_ref !== null && !known.has(reference)
-      ? [{ ...fee, payment_ref, transaction_ref: reference, at: created_at }]
-      : [],
+  const charged = fees.flatMap(({ payment_ref, posted }) =>
+    payment_ref !== null && !known.has(posted.transaction_ref) ? [{ ...posted, payment_ref }] : [],
   );
   if (charged.length === 0) return;
   const payments = charged.map(({ payment_ref }) => payment_ref);
   const checkouts = await listPaidCheckouts(client, payments);
   await postFees(
     deps,
-    charged.flatMap(({ amount, payment_ref, ...fee }) => {
-      const checkout = checkouts.get(payment_ref);
-      const isPosted = checkout?.currency === fee.currency;
-      return isPosted ? [{ ...fee, ...checkout, payment_ref, fee: amount }] : [];
+    charged.flatMap((fee) => {
+      const checkout = checkouts.get(fee.payment_ref);
+      return checkout?.currency === fee.currency ? [{ ...fee, ...checkout }] : [];
     }),
   );
   for (const { currency, payment_ref } of charged) {
