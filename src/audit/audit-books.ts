@@ -21,7 +21,8 @@ const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 /** Small enough not to slow requests down; a million checkouts still take only hours. */
 const auditBatchSize = 500;
 const auditMerchantsMax = { merchants: 100, checkouts: 5_000 };
-const leaseSeconds = 120;
+/** Longer than the check of the largest merchant may take (decision 0132). */
+const leaseSeconds = 900;
 
 /**
  * Audits the next range of checkouts, or of merchants once all checkouts are audited, and moves the

@@ -1,11 +1,14 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import pg from 'pg';
 import { findMerchantSlice } from '../../src/audit/audit.sql.ts';
 import { auditSlice, checkLedger } from '../../src/audit/audit-books.ts';
+import { findMerchantDifferences } from '../../src/audit/invariants.ts';
 import { findMerchant } from '../../src/merchants/merchant.sql.ts';
 import { advanceClock } from '../../src/sandbox/advance-clock.ts';
 import { accountsOf, assertBalanced, planOf, refundNow } from '../support/money.ts';
 import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import { until } from '../support/sandbox-process.ts';
 import { createAccount } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
 
@@ -38,6 +41,35 @@ test('the books of every checkout add up at every moment of its life', async () 
   const expected = { collected: 50_001, refunded: 16_667, cancelled: 33_333 };
   assert.deepEqual(await accountsOf(other), expected);
   await assertBalanced(paying, other);
+});
+
+test('the books of a merchant may take longer to add up than a request may wait', async () => {
+  const { databaseUrl, deps } = paying.service;
+  const { id } = paying.account.merchant;
+  const limit = 500;
+  const options = `-c statement_timeout=${limit}ms`;
+  const pool = new pg.Pool({ connectionString: databaseUrl, max: 1, options });
+  const other = await deps.database.pool.connect();
+  try {
+    await other.query('begin');
+    await other.query('lock table settlement_entries in access exclusive mode');
+    const checked = findMerchantDifferences({ pool }, id, id).catch((error) => error.message);
+    const isLate = async () => {
+      const { rows } = await deps.database.pool.query(
+        `select from pg_stat_activity where datname = current_database()
+           and wait_event_type = 'Lock' and query_start < now() - $1 * interval '1 millisecond'`,
+        [limit + 100],
+      );
+      return rows.length > 0;
+    };
+    const late = until('the check to wait for longer than a statement may', isLate);
+    await Promise.race([late, checked.then((ended) => assert.fail(`it ended: ${ended}`))]);
+    await other.query('commit');
+    assert.deepEqual(await checked, []);
+  } finally {
+    other.release(true);
+    await pool.end();
+  }
 });
 
 describe('every kind of difference is found', () => {
