@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { findViolations } from '../../src/audit/invariants.ts';
 import { adoptLost } from '../../src/audit/reconciliation/adopt-lost.ts';
+import { reconcile } from '../../src/audit/reconciliation/reconcile.ts';
 import { releaseCheckout } from '../../src/audit/reconciliation/release-checkout.ts';
 import { FateUnknown, isTransient } from '../../src/database/transaction.ts';
 import {
@@ -44,7 +45,8 @@ import { createAccount, isLong, send } from '../support/service.ts';
 // A year of a merchant that the service settles: sales in terms, refunds, disputes that the bank
 // opens and decides, evidence, payouts on business days that two operators approve and the bank pays
 // or returns. The gateway fails, and processes die between any two statements. In the middle of each
-// year the database is restored from a backup, and what the gateway did meanwhile is adopted.
+// year the database is restored from a backup. Processes go on, and some die, but no money moves until
+// what the gateway did meanwhile is adopted.
 // TRANCHE_SEED=17 repeats seed 17.
 
 const gatewayTimeoutMs = 120;
@@ -89,7 +91,7 @@ test('after a year of disputes, fees and payouts all accounts agree with the gat
   const count = await playSeeds(t, 30, [scene], play);
   if (isReplay()) return;
   // Three seeds need not have everything. Thirty do.
-  const always = ['restored', 'adopted', 'dispute lost', 'dispute accepted'];
+  const always = ['restored', 'adopted', 'dispute lost', 'dispute accepted', 'gateway fees'];
   const often = [
     ...['dispute won', 'fee returned', 'fee kept', 'holiday skipped', 'debt carried'],
     ...['fault struck', 'kill', 'payout paid'],
@@ -104,8 +106,10 @@ async function play(story: Story, scene: Scene): Promise<void> {
   const { paying, stage } = scene;
   const { service, gateway, clock } = paying;
   const { pool } = service.deps.database;
-  const start = Temporal.Instant.from('2026-01-01T06:00:00Z');
-  clock.set(start.add({ hours: chance.between(0, 600 * 24) }).toString());
+  const start = Temporal.Instant.from('2026-01-01T06:00:00Z').add({
+    hours: chance.between(0, 600 * 24),
+  });
+  clock.set(start.toString());
   const account = await createAccount(service, { refund_mode: 'auto' });
   const { id: merchant_id } = account.merchant;
   const funding = chance.pick(fundings);
@@ -131,6 +135,8 @@ async function play(story: Story, scene: Scene): Promise<void> {
   await confirmAccount(service.deps, 'sipho', merchant_id, 1);
 
   const shoppers: Shopper[] = [];
+  /** What the gateway charged without a payment, by its id of the transaction. */
+  const accountFees = new Map<string, number>();
   /** What the bank was told to pay, by payout. */
   const ordered = new Map<string, number>();
 
@@ -329,9 +335,11 @@ async function play(story: Story, scene: Scene): Promise<void> {
     } finally {
       await backup.drop();
     }
-    // Processes that lived on the lost database find another one.
-    for (const process of scene.processes) process.kill();
     clock.advance({ seconds: 2 });
+    // Processes that lived on the lost database find another one, and some die meanwhile.
+    const done = await readGateway();
+    await act(true);
+    assert.deepEqual(await readGateway(), done, 'no money moves');
     assert.match((await deps.money.problem()) ?? '', /reconcile --adopt/, 'money is stopped');
     const { adopted, findings } = await adoptLost(deps, 'nomsa');
     note('restored', `${adopted} adopted, ${findings.map(({ kind }) => kind).join(', ')}`);
@@ -351,6 +359,30 @@ async function play(story: Story, scene: Scene): Promise<void> {
     await assertWhole();
   }
 
+  /** All payments and refunds of the year, as the gateway has them. */
+  async function readGateway(): Promise<string[]> {
+    const moved: string[] = [];
+    for (const shopper of shoppers) {
+      const { payment_intents, refunds } = await shopper.books();
+      for (const { id, status, amount_received } of payment_intents) {
+        moved.push(`${id} ${status} ${amount_received}`);
+      }
+      for (const { id, status } of refunds) moved.push(`${id} ${status}`);
+    }
+    return moved;
+  }
+
+  /** The gateway charges for a service of the account. */
+  async function chargeAccount(cents: number): Promise<void> {
+    const headers = {
+      'Tranche-Merchant': merchant_id,
+      'Tranche-Merchant-Time': timestamp(clock.now()),
+    };
+    const form = { type: 'stripe_fee', amount: String(-cents) };
+    const { body } = await gateway.call('POST', '/_test/balance_transactions', form, headers);
+    accountFees.set(body.id, cents);
+  }
+
   async function clearFaults(): Promise<void> {
     const { body } = await gateway.call('GET', '/_test/faults');
     for (const { struck } of body.data as { struck: number }[])
@@ -365,26 +397,33 @@ async function play(story: Story, scene: Scene): Promise<void> {
     await gateway.fault({ fault, method, path, times: chance.pick([1, 2]) });
   }
 
-  /** Two workers and two operators at once, statement by statement. */
-  async function act(): Promise<void> {
+  /**
+   * Two workers and two operators at once, statement by statement. While money is stopped, only
+   * workers that do not know it yet.
+   */
+  async function act(isStopped = false): Promise<void> {
     let events = chance.between(2, 5);
     const kills = { count: 1, weight: 1 };
     const player = createPlayer(story, scene, {
       gatewayTimeoutMs,
+      isGuarded: true,
       serve: async () => {},
       kills,
       assertWhole,
     });
-    const works = [
+    const moving = [
       ['collect', collectDueInstalments],
       ['refund', processDueRefunds],
+    ] as const;
+    const works = [
+      ...moving,
       ['payout', makeDuePayouts],
       ['find disputes', findNewDisputes],
       ['check disputes', checkDueDisputes],
     ] as const;
     const enter = async (actor: string): Promise<void> => {
       const { deps, died } = await player.living();
-      const all = actor.endsWith('worker') ? works : await seen();
+      const all = isStopped ? moving : actor.endsWith('worker') ? works : await seen();
       if (all.length === 0) return;
       const [says, run] = chance.pick(all as [string, (deps: Deps) => Promise<unknown>][]);
       note('act', `${says} by the ${actor}`);
@@ -392,7 +431,8 @@ async function play(story: Story, scene: Scene): Promise<void> {
       player.begin(actor, tolerant(says, Promise.race([run(deps), died])));
     };
     clock.advance({ hours: chance.pick([1, 12, 30]) });
-    const actors = ['first worker', 'second worker', 'operator', 'other operator'];
+    const workers = ['first worker', 'second worker'];
+    const actors = isStopped ? workers : [...workers, 'operator', 'other operator'];
     await player.play(() =>
       events <= 0
         ? []
@@ -438,6 +478,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     [1, fail],
     [1, act],
   ];
+  await chargeAccount(2_500 + story.seed);
   await shop();
   await shop();
   const length = chance.between(20, 30);
@@ -498,6 +539,8 @@ async function play(story: Story, scene: Scene): Promise<void> {
   }
   await paying.work();
 
+  await chargeAccount(700 + story.seed);
+  await reconcile(service.deps, { from: timestamp(start), to: null });
   assert.deepEqual(await findViolations(service.deps.database, timestamp(clock.now())), []);
   const sum = { received: 0, refunded: 0, withdrawn: 0 };
   for (const shopper of shoppers) {
@@ -511,6 +554,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     sum.withdrawn += withdrawn;
   }
   await assertSettled(sum);
+  await assertCleared();
   await assertPaidOnce();
   await noteSeen();
   // Later histories have other merchants, whose payouts this one's due days would slow down.
@@ -601,6 +645,48 @@ async function play(story: Story, scene: Scene): Promise<void> {
            and f.checkout_id = p.checkout_id and f.kind in ('captured', 'collected'))`,
     );
     assert.equal(owed, books?.left);
+  }
+
+  /** What the gateway charged, and what it has of ours, is in the books to the cent. */
+  async function assertCleared(): Promise<void> {
+    const [books] = await rowsOf<{ cleared: number; fees: number; payments: string[] }>(
+      `select
+         coalesce(sum(case when debit in ('collected', 'clearing') then amount else 0 end
+           - case when credit in ('collected', 'clearing') then amount else 0 end), 0)::bigint
+           as cleared,
+         coalesce(sum(case debit when 'gateway_fees' then amount else 0 end
+           - case credit when 'gateway_fees' then amount else 0 end), 0)::bigint as fees,
+         array(select distinct payment_ref from collections
+           where merchant_id = $1 and payment_ref is not null) as payments
+       from postings where merchant_id = $1`,
+    );
+    assert.ok(books);
+    const there = { cleared: 0, fees: 0 };
+    const gte = String(Math.floor(start.epochMilliseconds / 1000));
+    for (let page = 0, after: string | undefined; ; page += 1) {
+      assert.ok(page < 200, 'the list of transactions ends');
+      const form = { limit: '100', 'expand[]': 'data.source', 'created[gte]': gte };
+      const { body } = await gateway.call('GET', '/v1/balance_transactions', {
+        ...form,
+        ...(after !== undefined && { starting_after: after }),
+      });
+      for (const { net, fee, source } of body.data) {
+        if (!books.payments.includes(source?.payment_intent)) continue;
+        there.cleared += net;
+        there.fees += fee;
+      }
+      after = body.data.at(-1)?.id;
+      if (!body.has_more) break;
+    }
+    const { cleared, fees } = books;
+    assert.deepEqual({ cleared, fees }, there, "the gateway's balance");
+    if (fees > 0) note('gateway fees');
+    const { rows } = await pool.query(
+      'select transaction_ref, fee from gateway_account_fees where transaction_ref = any ($1)',
+      [[...accountFees.keys()]],
+    );
+    const posted = new Map(rows.map((row) => [row.transaction_ref, row.fee]));
+    assert.deepEqual(posted, accountFees, "the gateway's account fees");
   }
 
   /** The bank was told once to pay each payout, on a business day, and paid what was taken from the books. */

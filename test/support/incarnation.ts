@@ -1,7 +1,9 @@
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type pg from 'pg';
+import { createMoneyGuard } from '../../src/audit/reconciliation/money-guard.ts';
 import type { Gateway } from '../../src/gateway/gateway.ts';
+import { guardGateway } from '../../src/gateway/guard-gateway.ts';
 import { limitGateway } from '../../src/gateway/limit-gateway.ts';
 import { limitsFor } from '../../src/gateway/settings.ts';
 import { createStripeGateway } from '../../src/gateway/stripe.ts';
@@ -152,6 +154,8 @@ export async function incarnate(
     gatewayUrl: string;
     clock: Clock;
     gatewayTimeoutMs: number;
+    /** Whether each call that moves money asks first if it may (decision 0097). */
+    isGuarded?: boolean;
     /** The part of the API that a test is about. */
     serve: (api: FastifyInstance, deps: Deps) => Promise<void>;
   },
@@ -218,13 +222,14 @@ export async function incarnate(
       ).connection.stream.destroy();
     }
   };
-  // Without the guard of decision 0097, whose statements would be steps within a step.
+  // Each call is a step. The guard of money is around it, so that its statements and its look at the
+  // gateway's marks are steps of their own.
   const unguarded = limitGateway(
     createStripeGateway(config.gateway),
     { clock, log },
     limitsFor(config.gateway),
   );
-  const gateway = Object.fromEntries(
+  const stepped = Object.fromEntries(
     Object.entries(unguarded).map(([name, member]) => [
       name,
       typeof member === 'function'
@@ -235,12 +240,22 @@ export async function incarnate(
         : member,
     ]),
   ) as Gateway;
+  const money = createMoneyGuard({
+    ...deps,
+    gateway: stepped,
+    environment: config.environment,
+    // It reads its row again when the test's time has moved: the real time differs with each run.
+    clock: { ...clock, monotonic: () => clock.now().epochMilliseconds },
+  });
+  const acting = options.isGuarded
+    ? { money, gateway: guardGateway(stepped, money.problem) }
+    : { gateway: stepped };
 
   const app = Fastify();
   handleErrors(app, deps.metrics);
   const self: Incarnation = {
     app,
-    deps: { ...deps, gateway },
+    deps: { ...deps, ...acting },
     isAlive: () => alive,
     died,
     kill() {

@@ -28,6 +28,7 @@ export function createPlayer(
   { paying, stage, processes }: Scene,
   options: {
     gatewayTimeoutMs: number;
+    isGuarded?: boolean;
     serve: (api: FastifyInstance, deps: Deps) => Promise<void>;
     kills: { count: number; weight: number };
     cuts?: { count: number; weight: number };
@@ -71,10 +72,11 @@ export function createPlayer(
       const index = chance.between(0, 1);
       const process = processes[index];
       if (process?.isAlive()) return process;
-      const { gatewayTimeoutMs, serve } = options;
+      const { gatewayTimeoutMs, isGuarded = false, serve } = options;
       const { databaseUrl } = paying.service;
       const { clock, gateway } = paying;
-      const given = { databaseUrl, gatewayUrl: gateway.url, clock, gatewayTimeoutMs, serve };
+      const how = { gatewayTimeoutMs, isGuarded, serve };
+      const given = { databaseUrl, gatewayUrl: gateway.url, clock, ...how };
       const born = await incarnate(stage, given);
       processes[index] = born;
       return born;
