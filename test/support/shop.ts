@@ -254,7 +254,8 @@ export function visitTest(
       });
     } catch (error) {
       const seen = `${await describeTabs(context, requests)}${describeLog(shop().logged())}`;
-      throw new Error(`The scenario failed.${seen}`, { cause: error });
+      const complained = complaints.map((text) => `\nThe browser complained: ${text}`).join('');
+      throw new Error(`The scenario failed.${seen}${complained}`, { cause: error });
     } finally {
       await context.close();
     }
