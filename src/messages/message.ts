@@ -5,7 +5,7 @@ import type { Timestamp } from '../shared/clock.ts';
  * merchant's clock. The worker sends it and makes it `sent`. A mail server that refuses the message
  * permanently makes it `refused`, which operators see. A message that is no longer true when it falls
  * due, such as a reminder of a payment that a refund has cancelled, is `skipped`. A reminder of a
- * plan that is paused stays `pending` and falls due a day later.
+ * plan that is paused stays `pending` and falls due three hours later.
  *
  * A crash between sending and recording sends the message again under the same Message-ID.
  */

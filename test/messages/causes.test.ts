@@ -1,10 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
+import { readAgain } from '../../src/disputes/check-disputes.ts';
 import { collectDueInstalments } from '../../src/instalments/collect-instalments.ts';
 import { sendDueMessages } from '../../src/messages/sending/send-messages.ts';
 import { timestamp } from '../../src/shared/clock.ts';
 import { actingOn } from '../support/acts.ts';
-import { cards, refundNow } from '../support/money.ts';
+import { cards, openDispute, refundNow } from '../support/money.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 
 let paying: Paying;
@@ -170,27 +171,30 @@ test('a decline that is told late does not promise a retry on a day that has pas
   await paying.pass({ months: 3 });
 });
 
-test('a reminder waits while the plan is paused, and is sent a day later', async () => {
+test('a reminder waits while a dispute pauses the plan, and is sent once the dispute is won', async () => {
   paying.clock.set('2032-11-15T08:00:00Z');
   const shopper = await paying.shopper();
   await shopper.pay(3);
   await paying.pass('2032-12-12T05:00:00Z');
-  // As a dispute or a refund in progress does it.
-  const pause = (paused: boolean) =>
-    paying.service.deps.database.pool.query(
-      'update instalments set paused = $2 where checkout_id = $1',
-      [shopper.id, paused],
-    );
+  // The gateway learns the time from requests, and counts the bank's deadline from it.
+  await (await paying.shopper()).pay(1);
+  await openDispute(paying, shopper);
+  const [dispute] = await shopper.rows('disputes');
   const reminders = async () =>
     (await subjects(shopper)).filter((line) => /will be charged/.test(line));
-  await pause(true);
-  await paying.pass('2032-12-13T00:00:00Z');
+  // The reminder fell due two days ago. The charge is at 06:00 of the next day.
+  paying.clock.set('2032-12-14T07:00:00Z');
+  await paying.work();
   assert.deepEqual(await reminders(), []);
-  await pause(false);
-  await paying.pass('2032-12-14T00:00:00Z');
+  const path = `/_test/disputes/${dispute.dispute_ref}/resolve`;
+  await paying.gateway.call('POST', path, { outcome: 'won' });
+  const won = await readAgain(paying.service.deps, paying.account.merchant, dispute);
+  assert.equal(won.is_pausing, false);
+  await paying.pass('2032-12-15T07:00:00Z');
   assert.deepEqual(await reminders(), [
-    '2032-12-13T06:00 R 500,00 will be charged on 15 December 2032',
+    '2032-12-14T10:00 R 500,00 will be charged on 15 December 2032',
   ]);
+  assert.equal((await paymentOf(shopper, 2)).status, 'collected');
   await assertSound(paying);
 });
 

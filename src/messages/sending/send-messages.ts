@@ -41,6 +41,8 @@ export type MessageDeps = {
 /** Failures of one message before the operator hears that mail does not leave. */
 const failuresBeforeAlert = 5;
 const daySeconds = 24 * 3600;
+/** How often the reminder of a paused plan is tried again. A day would miss the charge. */
+const postponedSeconds = 3 * 3600;
 
 type SendingDeps = MessageDeps & { mail: MailTransport };
 
@@ -94,8 +96,8 @@ async function sendBatch(deps: SendingDeps, merchant: Merchant, claimed: Message
 }
 
 /**
- * `skipped`: there is nothing to send any more. `postponed`: nor is there today. `released`: the
- * batch had no time left for it.
+ * `skipped`: there is nothing to send any more. `postponed`: the plan is paused. `released`: the batch
+ * had no time left for it.
  */
 type Result = { message: Message; outcome: MailOutcome | 'skipped' | 'postponed' | 'released' };
 
@@ -237,7 +239,7 @@ function settle({ message, outcome }: Result, now: Temporal.Instant): SettledMes
   if (outcome === 'skipped') return { ...ended, status: 'skipped', tries };
   if (outcome === 'released') return { ...waiting, due_at: message.due_at, tries };
   if (outcome === 'postponed') {
-    return { ...waiting, due_at: timestamp(secondsAfter(now, daySeconds)), tries };
+    return { ...waiting, due_at: timestamp(secondsAfter(now, postponedSeconds)), tries };
   }
   if (outcome.outcome !== 'failed') return { ...ended, status: outcome.outcome, tries: tries + 1 };
   const again = retriesAt(message, now);
