@@ -355,6 +355,7 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
       await button.or(page.getByRole('radio', { name: click })).click();
     }
     if (state.typesCard) await typeCard(page);
+    if (state.presses) await page.getByRole('button', { name: state.presses }).click();
     if (state.fills) {
       await page.getByLabel(state.fills.label).fill(state.fills.text);
       await page.getByRole('button', { name: state.fills.press, exact: true }).click();

@@ -210,7 +210,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
 
   for (const width of [390, 1280]) {
     scenario(
-      `late, a link by mail, another card through the bank: the plan is clean and goes on, at ${width} px`,
+      `the mail about a decline leads to another card through the bank: the plan is clean and goes on, at ${width} px`,
       {
         card: cards.laterLost,
         payments: 3,
@@ -219,8 +219,9 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       async (visit) => {
         const { link, page, shopper } = visit;
         await visit.advance(month);
-        await page.goto(link);
+        await followMail(visit, 'Your payment of R 500,00 to Bean There did not go through');
         await page.getByText('R 500,00 is late.').waitFor();
+        assert.equal(page.url(), link);
         // The page does not tell a finder of the card that it was reported.
         await page.getByText('Your bank declined this card. It costs you nothing extra.').waitFor();
         assert.deepEqual(await axeFindings(page), []);
@@ -228,7 +229,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
         await page.getByLabel('E-mail address').fill('thandi@example.com');
         await page.getByRole('button', { name: 'Send me a link' }).click();
         await page.getByText('Look at your mail.').waitFor();
-        await page.goto(`${link}/manage#${await mailedToken(visit)}`);
+        await followMail(visit, 'Your link to the payments for Bean There');
         await signedIn(page).waitFor();
         assert.equal(visit.requests.filter(({ url }) => isGateway(url)).length, 0, 'no card frame');
 
@@ -315,7 +316,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       await change.click();
       await typeCard(page, '4242424242424242');
       await save.click();
-      await page.getByText('Your payment did not go through. Nothing was charged.').waitFor();
+      await page.getByText('Your card was not changed. Nothing was charged.').waitFor();
       assert.equal(await changed.count(), 0);
 
       for (const [status, text] of [
@@ -489,6 +490,19 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
     await visit.shopper.send('POST', 'link', { email: 'thandi@example.com' });
     await page.goto(`${visit.link}/manage#${await mailedToken(visit)}`);
     await signedIn(page).waitFor();
+  }
+
+  /** Opens the only mail with this subject in the visitor's page and presses its one link. */
+  async function followMail({ page, shopper }: Visit, subject: string): Promise<void> {
+    await workOnce(shop.paying);
+    const { rows } = await shop.paying.service.deps.database.pool.query(
+      `select html from mailbox where checkout_id = $1 and translate(subject, '\u00a0', ' ') = $2`,
+      [shopper.id, subject],
+    );
+    assert.equal(rows.length, 1, subject);
+    await page.goto('about:blank');
+    await page.setContent(rows[0].html);
+    await page.getByRole('link').click();
   }
 
   /** The token in the newest mail to the shopper. */

@@ -1,7 +1,9 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
+import type { DeclineReason } from '../../src/gateway/gateway.ts';
 import type { PayPage, Plan } from '../../src/payments/pay-page.ts';
+import type { PageKey } from '../../src/shared/words/words.ts';
 import { CardFields, useCard } from './card-fields.tsx';
-import { isBusy, isInFlight, type Payment, type View } from './payment.ts';
+import { isBusy, isInFlight, newsOf, type Payment, type View } from './payment.ts';
 import { Text, useSay } from './say.tsx';
 import {
   consentSentence,
@@ -235,18 +237,30 @@ export function Trouble({ view, decline }: { view: View; decline: PayPage['decli
   );
 }
 
+/** Declines of a payment that read otherwise when the bank was only asked about a card. */
+const cardDeclines: Partial<Record<DeclineReason, PageKey>> = {
+  processing_error: 'card_unhandled',
+  authentication_required: 'card_unasked',
+};
+
 function troubleWords(view: View, decline: PayPage['decline'], say: Say) {
+  const isAboutCard = (view.askedFor ?? view.page?.act?.purpose) === 'replace_card';
   if (view.activity === 'lost') {
-    return { tone: 'warning', happened: say.text('lost'), next: say.text('lost_next') };
+    const next = say.text(isAboutCard ? 'lost_card_next' : 'lost_next');
+    return { tone: 'warning', happened: say.text('lost'), next };
   }
   if (view.problem !== null) {
     const happened = 'key' in view.problem ? say.text(view.problem.key) : view.problem.text;
     return { tone: 'danger', happened, next: say.text('nothing_charged') };
   }
   if (view.unfinished) {
-    return { tone: 'danger', happened: say.text('unfinished'), next: say.text('unfinished_next') };
+    const happened = say.text(isAboutCard ? 'card_unchanged' : 'unfinished');
+    return { tone: 'danger', happened, next: say.text('unfinished_next') };
   }
-  return decline === null ? null : { tone: 'danger', ...declineWords(decline, say) };
+  if (decline === null) return null;
+  const { happened, next } = declineWords(decline, say);
+  const key = newsOf(view)?.purpose === 'replace_card' ? cardDeclines[decline.reason] : undefined;
+  return { tone: 'danger', happened: key ? say.text(key) : happened, next };
 }
 
 export function CancelButton({

@@ -28,6 +28,8 @@ export type GalleryState = {
   fills?: { label: string; text: string; press: string };
   /** The card is typed after the clicks. */
   typesCard?: boolean;
+  /** The button to press once the card is typed. */
+  presses?: string;
   /** The page is opened by a one-time link, which the server answers so. */
   link?: 'opens' | 'ended';
   /** Text that appears once the state is reached, if that takes a moment. */
@@ -277,6 +279,19 @@ function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState
     act: act({ status: 'declined', decline: { reason: 'insufficient_funds', may_retry: true } }),
   };
   const payStored = ['Pay R 500,00 now'];
+  const changing = {
+    page: signedIn,
+    clicks: ['Change the card'],
+    typesCard: true,
+    presses: 'Use this card',
+  };
+  const cardDeclined = act({
+    purpose: 'replace_card',
+    status: 'declined',
+    payments: [],
+    amount: 0,
+    decline: { reason: 'authentication_required', may_retry: true },
+  });
   return {
     plan: { page: paid },
     'plan-late': { page: latePage },
@@ -306,7 +321,11 @@ function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState
     },
     'plan-blocked': {
       page: { ...lateSignedIn, plan: { ...lateSignedIn.plan, is_blocked: true } },
-      sees: 'Payments are paused at the moment.',
+      sees: 'Nothing is charged until they go on.',
+    },
+    'plan-stopped': {
+      page: { ...lateSignedIn, paused: true },
+      sees: 'Nothing is charged until they go on.',
     },
     'plan-no-links-early': { page: { ...paid, sends_links: false } },
     'plan-no-links': { page: { ...latePage, sends_links: false } },
@@ -424,6 +443,31 @@ function planStates(paid: PayPage, shopUrl: string): Record<string, GalleryState
         plan: planOf(['paid', 'next', 'planned'], {}, { card: { brand: 'amex', last4: '0005' } }),
         act: act({ purpose: 'replace_card', payments: [], amount: 0 }),
       },
+    },
+    'plan-card-lost': {
+      ...changing,
+      pay: 'broken',
+      state: 'broken',
+      sees: 'We are finding out whether your card was changed.',
+    },
+    'plan-card-unchanged': {
+      ...changing,
+      pay: 'broken',
+      state: signedIn,
+      sees: 'Your card was not changed.',
+    },
+    'plan-card-declined': {
+      ...changing,
+      pay: { ...signedIn, act: cardDeclined },
+      sees: 'Your bank wants you to confirm the card',
+    },
+    'plan-card-declined-afrikaans': {
+      page: { ...signedIn, language: 'af', act: cardDeclined },
+      sees: 'U bank wil hê dat u die kaart bevestig',
+    },
+    'plan-card-declined-isizulu': {
+      page: { ...signedIn, language: 'zu', act: cardDeclined },
+      sees: 'Ibhange lakho lifuna uqinisekise ikhadi',
     },
     'plan-report-sent': {
       page: signedIn,

@@ -70,7 +70,7 @@ export function ActList({
   const say = useSay();
   const unpaid = plan.payments.filter(({ status }) => isUnpaid(status));
   const late = latePayments(plan);
-  const mayPay = !isPausedPlan(plan) && unpaid.length > 0;
+  const mayPay = !isPausedPlan(page, plan) && unpaid.length > 0;
   const act = (panel: Panel, key: PageKey, detail: string | null) => (
     <li key={panel}>
       <button type="button" aria-disabled={open === null} onClick={() => open?.(panel)}>
@@ -92,6 +92,7 @@ export function ActList({
           act('rest', 'act_rest', say.money(sumOf(unpaid)))}
         {unpaid.length > 0 &&
           plan.is_card_stored &&
+          !page.paused &&
           act('card', 'act_card', plan.card?.last4 ? cardName(plan.card, say) : null)}
         {act('report', 'report', null)}
       </ul>

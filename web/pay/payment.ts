@@ -38,6 +38,8 @@ export type View = {
   unfinished: boolean;
   /** The number of the last act on the plan that had ended when this tab asked for another. */
   seenAct: number;
+  /** What this tab last asked for on the plan: a notice about the card must not speak of a payment. */
+  askedFor: PlanAct['purpose'] | null;
   /** The shopper left the bank's challenge to use another card. */
   anotherCard: boolean;
   /** The wait has been long enough for the page to say so. */
@@ -52,6 +54,7 @@ export function firstView(page: PayPage | null): View {
     problem: null,
     unfinished: false,
     seenAct: 0,
+    askedFor: null,
     anotherCard: false,
     slow: false,
   };
@@ -345,6 +348,7 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
     /** Acts on the plan, with another card or, without `createToken`, with the stored one. */
     async act(request: ActRequest, createToken: (() => Promise<CardToken>) | null): Promise<void> {
       if (isBusy(view)) return;
+      set({ askedFor: request.step === 'plan/card' ? 'replace_card' : 'pay' });
       if (createToken === null) {
         newest += 1;
         set({ activity: 'paying', problem: null, unfinished: false });

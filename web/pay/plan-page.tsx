@@ -106,7 +106,7 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
     <div class="plan-page">
       <ProofNotice proof={proof} isSignedIn={page.session !== null} />
       <ActNotice view={view} plan={plan} payment={payment} />
-      <Standing plan={plan} />
+      <Standing page={page} plan={plan} />
       {!isPaying && (
         <Late
           page={page}

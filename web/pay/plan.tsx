@@ -12,8 +12,9 @@ import { happenedWords, localDay, type Say } from './words.ts';
 type PlanProps = { page: PayPage; plan: Plan; path: string };
 
 /** Where things stand, in one sentence. */
-export function Standing({ plan }: { plan: Plan }) {
+export function Standing({ page, plan }: { page: PayPage; plan: Plan }) {
   const say = useSay();
+  const pause = pauseKey(page, plan);
   const next = plan.payments.find(({ status }) => status === 'next');
   const total = plan.paid + plan.outstanding;
   return (
@@ -29,15 +30,16 @@ export function Standing({ plan }: { plan: Plan }) {
           : next &&
             say.text('plan_next', { amount: say.money(next.amount), date: whole(next, say) })}
       </p>
-      {plan.dispute !== null ? (
-        <p>{say.text(plan.dispute === 'open' ? 'plan_disputed' : 'plan_dispute_lost')}</p>
-      ) : plan.is_blocked ? (
-        <p>{say.text('payments_paused')}</p>
-      ) : (
-        plan.is_paused && <p>{say.text('plan_paused')}</p>
-      )}
+      {pause !== null && <p class="notice good">{say.text(pause)}</p>}
     </div>
   );
+}
+
+/** Why nothing is charged for now; null if payments go on. */
+function pauseKey(page: PayPage, plan: Plan): PageKey | null {
+  if (plan.dispute !== null) return plan.dispute === 'open' ? 'plan_disputed' : 'plan_dispute_lost';
+  if (plan.is_blocked || (page.paused && plan.outstanding > 0)) return 'plan_stopped';
+  return plan.is_paused ? 'plan_paused' : null;
 }
 
 /** Keeps a date on one line. */
@@ -49,8 +51,8 @@ function isRefunded({ payments, paid }: Plan): boolean {
 }
 
 /** Whether nothing can be charged for now. A dispute pauses a payment in flight a little later. */
-export const isPausedPlan = ({ is_paused, is_blocked, dispute }: Plan) =>
-  is_paused || is_blocked || dispute !== null;
+export const isPausedPlan = (page: PayPage, { is_paused, is_blocked, dispute }: Plan) =>
+  page.paused || is_paused || is_blocked || dispute !== null;
 
 export function latePayments({ payments }: Plan): PlanPayment[] {
   return payments.filter(({ status }) => status === 'late');
@@ -86,7 +88,7 @@ export function Late({
   if (first === undefined) return null;
   const amount = say.money(sumOf(late));
   // The plan says above why nothing is charged.
-  const isPaused = isPausedPlan(plan);
+  const isPaused = isPausedPlan(page, plan);
   const mayPay = !isPaused && mayProve(page);
   const retries = late.map((one) => one.late?.retries_at ?? null).find((at) => at !== null);
   return (

@@ -79,8 +79,10 @@ export const af: Words = {
     lost: 'Die verbinding is verbreek.',
     lost_next:
       'Ons vind uit of u betaling deurgegaan het. Hou hierdie bladsy oop en moenie elders weer betaal nie.',
+    lost_card_next: 'Ons vind uit of u kaart verander is. Hou hierdie bladsy oop.',
     unfinished: 'U betaling het nie deurgegaan nie.',
     unfinished_next: 'Niks is gehef nie. U kan weer probeer.',
+    card_unchanged: 'U kaart is nie verander nie.',
 
     declined: 'U bank het hierdie kaart afgekeur.',
     declined_funds: 'U bank het hierdie kaart afgekeur: nie genoeg geld nie.',
@@ -91,6 +93,8 @@ export const af: Words = {
     declined_processing: 'U bank kon die betaling nou net nie hanteer nie.',
     declined_unconfirmed: 'U bank kon nie bevestig dat dit u was nie.',
     declined_unasked: 'U bank wil hê dat u die betaling bevestig, en dit het nie gebeur nie.',
+    card_unhandled: 'U bank kon die kaart nou net nie hanteer nie.',
+    card_unasked: 'U bank wil hê dat u die kaart bevestig, en dit het nie gebeur nie.',
     advice_other: 'Niks is gehef nie. Gebruik ’n ander kaart.',
     advice_again: 'Niks is gehef nie. Probeer weer of gebruik ’n ander kaart.',
     advice_later: 'Niks is gehef nie. Probeer later weer of gebruik ’n ander kaart.',
@@ -137,6 +141,8 @@ export const af: Words = {
     plan_next: 'Volgende: {amount} op {date}.',
     plan_nothing: 'Niks meer sal gehef word nie.',
     plan_paused: '’n Terugbetaling is aan die gang. Niks word gehef voordat dit klaar is nie.',
+    plan_stopped:
+      'Betalings is tans onderbreek. Niks word gehef voordat dit weer voortgaan nie. Kyk asseblief later weer.',
     plan_disputed:
       'U het ’n betaling van hierdie bestelling by u bank betwis. Niks word gehef voordat die bank besluit het nie.',
     plan_dispute_lost:

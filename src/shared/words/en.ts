@@ -77,8 +77,10 @@ export const en = {
     lost: 'The connection was lost.',
     lost_next:
       'We are finding out whether your payment went through. Keep this page open, and do not pay again elsewhere.',
+    lost_card_next: 'We are finding out whether your card was changed. Keep this page open.',
     unfinished: 'Your payment did not go through.',
     unfinished_next: 'Nothing was charged. You can try again.',
+    card_unchanged: 'Your card was not changed.',
 
     declined: 'Your bank declined this card.',
     declined_funds: 'Your bank declined this card: not enough funds.',
@@ -89,6 +91,8 @@ export const en = {
     declined_processing: 'Your bank could not handle the payment just now.',
     declined_unconfirmed: 'Your bank could not confirm that it was you.',
     declined_unasked: 'Your bank wants you to confirm the payment, and that did not happen.',
+    card_unhandled: 'Your bank could not handle the card just now.',
+    card_unasked: 'Your bank wants you to confirm the card, and that did not happen.',
     advice_other: 'Nothing was charged. Use another card.',
     advice_again: 'Nothing was charged. Try again or use another card.',
     advice_later: 'Nothing was charged. Try again later or use another card.',
@@ -134,6 +138,8 @@ export const en = {
     plan_next: 'Next: {amount} on {date}.',
     plan_nothing: 'Nothing more will be charged.',
     plan_paused: 'A refund is in progress. Nothing is charged until it is done.',
+    plan_stopped:
+      'Payments are paused at the moment. Nothing is charged until they go on. Please look again later.',
     plan_disputed:
       'You disputed a payment of this order with your bank. Nothing is charged until the bank has decided.',
     plan_dispute_lost:

@@ -84,8 +84,10 @@ export const zu: Words = {
     lost: 'Ukuxhumana kulahlekile.',
     lost_next:
       'Sithola ukuthi inkokhelo yakho iphumelele yini. Gcina leli khasi livuliwe, futhi ungakhokhi futhi kwenye indawo.',
+    lost_card_next: 'Sithola ukuthi ikhadi lakho lishintshiwe yini. Gcina leli khasi livuliwe.',
     unfinished: 'Inkokhelo yakho ayiphumelelanga.',
     unfinished_next: 'Akukho okukhokhisiwe. Ungazama futhi.',
+    card_unchanged: 'Ikhadi lakho alishintshwanga.',
 
     declined: 'Ibhange lakho linqabe leli khadi.',
     declined_funds: 'Ibhange lakho linqabe leli khadi: ayikho imali eyanele.',
@@ -96,6 +98,8 @@ export const zu: Words = {
     declined_processing: 'Ibhange lakho alikwazanga ukuphatha inkokhelo okwamanje.',
     declined_unconfirmed: 'Ibhange lakho alikwazanga ukuqinisekisa ukuthi bekunguwe.',
     declined_unasked: 'Ibhange lakho lifuna uqinisekise inkokhelo, futhi lokho akwenzekanga.',
+    card_unhandled: 'Ibhange lakho alikwazanga ukuphatha ikhadi okwamanje.',
+    card_unasked: 'Ibhange lakho lifuna uqinisekise ikhadi, futhi lokho akwenzekanga.',
     advice_other: 'Akukho okukhokhisiwe. Sebenzisa elinye ikhadi.',
     advice_again: 'Akukho okukhokhisiwe. Zama futhi noma usebenzise elinye ikhadi.',
     advice_later: 'Akukho okukhokhisiwe. Zama futhi kamuva noma usebenzise elinye ikhadi.',
@@ -143,6 +147,8 @@ export const zu: Words = {
     plan_next: 'Okulandelayo: {amount} ngo\u2011{date}.',
     plan_nothing: 'Akukho okunye okuzokhokhiswa.',
     plan_paused: 'Ukubuyiselwa kwemali kuyaqhubeka. Akukho okukhokhiswayo kuze kuphele.',
+    plan_stopped:
+      'Izinkokhelo zimisiwe okwamanje. Akukho okukhokhiswayo zize ziqhubeke. Sicela ubheke futhi kamuva.',
     plan_disputed:
       'Uphikise inkokhelo yale oda ebhange lakho. Akukho okukhokhiswayo kuze kube ibhange selinqumile.',
     plan_dispute_lost:
