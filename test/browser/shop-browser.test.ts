@@ -97,7 +97,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
 
   const seen = (page: Page, text: string) => page.getByText(text, { exact: true }).waitFor();
 
-  test('buys in three payments past the bank, sees the order turn paid, and is refunded', async () => {
+  test('buys in three payments past the bank, reads the mails as they arrive, and is refunded', async () => {
     await visit(async (page, context) => {
       await page.goto(shopUrl);
       await inspect(page);
@@ -115,6 +115,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
       await watching.goto(orderUrl);
       await heading(watching, 'Waiting for your payment').waitFor();
       await inspect(watching);
+      const mailbox = await openMailbox(context);
 
       await pay(page, challengeCard, 3);
       await answerBank(page, 'Approve');
@@ -126,6 +127,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
       await inspect(watching);
       await page.getByText('3 monthly payments').waitFor();
       await page.getByRole('link', { name: 'Cart', exact: true }).waitFor();
+      await readReceipt(mailbox);
 
       await page.getByRole('button', { name: /^Refund R/ }).click();
       await heading(page, 'Refund under way').waitFor();
@@ -133,11 +135,55 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
       await heading(watching, 'Refund under way').waitFor();
       const command = (await page.locator('code').first().textContent()) ?? '';
       await approveRefund(watching, command);
+      await mailArrives(mailbox, / refunded by /);
+      // The message that is being read stays open.
+      await mailbox.getByRole('heading', { name: / paid to /, level: 2 }).waitFor();
+      assert.equal(await mailbox.evaluate('window.isFirstLoad'), true);
 
       await page.goto(`${shopUrl}/orders`);
       await inspect(page);
     });
   });
+
+  const mailsIn = (mailbox: Page, subject: RegExp) =>
+    mailbox.getByRole('listitem').filter({ hasText: subject });
+
+  /** A tab with the mailbox before the shopper has any mail. It is never loaded again. */
+  async function openMailbox(context: BrowserContext): Promise<Page> {
+    const mailbox = await context.newPage();
+    // On a phone, the message that is being read covers the list.
+    await mailbox.setViewportSize({ width: 1280, height: 844 });
+    await mailbox.goto(sandbox.file.mailbox_url ?? '');
+    await heading(mailbox, 'Mailbox').waitFor();
+    await mailbox.evaluate('window.isFirstLoad = true');
+    assert.equal(await mailsIn(mailbox, / paid to /).count(), 0);
+    return mailbox;
+  }
+
+  async function mailArrives(mailbox: Page, subject: RegExp): Promise<void> {
+    // A hidden page asks more rarely.
+    await mailbox.bringToFront();
+    await mailsIn(mailbox, subject).waitFor();
+  }
+
+  /** Opens the receipt as soon as it is listed, rendered and as source. */
+  async function readReceipt(mailbox: Page): Promise<void> {
+    await mailArrives(mailbox, / paid to /);
+    await mailsIn(mailbox, / paid to /)
+      .getByRole('button')
+      .click();
+    const rendered = mailbox.frameLocator('#frame');
+    await rendered.getByText('Payment 3 of 3').waitFor();
+    await mailbox.getByRole('tab', { name: 'Plain text' }).click();
+    const text = mailbox.getByRole('tabpanel', { name: 'Plain text' });
+    assert.match((await text.textContent()) ?? '', /Payment 3 of 3/);
+    await mailbox.getByRole('tab', { name: 'Source' }).click();
+    const source = mailbox.getByRole('tabpanel', { name: 'Source' });
+    assert.match((await source.textContent()) ?? '', /^<!doctype html>.*<\/table>/is);
+    // The frame runs no script, so axe can look at the page only while the frame is hidden.
+    assert.equal(await mailbox.locator('#frame').isVisible(), false);
+    await inspect(mailbox);
+  }
 
   async function checkOutFromCart(page: Page): Promise<string> {
     await page.getByLabel('E-mail address').fill('thandi@example.com');

@@ -77,6 +77,9 @@ for (const [index, tab] of tabs.entries()) {
     find(`tab-${next}`).focus();
   });
 }
+// A text that scrolls must take the focus, else the keyboard cannot scroll it.
+find('shown-text').tabIndex = 0;
+find('shown-source').tabIndex = 0;
 find('back').addEventListener('click', () => {
   location.hash = '';
 });
