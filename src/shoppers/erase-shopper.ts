@@ -182,7 +182,8 @@ async function eraseCheckout(
   const ids = [checkout_id, ...refunds.map(({ id }) => id)];
   const disputes = await listCheckoutDisputes(db, key);
   const subjects = [...ids, ...disputes.map(({ id }) => id), ...(callback ? [callback.id] : [])];
-  for (const alert of await listShopperAlerts(db, merchant_id, subjects)) {
+  const alerts = await listShopperAlerts(db, merchant_id, subjects);
+  for (const alert of alerts) {
     const text =
       alert.kind === 'shopper_report'
         ? `The shopper of checkout ${checkout_id} reported a problem. The text was erased.`
@@ -199,7 +200,9 @@ async function eraseCheckout(
     const text = withoutPerson(answer.text, identifiers);
     if (text !== answer.text) await updateKeptAnswer(db, { ...answer, text });
   }
-  const actions = await listOperatorActions(db, { subject_ids: subjects }, actionsMax);
+  // An operator who closed an alert gave a reason, and that action is about the alert.
+  const subject_ids = [...subjects, ...alerts.map(({ id }) => id)];
+  const actions = await listOperatorActions(db, { subject_ids }, actionsMax);
   const naming = {
     operator_actions: actions.filter((one) =>
       namesPerson(JSON.stringify(one.details), identifiers),

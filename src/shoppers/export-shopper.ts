@@ -54,6 +54,8 @@ async function exportCheckout(
     checkout.integration_id,
     ...rows.refund_requests.map(({ integration_id }) => String(integration_id)),
   ];
+  const alerts = await listOperatorRows(db, 'alerts', subjects);
+  const acted = [...subjects, ...alerts.map(({ id }) => String(id))];
   return {
     merchant: { id: merchant_id, name: merchant?.name ?? '' },
     checkout,
@@ -61,8 +63,8 @@ async function exportCheckout(
     message_attempts: await listMailAnswers(db, key),
     callback: callback && presentCallback(callback),
     callback_attempts: attempts.map(presentAttempt),
-    alerts: await listOperatorRows(db, 'alerts', subjects),
-    operator_actions: await listOperatorRows(db, 'operator_actions', subjects),
+    alerts,
+    operator_actions: await listOperatorRows(db, 'operator_actions', acted),
     idempotency_keys: await listKeptAnswers(db, integrations, [checkout_id, ...refunds]),
   };
 }
