@@ -39,7 +39,8 @@ export function composeMessage(
   // Amounts are written as in the merchant's territory, whatever the language (decision 0063).
   const money = (cents: number) =>
     showMoney(cents, { ...merchant.territory, currency: checkout.currency });
-  const date = (day: string) => writeDate(day, subject.language);
+  // A date stays on one line, as an amount does.
+  const date = (day: string) => writeDate(day, subject.language).replaceAll(' ', '\u00a0');
 
   const next = instalments.find(isToCome);
   const asked = (one: Instalment) => one.amount - one.reduced;
