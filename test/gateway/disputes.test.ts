@@ -74,6 +74,24 @@ describe('balance transactions', () => {
     assert.equal(await status({ hours: 48 }), 'available');
   });
 
+  test('the balance moves without a payment: a fee of the account, a correction, a payout', async () => {
+    for (const [type, category] of [
+      ['stripe_fee', 'fee'],
+      ['adjustment', 'other_adjustment'],
+      ['payout', 'payout'],
+    ] as const) {
+      const form = { type, amount: '-1200' };
+      const { body: made } = await call('POST', '/_test/balance_transactions', form);
+      const query = { type, 'expand[]': 'data.source' };
+      const { body } = await call('GET', '/v1/balance_transactions', query);
+      conforms(body, 'ApiList<BalanceTransaction>');
+      const [row] = body.data;
+      assert.deepEqual(row, made);
+      assert.deepEqual(figures([row]), [[type, -1_200, 0, -1_200]]);
+      assert.deepEqual([row.reporting_category, row.source], [category, null]);
+    }
+  });
+
   test('a refund goes out without returning the fee, and comes back when it fails', async () => {
     const time = merchantAt();
     const paid = await pay('4000000000005126', at(time));
