@@ -38,6 +38,7 @@ import {
   type Account,
   createAccount,
   createCheckout,
+  isLong,
   type Service,
   startService,
 } from '../support/service.ts';
@@ -46,7 +47,7 @@ import {
 // does again what the lost one did, and no money may move twice.
 
 const webhookSecret = 'whsec_of_tests';
-const checkouts = 20;
+const checkouts = isLong ? 20 : 8;
 const declined = '4000000000000002';
 /** How long after the lost work the database is restored. The gateway forgets keys after a day. */
 const delays = { 'within an hour': { minutes: 10 }, 'after three days': { days: 3 } };
