@@ -15,6 +15,8 @@ type Side = {
   app: FastifyInstance;
   cookie: string;
   account: Account;
+  /** The person who asks. */
+  person_id: string;
   /** Cursors in the middle of the lists, by the list's address. */
   deep: Map<string, string>;
   requests: number;
@@ -24,8 +26,8 @@ const merchantsCount = 5;
 
 /**
  * Asks the console the same of a database with few checkouts and of one with many, in turns: first
- * pages, pages in the middle, searches and the overview, of all merchants and of one. Medians in
- * milliseconds.
+ * pages and pages in the middle of every list, searches and the overview, of all merchants and of
+ * one. Medians in milliseconds.
  */
 export async function benchConsole(
   options: { few: number; many: number; rounds: number },
@@ -66,6 +68,23 @@ const lists = {
   overdue: '/api/overdue?limit=5',
   'callbacks given up': '/api/callbacks?limit=5&status=exhausted',
   callbacks: '/api/callbacks?limit=5',
+  alerts: '/api/alerts?limit=5',
+  'alerts, taken': '/api/alerts?limit=5&state=taken',
+  'alerts, closed': '/api/alerts?limit=5&state=closed',
+  disputes: '/api/disputes?limit=5',
+  'disputes to answer': '/api/disputes?limit=5&status=needs_response',
+  payouts: '/api/payouts?limit=5',
+  'payouts to approve': '/api/payouts?limit=5&status=draft',
+};
+
+/** Lists that no merchant filters, or of which one merchant has less than a page. */
+const wholeLists = {
+  merchants: '/api/merchants?limit=5',
+  integrations: '/api/integrations?limit=5',
+  findings: '/api/findings?limit=5',
+  'findings, closed': '/api/findings?limit=5&state=closed',
+  audit: '/api/audit?limit=5',
+  people: '/api/people?limit=5',
 };
 
 function requestsOf(): Record<string, (side: Side) => string> {
@@ -78,6 +97,16 @@ function requestsOf(): Record<string, (side: Side) => string> {
     requests[`${name}, one merchant, deep page`] = (side) =>
       `${ofOne(side)}&after=${side.deep.get(ofOne(side))}`;
   }
+  for (const [name, url] of Object.entries(wholeLists)) {
+    requests[`${name}, first page`] = () => url;
+    requests[`${name}, deep page`] = (side) => `${url}&after=${side.deep.get(url)}`;
+  }
+  requests['integrations, one merchant'] = ({ account }) =>
+    `${wholeLists.integrations}&merchant=${account.merchant.id}`;
+  requests['audit, one person'] = ({ person_id }) => `${wholeLists.audit}&person=${person_id}`;
+  requests['audit, one subject'] = ({ account }) =>
+    `${wholeLists.audit}&subject=${account.merchant.id}`;
+  requests['merchants by name'] = () => '/api/merchant-names?q=Shop%20500';
   for (const text of ['order-500', 'shopper500@example.com', 'Dlamini500', 'pi_500']) {
     requests[`search ${text}`] = () => `/api/search?q=${encodeURIComponent(text)}`;
   }
@@ -107,7 +136,9 @@ async function get(side: Side, url: string): Promise<any> {
 async function prepare(deps: Deps, total: number, progress: (text: string) => void): Promise<Side> {
   const accounts: Account[] = [];
   for (let index = 0; index < merchantsCount; index += 1) accounts.push(await createAccount(deps));
+  const session = await signIn(deps);
   await fill(deps, accounts, total, progress);
+  await fillRegisters(deps, accounts, total, session.person_id);
   progress(`console: ${total} checkouts are added up`);
   while ((await rollUp(deps, 0)) > 0);
   await rollUpOverdue(deps);
@@ -116,11 +147,12 @@ async function prepare(deps: Deps, total: number, progress: (text: string) => vo
   await app.ready();
   const side: Side = {
     app,
-    cookie: await signIn(deps),
+    ...session,
     account: accounts[0] as Account,
     deep: new Map(),
     requests: 0,
   };
+  for (const url of Object.values(wholeLists)) side.deep.set(url, await findMiddle(side, url));
   for (const url of Object.values(lists)) {
     for (const full of [url, `${url}&merchant=${side.account.merchant.id}`]) {
       side.deep.set(full, await findMiddle(side, full));
@@ -141,7 +173,7 @@ async function findMiddle(side: Side, url: string): Promise<string> {
   return cursors[Math.floor(cursors.length / 2)] ?? '';
 }
 
-async function signIn(deps: Deps): Promise<string> {
+async function signIn(deps: Deps): Promise<{ cookie: string; person_id: string }> {
   const id = deps.random.uuid();
   const token = newToken(deps.random);
   await transaction(deps, async ({ db }) => {
@@ -165,13 +197,13 @@ async function signIn(deps: Deps): Promise<string> {
       proved: true,
     });
   });
-  return `${cookieName(deps.console.url)}=${token}`;
+  return { cookie: `${cookieName(deps.console.url)}=${token}`, person_id: id };
 }
 
 /**
  * Checkouts of all merchants in turn, over the last 30 days. Of ten, seven are paid in three payments,
- * one is cancelled and two are open. One has a refund to review, one a payment overdue and one a
- * callback that was given up, so that the small side has whole pages of everything.
+ * one is cancelled and two are open. One has a refund to review, one a payment overdue, one a
+ * callback that was given up and one a dispute, so that the small side has whole pages of everything.
  */
 async function fill(
   deps: Deps,
@@ -248,11 +280,84 @@ async function fill(
        select merchant_id, id, number, id, integration_id, 'requested', 1000, 'ZAR', true, at
        from batch where n % 10 = 5`,
     );
+    await pool.query(
+      `insert into disputes (merchant_id, id, dispute_ref, checkout_id, instalment, payment_ref,
+         amount, currency, reason, status, created_at, due_by, withdrawn, fee, is_pausing, closed_at,
+         due_at)
+       select merchant_id, id, 'dp_' || n, id, 1, 'pi_' || n, 50000, 'ZAR', 'fraudulent',
+         case when n % 20 = 6 then 'needs_response' else 'won' end, at, at + interval '7 days', 0, 0,
+         n % 20 = 6, case when n % 20 = 6 then null else at end,
+         case when n % 20 = 6 then at + interval '7 days' end
+       from batch where n % 10 = 6`,
+    );
     await pool.query('drop table batch');
   }
   await pool.query(
     `insert into list_totals (merchant_id, list, total, last_created_at)
      select merchant_id, 'checkouts', max(number), max(created_at) from checkouts
      group by merchant_id`,
+  );
+}
+
+/**
+ * What does not belong to checkouts: a hundredth of them as merchants, integrations and people, a
+ * tenth as alerts, acts and payouts. The small side has whole pages of everything.
+ */
+async function fillRegisters(
+  deps: Deps,
+  accounts: Account[],
+  total: number,
+  person_id: string,
+): Promise<void> {
+  const { pool } = deps.database;
+  const ids = accounts.map(({ merchant }) => merchant.id);
+  const [few, many] = [Math.max(500, total / 100), Math.max(500, total / 10)];
+  const at = `timestamptz '2020-01-01' + n * interval '1 minute'`;
+  await pool.query(
+    `with made as (
+       insert into merchants (id, name, territory, rules, created_at)
+       select gen_random_uuid(), 'Shop ' || n, 'ZA', '[]', ${at} from generate_series(1, $1) n
+       returning id, created_at)
+     insert into integrations (id, merchant_id, intermediary, refund_mode, created_at)
+     select gen_random_uuid(), id, false, 'manual', created_at from made`,
+    [few],
+  );
+  await pool.query(
+    `insert into people (id, email, name, roles, created_at)
+     select gen_random_uuid(), 'person' || n || '@example.com', 'Person ' || n, '{viewer}', ${at}
+     from generate_series(1, $1) n`,
+    [few],
+  );
+  await pool.query(
+    `insert into alerts (id, at, kind, merchant_id, detail, taken_at, taken_by, closed_at, closed_by,
+       close_reason)
+     select gen_random_uuid(), ${at},
+       case when n / 50 % 4 = 0 then 'gateway_other_amount' else 'callback_exhausted' end,
+       case when n % 2 = 0 then ($2::uuid[])[1 + n / 2 % ${merchantsCount}] end, 'Bench.',
+       case when n / 10 % 5 > 0 then ${at} end, case when n / 10 % 5 > 0 then 'bench' end,
+       case when n / 10 % 5 > 1 then ${at} end, case when n / 10 % 5 > 1 then 'bench' end,
+       case when n / 10 % 5 > 1 then 'Done.' end
+     from generate_series(1, $1) n`,
+    [many, ids],
+  );
+  await pool.query(
+    `insert into operator_actions (id, at, operator, action, subject_id, details, person_id, roles)
+     select gen_random_uuid(), ${at}, 'person' || n % 50, 'merchants rules',
+       ($2::uuid[])[1 + n % ${merchantsCount}], '{}', case when n % 50 = 0 then $3::uuid end, '{admin}'
+     from generate_series(1, $1) n`,
+    [many, ids, person_id],
+  );
+  await pool.query(
+    `insert into payouts (merchant_id, id, number, reference, business_on, amount, currency, lines,
+       status, created_at, first_approver, approver, approved_at, export_id, exported_at, paid_at,
+       bank_reference)
+     select ($2::uuid[])[1 + n % ${merchantsCount}], gen_random_uuid(), n, 'TR-' || n,
+       date '1600-01-01' + n, 1000, 'ZAR', 1, status, ${at}, 'one',
+       case when status = 'paid' then 'other' end, case when status = 'paid' then ${at} end,
+       case when status = 'paid' then gen_random_uuid() end, case when status = 'paid' then ${at} end,
+       case when status = 'paid' then ${at} end, case when status = 'paid' then 'FT' || n end
+     from (select n, case when n % 4 = 0 then 'draft' else 'paid' end as status
+       from generate_series(1, $1) n) made`,
+    [many, ids],
   );
 }

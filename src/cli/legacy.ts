@@ -1,16 +1,19 @@
 import { readFile } from 'node:fs/promises';
 import { reading } from '../database/transaction.ts';
 import { ApiError } from '../http/errors.ts';
-import { listTraffic } from '../legacy/legacy-usage.sql.ts';
+import { type LegacyTraffic, listTraffic } from '../legacy/legacy-usage.sql.ts';
 import { dayOf } from '../legacy/log-in.ts';
 import { type Preview, previewCheckout, readLegacyFile } from '../legacy/preview-checkout.ts';
-import { findMerchant, listMerchants } from '../merchants/merchant.sql.ts';
+import { findMerchant, listMerchantsById } from '../merchants/merchant.sql.ts';
 import { OperatorError } from '../operators/operate.ts';
+import { BadCursor, readCursor, writeCursor } from '../search/lists.ts';
+import { timestamp } from '../shared/clock.ts';
 import { isUuid } from '../shared/uuid.ts';
 import { type CommandGroup, type Context, command, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { readInteger } from './duration.ts';
 import { noMerchant } from './merchants.ts';
+import { nextPage, pagingHelp, pagingOptions, readPage, refuseBadCursor } from './paging.ts';
 import { fields, type Terminal, table } from './terminal.ts';
 
 const preview = command({
@@ -84,14 +87,16 @@ Send it compact and signed, with your v2 client secret as the Bearer token.`;
 const usage = command({
   name: 'legacy usage',
   summary: 'v1 traffic per integration',
-  usage: ['[--merchant ID] [--integration ID] [--days 30]'],
+  usage: ['[--merchant ID] [--integration ID] [--days 30] [--limit N] [--after CURSOR]'],
   help: `Lists the integrations that have or had v1 credentials, with their logins and checkouts in
 the last days (including today, in UTC) and the day of their last v1 request. Switch v1 off for
 an integration that no longer uses it with tranche integrations v1 ID --disable.
 
+${pagingHelp}
+
   tranche legacy usage --days 90`,
   options: {
-    merchant: { type: 'string' },
+    ...pagingOptions,
     integration: { type: 'string' },
     days: { type: 'string', default: '30' },
   },
@@ -101,6 +106,8 @@ an integration that no longer uses it with tranche integrations v1 ID --disable.
     if (days < 1 || days > 3660) throw new UsageError('--days must be from 1 to 3660.');
     const today = Temporal.PlainDate.from(dayOf(context.clock.now()));
     const since = today.subtract({ days: days - 1 }).toString();
+    const page = readPage(context.values);
+    const after = readAfter(page.after);
     const { data, names } = await withMigrated(context, (connection) =>
       reading(connection, async (db) => {
         if (merchant !== undefined && !(isUuid(merchant) && (await findMerchant(db, merchant)))) {
@@ -113,14 +120,15 @@ an integration that no longer uses it with tranche integrations v1 ID --disable.
           ...(merchant !== undefined && { merchant_id: merchant }),
           ...(integration !== undefined && { integration_id: integration }),
         };
-        const merchants = await listMerchants(db);
-        return {
-          data: await listTraffic(db, since, filter),
-          names: new Map(merchants.map(({ id, name }) => [id, name])),
-        };
+        const data = await listTraffic(db, since, filter, { after, limit: page.limit });
+        const ids = data.flatMap(({ merchant_id }) => merchant_id ?? []);
+        const merchants = await listMerchantsById(db, [...new Set(ids)]);
+        return { data, names: new Map(merchants.map(({ id, name }) => [id, name])) };
       }),
     );
-    context.print({ since, data }, () =>
+    const last = data.length < page.limit ? undefined : data.at(-1);
+    const next = last ? writeCursor([last.created_at, last.integration_id]) : null;
+    context.print({ since, data: data.map(present), next }, () =>
       data.length === 0
         ? 'No integration has or had v1 credentials.'
         : `${table(
@@ -137,10 +145,24 @@ an integration that no longer uses it with tranche integrations v1 ID --disable.
             'Of',
           )}
 
-Logins and checkouts since ${since}.`,
+Logins and checkouts since ${since}.${nextPage(context, 'legacy usage', next)}`,
     );
   },
 });
+
+const present = ({ created_at: _, ...traffic }: LegacyTraffic) => traffic;
+
+/** The integration after which a page begins: when it was created, and its id. */
+function readAfter(cursor: string | null): { created_at: string; id: string } | null {
+  if (cursor === null) return null;
+  try {
+    const [created_at = '', id = '', ...rest] = readCursor(cursor);
+    if (rest.length > 0 || !isUuid(id)) throw new BadCursor();
+    return { created_at: timestamp(Temporal.Instant.from(created_at)), id };
+  } catch (error) {
+    return refuseBadCursor(error instanceof RangeError ? new BadCursor() : error);
+  }
+}
 
 export const legacy: CommandGroup = {
   name: 'legacy',

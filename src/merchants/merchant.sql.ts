@@ -42,14 +42,6 @@ export async function listMerchantsById(db: Handle, ids: string[]): Promise<Merc
   return rows.map(toMerchant);
 }
 
-export async function listMerchants(db: Handle): Promise<Merchant[]> {
-  const rows = await selectMerchants(db)
-    .orderBy('merchants.created_at')
-    .orderBy('merchants.id')
-    .execute();
-  return rows.map(toMerchant);
-}
-
 /** By merchant, how far its clock is ahead in milliseconds. */
 export async function listClocks(
   client: pg.ClientBase,

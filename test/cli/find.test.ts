@@ -2,15 +2,28 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { beginLongAct } from '../../src/acts/begin-long-act.ts';
 import { createMerchant } from '../../src/merchants/create-merchant.ts';
+import { listPeople } from '../../src/operators/person.sql.ts';
 import { setTerms } from '../../src/payouts/set-terms.ts';
-import { pageCallbacks, pageCheckouts, pageRefunds } from '../../src/search/lists.sql.ts';
+import {
+  pageCallbacks,
+  pageCheckouts,
+  pageDisputes,
+  pageRefunds,
+} from '../../src/search/lists.sql.ts';
 import {
   listCallbacks,
   listCheckouts,
   listInstalments,
   listRefunds,
 } from '../../src/search/lists.ts';
-import { pageActions, pageDestinations } from '../../src/search/registers.sql.ts';
+import {
+  pageActions,
+  pageAlerts,
+  pageDestinations,
+  pageIntegrations,
+  pageMerchants,
+  pagePayouts,
+} from '../../src/search/registers.sql.ts';
 import type { Scope } from '../../src/search/scope.sql.ts';
 import { namesIn, search } from '../../src/search/search.ts';
 import { actingOn } from '../support/acts.ts';
@@ -474,6 +487,20 @@ test('every search and every list walks an index, and sorts nothing but its own 
       await pageActions(recorded, scope, { subject_id, person_id: null }, page);
     }
     await pageActions(recorded, scope, { subject_id: null, person_id: unknownId }, page);
+    const ofOperator = { subject_id: null, person_id: null, operator: 'nomsa' };
+    await pageActions(recorded, scope, ofOperator, page);
+    await pageMerchants(recorded, scope, page);
+    await pageIntegrations(recorded, scope, page);
+    await listPeople(recorded, null, page.limit);
+    for (const state of [null, 'open', 'taken', 'closed'] as const) {
+      await pageAlerts(recorded, scope, state, page);
+    }
+    for (const status of [null, 'draft', 'paid'] as const) {
+      await pagePayouts(recorded, scope, status, page);
+    }
+    for (const status of [null, 'needs_response', 'won'] as const) {
+      await pageDisputes(recorded, scope, status, page);
+    }
   }
   assert.ok(statements.length > 60, String(statements.length));
   const client = await deps.database.pool.connect();
@@ -483,7 +510,8 @@ test('every search and every list walks an index, and sorts nothing but its own 
     await client.query('set local enable_bitmapscan = off');
     for (const { sql, parameters } of statements) {
       const isByName = /collate "C"/.test(sql) && !/"merchants"."id" = /.test(sql);
-      if (/from "(merchants|integrations|alerts)"/.test(sql) && !isByName) continue;
+      const isPage = isByName || / limit /.test(sql);
+      if (/from "(merchants|integrations|alerts)"/.test(sql) && !isPage) continue;
       const { rows } = await client.query(`explain ${sql}`, parameters as unknown[]);
       const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
       assert.doesNotMatch(plan, /Seq Scan on (?!territories|merchants)/, `${sql}\n${plan}`);

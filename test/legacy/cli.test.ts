@@ -320,6 +320,27 @@ describe('tranche legacy usage', () => {
     assertFits(stdout);
   });
 
+  test('has pages, of which each integration is on exactly one', async () => {
+    for (let count = 0; count < 3; count += 1) await createPlugin(service);
+    const { data: all, next: none } = await tranche.json('legacy', 'usage', '--limit', '1000');
+    assert.equal(none, null);
+    const paged: object[] = [];
+    let after: string[] = [];
+    for (let pages = 0; ; pages += 1) {
+      assert.ok(pages <= all.length, 'the pages end');
+      const page = await tranche.json('legacy', 'usage', '--limit', '2', ...after);
+      paged.push(...page.data);
+      if (page.next === null) break;
+      after = ['--after', page.next];
+    }
+    assert.deepEqual(paged, all);
+    const { stdout } = await tranche.run('legacy', 'usage', '--limit', '2');
+    assert.match(stdout, /More:\n {2}tranche legacy usage .*--limit 2 .*--after \w+/);
+    for (const cursor of ['x', Buffer.from('["x","y"]').toString('base64url')]) {
+      await tranche.refused(2, /--after is not a cursor/, 'legacy', 'usage', '--after', cursor);
+    }
+  });
+
   test('refuses unknown merchants and integrations', async () => {
     const usage = (...rest: string[]) => ['legacy', 'usage', ...rest];
     await tranche.refused(1, /There is no merchant/, ...usage('--merchant', unknownId));
