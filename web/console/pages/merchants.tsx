@@ -54,7 +54,7 @@ export default function MerchantsPage() {
   const [adding, setAdding] = useState(false);
   return (
     <>
-      <PageHead title="Merchants" about="Who sells through Tranche, and in which terms.">
+      <PageHead title="Merchants" about="Who sells through Tranche, and on which terms.">
         {can('merchants.create') && <Button onClick={() => setAdding(true)}>Add a merchant</Button>}
       </PageHead>
       <List

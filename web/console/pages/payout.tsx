@@ -265,7 +265,7 @@ const textsOf = (amount: string) => ({
   },
   confirm: {
     title: 'The bank has not paid',
-    what: `Confirm that ${amount} was not paid`,
+    what: `Confirm: ${amount} not paid`,
     said: `${amount} goes into the next bank run once it is approved.`,
     label: 'How you know',
     description: 'Which statement you compared it with. The reason stays with the payout.',

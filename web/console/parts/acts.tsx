@@ -104,7 +104,7 @@ export function ActDialog(props: {
       >
         {props.children}
         {props.problem !== null && <Notice kind="bad">{props.problem}</Notice>}
-        <div className="row-of end">
+        <div className="row-of end dialog-acts">
           {props.before && <span style={{ marginRight: 'auto' }}>{props.before}</span>}
           <Button variant="default" onClick={props.close}>
             {props.leave ?? 'Close'}

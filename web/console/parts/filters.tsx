@@ -1,5 +1,5 @@
 import { TextInput } from '@mantine/core';
-import { useState } from 'react';
+import { useEffect, useRef, useState } from 'react';
 import { home } from '../format.ts';
 import { useSession } from '../session.tsx';
 import { useFilters } from '../url.ts';
@@ -17,9 +17,17 @@ export function Tabs(props: {
   const [filters, setFilters] = useFilters();
   const ended = Object.fromEntries((props.ends ?? []).map((name) => [name, '']));
   const chosen = filters[props.name] ?? props.fallback ?? '';
+  const strip = useRef<HTMLDivElement>(null);
+  const place = props.options.findIndex(({ value }) => value === chosen);
+  // On a phone the strip is wider than the screen: bring the chosen view to its middle.
+  useEffect(() => {
+    const tabs = strip.current;
+    const tab = tabs?.children[place] as HTMLElement | undefined;
+    if (tabs && tab) tabs.scrollLeft = tab.offsetLeft - (tabs.clientWidth - tab.offsetWidth) / 2;
+  }, [place]);
   return (
     // biome-ignore lint/a11y/useSemanticElements: a fieldset cannot scroll sideways everywhere.
-    <div className="tabs" role="group" aria-label={props.label}>
+    <div className="tabs" role="group" aria-label={props.label} ref={strip}>
       {props.options.map(({ value, label }) => (
         <button
           key={value}

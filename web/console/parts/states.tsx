@@ -1,5 +1,6 @@
 import { Button } from '@mantine/core';
 import type { ReactNode } from 'react';
+import { Link } from 'wouter';
 import { ApiError } from '../api.ts';
 import { Icon, type IconName } from '../icons.tsx';
 
@@ -32,9 +33,17 @@ export function Problem(props: { error: unknown; retry?: () => void; page?: bool
   );
   if (error instanceof ApiError && error.status === 403) {
     return (
-      <State icon="lock" title="Your roles do not include this page" page={page}>
-        Ask an administrator for the role that you need. Your own roles are in the menu with your
-        name.
+      <State
+        icon="lock"
+        title="Your roles do not include this page"
+        page={page}
+        acts={
+          <Button variant="default" component={Link} href="/me">
+            See your roles
+          </Button>
+        }
+      >
+        Ask an administrator for the role that you need.
       </State>
     );
   }
