@@ -48,6 +48,30 @@ export const gatewayEnv = ({ url }: { url: string }) => ({
   STRIPE_PUBLISHABLE_KEY: publishableKey,
 });
 
+/** The tables with due rows, and what does their work. */
+const dueWork: [table: string, run: (deps: Service['deps']) => Promise<number>][] = [
+  ['payment_attempts', recoverAttempts],
+  ['callbacks', deliverDueCallbacks],
+  ['instalments', collectDueInstalments],
+  ['shopper_attempts', recoverActs],
+  ['refund_requests', processDueRefunds],
+  ['replaced_cards', detachReplacedCards],
+  ['messages', sendDueMessages],
+  ['disputes', checkDueDisputes],
+  ['erasures', eraseExpired],
+  ['deleted_customers', deleteErasedCustomers],
+  ['payout_days', makeDuePayouts],
+  ['statement_mails', sendDueStatements],
+];
+
+/** The tables with rows that are due by the furthest clock. */
+const findDue = `select name from (${dueWork
+  .map(
+    ([table]) => `select '${table}' as name, due_at from ${table} where due_at <= $1::timestamptz
+    + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'`,
+  )
+  .join(' union all ')}) due group by name`;
+
 export type Paying = {
   service: Service;
   gateway: GatewayUnderTest;
@@ -111,22 +135,24 @@ function payingOn(
   const { service, gateway, clock, account, receiver } = parts;
   const open: Paying['open'] = (id, owner = account, app = service.app) =>
     shopperOf({ service, gateway, app }, owner.merchant.id, id);
+  // Most times that a test passes have one kind of work, so one statement finds out which.
+  async function listDue(): Promise<Set<string>> {
+    const { rows } = await service.deps.database.pool.query<{ name: string }>({
+      // Prepared, because it takes longer to plan than to run.
+      name: 'find due work',
+      text: findDue,
+      values: [timestamp(clock.now())],
+    });
+    return new Set(rows.map(({ name }) => name));
+  }
   async function work(): Promise<void> {
     for (let round = 0; ; round += 1) {
-      assert.ok(round < 100, 'due work comes to an end');
-      const settled = await recoverAttempts(service.deps);
-      const delivered = await deliverDueCallbacks(service.deps);
-      const collected = await collectDueInstalments(service.deps);
-      const acted = await recoverActs(service.deps);
-      const refunded = await processDueRefunds(service.deps);
-      const detached = await detachReplacedCards(service.deps);
-      const sent = await sendDueMessages(service.deps);
-      const disputed = await checkDueDisputes(service.deps);
-      const erased = await eraseAll(service.deps);
-      const paidOut = await makeDuePayouts(service.deps);
-      const stated = await sendDueStatements(service.deps);
-      const moved = settled + delivered + collected + acted + refunded + detached + sent;
-      if (moved + paidOut + stated + disputed + erased === 0) break;
+      assert.ok(round < 200, 'due work comes to an end');
+      // With a time of retention it also makes the rows that fall due.
+      let moved = service.deps.retentionDays === null ? 0 : await findExpired(service.deps);
+      const due = await listDue();
+      for (const [table, run] of dueWork) if (due.has(table)) moved += await run(service.deps);
+      if (moved === 0) break;
     }
   }
   return {
@@ -174,12 +200,6 @@ function payingOn(
       await receiver.close();
     },
   };
-}
-
-/** Only a service with a time of retention has shoppers to find. */
-async function eraseAll(deps: Service['deps']): Promise<number> {
-  const found = deps.retentionDays === null ? 0 : await findExpired(deps);
-  return found + (await eraseExpired(deps)) + (await deleteErasedCustomers(deps));
 }
 
 type PayOptions = {
