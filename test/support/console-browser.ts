@@ -30,8 +30,10 @@ export type ConsoleBrowser = {
 };
 
 /** The service, the console on a port of its own, and a browser. */
-export async function startConsoleBrowser(): Promise<ConsoleBrowser> {
-  const paying = await startPaying();
+export async function startConsoleBrowser(
+  options: Pick<Parameters<typeof startPaying>[0] & object, 'env'> = {},
+): Promise<ConsoleBrowser> {
+  const paying = await startPaying(options);
   const app = await openConsole(paying.service);
   await app.listen({ host: '127.0.0.1', port: 0 });
   // Passkeys belong to a host name, not to an IP address.

@@ -1,0 +1,68 @@
+import { createMerchant } from '../../src/merchants/create-merchant.ts';
+import { raiseAlert } from '../../src/operators/raise-alert.ts';
+import { setTerms } from '../../src/payouts/set-terms.ts';
+import { rollUp } from '../../src/rollups/roll-up.ts';
+import { type ConsoleBrowser, startConsoleBrowser } from './console-browser.ts';
+import { cards, wholeTerms } from './money.ts';
+import type { Shopper } from './payments.ts';
+import { rules } from './service.ts';
+
+// What merchants, shoppers and receivers can write. The window would have a mark if one of these
+// became markup or a script.
+export const hostile = (name: string) =>
+  `<img src=x onerror="window.broken='${name}'"><script>window.broken='${name}'</script>`;
+
+export type ConsoleScene = {
+  console: ConsoleBrowser;
+  /** Pays in three payments. */
+  shopper: Shopper;
+  /** The second payment is overdue, and the callback is given up. */
+  unlucky: Shopper;
+  /** Pays at once, and will dispute that. */
+  disputed: Shopper;
+  /** Whether it refuses the callback of the unlucky one. */
+  receiver: { isDown: boolean };
+};
+
+/** A console with merchants, shoppers, payouts, alerts and findings to look at. */
+export async function startConsoleScene(): Promise<ConsoleScene> {
+  // Nothing listens there: a trace has its id all the same.
+  const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };
+  const console = await startConsoleBrowser({ env });
+  const { paying } = console;
+  const receiver = { isDown: true };
+  paying.receiver.answer = ({ path }) =>
+    path === '/refuses' && receiver.isDown
+      ? { status: 500, headers: { 'x-said': hostile('header') }, body: hostile('body') }
+      : {};
+  await setTerms(paying.service.deps, 'test', paying.account.merchant.id, wholeTerms);
+  const customer = {
+    email: 'thandi@example.com',
+    first_name: hostile('first'),
+    last_name: hostile('last'),
+    billing_address: hostile('address'),
+  };
+  const shopper = await paying.shopper({
+    client_reference_id: 'ORDER-1',
+    customer,
+    line_items: [{ name: hostile('item'), amount: 150_000, quantity: 1 }],
+  });
+  await shopper.pay(3);
+  const unlucky = await paying.shopper({
+    client_reference_id: hostile('order'),
+    notify_url: `${paying.receiver.url}/refuses`,
+    customer,
+  });
+  await unlucky.pay(3, { card: cards.laterInsufficientFunds });
+  const disputed = await paying.shopper({ client_reference_id: 'ORDER-3', customer });
+  await disputed.pay(1);
+  // The second payment of the unlucky one becomes overdue, and its callback is given up.
+  await paying.pass({ days: 45 });
+  const { deps } = paying.service;
+  await createMerchant(deps, 'test', { name: hostile('merchant'), territory: 'ZA', rules });
+  await raiseAlert(deps, deps.database.db, { kind: 'refund failed', detail: hostile('alert') });
+  const finding = { kind: 'gateway_other_amount', detail: hostile('finding') };
+  await raiseAlert(deps, deps.database.db, finding);
+  while ((await rollUp(deps)) > 0);
+  return { console, shopper, unlucky, disputed, receiver };
+}
