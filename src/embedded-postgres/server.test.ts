@@ -22,6 +22,8 @@ import {
 const isRoot = process.getuid?.() === 0;
 const isLinux = process.platform === 'linux';
 const quiet = { info: () => {}, warn: () => {}, error: () => {} };
+// The tests kill processes, not the machine, so nothing has to be on disk.
+const settings = { fsync: 'off' };
 
 describe('the embedded PostgreSQL', () => {
   let folder: string;
@@ -44,14 +46,15 @@ describe('the embedded PostgreSQL', () => {
     const home = await fs.realpath(path.join(dataDir, 'postgres')).catch(() => null);
     if (home !== null) {
       const left = await fs.stat(path.join(home, 'data/postmaster.pid')).catch(() => null);
-      if (left !== null) await (await startEmbeddedPostgres({ dataDir, log: quiet })).stop();
+      if (left !== null)
+        await (await startEmbeddedPostgres({ dataDir, log: quiet, settings })).stop();
       await fs.rm(home, { recursive: true, force: true });
     }
     await fs.rm(folder, { recursive: true, force: true });
   });
 
   async function start(options: Partial<EmbeddedPostgresOptions> = {}) {
-    const server = await startEmbeddedPostgres({ dataDir, log: quiet, ...options });
+    const server = await startEmbeddedPostgres({ dataDir, log: quiet, settings, ...options });
     servers.push(server);
     return server;
   }
@@ -61,7 +64,7 @@ describe('the embedded PostgreSQL', () => {
     const program = `
       const { startEmbeddedPostgres } = await import(${JSON.stringify(import.meta.resolve('./server.ts'))});
       const log = { info() {}, warn() {}, error() {} };
-      const server = await startEmbeddedPostgres({ dataDir: ${JSON.stringify(dataDir)}, log });
+      const server = await startEmbeddedPostgres({ ...${JSON.stringify({ dataDir, settings })}, log });
       process.stdin.resume().on('end', () => server.stop());
       console.log(JSON.stringify({ url: server.url, pid: server.pid }));
     `;

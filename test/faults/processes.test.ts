@@ -23,6 +23,7 @@ import {
   checkoutBody,
   createAccount,
   createEmptyDatabase,
+  createTestDatabase,
   startService,
 } from '../support/service.ts';
 
@@ -37,6 +38,12 @@ afterEach(async () => {
 
 async function emptyDatabase(): Promise<string> {
   const database = await createEmptyDatabase();
+  databases.push(database);
+  return database.url;
+}
+
+async function migratedDatabase(): Promise<string> {
+  const database = await createTestDatabase();
   databases.push(database);
   return database.url;
 }
@@ -68,7 +75,7 @@ const answering = (program: Program, from = 0) =>
 
 describe('several processes on one port', () => {
   test('both serve, and one that is killed under load is replaced without a loss', async (t) => {
-    const url = await emptyDatabase();
+    const url = await migratedDatabase();
     const service = await serve(url, ['--processes', '2']);
     const caller = await account(url);
     const load = startLoad({ baseUrl: () => service.baseUrl, callers: [caller] });
@@ -99,7 +106,7 @@ describe('several processes on one port', () => {
   });
 
   test('share their counts, and answer what is in flight before they stop', async (t) => {
-    const url = await emptyDatabase();
+    const url = await migratedDatabase();
     const service = await serve(url, ['--processes', '2']);
     const caller = await account(url);
     await onDatabase(url, (client) =>
@@ -158,7 +165,7 @@ describe('several processes on one port', () => {
   });
 
   test('end with their supervisor, even when it is killed', async () => {
-    const service = await serve(await emptyDatabase(), ['--processes', '2']);
+    const service = await serve(await migratedDatabase(), ['--processes', '2']);
     await until('two processes to answer', async () => {
       await request(`${service.baseUrl}/healthz`);
       return answering(service).size === 2;
@@ -183,7 +190,7 @@ describe('several processes on one port', () => {
     t.after(() => holder.close());
     const { port } = holder.address() as net.AddressInfo;
     const program = launch(['serve', '--processes', '2'], {
-      DATABASE_URL: await emptyDatabase(),
+      DATABASE_URL: await migratedDatabase(),
       MASTER_KEY: masterKey,
       PORT: String(port),
       // The default ports next to this one may be in use by other tests.
@@ -198,7 +205,7 @@ describe('several processes on one port', () => {
 
   test('refuse to count requests in memory', async () => {
     const program = launch(['serve', '--processes', '2'], {
-      DATABASE_URL: await emptyDatabase(),
+      DATABASE_URL: await migratedDatabase(),
       RATE_LIMIT_STORE: 'memory',
       MASTER_KEY: masterKey,
     });
@@ -229,7 +236,7 @@ describe('nodes on one database', () => {
   });
 
   test('serve on a newer database, until a migration breaks this program', async () => {
-    const url = await emptyDatabase();
+    const url = await migratedDatabase();
     const node = await serve(url);
     const newest = (await listMigrations()).at(-1)?.version ?? 0;
     const addMigration = (version: number, oldestProgram: number | null) =>
@@ -277,7 +284,7 @@ describe('nodes on one database', () => {
   });
 
   test('refuse the database of the other environment and a wrong master key', async () => {
-    const url = await emptyDatabase();
+    const url = await migratedDatabase();
     const node = await serve(url);
     await account(url);
     await stop(node);
