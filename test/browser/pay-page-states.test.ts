@@ -26,7 +26,8 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     { width: 1280, colorScheme: 'dark' },
   ] as const;
 
-  // Each state has one of the two looks here, and both in the long run.
+  // Axe sees each state in one of the two looks and in one language here, and in all of them in the
+  // long run. Every state has to fit, because the languages differ in length.
   for (const [place, { width, colorScheme }] of looks.entries()) {
     const name = `${colorScheme} at ${width} px`;
     test(`every state passes axe, ${name}, and fits into 320 px`, async (t) => {
@@ -35,8 +36,10 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
       for (const [index, state] of Object.keys(gallery.states).entries()) {
         if (!isLong && index % looks.length !== place) continue;
         await reach(gallery, page, state);
-        await page.setViewportSize({ width, height: 844 });
-        assert.deepEqual(await axeFindings(page), [], `${state}, ${name}`);
+        if (isLong || !/-(afrikaans|isizulu)$/.test(state)) {
+          await page.setViewportSize({ width, height: 844 });
+          assert.deepEqual(await axeFindings(page), [], `${state}, ${name}`);
+        }
         await page.setViewportSize({ width: 320, height: 640 });
         const excess = await page.evaluate(
           'document.documentElement.scrollWidth - document.documentElement.clientWidth',

@@ -126,7 +126,7 @@ async function run(name: string, setup: Block[], own: Block[]): Promise<void> {
       HOME: folder.path,
       DATA_DIR: sandbox.dataDir,
       // Every command would compile the same files again.
-      NODE_COMPILE_CACHE: path.join(folder.path, 'compiled'),
+      NODE_COMPILE_CACHE: process.env.NODE_COMPILE_CACHE,
       npm_config_offline: 'true',
       npm_config_update_notifier: 'false',
     },

@@ -22,7 +22,7 @@ import {
   temporaryFolder,
   until,
 } from '../support/sandbox-process.ts';
-import { checkoutBody } from '../support/service.ts';
+import { checkoutBody, isLong } from '../support/service.ts';
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 const programs: Program[] = [];
@@ -72,7 +72,8 @@ async function assertCleanEnd(sandbox: Sandbox, signal: NodeJS.Signals): Promise
 }
 
 describe('a sandbox that gets a signal to stop', () => {
-  for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
+  const signals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const;
+  for (const signal of isLong ? signals : signals.slice(0, 2)) {
     test(`shuts down cleanly on ${signal} under load, with idle connections open`, async (t) => {
       const sandbox = await start();
       const { base_url, integration, database_url } = sandbox.file;

@@ -301,11 +301,14 @@ const watchScript = `
   });
   window.shifted = [];
   const place = ({ x, y, width, height }) => [x, y, width, height].join(' ');
+  const centre = ({ x, y, width, height }) => [Math.round(x + width / 2), y, height].join(' ');
   new PerformanceObserver((list) => {
     for (const { hadRecentInput, value, startTime, sources } of list.getEntries()) {
       if (hadRecentInput) continue;
-      // A new text in the same box, such as "This is taking longer than usual", moves nothing.
-      const isStill = ({ previousRect, currentRect }) => place(previousRect) === place(currentRect);
+      // New words in the same box, or around the same centre of a button, move nothing.
+      const isStill = ({ node, previousRect, currentRect }) =>
+        place(previousRect) === place(currentRect) ||
+        (node?.parentElement?.closest('button') && centre(previousRect) === centre(currentRect));
       if (sources.length > 0 && sources.every(isStill)) continue;
       const moved = sources.map(({ node, previousRect, currentRect }) => {
         const what = (node?.outerHTML ?? node?.data ?? 'something that is gone').slice(0, 120);
