@@ -1,7 +1,8 @@
 /**
- * The test files that take longest, in the order in which a whole run starts them: a browser keeps
- * both cores of a small machine busy, so a file with one is followed by two that mostly wait for
- * programs to start. A whole run prints its longest files, so that this list can follow them.
+ * The test files that take longest, in the order in which a whole run starts them. A browser keeps
+ * both cores of a small machine busy, so files that mostly wait for programs or for the database
+ * stand between those with a browser. A whole run prints its longest files, so that this list can
+ * follow them.
  */
 export const slowFiles = [
   'test/browser/pay-page-states.test.ts',
@@ -12,6 +13,7 @@ export const slowFiles = [
   'test/money/money-histories.test.ts',
   'test/console/console-work-in-browser.test.ts',
   'test/docs/guides.test.ts',
+  'test/console/console-pages-in-browser.test.ts',
   'test/money/refund-processing.test.ts',
   'test/browser/pay-in-browser-cards.test.ts',
   'test/faults/failover.test.ts',
