@@ -152,7 +152,7 @@ function runTests(
   url: string,
   files: string[],
   // Tests wait about as long as they compute: for the database, a browser, a program, a deadline.
-  // With one file per core and one more, two cores were idle for a fifth of a run.
+  // With one file per core and one more, two cores were idle for about a fifth of a run.
   concurrency = Math.max(2, os.availableParallelism()) + 2,
 ): Promise<number> {
   const minutes = long ? 120 : 10;
