@@ -240,10 +240,15 @@ async function applyInTransaction(
   await client.query('begin');
   await client.query(`set local lock_timeout = ${lockMilliseconds}`);
   await client.query('set local statement_timeout = 0');
-  for (const statement of statementsOf(migration.text)) await client.query(statement);
+  const isOnCitus = await isDistributed(client);
+  const text = isOnCitus ? separateChecks(migration.text) : migration.text;
+  for (const statement of statementsOf(text)) {
+    await client.query(statement);
+    // Citus refuses a foreign key between a table that is not in its place yet and one that is.
+    if (isOnCitus && /^create table/m.test(statement)) await placeTables(client);
+  }
   await recordMigration(client, deps.clock, migration, oldestProgram);
-  if (await isDistributed(client)) await placeTables(client);
-  else if (migration.isLast) await guardTables(client);
+  if (!isOnCitus && migration.isLast) await guardTables(client);
   await client.query('commit');
 }
 
@@ -301,6 +306,17 @@ async function recordMigration(
  */
 function statementsOf(text: string): string[] {
   return text.split(/(?<=;)[ \t]*$/m).filter((statement) => statement.trim() !== '');
+}
+
+/**
+ * Citus adds no column together with a constraint. So the check of a new column follows it, under
+ * the name that PostgreSQL gives it.
+ */
+function separateChecks(text: string): string {
+  return text.replace(
+    /(alter table (\w+) add column (\w+) [^;]*?) (check \([^;]*\));$/gm,
+    '$1;\nalter table $2 add constraint $2_$3_check $4;',
+  );
 }
 
 async function readHashes(client: pg.ClientBase): Promise<Map<number, string>> {
