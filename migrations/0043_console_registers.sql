@@ -2,14 +2,10 @@
 -- `audit list --operator` reads what one operator did, the newest first.
 create index concurrently if not exists operator_actions_of_operator
   on operator_actions (operator, at, id);
--- The console lists disputes and payouts of one merchant and in one status, and alerts that an
--- operator took. None of these tables is written by a create.
-create index concurrently if not exists disputes_by_status on disputes (status, created_at, id);
-create index concurrently if not exists disputes_of_merchant
-  on disputes (merchant_id, created_at, id);
+-- The console lists disputes and payouts of one merchant in one status, and alerts that an operator
+-- took. None of these tables is written by a create.
 create index concurrently if not exists disputes_by_status_of_merchant
   on disputes (merchant_id, status, created_at, id);
-create index concurrently if not exists payouts_of_merchant on payouts (merchant_id, created_at, id);
 create index concurrently if not exists payouts_by_status_of_merchant
   on payouts (merchant_id, status, created_at, id);
 create index concurrently if not exists alerts_taken on alerts (at, id)

@@ -232,6 +232,11 @@ test('a cluster that was distributed at an earlier version accepts later migrati
     await distributeDatabase(database);
     await migrate(database, { clock: systemClock, log });
     assert.deepEqual(await distributeDatabase(database), [], 'new tables took their places');
+    // Citus marks an index invalid if it is created again, even with `if not exists`.
+    const invalid = await database.pool.query(
+      'select indexrelid::regclass::text as name from pg_index where not indisvalid',
+    );
+    assert.deepEqual(invalid.rows, []);
     const { rows } = await database.pool.query(
       `select table_name::text as name, nullif(distribution_column, '<none>') as by
        from citus_tables order by 1`,
