@@ -100,7 +100,8 @@ describe('several processes on one port', () => {
     assert.deepEqual(await findDamage(url, load.attempts), []);
     const { code, seconds } = await stop(service);
     assert.equal(code, 0);
-    assert.ok(seconds < 5, `it took ${seconds} seconds`);
+    // A process that waits for an idle connection needs a minute.
+    assert.ok(seconds < 30, `it took ${seconds} seconds`);
     t.diagnostic(`stopped in ${seconds.toFixed(2)} seconds`);
     assert.equal(service.stderr(), '');
   });

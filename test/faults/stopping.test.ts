@@ -62,7 +62,8 @@ async function assertCleanEnd(sandbox: Sandbox, signal: NodeJS.Signals): Promise
   const server = await postmasterPid(sandbox.dataDir);
   const { code, seconds } = await stop(sandbox, signal);
   assert.equal(code, 0, sandbox.stderr());
-  assert.ok(seconds < 5, `it took ${seconds} seconds`);
+  // Idle connections would keep it for 60 seconds. It takes a quarter of one on a quiet machine.
+  assert.ok(seconds < 30, `it took ${seconds} seconds`);
   assert.equal(await exists(path.join(sandbox.dataDir, 'sandbox.json')), false);
   assert.equal(await postmasterPid(sandbox.dataDir), null, 'the database was shut down cleanly');
   assert.ok(server !== null);
