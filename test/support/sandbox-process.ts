@@ -187,8 +187,11 @@ export async function startSandbox(
   ).catch(async (error) => {
     // The caller does not know this process yet, so end it here.
     await kill(program);
+    // The sandbox chose free ports, and another program took one before the sandbox listened on it.
+    if (env.PORT === '0' && /Port \d+ is in use/.test(program.stderr())) return null;
     throw error;
   });
+  if (file === null) return await startSandbox(dataDir, settings);
   return { ...program, dataDir, env, file };
 }
 
