@@ -80,9 +80,10 @@ type GuardedRoute<S extends Schemas> = {
 };
 
 /**
- * Defines a route that changes nothing, for people who are signed in. The server checks, in this order: session, origin,
- * permission, fresh proof, input. A parameter of format `uuid` that is not one is answered with 404.
- * Only `handle` knows the scope: it passes `context.person.scope` to its queries.
+ * Defines a route that changes nothing, for people who are signed in. The server checks, in this
+ * order: session, origin, permission, fresh proof, input. A parameter of format `uuid` that is not
+ * one is answered with 404. Only `handle` knows the scope: it passes `context.person.scope` to its
+ * queries.
  */
 export function consoleRoute<const S extends Schemas>(
   route: GuardedRoute<S> &

@@ -78,12 +78,12 @@ type Guard = {
 };
 
 /**
- * Rows that are history: postings, the gateway's account fees, entries in the merchants' books, issued payouts, operators'
- * actions, attempts at callbacks and messages. Triggers refuse to change them, whatever the code does
- * and whichever role connects. These changes are allowed: an entry becomes a line of a payout once, a
- * payout moves from state to state, a callback attempt is closed once, erasing a shopper empties what
- * a receiver or a mail server answered, and a callback attempt that its callback counts as expired is
- * deleted.
+ * Rows that are history: postings, the gateway's account fees, entries in the merchants' books,
+ * issued payouts, operators' actions, attempts at callbacks and messages. Triggers refuse to change
+ * them, whatever the code does and whichever role connects. These changes are allowed: an entry
+ * becomes a line of a payout once, a payout moves from state to state, a callback attempt is closed
+ * once, erasing a shopper empties what a receiver or a mail server answered, and a callback attempt
+ * that its callback counts as expired is deleted.
  *
  * Citus has no triggers on its tables. There the roles of `grant-roles.ts` do what they can.
  */

@@ -60,7 +60,7 @@ export function isTransient(error: unknown): boolean {
   );
 }
 
-/** Whether a transient error is due to other work, on rows or in a queue, and not to a server that is away. */
+/** Whether a transient error is due to other work, on rows or in a queue, and no server is away. */
 export function isContended(error: Error): boolean {
   if (error instanceof NotBegun) return true;
   const { code } = error as { code?: unknown };
