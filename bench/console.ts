@@ -161,7 +161,7 @@ async function prepare(deps: Deps, total: number, progress: (text: string) => vo
   return side;
 }
 
-/** A cursor some pages into a list, of at most a hundred pages. */
+/** A cursor some pages into a list, of at most a hundred pages. A whole page follows it. */
 async function findMiddle(side: Side, url: string): Promise<string> {
   const cursors: string[] = [];
   for (let after = ''; cursors.length < 100; ) {
@@ -170,7 +170,10 @@ async function findMiddle(side: Side, url: string): Promise<string> {
     cursors.push(next);
     after = `&after=${next}`;
   }
-  return cursors[Math.floor(cursors.length / 2)] ?? '';
+  // No whole page follows the last cursor.
+  const middle = cursors[Math.floor((cursors.length - 1) / 2)];
+  if (middle === undefined || cursors.length < 2) throw new Error(`${url} has no second page.`);
+  return middle;
 }
 
 async function signIn(deps: Deps): Promise<{ cookie: string; person_id: string }> {

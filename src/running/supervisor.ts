@@ -184,6 +184,9 @@ async function startProcesses(
   log: Logger,
   clock: Clock = systemClock,
 ): Promise<{ stop(): Promise<void> }> {
+  // The processes accept connections themselves. If the supervisor handed them over, it would forget
+  // the one that it was handing to a process that hangs or dies (decision 0134).
+  cluster.schedulingPolicy = cluster.SCHED_NONE;
   cluster.setupPrimary({ exec: processFile, args: [role] });
   const [masterKey, previousKey] = config.masterKeys.map((key) => key.toString('base64'));
   const env = {

@@ -73,6 +73,14 @@ const answering = (program: Program, from = 0) =>
       .map(({ pid }) => Number(pid)),
   );
 
+/** Waits until two processes have answered. Each request has a connection of its own. */
+async function bothAnswer(service: ServeReady, from = 0): Promise<void> {
+  await until('two processes to answer', async () => {
+    await request(`${service.baseUrl}/healthz`);
+    return answering(service, from).size === 2;
+  });
+}
+
 describe('several processes on one port', () => {
   test('both serve, and one that is killed under load is replaced without a loss', async (t) => {
     const url = await migratedDatabase();
@@ -80,7 +88,7 @@ describe('several processes on one port', () => {
     const caller = await account(url);
     const load = startLoad({ baseUrl: () => service.baseUrl, callers: [caller] });
     t.after(load.stop);
-    await until('two processes to answer', () => answering(service).size === 2);
+    await bothAnswer(service);
     const [victim] = answering(service);
     assert.ok(victim !== undefined && victim !== service.pid);
     process.kill(victim, 'SIGKILL');
@@ -90,11 +98,7 @@ describe('several processes on one port', () => {
         .some(({ msg, signal }) => /replaced/.test(String(msg)) && signal === 'SIGKILL'),
     );
     const from = service.lines().length;
-    // The load keeps its connections, so only new connections reach the new process.
-    await until('two processes to answer again', async () => {
-      await request(`${service.baseUrl}/healthz`);
-      return answering(service, from).size === 2;
-    });
+    await bothAnswer(service, from);
     assert.ok(!answering(service, from).has(victim));
     await load.stop();
     assert.deepEqual(await findDamage(url, load.attempts), []);
@@ -104,6 +108,21 @@ describe('several processes on one port', () => {
     assert.ok(seconds < 30, `it took ${seconds} seconds`);
     t.diagnostic(`stopped in ${seconds.toFixed(2)} seconds`);
     assert.equal(service.stderr(), '');
+  });
+
+  test('a connection that arrives while a process hangs or dies is answered by another', async () => {
+    const url = await migratedDatabase();
+    const service = await serve(url, ['--processes', '2']);
+    const get = () => request(`${service.baseUrl}/healthz`);
+    await bothAnswer(service);
+    const [victim] = answering(service);
+    assert.ok(victim !== undefined && victim !== service.pid);
+    process.kill(victim, 'SIGSTOP');
+    // One connection each, one after the other and all at once.
+    for (let count = 0; count < 10; count += 1) assert.equal((await get()).status, 200);
+    const answers = Promise.all(Array.from({ length: 50 }, get));
+    process.kill(victim, 'SIGKILL');
+    assert.ok((await answers).every(({ status }) => status === 200));
   });
 
   test('share their counts, and answer what is in flight before they stop', async (t) => {
@@ -125,7 +144,7 @@ describe('several processes on one port', () => {
     const byStatus = Map.groupBy(answers, ({ status }) => status);
     assert.equal(byStatus.get(200)?.length, 25);
     assert.equal(byStatus.get(429)?.length, 75);
-    assert.equal(answering(service).size, 2);
+    await bothAnswer(service);
 
     // One answer has the metrics of both, on a separate port.
     const count = /^tranche_http_request_seconds_count\{.*route="\/api\/checkouts".*\} (\d+)$/gm;
@@ -167,10 +186,7 @@ describe('several processes on one port', () => {
 
   test('end with their supervisor, even when it is killed', async () => {
     const service = await serve(await migratedDatabase(), ['--processes', '2']);
-    await until('two processes to answer', async () => {
-      await request(`${service.baseUrl}/healthz`);
-      return answering(service).size === 2;
-    });
+    await bothAnswer(service);
     const pids = [...answering(service)];
     service.child.kill('SIGKILL');
     await until('both processes to end', () =>

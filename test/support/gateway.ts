@@ -38,7 +38,7 @@ export type Books = {
     amount_received: number;
     /** Seconds since the epoch. */
     created: number;
-    metadata: { attempt_id: string };
+    metadata: { attempt_id: string; checkout_id: string };
   }[];
   charges: {
     id: string;
@@ -52,6 +52,7 @@ export type Books = {
     status: string;
     amount: number;
     created: number;
+    payment_intent: string;
     metadata: { refund_id: string };
   }[];
 };
