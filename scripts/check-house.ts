@@ -2,6 +2,7 @@
 
 import path from 'node:path';
 import { readConfig } from '../src/config.ts';
+import { findConsoleImports, findMantineVersions } from './check-console.ts';
 import {
   findBadCitations,
   findDeadPaths,
@@ -30,6 +31,8 @@ export function findProblems(root: string): string[] {
     ...findWrongOwners(root, tableOwners),
     ...findWrongInvariants(root),
     ...findLockGaps(root),
+    ...findMantineVersions(root),
+    ...findConsoleImports(root),
     ...findUnsafeMigrations(root),
   ];
 }

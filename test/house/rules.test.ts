@@ -3,6 +3,7 @@ import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
+import { findConsoleImports, findMantineVersions } from '../../scripts/check-console.ts';
 import {
   findBadCitations,
   findDeadPaths,
@@ -262,6 +263,46 @@ test('the lock file is complete for every system that we support', (t) => {
     'package-lock.json: bundler-linux-arm64, which bundler depends on, is missing',
     'package-lock.json: bundler has no binary for linux-arm64',
     'package-lock.json: bundler has no binary for win32-x64',
+  ]);
+});
+
+test('the console takes from the service types and what both sides share, nothing else', (t) => {
+  const root = plant(t, {
+    'web/console/pages/a.tsx': [
+      `import type { A } from '../../../src/console/a.schema.ts';`,
+      `import type {\n  B,\n} from '../../../src/console/a.schema.ts';`,
+      `import { money } from '../../../src/shared/money.ts';`,
+      `import { part } from '../parts/part.tsx';`,
+    ].join('\n'),
+    'web/console/b.ts': [
+      `import {\n  A,\n} from '../../src/console/a.schema.ts';`,
+      `export * from '../../src/refunds/refund.ts';`,
+      `const c = await import('../../src/acts/long-act.ts');`,
+      `import '../../src/main.ts';`,
+    ].join('\n'),
+  });
+  assert.deepEqual(
+    findConsoleImports(root),
+    ['console/a.schema', 'refunds/refund', 'acts/long-act', 'main'].map(
+      (name) => `web/console/b.ts imports src/${name}.ts: import only its types ("import type")`,
+    ),
+  );
+});
+
+test('the packages of Mantine have one exact version', (t) => {
+  const root = plant(t, {
+    'package.json': JSON.stringify({
+      dependencies: { '@mantine/form': '^9.7.3', fastify: '^5.0.0' },
+      devDependencies: {
+        '@mantine/dates': '9.7.2',
+        '@mantine/core': '9.7.3',
+        '@mantine/hooks': '9.7.3',
+      },
+    }),
+  });
+  assert.deepEqual(findMantineVersions(root), [
+    'package.json: @mantine/form ^9.7.3 is not exact',
+    'package.json: @mantine/dates is 9.7.2, core is 9.7.3',
   ]);
 });
 
