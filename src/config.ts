@@ -247,7 +247,7 @@ export function readConfig(
   }
 
   const consoleHost = text('CONSOLE_HOST') ?? 'localhost';
-  if (['0.0.0.0', '::', '[::]'].includes(consoleHost)) {
+  if (isEveryAddress(consoleHost)) {
     refuseInsecure(
       'console-everywhere',
       'CONSOLE_HOST must name one address in production: the console is not for the public.',

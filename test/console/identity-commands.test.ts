@@ -1,11 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
+import { pino } from 'pino';
 import { BadSettings, readConfig } from '../../src/config.ts';
+import { startProcess } from '../../src/main.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
 import { productionSettings } from '../support/sandbox-process.ts';
-import { createAccount, type Service, startService } from '../support/service.ts';
+import { createAccount, type Service, startService, testConfig } from '../support/service.ts';
 
 let service: Service;
 let app: FastifyInstance;
@@ -130,6 +132,33 @@ describe('settings of the console', () => {
     assert.deepEqual([console.allowsSignInLinks, console.url], [false, 'http://localhost:3003']);
   });
 
+  test('the console listens on loopback only, whatever address the API listens on', async () => {
+    for (const env of [{}, productionSettings]) {
+      assert.equal(readConfig(env).console.host, 'localhost');
+    }
+    const lines: string[] = [];
+    const log = pino({}, { write: (line: string) => void lines.push(line) });
+    const config = testConfig(service.databaseUrl, { HOST: '0.0.0.0', PORT: '0' });
+    const running = await startProcess(config, 'web', log);
+    try {
+      const addresses = lines
+        .flatMap((line) => /Server listening at ([^"]+)/.exec(line)?.[1] ?? [])
+        .map((address) => new URL(address));
+      // The API knows no such page.
+      const isConsole = async (port: string) =>
+        (await (await fetch(`http://127.0.0.1:${port}/api/session`)).text()).includes('signed_out');
+      const ports = [...new Set(addresses.map(({ port }) => port))];
+      const answers = await Promise.all(ports.map(isConsole));
+      assert.deepEqual(answers.toSorted(), [false, true]);
+      const ofConsole = addresses.filter(({ port }) => port === ports[answers.indexOf(true)]);
+      for (const { hostname } of ofConsole) {
+        assert.match(hostname, /^(127[.]0[.]0[.]1|\[::1\])$/);
+      }
+    } finally {
+      await running.stop(0);
+    }
+  });
+
   test('unsafe addresses are refused', () => {
     const console = (CONSOLE_URL: string) => problemsOf({ ...productionSettings, CONSOLE_URL });
     assert.equal(console('https://console.example'), '');
@@ -137,10 +166,13 @@ describe('settings of the console', () => {
     assert.match(console('https://10.0.0.1'), /must have a name/);
     assert.match(console('https://pay.example'), /must differ from BASE_URL/);
     assert.match(console('https://console.example/ops'), /must not have a path/);
-    assert.match(
-      problemsOf({ ...productionSettings, CONSOLE_HOST: '0.0.0.0' }),
-      /add console-everywhere to ACCEPT_INSECURE/,
-    );
+    for (const CONSOLE_HOST of ['0.0.0.0', '0', '::', '[::]', '0:0:0:0:0:0:0:0']) {
+      assert.match(
+        problemsOf({ ...productionSettings, CONSOLE_HOST }),
+        /add console-everywhere to ACCEPT_INSECURE/,
+        CONSOLE_HOST,
+      );
+    }
     assert.match(problemsOf({ CONSOLE_OIDC_ISSUER: 'https://id.example' }), /belong together/);
     const oidc = { CONSOLE_OIDC_CLIENT_ID: 'a', CONSOLE_OIDC_CLIENT_SECRET: 'b' };
     assert.match(
