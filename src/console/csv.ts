@@ -1,5 +1,7 @@
-/** A download has at most so many rows. */
-export const csvRowsMax = 50_000;
+import type { List, PageRequest } from '../search/lists.ts';
+
+/** A download reads its rows in pages of this size, up to so many rows. */
+const limits = { pageSize: 500, rowsMax: 50_000 };
 
 export type Column<Row> = [header: string, value: (row: Row) => string | number | boolean | null];
 
@@ -14,17 +16,35 @@ export function csvCell(value: string | number | boolean | null): string {
   return `"${safe.replaceAll('"', '""')}"`;
 }
 
-/** Lines of a file, with a header. `more` stands for rows that do not fit. */
-export async function* writeCsv<Row>(
+/**
+ * The lines of a list as a file, page by page, so that no download holds all of them in memory. The
+ * first page is read before the first line, so that a refusal is still an answer. If a later page
+ * cannot be read, the lines end in an error: the connection is cut, and no browser takes the part
+ * for the whole.
+ */
+export async function openCsv<Row>(
   columns: Column<Row>[],
-  rows: AsyncIterable<Row | 'more'>,
-): AsyncGenerator<string> {
-  yield line(columns.map(([header]) => header));
-  for await (const row of rows) {
-    yield row === 'more'
-      ? line([`Only the first ${csvRowsMax} rows are here. Narrow the filters.`])
-      : line(columns.map(([, value]) => value(row)));
+  read: (page: PageRequest) => Promise<List<Row>>,
+  { pageSize, rowsMax } = limits,
+): Promise<AsyncGenerator<string>> {
+  const first = await read({ after: null, limit: pageSize });
+  async function* lines(): AsyncGenerator<string> {
+    yield line(columns.map(([header]) => header));
+    let page = first;
+    for (let count = 0; ; ) {
+      for (const row of page.data) {
+        if (count === rowsMax) {
+          yield line([`Only the first ${rowsMax} rows are here. Narrow the filters.`]);
+          return;
+        }
+        count += 1;
+        yield line(columns.map(([, value]) => value(row)));
+      }
+      if (page.next === null) return;
+      page = await read({ after: page.next, limit: pageSize });
+    }
   }
+  return lines();
 }
 
 const line = (values: (string | number | boolean | null)[]) =>

@@ -7,14 +7,12 @@ import { BadCursor, type List, type PageRequest } from '../search/lists.ts';
 import { findMerchantWithin, type ListedMerchant } from '../search/registers.ts';
 import { narrowed, type Scope } from '../search/scope.sql.ts';
 import { type FoundRow, findRowById } from '../search/search.sql.ts';
-import { type Column, csvRowsMax, writeCsv } from './csv.ts';
+import { type Column, openCsv } from './csv.ts';
 import { ConsoleError, notFound } from './errors.ts';
 import type { whose } from './list.schema.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 const limitDefault = 50;
-/** A download reads its rows in pages of this size. */
-const csvPageSize = 500;
 
 type ListQuery = { after?: string; limit?: number };
 
@@ -66,34 +64,18 @@ function refuseBadCursor(error: unknown): never {
   throw new ConsoleError(400, 'bad_cursor', 'This page is not one of the list. Begin again.');
 }
 
-/** The rows of a list as a file, page by page, so that no download holds all of them in memory. */
+/** All rows of a list as a file. */
 async function answerCsv<Row>(
   { reply }: Context,
   name: string,
   columns: Column<Row>[],
   read: Read<Row>,
 ): Promise<FastifyReply> {
-  // The first page before the headers, so that a refusal is still an answer.
-  const first = await read({ after: null, limit: csvPageSize });
-  async function* rows(): AsyncGenerator<Row | 'more'> {
-    let page = first;
-    for (let count = 0; ; ) {
-      for (const row of page.data) {
-        if (count === csvRowsMax) {
-          yield 'more';
-          return;
-        }
-        count += 1;
-        yield row;
-      }
-      if (page.next === null) return;
-      page = await read({ after: page.next, limit: csvPageSize });
-    }
-  }
+  const lines = await openCsv(columns, read);
   return reply
     .type('text/csv; charset=utf-8')
     .header('content-disposition', `attachment; filename="${name}.csv"`)
-    .send(Readable.from(writeCsv(columns, rows())));
+    .send(Readable.from(lines));
 }
 
 /** A file to save. It is never shown by the browser, whatever is in it. */

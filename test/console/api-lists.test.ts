@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { after, before, describe, test } from 'node:test';
+import { after, before, describe, type TestContext, test } from 'node:test';
 import fc from 'fast-check';
 import type { FastifyInstance } from 'fastify';
 import { auditSlice } from '../../src/audit/audit-books.ts';
 import { writeDestinationStatistics } from '../../src/callbacks/delivery/destination-statistics.ts';
-import { csvCell } from '../../src/console/csv.ts';
+import { csvCell, openCsv } from '../../src/console/csv.ts';
 import { consoleRoutes } from '../../src/console/routes.ts';
 import { createIntegration } from '../../src/integrations/create-integration.ts';
 import { addNote } from '../../src/operators/add-note.ts';
@@ -415,6 +415,60 @@ describe('a file', () => {
     assert.ok(
       (body as unknown as string).includes(`"'=HYPERLINK(""https://evil.example"",""pay"")"`),
     );
+  });
+
+  /** Merchants enough for three pages of a download, of which many have one time. */
+  async function addMerchants(t: TestContext): Promise<string[]> {
+    const { pool } = paying.service.deps.database;
+    const { rows } = await pool.query<{ id: string }>(
+      `insert into merchants (id, name, territory, rules, created_at)
+       select gen_random_uuid(), 'Bulk ' || n, 'ZA', '[]',
+         timestamptz '2020-01-01' + n / 400 * interval '1 day'
+       from generate_series(1, 1100) n returning id`,
+    );
+    t.after(() => pool.query(`delete from merchants where name like 'Bulk %'`));
+    return rows.map(({ id }) => id);
+  }
+
+  test('has each row once, however many pages it is read in', async (t) => {
+    const added = await addMerchants(t);
+    const { body } = await ask(console(), admin, 'GET', '/api/merchants.csv');
+    const found = [...String(body).matchAll(/,"([^,"]+)"\r\n/g)].map(([, id]) => id);
+    assert.equal(new Set(found).size, found.length);
+    assert.deepEqual(
+      added.filter((id) => !found.includes(id)),
+      [],
+    );
+    assert.ok(found.includes(theirs.merchant.id));
+  });
+
+  test('that breaks off after its first page does not look complete', async (t) => {
+    const added = await addMerchants(t);
+    // One of the oldest is on a later page, and cannot be shown.
+    const { pool } = paying.service.deps.database;
+    await pool.query(`update merchants set rules = '[null]' where id = $1`, [added[0]]);
+    const url = await app.listen({ host: '127.0.0.1', port: 0 });
+    const headers = { cookie: admin.cookie };
+    const download = await fetch(`${url}/api/merchants.csv`, { headers });
+    assert.equal(download.status, 200);
+    await assert.rejects(download.text(), { name: 'TypeError', message: 'terminated' });
+  });
+
+  test('says at its end that there are more rows than it may have', async () => {
+    const read = (count: number) => async (page: { after: string | null; limit: number }) => {
+      const first = Number(page.after ?? 0);
+      const end = Math.min(first + page.limit, count);
+      const data = Array.from({ length: end - first }, (_, index) => first + index);
+      return { data, next: end < count ? String(end) : null };
+    };
+    const linesOf = async (count: number) => {
+      const limits = { pageSize: 2, rowsMax: 5 };
+      const lines = await openCsv<number>([['N', (row) => row]], read(count), limits);
+      return await Array.fromAsync(lines, (line) => line.trimEnd());
+    };
+    assert.deepEqual(await linesOf(5), ['"N"', '0', '1', '2', '3', '4']);
+    const note = '"Only the first 5 rows are here. Narrow the filters."';
+    assert.deepEqual(await linesOf(6), ['"N"', '0', '1', '2', '3', '4', note]);
   });
 
   test('never begins a cell with a character of a formula', () => {
