@@ -56,17 +56,19 @@ async function rollUpStream(deps: Deps, stream: Stream, until: number): Promise<
     const after = await lockStream(db, stream);
     if (after === null) return 0;
     const range = { after, bound: firstIdAt(until), limit: batchSize };
-    const { rows, isStopped } = await readers[stream](db, range);
-    const isFull = rows.length === batchSize || isStopped;
+    const { rows, stoppedAt } = await readers[stream](db, range);
     const last = rows.at(-1)?.id ?? after;
-    const reached = isFull ? timeOfId(last) : until;
+    // Everything before the row that stopped it is counted, even if the last counted row is days old.
+    const end = stoppedAt ?? (rows.length === batchSize ? last : null);
+    const reached = end === null ? until : timeOfId(end);
     const as_of = timestamp(Temporal.Instant.fromEpochMilliseconds(Math.max(0, reached)));
     await moveStream(db, stream, { after: last, as_of });
     return rows.length;
   });
 }
 
-type Read = { rows: DayRow[]; isStopped: boolean };
+/** The rows that were counted, and the id of the first row that has to wait. */
+type Read = { rows: DayRow[]; stoppedAt: string | null };
 
 const readers: Record<Stream, (db: Handle, range: Range) => Promise<Read>> = {
   async checkouts(db, range) {
@@ -74,14 +76,14 @@ const readers: Record<Stream, (db: Handle, range: Range) => Promise<Read>> = {
     const days = daySums();
     for (const row of rows) days.add(row, 'created', 1);
     await advanceDays(db, days.rows());
-    return { rows, isStopped: false };
+    return { rows, stoppedAt: null };
   },
   async opens(db, range) {
     const rows = await listOpened(db, range);
     const days = daySums();
     for (const row of rows) days.add(row, 'opened', 1);
     await advanceDays(db, days.rows());
-    return { rows, isStopped: false };
+    return { rows, stoppedAt: null };
   },
   async attempts(db, range) {
     const all = await listAttempted(db, range);
@@ -104,7 +106,7 @@ const readers: Record<Stream, (db: Handle, range: Range) => Promise<Read>> = {
       db,
       declines.rows().map(({ sum, ...key }) => ({ ...key, count: sum })),
     );
-    return { rows, isStopped: open !== -1 };
+    return { rows, stoppedAt: all[open]?.id ?? null };
   },
   async postings(db, range) {
     const rows = await listPosted(db, range);
@@ -115,7 +117,7 @@ const readers: Record<Stream, (db: Handle, range: Range) => Promise<Read>> = {
     }
     await advanceDays(db, days.rows());
     await advanceDues(db, await duesOf(db, rows));
-    return { rows, isStopped: false };
+    return { rows, stoppedAt: null };
   },
 };
 

@@ -20,12 +20,17 @@ export async function lockStream(db: Handle, stream: Stream): Promise<string | n
   return row?.after ?? null;
 }
 
+/** Moves the mark. What was once said to be complete stays so: `as_of` never goes back. */
 export async function moveStream(
   db: Handle,
   stream: Stream,
-  to: { after: string; as_of: Timestamp },
+  { after, as_of }: { after: string; as_of: Timestamp },
 ): Promise<void> {
-  await db.updateTable('rollups').set(to).where('stream', '=', stream).execute();
+  await db
+    .updateTable('rollups')
+    .set({ after, as_of: sql<Timestamp>`greatest(as_of, ${as_of})` })
+    .where('stream', '=', stream)
+    .execute();
 }
 
 /** A range of a stream: ids after the mark and before the bound. */

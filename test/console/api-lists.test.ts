@@ -15,8 +15,15 @@ import { rollUp, rollUpOverdue } from '../../src/rollups/roll-up.ts';
 import { firstIdAt } from '../../src/shared/uuid.ts';
 import { addPerson, ask, type ConsolePerson, openConsole } from '../support/console.ts';
 import { askExactly } from '../support/console-api.ts';
+import { createLegacyCheckout, enablePlugin, logIn } from '../support/legacy.ts';
 import { askRefund, cards, openDispute, refundNow, wholeTerms } from '../support/money.ts';
-import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
+import {
+  assertSound,
+  challengeCard,
+  type Paying,
+  type Shopper,
+  startPaying,
+} from '../support/payments.ts';
 import { type Account, createAccount } from '../support/service.ts';
 
 // Two merchants with the same shoppers, orders and amounts, whose rows differ in nothing but the
@@ -521,6 +528,40 @@ describe('the overview', () => {
     assert.equal(overview.due.length, 90);
   });
 
+  test('says up to when it is complete, and an undecided attempt does not set that back', async (t) => {
+    const { deps } = paying.service;
+    const { pool } = deps.database;
+    while ((await rollUp(deps, 0)) > 0);
+    const readAsOf = async () => Date.parse((await get('/api/overview')).as_of);
+    const before = await readAsOf();
+    const account = await createAccount(paying.service);
+    const shopper = await paying.shopper({}, account);
+    await shopper.pay(1, { card: challengeCard });
+    const [{ written_id }] = await shopper.rows('payment_attempts');
+    const write = (id: string) =>
+      pool.query(
+        'update payment_attempts set written_id = $3 where merchant_id = $1 and checkout_id = $2',
+        [account.merchant.id, shopper.id, id],
+      );
+    t.after(() => write(written_id));
+    // Ids have the real time. As if no one had paid for three days, until two minutes ago.
+    const now = before + 3 * 24 * 3_600_000;
+    const triedAt = now - 120_000;
+    await write(firstIdAt(triedAt));
+    const later = { ...deps, random: { ...deps.random, uuid: () => firstIdAt(now) } };
+    await rollUp(later);
+    assert.equal(await readAsOf(), triedAt);
+    // Nor does a process whose clock is behind.
+    await rollUp(deps, 0);
+    assert.equal(await readAsOf(), triedAt);
+    await shopper.decide('approve');
+    await shopper.comeBack();
+    await rollUp(later);
+    assert.equal(await readAsOf(), now - 90_000);
+    await write(written_id);
+    await pool.query(`update rollups set after = $1 where stream = 'attempts'`, [written_id]);
+  });
+
   test('counts every row once, however often the sums are added up, in any batches', async () => {
     const { deps } = paying.service;
     while ((await rollUp(deps, 0)) > 0);
@@ -548,8 +589,9 @@ describe('the overview', () => {
             and status = 'authorised') as approved,
          (select count(*)::int from payment_attempts a where a.merchant_id = $1
             and status = 'declined') as declined,
-         (select sum(amount) from postings p where p.merchant_id = $1 and kind = 'sold') as sold,
-         (select sum(amount) from postings p where p.merchant_id = $1
+         (select coalesce(sum(amount), 0) from postings p where p.merchant_id = $1
+            and kind = 'sold') as sold,
+         (select coalesce(sum(amount), 0) from postings p where p.merchant_id = $1
             and debit = 'collected' and credit = 'outstanding') as collected,
          (select coalesce(sum(case when kind in ('refunded', 'cancelled') then amount
             else -amount end), 0) from postings p where p.merchant_id = $1
