@@ -56,7 +56,7 @@ const integrationColumns: Column<IntegrationRow>[] = [
   ['Refunds', (row) => row.refund_mode],
   ['Signing since', (row) => row.signing_required_at],
   ['Revoked', (row) => row.revoked_at],
-  ['v1 checkouts, 30 days', (row) => row.v1?.checkouts ?? 0],
+  ['v1 checkouts, 30 days', (row) => (row.v1 === null ? 0 : row.v1.checkouts)],
   ['ID', (row) => row.id],
 ];
 

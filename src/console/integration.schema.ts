@@ -26,15 +26,21 @@ export const IntegrationRow = Type.Object({
   ),
   /** In force now, the newest first. One that expires is being rotated out. */
   client_secrets: Type.Array(Type.Object(Life)),
-  signing_keys: Type.Array(Type.Object({ id: Id, ...Life, first_used_at: nullable(Time) })),
+  /** Without the first use of an intermediary's key for people who see only some merchants. */
+  signing_keys: Type.Array(
+    Type.Object({ id: Id, ...Life, first_used_at: Type.Optional(nullable(Time)) }),
+  ),
   v1: nullable(
     Type.Object({
       client_id: Id,
       created_at: Time,
       disabled_at: nullable(Time),
-      /** Of the last 30 days. */
-      logins: Type.Integer(),
-      checkouts: Type.Integer(),
+      /**
+       * Of the last 30 days. They are counted by integration, so those of an intermediary are null in
+       * a list of one merchant and for people who see only some merchants.
+       */
+      logins: nullable(Type.Integer()),
+      checkouts: nullable(Type.Integer()),
     }),
   ),
 });

@@ -104,9 +104,12 @@ export type ListedIntegration = Integration & {
   managed_merchants: { id: string; name: string }[];
   limits: { endpoint: string; max_requests: number; window_seconds: number }[];
   client_secrets: Life[];
-  signing_keys: (Life & { id: string; first_used_at: Timestamp | null })[];
-  v1: (Omit<LegacyState, 'integration_id'> & { logins: number; checkouts: number }) | null;
+  /** How an intermediary is used is missing or null in a scope: it may be for other merchants. */
+  signing_keys: (Life & { id: string; first_used_at?: Timestamp | null })[];
+  v1: (Omit<LegacyState, 'integration_id'> & LegacyCounts) | null;
 };
+
+type LegacyCounts = { logins: number | null; checkouts: number | null };
 
 /** Integrations with everything about them except their secrets. */
 export function listIntegrationsWithin(
@@ -151,22 +154,26 @@ async function presentIntegrations(
   const limits = await listLimitsOf(db, ids);
   const { client_secrets, signing_keys } = await listCredentialsOf(db, ids, timestamp(now));
   const legacy = await listLegacyOf(db, ids);
-  const usage = await listLegacyUsage(db, ids, dayBefore(now, recentDays));
+  const showsUse = (row: Integration) => scope === 'all merchants' || row.merchant_id !== null;
+  const shown = rows.filter(showsUse).map(({ id }) => id);
+  const usage = await listLegacyUsage(db, shown, dayBefore(now, recentDays));
   return rows.map((row) => {
     const of = <Part extends { integration_id: string }>(parts: Part[]) =>
       parts
         .filter(({ integration_id }) => integration_id === row.id)
         .map(({ integration_id: _, ...part }) => part);
     const [v1] = of(legacy);
-    const [used] = of(usage);
+    const none = showsUse(row) ? 0 : null;
+    const [used = { logins: none, checkouts: none }] = of(usage);
+    const keys = of(signing_keys);
     return {
       ...row,
       merchant_name: row.merchant_id === null ? null : (names.get(row.merchant_id)?.name ?? null),
       managed_merchants: of(managed),
       limits: of(limits),
       client_secrets: of(client_secrets),
-      signing_keys: of(signing_keys),
-      v1: v1 ? { ...v1, logins: used?.logins ?? 0, checkouts: used?.checkouts ?? 0 } : null,
+      signing_keys: showsUse(row) ? keys : keys.map(({ first_used_at: _, ...key }) => key),
+      v1: v1 ? { ...v1, ...used } : null,
     };
   });
 }

@@ -284,6 +284,64 @@ describe('the scope', () => {
     }
   });
 
+  test('does not show how an intermediary is used for its other merchants', async () => {
+    const { service } = paying;
+    const both = [paying.account.merchant.id, theirs.merchant.id];
+    const { id } = await createIntegration(service.deps, 'test', {
+      refund_mode: 'manual',
+      managed_merchant_ids: both,
+    });
+    const plugin = await enablePlugin(service, id, theirs.merchant.id);
+    await createLegacyCheckout(service, await logIn(service, plugin));
+    type Row = {
+      id: string;
+      v1: { logins: number | null; checkouts: number | null };
+      signing_keys: object[];
+      managed_merchants: { id: string }[];
+    };
+    const seenBy = async (person: ConsolePerson, query = '') => {
+      const list: { data: Row[] } = await get(`/api/integrations?limit=100${query}`, person);
+      const { body } = await ask(console(), person, 'GET', `/api/integrations.csv?${query}`);
+      return {
+        rows: [
+          list.data.find((row) => row.id === id),
+          (await get(`/api/integrations/${id}`, person)) as Row,
+        ].map((row) => row as Row),
+        line: String(body)
+          .split('\r\n')
+          .find((line) => line.endsWith(`"${id}"`)),
+      };
+    };
+    const whole = await seenBy(admin);
+    for (const { v1, signing_keys } of whole.rows) {
+      assert.deepEqual([v1.logins, v1.checkouts], [1, 1]);
+      assert.ok(signing_keys.every((key) => 'first_used_at' in key));
+    }
+    assert.match(String(whole.line), /,1,"[^,]+"$/);
+    for (const { rows, line } of [
+      await seenBy(staff),
+      await seenBy(staff, `&merchant=${both[0]}`),
+    ]) {
+      for (const { v1, signing_keys, managed_merchants } of rows) {
+        assert.deepEqual([v1.logins, v1.checkouts], [null, null]);
+        assert.ok(
+          signing_keys.length > 0 && signing_keys.every((key) => !('first_used_at' in key)),
+        );
+        assert.deepEqual(
+          managed_merchants.map((one) => one.id),
+          [both[0]],
+        );
+      }
+      assert.match(String(line), /,,"[^,]+"$/);
+    }
+    // The merchant's page lists it too.
+    const { integrations } = await get(`/api/merchants/${both[0]}`, staff);
+    const { v1 } = integrations.find((row: Row) => row.id === id);
+    assert.deepEqual([v1.logins, v1.checkouts], [null, null]);
+    const { v1: own } = await get(`/api/integrations/${paying.account.id}`, staff);
+    assert.equal(own, null);
+  });
+
   test('answers 404 for every row of another merchant, on every route and act', async () => {
     const { rows } = await paying.service.deps.database.pool.query(
       `select id from refund_requests where merchant_id = $1

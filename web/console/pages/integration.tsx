@@ -216,6 +216,7 @@ function Lives({ rows, withUse }: { rows: Life[]; withUse?: boolean }) {
               {' '}
               · since <Time at={row.created_at} exact />
               {withUse &&
+                row.first_used_at !== undefined &&
                 (row.first_used_at ? (
                   <>
                     , used since <Time at={row.first_used_at} exact />
@@ -395,8 +396,8 @@ function V1Card(props: { of: IntegrationRow; change: ((act: V1Act) => void) | nu
               <Status key="state" of={isOn ? 'active' : 'closed'} name={isOn ? 'On' : 'Off'} />,
             ],
             ['Client id', <Id key="v1" id={v1.client_id} />],
-            ['Checkouts, 30 days', count(v1.checkouts)],
-            ['Log-ins, 30 days', count(v1.logins)],
+            ['Checkouts, 30 days', v1.checkouts === null ? null : count(v1.checkouts)],
+            ['Log-ins, 30 days', v1.logins === null ? null : count(v1.logins)],
             ['Enabled', <Time key="since" at={v1.created_at} exact />],
             ['Disabled', v1.disabled_at && <Time at={v1.disabled_at} exact />],
           ]}

@@ -63,6 +63,8 @@ const columns: Column<IntegrationRow>[] = [
         <span className="quiet">–</span>
       ) : row.v1.disabled_at !== null ? (
         <span className="quiet">Off</span>
+      ) : row.v1.checkouts === null ? (
+        'On'
       ) : (
         plural(row.v1.checkouts, 'checkout')
       ),
@@ -103,8 +105,10 @@ export default function IntegrationsPage() {
 }
 
 /** Whether the shop still uses v1. */
-const v1Use = ({ disabled_at, checkouts }: NonNullable<IntegrationRow['v1']>) =>
-  disabled_at !== null ? 'off' : `${plural(checkouts, 'checkout')} in 30 days`;
+function v1Use({ disabled_at, checkouts }: NonNullable<IntegrationRow['v1']>): string {
+  if (disabled_at !== null) return 'off';
+  return checkouts === null ? 'on' : `${plural(checkouts, 'checkout')} in 30 days`;
+}
 
 /** One integration in a merchant's page. */
 export function IntegrationLine({ of: row }: { of: IntegrationRow }) {
