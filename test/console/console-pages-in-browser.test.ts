@@ -100,16 +100,29 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
   test('an administrator rotates a signing key, and sees the new one once', async (t) => {
     const { paying, url } = console;
     const { page, complaints } = await console.withSession(t, ['admin']);
+    await page.clock.install({ time: paying.clock.now().epochMilliseconds });
     await page.goto(`${url}/integrations/${paying.account.id}`);
     await page.getByRole('button', { name: 'Rotate the signing key…' }).click();
     await page.getByRole('button', { name: /^Rotate the signing key of Bean There$/ }).click();
     const value = String(await page.locator('[data-secret="Signing key"]').textContent());
     assert.ok(value.length > 20 && value !== paying.account.signing_key);
     await page.getByRole('dialog').getByRole('button', { name: 'Close', exact: true }).click();
-    await page.getByText(/^Ends/).waitFor();
+    // The old key counts down to its end, a day later.
+    const old = page.locator('.line', { hasText: 'Older' });
+    await old.getByText(/^Ends in 24 h/).waitFor();
     assert.equal(await page.getByText(value).count(), 0);
     await page.reload();
-    await page.getByText(/^Ends/).waitFor();
+    await page.clock.fastForward('06:00:00');
+    await old.getByText(/^Ends in 18 h/).waitFor();
+    const { rows } = await paying.service.deps.database.pool.query(
+      'select expires_at from signing_keys where integration_id = $1 and expires_at is not null',
+      [paying.account.id],
+    );
+    const shown = await old.getByText(/^in 18/).getAttribute('datetime');
+    assert.deepEqual(
+      [shown],
+      rows.map(({ expires_at }) => expires_at),
+    );
     assert.equal(await page.getByText(value).count(), 0);
     assert.deepEqual(complaints, []);
   });
@@ -185,6 +198,36 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.unroute(address);
     await page.getByRole('button', { name: 'Try again' }).click();
     await first.getByText('ORDER-NEW').waitFor();
+  });
+
+  test('a list and a page show their shape while they are read', async (t) => {
+    const { page, complaints } = await console.withSession(t, ['viewer']);
+    await page.setViewportSize({ width: 390, height: 844 });
+    const held = [
+      ['/checkouts', 'Checkouts', 'table.bones .bone', 'ORDER-1'],
+      [`/checkouts/${shopper.id}`, 'Checkout', '.bone', 'What happened'],
+    ] as const;
+    for (const [path, title, bones, text] of held) {
+      const answer = Promise.withResolvers<void>();
+      const address = new RegExp(`/api${path}([?]|$)`);
+      await page.route(address, async (route) => {
+        await answer.promise;
+        await route.continue();
+      });
+      await page.goto(`${console.url}${path}`);
+      const main = page.locator('#main');
+      await main.getByRole('heading', { name: title, exact: true }).waitFor();
+      const loading = main.getByRole('status', { name: 'Loading' });
+      await loading.waitFor();
+      assert.ok((await loading.locator(bones).count()) >= 8, path);
+      assert.equal(await excessWidth(page), 0, path);
+      assert.deepEqual(await axeFindings(page), [], path);
+      answer.resolve();
+      await main.getByText(text).first().waitFor();
+      assert.equal(await loading.count(), 0, path);
+      await page.unroute(address);
+    }
+    assert.deepEqual(complaints, []);
   });
 
   test('keys go to pages, rows and the search, which finds an order', async (t) => {
