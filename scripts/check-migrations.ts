@@ -1,54 +1,105 @@
 import fs from 'node:fs';
 import path from 'node:path';
+import { mannerOf } from '../src/database/migrate.ts';
 
 /** Earlier migrations are history and were written before these rules (decision 0090). */
 const firstChecked = 30;
+
+/**
+ * The last migration of the newest release. Change it with each release. A migration may take away
+ * only what the programs of that release no longer use. Null: nothing is released yet.
+ */
+const lastReleased: number | null = null;
+
+/** The table of an `alter table`, and its actions. */
+type Alteration = { table: string; actions: string[] };
+
+function readAlteration(statement: string): Alteration | null {
+  const [, table, actions] =
+    /^alter table (?:if exists )?(?:only )?([\w."]+) \*? ?(.*)$/.exec(statement) ?? [];
+  if (table === undefined || actions === undefined) return null;
+  return { table: table.replaceAll('"', ''), actions: splitActions(actions) };
+}
+
+/** Commas separate actions, except in parentheses and strings. */
+function splitActions(text: string): string[] {
+  const actions = [''];
+  let depth = 0;
+  for (const [part] of text.matchAll(/'(?:[^']|'')*'|[(),]|[^'(),]+/g)) {
+    if (part === '(') depth += 1;
+    if (part === ')') depth -= 1;
+    if (part === ',' && depth === 0) actions.push('');
+    else actions[actions.length - 1] += part;
+  }
+  return actions.map((action) => action.trim());
+}
+
+/** The definition of a column that an action adds. The word COLUMN is optional. */
+function readAddedColumn(action: string): string | null {
+  if (/^add (?:constraint|check|foreign key|unique|primary key|exclude)\b/.test(action))
+    return null;
+  return /^add (?:column )?(?:if not exists )?\S+ (.*)$/.exec(action)?.[1] ?? null;
+}
+
+function blocksTable(action: string): boolean {
+  const column = readAddedColumn(action);
+  if (column !== null) return rewritesForColumn(column);
+  return (
+    /^alter (?:column )?\S+ (?:set data )?type\b/.test(action) ||
+    /^alter (?:column )?\S+ set not null\b/.test(action) ||
+    /^alter (?:column )?\S+ add generated\b/.test(action) ||
+    /^add (?:constraint \S+ )?(?:check|foreign key)\b(?!.*\bnot valid\b)/.test(action) ||
+    // `using index` takes an index that was built concurrently before.
+    /^add (?:constraint \S+ )?(?:unique|primary key|exclude)\b(?! using index)/.test(action) ||
+    /^set (?:logged|unlogged|tablespace|access method)\b/.test(action)
+  );
+}
+
+function rewritesForColumn(definition: string): boolean {
+  const column = definition.replaceAll(/'(?:[^']|'')*'/g, "''");
+  const value = /\bdefault (.*)$/.exec(column)?.[1];
+  if (value === undefined && /\bnot null\b/.test(column)) return true;
+  // Whether a function is volatile is not known here, so a default must be a constant.
+  if (/(?<!::)\b\w+ ?\(|\bcurrent_|\blocaltime/.test(value ?? '')) return true;
+  return /\b(?:generated|(?:small|big)?serial|unique|primary key|check|references)\b/.test(column);
+}
+
+/** Whether older programs may use what an action takes away. */
+function contracts(action: string): boolean {
+  return /^(?:drop (?!constraint\b)|rename\b)/.test(action);
+}
 
 const rules: { says: string; breaks(statement: string, created: Set<string>): boolean }[] = [
   {
     says: 'builds an index that blocks writes; use create index concurrently in a migration of its own',
     breaks: (statement, created) => {
-      const on = /^create (?:unique )?index (?!concurrently).*? on (?:only )?(\w+)/s.exec(
-        statement,
-      );
+      const on = /^create (?:unique )?index (?!concurrently).*? on (?:only )?(\w+)/.exec(statement);
       return on !== null && !created.has(on[1] ?? '');
     },
   },
   {
     says: 'rewrites or scans a whole table under a lock',
     breaks: (statement, created) => {
-      const table = /^alter table (?:if exists )?(?:only )?(\w+)/.exec(statement)?.[1];
-      if (table === undefined || created.has(table)) return false;
-      return (
-        /\balter (?:column )?\w+ (?:set data )?type\b/.test(statement) ||
-        /\bset not null\b/.test(statement) ||
-        /\badd (?:constraint \w+ )?(?:check|foreign key)\b(?!.*not valid)/s.test(statement) ||
-        // `using index` takes an index that was built concurrently before.
-        /\badd (?:constraint \w+ )?(?:unique|primary key|exclude)\b(?!\s+using index)/.test(
-          statement,
-        ) ||
-        /\bset (?:un)?logged\b/.test(statement) ||
-        /\badd column\b[^,;]*\bdefault\b[^,;]*\b(?:random|now|clock_timestamp|gen_)/.test(
-          statement,
-        ) ||
-        /\badd column\b(?![^,;]*\bdefault\b)[^,;]*\bnot null\b/.test(statement) ||
-        /\badd column\b[^,;]*\b(?:generated|serial|unique|primary key|check)\b/.test(statement)
-      );
+      const alteration = readAlteration(statement);
+      if (alteration === null || created.has(alteration.table)) return false;
+      return alteration.actions.some(blocksTable);
     },
   },
   {
     says: 'locks a whole table for as long as it takes to write it anew',
     breaks: (statement) =>
       /^(?:vacuum\b[^;]*\bfull\b|cluster\b)/.test(statement) ||
-      /^reindex\b(?!.*\bconcurrently\b)/s.test(statement),
+      /^reindex\b(?!.*\bconcurrently\b)/.test(statement),
   },
   {
     says: 'changes every row of a table in one statement; let due work do it in batches',
-    breaks: (statement) => /^(?:update|delete from)\b(?!.*\bwhere\b)/s.test(statement),
+    breaks: (statement) => /^(?:update|delete from)\b(?!.*\bwhere\b)/.test(statement),
   },
 ];
 
-const contracting = /^(?:drop (?:table|view)|alter table .*\b(?:drop column|rename)\b)/s;
+const isContracting = (statement: string) =>
+  /^drop (?:table|(?:materialized )?view)\b/.test(statement) ||
+  (readAlteration(statement)?.actions.some(contracts) ?? false);
 
 /** New migrations that would stop a service which runs, or break older programs unannounced. */
 export function findUnsafeMigrations(root: string, first = firstChecked): string[] {
@@ -60,9 +111,11 @@ export function findUnsafeMigrations(root: string, first = firstChecked): string
   const unsafe = names
     .filter((name) => Number(name.slice(0, 4)) >= first)
     .flatMap((name) =>
-      findUnsafe(fs.readFileSync(path.join(folder, name), 'utf8')).map(
-        (problem) => `migrations/${name} ${problem}.`,
-      ),
+      findUnsafe(
+        fs.readFileSync(path.join(folder, name), 'utf8'),
+        Number(name.slice(0, 4)),
+        lastReleased,
+      ).map((problem) => `migrations/${name} ${problem}.`),
     );
   return [...findEqualNumbers(names), ...unsafe];
 }
@@ -75,12 +128,13 @@ export function findEqualNumbers(names: string[]): string[] {
     .map((same) => `migrations ${same.join(' and ')} have the same number.`);
 }
 
-export function findUnsafe(text: string): string[] {
+/** What is wrong with the text of a migration, its number, and the last migration of a release. */
+export function findUnsafe(text: string, number: number, released: number | null): string[] {
   const statements = text
-    .replaceAll(/^\s*--.*$/gm, '')
+    .replaceAll(/(?<!\S)--.*$/gm, '')
     .toLowerCase()
     .split(/;\s*(?:\n|$)/)
-    .map((statement) => statement.trim())
+    .map((statement) => statement.replaceAll(/\s+/g, ' ').trim())
     .filter((statement) => statement !== '');
   const created = new Set(
     statements.flatMap(
@@ -88,12 +142,19 @@ export function findUnsafe(text: string): string[] {
         /^create (?:unlogged )?table (?:if not exists )?(\w+)/.exec(statement)?.[1] ?? [],
     ),
   );
-  const isConcurrent = /^-- concurrently$/m.test(text);
+  const { isConcurrent, oldestProgram } = mannerOf(text);
   const found = rules
     .filter(({ breaks }) => statements.some((statement) => breaks(statement, created)))
     .map(({ says }) => says);
-  if (!/^-- contract \d{4}$/m.test(text) && statements.some((one) => contracting.test(one))) {
+  if (oldestProgram === null && statements.some(isContracting)) {
     found.push('takes away what older programs use; say so with "-- contract NNNN"');
+  }
+  // Expand in one release, contract in a later one. Otherwise every running node breaks at once.
+  if (oldestProgram !== null && oldestProgram > Math.min(released ?? 0, number - 1)) {
+    const last = released === null ? 'no program is released' : `the last release has ${released}`;
+    found.push(
+      `needs programs of migration ${oldestProgram}, and ${last}; contract in a later one`,
+    );
   }
   if (isConcurrent && !statements.every((one) => /\bconcurrently\b/.test(one))) {
     found.push('mixes other statements with concurrent ones; they would not be one transaction');

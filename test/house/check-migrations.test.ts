@@ -16,6 +16,17 @@ const unsafe: [string, RegExp][] = [
   ['alter table checkouts alter id set not null;', /whole table/],
   ['alter table checkouts add column a text not null;', /whole table/],
   ['alter table checkouts add column a uuid default gen_random_uuid();', /whole table/],
+  // COLUMN is optional.
+  ['alter table checkouts add a text not null;', /whole table/],
+  ['alter table checkouts add a uuid default gen_random_uuid();', /whole table/],
+  ['alter table checkouts add if not exists a timestamptz default now();', /whole table/],
+  ['alter table checkouts add column a uuid default uuidv7();', /whole table/],
+  ["alter table checkouts add column a bigint default nextval('numbers');", /whole table/],
+  ['alter table checkouts add column a text default current_user;', /whole table/],
+  ["alter table checkouts add a text default 'x, y', add b text not null;", /whole table/],
+  ['alter table checkouts add column a uuid references merchants;', /whole table/],
+  ['alter table "checkouts"\n  -- why\n  add a bigserial;', /whole table/],
+  ['alter table checkouts set tablespace slow;', /whole table/],
   ['alter table checkouts add constraint a check (amount > 0);', /whole table/],
   ['alter table checkouts add constraint a unique (id);', /whole table/],
   ['alter table checkouts add primary key (id);', /whole table/],
@@ -28,16 +39,29 @@ const unsafe: [string, RegExp][] = [
   ['reindex table checkouts;', /write it anew/],
   ['update checkouts set amount = 1;', /every row/],
   ['alter table checkouts drop column amount;', /older programs/],
+  ['alter table checkouts drop amount;', /older programs/],
+  ['alter table checkouts drop if exists amount;', /older programs/],
+  ['alter table checkouts add a text, drop amount;', /older programs/],
+  ['alter table checkouts rename amount to sum;', /older programs/],
+  // A release that is not out yet cannot have stopped using it.
+  ['-- contract 0044\nalter table checkouts drop amount;', /in a later one/],
+  ['-- contract 0042\nalter table checkouts drop amount;', /the last release has 41/],
   ['alter table checkouts rename column amount to sum;', /older programs/],
   ['drop table checkouts;', /older programs/],
   ['create index concurrently if not exists a on checkouts (id);', /does not begin with/],
   ['-- concurrently\ncreate table a (id integer);', /mixes/],
 ];
 
+/** The migration of these texts, and the last one of the newest release. */
+const number = 44;
+const released = 41;
+
 const safe = [
   'create table a (id integer not null);\ncreate index a_id on a (id);',
   'alter table checkouts add column a text;',
   "alter table checkouts add column a text not null default '';",
+  "alter table checkouts add a numeric(12, 2) default 0::numeric(12, 2), add b text default 'now (x)';",
+  'alter table checkouts drop constraint a, alter amount drop not null;',
   'alter table checkouts add constraint a check (amount > 0) not valid;',
   'alter table checkouts add constraint a unique using index a;',
   '-- concurrently\nreindex index concurrently checkouts_pkey;',
@@ -47,11 +71,20 @@ const safe = [
 ];
 
 test('a migration that would stop the running service is refused', () => {
-  for (const [text, problem] of unsafe) assert.match(findUnsafe(text).join(), problem, text);
+  for (const [text, problem] of unsafe) {
+    assert.match(findUnsafe(text, number, released).join(), problem, text);
+  }
 });
 
 test('a migration that adds is accepted', () => {
-  for (const text of safe) assert.deepEqual(findUnsafe(text), [], text);
+  for (const text of safe) {
+    assert.deepEqual(findUnsafe(text, number, released), [], text);
+  }
+});
+
+test('nothing contracts before the first release', () => {
+  const text = '-- contract 0031\nalter table checkouts drop amount;';
+  assert.match(findUnsafe(text, number, null).join(), /no program is released/);
 });
 
 test('two migrations with the same number are refused', () => {
