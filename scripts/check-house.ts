@@ -16,6 +16,7 @@ import {
 import { findLockGaps } from './check-lock.ts';
 import { findUnsafeMigrations } from './check-migrations.ts';
 import { findForeignWrites, findRoomCycles } from './check-rooms.ts';
+import { findAllColumns } from './check-statements.ts';
 import { tableOwners } from './table-owners.ts';
 
 export function findProblems(root: string): string[] {
@@ -34,6 +35,7 @@ export function findProblems(root: string): string[] {
     ...findMantineVersions(root),
     ...findConsoleImports(root),
     ...findUnsafeMigrations(root),
+    ...findAllColumns(root),
   ];
 }
 

@@ -36,7 +36,7 @@ export async function listInForce<Table extends CredentialTable>(
   integration_id: string,
   now: Timestamp,
 ): Promise<Selectable<Tables[Table]>[]> {
-  const query = selectInForce(db, table as 'signing_keys', [integration_id], now);
+  const query = selectInForce(db, table as 'signing_keys', [integration_id], now).selectAll();
   const order = table === 'signing_keys' ? query.orderBy('id', 'desc') : query;
   return (await order.execute()) as Selectable<Tables[Table]>[];
 }
@@ -47,7 +47,9 @@ export async function listSigningKeysInForce(
   integration_ids: string[],
   now: Timestamp,
 ): Promise<StoredSigningKey[]> {
-  const query = selectInForce(db, 'signing_keys', integration_ids, now).orderBy('id', 'desc');
+  const query = selectInForce(db, 'signing_keys', integration_ids, now)
+    .select(['id', 'integration_id', 'sealed_key', 'created_at', 'expires_at', 'first_used_at'])
+    .orderBy('id', 'desc');
   return await runPrepared(client, 'signing-keys-in-force', query.compile());
 }
 
@@ -59,7 +61,6 @@ const selectInForce = (
 ) =>
   db
     .selectFrom(table)
-    .selectAll()
     .where(sql<boolean>`integration_id = any(${integration_ids}::uuid[])`)
     .where(isInForce(now))
     .orderBy('created_at', 'desc');

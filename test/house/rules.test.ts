@@ -17,9 +17,28 @@ import {
 import { findProblems } from '../../scripts/check-house.ts';
 import { findLockGaps } from '../../scripts/check-lock.ts';
 import { findForeignWrites, findRoomCycles } from '../../scripts/check-rooms.ts';
+import { findAllColumns } from '../../scripts/check-statements.ts';
 
 test('the repository keeps its own rules', () => {
   assert.deepEqual(findProblems(path.resolve(import.meta.dirname, '../..')), []);
+});
+
+test('a prepared statement names its columns', (t) => {
+  const root = plant(t, {
+    'src/a/a.sql.ts': "client.query({ name: 'a', text: `select * from a` });",
+    'src/a/b.sql.ts':
+      'client.query({\n  name: `b-1`,\n  timeout: 1,\n  text: `update b set x = 1\n returning b.*`,\n});',
+    'src/a/c.sql.ts':
+      "function c() {\n  runPrepared(client, 'c', db.selectFrom('c').selectAll().compile());\n}",
+    'src/a/d.sql.ts':
+      "client.query({ name: 'd', text: `insert into d select i.* from (select count(*), 2 * 3) i` });",
+    'src/a/e.sql.ts':
+      "function e() {\n  db.selectFrom('e').selectAll();\n}\nfunction f() {\n  runPrepared(client, 'f', db.selectFrom('e').select('id'));\n}",
+  });
+  assert.deepEqual(
+    findAllColumns(root).map((problem) => problem.split(':')[0]),
+    ['src/a/a.sql.ts', 'src/a/b.sql.ts', 'src/a/c.sql.ts'],
+  );
 });
 
 test('two rooms that import each other are a cycle', (t) => {

@@ -1,0 +1,33 @@
+import fs from 'node:fs';
+import path from 'node:path';
+
+// PostgreSQL refuses a prepared statement whose result has got another column (0A000). A migration
+// that adds a column must not break the programs that run, so a prepared statement names its columns.
+
+/** A statement with a name, in the driver's form. */
+const named =
+  /\bname: (['`])(?<name>[^'`]+)\1,(?:(?!\bname:)[\s\S])*?\btext:\s*(?<text>'[^']*'|`[^`]*`)/g;
+
+/** All columns of a table. The alias `i` stands for our own parameters (`rowGroup`). */
+export const allColumns = /(?:\bselect|\breturning|,)\s+(?!i\.)(?:[\w"]+\.)?\*/i;
+
+/** Prepared statements that return all columns of a table. */
+export function findAllColumns(root: string): string[] {
+  const problems: string[] = [];
+  for (const file of fs.globSync('src/**/*.ts', { cwd: root }).sort()) {
+    const source = fs.readFileSync(path.join(root, file), 'utf8');
+    for (const { groups } of source.matchAll(named)) {
+      if (allColumns.test(groups?.text ?? '')) problems.push(says(file, groups?.name ?? ''));
+    }
+    // The builder's form: its statement is written in the same function.
+    for (const part of source.split(/^(?=(?:export )?(?:async )?function )/m)) {
+      const name = /\brunPrepared\([^,]+, ['`]([^'`]+)['`]/.exec(part)?.[1];
+      const isAll = /\b(?:selectAll|returningAll)\(/.test(part) || allColumns.test(part);
+      if (name !== undefined && isAll) problems.push(says(file, name));
+    }
+  }
+  return problems;
+}
+
+const says = (file: string, name: string) =>
+  `${file}: the prepared statement ${name} returns all columns; name them.`;
