@@ -1,5 +1,5 @@
 import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
-import type { Clock } from '../shared/clock.ts';
+import { type Clock, within } from '../shared/clock.ts';
 
 type Unit = 'rows' | 'seconds' | 'cents';
 
@@ -30,6 +30,12 @@ export type Metrics = {
 
 /** How long figures from the database are reused: several scrapers must not multiply the queries. */
 const reuseMilliseconds = 10_000;
+
+/** How long a scrape waits for the database. The other metrics matter most while it is away. */
+const readMilliseconds = 1_000;
+
+/** How long the last figures are shown while new ones cannot be read. Then there are none. */
+const staleMilliseconds = 60_000;
 
 export function createMetrics(sources: MetricSources): Metrics {
   const registry = new Registry();
@@ -81,14 +87,25 @@ export function createMetrics(sources: MetricSources): Metrics {
     registers,
   });
 
+  const failures = new Counter({
+    name: 'tranche_metric_readings_failed_total',
+    help: 'Readings of the database for the metrics that failed, by reading.',
+    labelNames: ['reading'],
+    registers,
+  });
+  function reading<Row>(name: string, read: () => Promise<Row[]>): () => Promise<Row[]> {
+    // Begin at zero, so that the first failure is an increase.
+    failures.inc({ reading: name }, 0);
+    return readBriefly(sources.clock, read, () => failures.inc({ reading: name }));
+  }
+
   /** A gauge of the database. Every process sees the same one, so the processes are not added up. */
   function shared<Row extends { value: number }>(
     name: string,
     help: string,
     label: keyof Row & string,
-    read: () => Promise<Row[]>,
+    rows: () => Promise<Row[]>,
   ): void {
-    const rows = reuse(sources.clock, read);
     new Gauge({
       name,
       help,
@@ -96,27 +113,28 @@ export function createMetrics(sources: MetricSources): Metrics {
       registers,
       aggregator: 'max',
       async collect() {
+        const read = await rows();
         this.reset();
-        // Without a database the other metrics matter most.
-        for (const row of await rows().catch(() => [])) {
+        for (const row of read) {
           this.set({ [label]: String(row[label]) } as Record<typeof label, string>, row.value);
         }
       },
     });
   }
+  const sizes = reading('table_bytes', sources.listTableBytes);
   shared('tranche_table_bytes', 'Size of a table with its indexes.', 'table', async () =>
-    (await sources.listTableBytes()).map(({ table, bytes }) => ({ table, value: bytes })),
+    (await sizes()).map(({ table, bytes }) => ({ table, value: bytes })),
   );
+  const ages = reading('due_ages', sources.listDueAges);
   shared(
     'tranche_due_oldest_seconds',
     'How long the oldest due row has been due, by kind of due work.',
     'work',
-    async () =>
-      (await sources.listDueAges()).map(({ work, seconds }) => ({ work, value: seconds })),
+    async () => (await ages()).map(({ work, seconds }) => ({ work, value: seconds })),
   );
   // One metric for each unit, from one reading.
-  const today = reuse(sources.clock, sources.readToday);
-  const states = reuse(sources.clock, sources.readStates);
+  const today = reading('today', sources.readToday);
+  const states = reading('states', sources.readStates);
   const ofUnit = async <Row extends { unit: Unit }>(rows: Promise<Row[]>, unit: Unit) =>
     (await rows).filter((row) => row.unit === unit);
   for (const unit of ['rows', 'cents'] as const) {
@@ -173,11 +191,37 @@ export function createMetrics(sources: MetricSources): Metrics {
   };
 }
 
-function reuse<T>(clock: Clock, read: () => Promise<T>): () => Promise<T> {
-  let last: { at: number; value: Promise<T> } | null = null;
-  return () => {
-    const at = clock.monotonic();
-    if (last === null || at - last.at > reuseMilliseconds) last = { at, value: read() };
-    return last.value;
+/**
+ * Reads rows for a scrape. One reading at a time is in flight, so a database that hangs holds at most
+ * one connection of the pool for it. A scrape that comes meanwhile gets the last rows.
+ */
+function readBriefly<Row>(
+  clock: Clock,
+  read: () => Promise<Row[]>,
+  countFailure: () => void,
+): () => Promise<Row[]> {
+  let last: { at: number; rows: Row[] } | null = null;
+  let begun: { at: number; isDone: boolean; done: Promise<void> } | null = null;
+
+  function begin(at: number) {
+    const one = { at, isDone: false, done: Promise.resolve() };
+    one.done = read()
+      .then(
+        (rows) => {
+          last = { at, rows };
+        },
+        () => countFailure(),
+      )
+      .finally(() => {
+        one.isDone = true;
+      });
+    return one;
+  }
+
+  return async () => {
+    const now = clock.monotonic();
+    if (begun === null || (begun.isDone && now - begun.at > reuseMilliseconds)) begun = begin(now);
+    if (!begun.isDone) await within(clock, readMilliseconds, begun.done);
+    return last !== null && now - last.at <= staleMilliseconds ? last.rows : [];
   };
 }

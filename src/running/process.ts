@@ -1,7 +1,7 @@
-import { AggregatorRegistry } from 'prom-client';
 import { type Role, readConfig } from '../config.ts';
 import { type ReadyConfig, startProcess } from '../main.ts';
 import { openLog } from './log.ts';
+import { answerMetrics } from './process-metrics.ts';
 import { type FailedMessage, readyMessage, type StopMessage } from './supervisor.ts';
 
 // One of several processes of the service. The supervisor has prepared the database, and passes
@@ -10,9 +10,7 @@ import { type FailedMessage, readyMessage, type StopMessage } from './supervisor
 const config = readConfig(process.env) as ReadyConfig;
 const log = openLog(config);
 const running = await startProcess(config, process.argv[2] as Role, log).catch(reportFailure);
-// The library answers the supervisor's request for metrics only if a registry like this exists.
-new AggregatorRegistry();
-AggregatorRegistry.setRegistries(running.deps.metrics.registry);
+answerMetrics(running.deps.metrics.registry);
 
 let stopping = false;
 async function stop(graceMilliseconds?: number): Promise<void> {

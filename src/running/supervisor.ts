@@ -1,6 +1,5 @@
 import cluster, { type Worker } from 'node:cluster';
 import { createServer } from 'node:http';
-import { AggregatorRegistry } from 'prom-client';
 import { type Config, type Role, testGatewayAt } from '../config.ts';
 import { openDatabase, verifyConnection } from '../database/database.ts';
 import { type DatabaseClock, followDatabaseClock } from '../database/database-clock.ts';
@@ -15,6 +14,7 @@ import { type Clock, systemClock, timestamp } from '../shared/clock.ts';
 import type { Logger } from '../shared/logger.ts';
 import { systemRandom } from '../shared/random.ts';
 import { checkMasterKeys, loadMasterKeys } from './master-key.ts';
+import { gatherMetrics } from './process-metrics.ts';
 
 export type Running = {
   config: ReadyConfig;
@@ -93,10 +93,17 @@ export async function startService(
       started.push(metrics.close);
       return { config: ready, metricsUrl: metrics.url, stop };
     }
-    const workers = await startProcesses(ready, role, processes, graceMilliseconds, log);
+    const gathered = gatherMetrics(systemClock);
+    const workers = await startProcesses(
+      ready,
+      role,
+      processes,
+      graceMilliseconds,
+      log,
+      gathered.add,
+    );
     started.push(workers.stop);
-    const registry = new AggregatorRegistry();
-    const metrics = await serveMetrics(config, () => registry.clusterMetrics());
+    const metrics = await serveMetrics(config, gathered.read);
     started.push(metrics.close);
     return { config: ready, metricsUrl: metrics.url, stop };
   } catch (error) {
@@ -182,6 +189,7 @@ async function startProcesses(
   count: number,
   graceMilliseconds: number,
   log: Logger,
+  whenReady: (worker: Worker) => void,
   clock: Clock = systemClock,
 ): Promise<{ stop(): Promise<void> }> {
   // The processes accept connections themselves. If the supervisor handed them over, it would forget
@@ -214,6 +222,7 @@ async function startProcesses(
       worker.on('message', (message: typeof readyMessage | Partial<FailedMessage>) => {
         if (message === readyMessage) {
           served = true;
+          whenReady(worker);
           resolve();
         } else if (message.failed) {
           const { message: text, ...about } = message.failed;

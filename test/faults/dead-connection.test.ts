@@ -5,7 +5,7 @@ import pg from 'pg';
 import { findViolations } from '../../src/audit/invariants.ts';
 import { openDatabase } from '../../src/database/database.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
-import { authorised, post, request, until } from '../support/sandbox-process.ts';
+import { authorised, kill, post, request, startServe, until } from '../support/sandbox-process.ts';
 import {
   type Account,
   checkoutBody,
@@ -143,6 +143,52 @@ describe('a statement without an answer', () => {
       await holder.end();
       await database.close();
     }
+  });
+});
+
+describe('metrics while the database hangs', () => {
+  const hang = () => {
+    line.freezesBelow = Number.POSITIVE_INFINITY;
+  };
+  const goOn = () => {
+    line.freezesBelow = 0;
+    line.cut();
+  };
+
+  test('are answered by two processes, without the figures of the database', async (t) => {
+    const node = await startServe(['--processes', '2', '--role', 'web'], {
+      DATABASE_URL: line.url,
+      MASTER_KEY: Buffer.alloc(32, 7).toString('base64'),
+    });
+    t.after(() => kill(node));
+    t.after(goOn);
+    hang();
+    await request(`${node.baseUrl}/healthz`);
+    await until('the metrics of the processes', async () => {
+      const { status, body } = await request(node.metricsUrl);
+      assert.equal(status, 200);
+      assert.doesNotMatch(String(body), /^tranche_state_rows\{/m);
+      return /^tranche_http_request_seconds_count\{.*\} 1$/m.test(String(body));
+    });
+  });
+
+  test('show the last figures for a minute, then none, and new ones when it answers', async (t) => {
+    t.after(goOn);
+    const read = () => service.deps.metrics.registry.metrics();
+    const figure = /^tranche_state_rows\{state="open alerts"\} \d+$/m;
+    const failures = /^tranche_metric_readings_failed_total\{reading="states"\} [1-9]\d*$/m;
+    const first = await read();
+    assert.match(first, figure);
+    assert.doesNotMatch(first, failures);
+    hang();
+    clock.advance({ seconds: 11 });
+    assert.match(await read(), figure);
+    clock.advance({ seconds: 50 });
+    assert.doesNotMatch(await read(), figure);
+    goOn();
+    await until('the reading to fail', async () => failures.test(await read()));
+    clock.advance({ seconds: 11 });
+    await until('new figures', async () => figure.test(await read()));
   });
 });
 

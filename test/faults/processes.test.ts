@@ -81,6 +81,14 @@ async function bothAnswer(service: ServeReady, from = 0): Promise<void> {
   });
 }
 
+/** How many requests the metrics of a node count, on all routes. */
+async function countRequests({ metricsUrl }: ServeReady): Promise<number> {
+  const { status, body } = await request(metricsUrl);
+  assert.equal(status, 200);
+  const counts = String(body).matchAll(/^tranche_http_request_seconds_count\{.*\} (\d+)$/gm);
+  return [...counts].reduce((sum, [, number]) => sum + Number(number), 0);
+}
+
 describe('several processes on one port', () => {
   test('both serve, and one that is killed under load is replaced without a loss', async (t) => {
     const url = await migratedDatabase();
@@ -91,6 +99,8 @@ describe('several processes on one port', () => {
     await bothAnswer(service);
     const [victim] = answering(service);
     assert.ok(victim !== undefined && victim !== service.pid);
+    let counted = await countRequests(service);
+    assert.ok(counted > 0);
     process.kill(victim, 'SIGKILL');
     await until('the supervisor to replace it', () =>
       service
@@ -98,9 +108,18 @@ describe('several processes on one port', () => {
         .some(({ msg, signal }) => /replaced/.test(String(msg)) && signal === 'SIGKILL'),
     );
     const from = service.lines().length;
-    await bothAnswer(service, from);
+    // The load keeps its connections, so only new connections reach the new process.
+    await until('two processes to answer again', async () => {
+      await request(`${service.baseUrl}/healthz`);
+      // Prometheus takes a sum that falls for a restart, and counts all of it once more.
+      const count = await countRequests(service);
+      assert.ok(count >= counted, `${counted} requests, then ${count}`);
+      counted = count;
+      return answering(service, from).size === 2;
+    });
     assert.ok(!answering(service, from).has(victim));
     await load.stop();
+    await until('the metrics of both', async () => (await countRequests(service)) > counted);
     assert.deepEqual(await findDamage(url, load.attempts), []);
     const { code, seconds } = await stop(service);
     assert.equal(code, 0);
