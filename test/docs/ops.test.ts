@@ -1,15 +1,22 @@
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
+import { globSync, readFileSync } from 'node:fs';
 import { mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { METHODS } from 'node:http';
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, type TestContext, test } from 'node:test';
+import { allColumns } from '../../scripts/check-statements.ts';
+import { distribution } from '../../src/database/distribute-database.ts';
+import { stopMilliseconds } from '../../src/main.ts';
 import { raiseAlert } from '../../src/operators/raise-alert.ts';
 import { declineRefund } from '../../src/refunds/review-refund.ts';
 import { rollUp } from '../../src/rollups/roll-up.ts';
+import { merchantWork } from '../../src/worker.ts';
 import { askRefund, cards, refundNow } from '../support/money.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
-import { createAccount, type Service } from '../support/service.ts';
+import { until } from '../support/sandbox-process.ts';
+import { createAccount, type Service, testConfig } from '../support/service.ts';
 
 const root = path.join(import.meta.dirname, '../..');
 const read = (name: string) => readFile(path.join(root, name), 'utf8');
@@ -34,15 +41,11 @@ async function listMetrics(): Promise<Map<string, number>> {
 }
 
 test('every metric in the alert rules and on the dashboard exists', async () => {
-  await service.app.inject('/healthz');
-  service.deps.metrics.observeGateway('capture', 'answered', 12);
-  service.deps.metrics.observeBatch('checkouts', 3);
-  service.deps.metrics.countDeliveries('delivered', 1);
-  service.deps.metrics.countCollection('capture', 'collected');
-  service.deps.metrics.countMail('sent');
-  const known = new Set([...(await listMetrics()).keys()].map((name) => name.split('{')[0]));
-  // These need rows, which a new database does not have.
-  for (const name of ['tranche_state_seconds', 'tranche_today_cents']) known.add(name);
+  const known = new Set(
+    service.deps.metrics.registry
+      .getMetricsAsArray()
+      .flatMap(({ name }) => [name, `${name}_bucket`, `${name}_count`, `${name}_sum`]),
+  );
   for (const file of ['ops/prometheus/alerts.yml', 'ops/grafana/tranche.json']) {
     const named = (await read(file)).match(/\b(?:tranche|nodejs)_[a-z_\d]+\b/g) ?? [];
     assert.ok(named.length > 5, file);
@@ -68,6 +71,29 @@ test('the metrics show due work, connections, the clock, and what waits for an o
   }
   assert.ok(metrics.has('nodejs_eventloop_lag_p99_seconds'));
   assert.equal(metrics.get('tranche_today_rows{measure="created"}'), 0);
+});
+
+test('callbacks, calls to the gateway and commits move their metrics', async () => {
+  const first = await listMetrics();
+  const moved = async (name: string) =>
+    ((await listMetrics()).get(name) ?? 0) - (first.get(name) ?? 0);
+  const shopper = await paying.shopper({ notify_url: `${paying.receiver.url}/metrics` });
+  const { answer } = paying.receiver;
+  paying.receiver.answer = (_, count) => ({ status: count === 1 ? 500 : 200 });
+  await shopper.pay(3);
+  const attempts = 'tranche_callback_attempts_total';
+  await until('the first attempt', () => moved(`${attempts}{outcome="failed"}`));
+  await paying.pass({ days: 1 });
+  paying.receiver.answer = answer;
+  assert.equal(await moved(`${attempts}{outcome="failed"}`), 1);
+  assert.equal(await moved(`${attempts}{outcome="delivered"}`), 1);
+  const calls = 'tranche_gateway_call_seconds_count';
+  assert.equal(await moved(`${calls}{operation="authorise",outcome="answered"}`), 1);
+  assert.equal(await moved('tranche_commit_batch_items_count{commit="checkouts"}'), 1);
+  assert.equal(await moved('tranche_commit_batch_items_sum{commit="checkouts"}'), 1);
+  for (const commit of ['callback attempts opened', 'callback attempts recorded']) {
+    assert.equal(await moved(`tranche_commit_batch_items_sum{commit="${commit}"}`), 2, commit);
+  }
 });
 
 test('the metrics follow alerts and the proof of the books', async () => {
@@ -168,6 +194,87 @@ test('a refund that the gateway has not confirmed is pending until it is', async
   assert.deepEqual(await movedBy(confirm), { 'pending refunds': -1, refunded: 20_000 });
 });
 
+test('no prepared statement of a running service returns all columns of a table', async () => {
+  await (await paying.shopper()).pay(1);
+  await paying.work();
+  const { pool } = service.deps.database;
+  const clients = await Promise.all(Array.from({ length: pool.totalCount }, () => pool.connect()));
+  try {
+    const found = await Promise.all(
+      clients.map((client) => client.query('select name, statement from pg_prepared_statements')),
+    );
+    const prepared = found.flatMap(({ rows }) => rows);
+    assert.ok(prepared.some(({ name }) => name === 'signing-keys-in-force'));
+    for (const { name, statement } of prepared) assert.doesNotMatch(statement, allColumns, name);
+  } finally {
+    for (const client of clients) client.release();
+  }
+});
+
+/** Every value that a label may have. Each new one is a series that is stored for ever. */
+const labelValues: Record<string, (value: string) => boolean> = {
+  method: (value) => METHODS.includes(value),
+  route: (value) => value === 'unknown' || METHODS.some((method) => hasRoute(method, value)),
+  status: (value) => /^[1-5]\d\d$/.test(value),
+  operation: (value) => value in service.deps.gateway,
+  outcome: oneOf(
+    ...['answered', 'refused', 'no_answer', 'too_many', 'undecided', 'unknown'],
+    ...['delivered', 'failed', 'collected', 'declined', 'lapsed', 'lost', 'sent'],
+  ),
+  kind: oneOf('capture', 'charge'),
+  commit: oneOf('checkouts', 'callback attempts opened', 'callback attempts recorded'),
+  table: oneOf(...distribution.map(({ table }) => table)),
+  work: oneOf(...merchantWork.map(({ name }) => name)),
+  reading: oneOf('table_bytes', 'due_ages', 'today', 'states'),
+  // The reasons of declines are ours, not the gateway's.
+  measure: (value) => /^(?:[a-z]+|declined: [a-z_]+)$/.test(value),
+  state: (value) => /^[a-z ]+$/.test(value),
+  le: (value) => value === '+Inf' || Number(value) > 0,
+};
+
+function oneOf(...values: string[]) {
+  return (value: string) => values.includes(value);
+}
+
+function hasRoute(method: string, url: string): boolean {
+  return service.app.hasRoute({ method, url } as Parameters<typeof service.app.hasRoute>[0]);
+}
+
+test('no request adds a value to a label that is not in a fixed set', async () => {
+  const hostile = '%7Bx%3D%22y%22%7D';
+  for (const url of [
+    `/${hostile}`,
+    `/api/${hostile}`,
+    `/api/checkouts/${hostile}`,
+    `/api/checkouts?filter[${hostile}]=${hostile}`,
+    `/pay/${hostile}/state`,
+    `/docs/${hostile}`,
+    '/../../etc/passwd',
+  ]) {
+    for (const method of ['GET', 'POST', 'DELETE', 'OPTIONS'] as const) {
+      await service.app.inject({ method, url });
+    }
+  }
+  const names = [...(await listMetrics()).keys()].filter((name) => name.startsWith('tranche_'));
+  const labels = names.flatMap((name) => [...name.matchAll(/(\w+)="((?:[^"\\]|\\.)*)"/g)]);
+  assert.ok(labels.some(([, label, value]) => label === 'route' && value === 'unknown'));
+  for (const [, label = '', value = ''] of labels) {
+    assert.ok(labelValues[label]?.(value), `${label}="${value}"`);
+  }
+});
+
+test('every log line and every work that the runbook quotes exists', async () => {
+  const source = globSync('src/**/*.ts', { cwd: root })
+    .map((name) => readFileSync(path.join(root, name), 'utf8'))
+    .join();
+  const quoted = (await read('docs/operators/runbook.md')).matchAll(/`([^`]+)`/g);
+  const lines = [...quoted]
+    .map(([, text = '']) => text.replaceAll(/\s+/g, ' '))
+    .filter((text) => /^[a-z][a-z ]* [a-z]+$/.test(text) && !/^(?:tranche|systemctl) /.test(text));
+  assert.ok(lines.includes('due work failed') && lines.includes('reconcile the gateway'));
+  for (const line of lines) assert.ok(source.includes(`'${line}`), line);
+});
+
 test('every alert rule has an entry in the runbook, and every entry a rule', async () => {
   const rules = [...(await read('ops/prometheus/alerts.yml')).matchAll(/- alert: (\w+)/g)];
   const entries = [...(await read('docs/operators/runbook.md')).matchAll(/^## (\w+)$/gm)];
@@ -226,6 +333,33 @@ test('systemd accepts the unit', async (t) => {
   const file = path.join(folder, 'tranche.service');
   await writeFile(file, unit.replace('/opt/tranche/bin/tranche', '/bin/true'));
   runTool(t, 'systemd-analyze', ['verify', file], folder);
+});
+
+test('the unit lets the program start, and stop in its own time', async () => {
+  const unit = await read('ops/systemd/tranche.service');
+  const settings = new Map(
+    [...unit.matchAll(/^(\w+)=(.*)$/gm)].map(([, name, text]) => [name, text]),
+  );
+  // Fastify lists the network interfaces when it listens on every address: that takes netlink.
+  assert.deepEqual(settings.get('RestrictAddressFamilies')?.split(' ').toSorted(), [
+    'AF_INET',
+    'AF_INET6',
+    'AF_NETLINK',
+    'AF_UNIX',
+  ]);
+  for (const name of ['MemoryDenyWriteExecute', 'SystemCallFilter', 'ProcSubset']) {
+    assert.equal(settings.get(name), undefined, `${name} was not tried with Node`);
+  }
+  const { drainSeconds, requestDeadlineSeconds } = testConfig('postgres://localhost/tranche', {
+    TRANCHE_ENV: 'production',
+  });
+  const needed = drainSeconds + requestDeadlineSeconds + stopMilliseconds / 1000;
+  assert.ok(needed > 40);
+  const compose = await read('ops/container/compose.yaml');
+  const [, grace] = /stop_grace_period: (\d+)s/.exec(compose) ?? [];
+  for (const given of [settings.get('TimeoutStopSec'), grace]) {
+    assert.ok(Number(given) >= needed + 5, `${given} seconds`);
+  }
 });
 
 test('Compose, HAProxy and Prometheus name the same nodes', async () => {

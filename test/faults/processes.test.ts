@@ -99,8 +99,7 @@ describe('several processes on one port', () => {
     await bothAnswer(service);
     const [victim] = answering(service);
     assert.ok(victim !== undefined && victim !== service.pid);
-    let counted = await countRequests(service);
-    assert.ok(counted > 0);
+    let counted = await until('the metrics', () => countRequests(service));
     process.kill(victim, 'SIGKILL');
     await until('the supervisor to replace it', () =>
       service
@@ -119,7 +118,10 @@ describe('several processes on one port', () => {
     });
     assert.ok(!answering(service, from).has(victim));
     await load.stop();
-    await until('the metrics of both', async () => (await countRequests(service)) > counted);
+    await until('the metrics to go on', async () => {
+      await request(`${service.baseUrl}/healthz`);
+      return (await countRequests(service)) > counted;
+    });
     assert.deepEqual(await findDamage(url, load.attempts), []);
     const { code, seconds } = await stop(service);
     assert.equal(code, 0);
