@@ -98,7 +98,7 @@ export const merchantRoutes: ConsoleRoute[] = [
     async act(context, { params, body }) {
       const { deps, operator } = context;
       const { id } = await mustSeeMerchant(context, params.id);
-      const { short_name, no_fees, ...rules } = body;
+      const { short_name, no_fees, was, ...rules } = body;
       const page = { ...pick({ short_name }), ...pick({ no_fees }) };
       if (Object.keys(rules).length + Object.keys(page).length === 0) {
         throw invalid([{ path: '', problem: 'Name something to change' }]);
@@ -106,7 +106,9 @@ export const merchantRoutes: ConsoleRoute[] = [
       // These are two acts. Refuse a bad name before the first of them.
       const problem = explainBadShortName(short_name ?? null);
       if (problem !== null) throw conflict(problem, 'refused');
-      if (Object.keys(rules).length > 0) await changeRules(deps, operator, { id, ...rules });
+      if (Object.keys(rules).length > 0) {
+        await changeRules(deps, operator, { id, ...rules, ...(was && { was }) });
+      }
       if (Object.keys(page).length > 0) await changePage(deps, operator, { id, ...page });
       return async () => presentMerchant(await mustSeeMerchant(context, id));
     },

@@ -63,13 +63,19 @@ export const CreateMerchant = Type.Object({
   four_eyes_above: Type.Optional(nullable(Type.Integer({ minimum: 0 }))),
 });
 
+const Rules = {
+  rules: Type.Optional(Bands),
+  preselected_term: Type.Optional(nullable(Type.Integer({ minimum: 1 }))),
+  four_eyes_above: Type.Optional(nullable(Type.Integer({ minimum: 0 }))),
+};
+
 /** PATCH /api/merchants/:id. What is absent stays as it is. */
 export const ChangeMerchant = Type.Object({
   short_name: Type.Optional(nullable(Type.String({ maxLength: 20 }))),
   no_fees: Type.Optional(Type.Boolean()),
-  rules: Type.Optional(Bands),
-  preselected_term: Type.Optional(nullable(Type.Integer({ minimum: 1 }))),
-  four_eyes_above: Type.Optional(nullable(Type.Integer({ minimum: 0 }))),
+  ...Rules,
+  /** What the person read. If it was changed since, the change is refused. */
+  was: Type.Optional(Type.Object(Rules, { additionalProperties: false })),
 });
 
 /** POST /api/merchants/:id/clock: a sandbox merchant's clock moves forward. */

@@ -51,10 +51,17 @@ export const Invitation = Type.Object({
 });
 export type Invitation = Type.Static<typeof Invitation>;
 
-export const ChangePersonBody = Type.Object({
-  name: Type.Optional(Name),
+const Access = {
   roles: Type.Optional(RoleNames),
   merchant_ids: Type.Optional(MerchantIds),
+};
+
+/** PATCH /api/people/:id. What is absent stays as it is. */
+export const ChangePersonBody = Type.Object({
+  name: Type.Optional(Name),
+  ...Access,
+  /** What the administrator read. If it was changed since, the change is refused. */
+  was: Type.Optional(Type.Object(Access, { additionalProperties: false })),
 });
 
 export const SessionParams = Type.Object({

@@ -1,6 +1,13 @@
 import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
+import { refuseStale } from '../operators/refuse-stale.ts';
 import { isUuid } from '../shared/uuid.ts';
-import { findMerchant, movePreselectedTerm, moveRules, moveThreshold } from './merchant.sql.ts';
+import {
+  findMerchant,
+  lockMerchant,
+  movePreselectedTerm,
+  moveRules,
+  moveThreshold,
+} from './merchant.sql.ts';
 import {
   explainBadPreselection,
   explainBadRules,
@@ -13,7 +20,8 @@ import {
 /**
  * Sets the bands and terms of new checkouts; existing ones keep theirs (decision 0011). Sets the term
  * that the hosted page selects at first, on open checkouts too, and the amount above which a refund
- * needs two people. What is absent stays as it is.
+ * needs two people. What is absent stays as it is. `was` has the values that the operator read; the
+ * change is refused if they were changed since.
  */
 export async function changeRules(
   deps: OperatorDeps,
@@ -23,6 +31,7 @@ export async function changeRules(
     rules?: unknown;
     preselected_term?: number | null;
     four_eyes_above?: number | null;
+    was?: Partial<Pick<Merchant, 'rules' | 'preselected_term' | 'four_eyes_above'>>;
   },
 ): Promise<Merchant> {
   const { id, preselected_term, four_eyes_above } = wanted;
@@ -33,8 +42,10 @@ export async function changeRules(
     explainBadThreshold(four_eyes_above ?? null);
   if (problem !== null) throw new OperatorError(problem);
   return await operate(deps, operator, 'merchants rules', async (db) => {
-    const before = isUuid(id) ? await findMerchant(db, id) : null;
+    const isFound = isUuid(id) && (await lockMerchant(db, id)) !== null;
+    const before = isFound ? await findMerchant(db, id) : null;
     if (!before) throw noMerchant(id);
+    await refuseStale(db, before, wanted.was);
     if (rules !== undefined) await moveRules(db, id, rules);
     if (preselected_term !== undefined) await movePreselectedTerm(db, id, preselected_term);
     if (four_eyes_above !== undefined) await moveThreshold(db, id, four_eyes_above);

@@ -15,6 +15,7 @@ import {
   updatePerson,
 } from './person.sql.ts';
 import { deleteUnusedLinks, insertPersonLink } from './person-link.sql.ts';
+import { refuseStale } from './refuse-stale.ts';
 
 const invitationHours = 72;
 const nameMax = 100;
@@ -79,17 +80,21 @@ export async function invitePerson(
   });
 }
 
-/** Changes what a person may do. Sessions go on: every request reads the person. */
+/**
+ * Changes what a person may do. Sessions go on: every request reads the person. `was` is the access
+ * that the operator read; the change is refused if another one was made since.
+ */
 export async function changeAccess(
   deps: OperatorDeps,
   operator: string,
   id: string,
-  wanted: Partial<Access> & { name?: string | undefined },
+  wanted: Partial<Access> & { name?: string | undefined; was?: Partial<Access> | undefined },
 ): Promise<Person> {
   return await operate(deps, operator, 'operators change', async (db) => {
     const person = await mustLock(isUuid(id) ? await lockPerson(db, id) : null, id);
     refuseOwnAccess(deps, person);
     refuseRevoked(person);
+    await refuseStale(db, person, wanted.was);
     const before = accessOf(person);
     const access = checkAccess({ ...before, ...definedOf(wanted) });
     await checkMerchants(db, access.merchant_ids);

@@ -667,6 +667,61 @@ describe('the acts of the command line', () => {
     assert.equal(await isApproved(), false);
     assert.deepEqual(await set('auto'), { id: account.id, refund_mode: 'auto' });
     assert.equal(await isApproved(), true);
+  test('a change of what another person has changed meanwhile is refused, and undoes nothing', async () => {
+    const [ours, other] = [await person(), await person('admin', 'Sam Naidoo')];
+    const { merchant } = await createAccount(paying.service);
+    const colleague = await person('viewer');
+    const change = (who: ConsolePerson, url: string, body: object) =>
+      askExactly(console(), who, 'PATCH', url, body);
+    const read = async (url: string) => (await askExactly(console(), ours, 'GET', url)).body;
+    const refusal = 'This was changed by Sam Naidoo meanwhile. Reload and try again.';
+    const changes: [string, object, object, object][] = [
+      [
+        `/api/merchants/${merchant.id}`,
+        { four_eyes_above: null },
+        { four_eyes_above: 100_000 },
+        { four_eyes_above: 900_000 },
+      ],
+      [
+        `/api/merchants/${merchant.id}`,
+        { rules: (await read(`/api/merchants/${merchant.id}`)).rules },
+        { rules: [{ from_amount: 5_000, to_amount: 90_000, terms: [1, 3] }] },
+        { rules: [{ from_amount: 5_000, to_amount: 90_000, terms: [1, 2] }] },
+      ],
+      [
+        `/api/people/${colleague.id}`,
+        { roles: ['viewer'] },
+        { roles: ['support'] },
+        { roles: ['refunds'] },
+      ],
+      [
+        `/api/people/${colleague.id}`,
+        { merchant_ids: null },
+        { merchant_ids: [merchant.id] },
+        { merchant_ids: [paying.account.merchant.id] },
+      ],
+    ];
+    for (const [url, was, theirs, wanted] of changes) {
+      await done(change(other, url, { ...theirs, was }));
+      const before = await read(url);
+      assert.equal(await refused(409, change(ours, url, { ...wanted, was })), refusal);
+      assert.deepEqual({ ...(await read(url)), now: null }, { ...before, now: null });
+      // What was read again can be changed.
+      await done(change(ours, url, { ...wanted, was: theirs }));
+    }
+    // At the same moment one of two is done.
+    for (const [url, , theirs, wanted] of changes) {
+      const both = await Promise.all(
+        [ours, other].map((who) => change(who, url, { ...theirs, was: wanted })),
+      );
+      assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409], url);
+    }
+    // A value that the act does not touch may have changed.
+    const url = `/api/people/${colleague.id}`;
+    await done(change(ours, url, { name: 'Kim Jacobs', was: {} }));
+    assert.equal((await change(ours, url, { name: 'x', was: { email: 'x' } })).status, 422);
+  });
+
     await set('manual');
     assert.equal(await isApproved(), false);
     const audit = `/api/audit?subject=${account.id}`;

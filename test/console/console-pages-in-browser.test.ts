@@ -1,8 +1,13 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
+import { createIntegration } from '../../src/integrations/create-integration.ts';
+import { manageMerchants } from '../../src/integrations/manage-merchants.ts';
+import { changeRules } from '../../src/merchants/change-rules.ts';
+import { changeAccess } from '../../src/operators/manage-people.ts';
 import { axeFindings } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
+import { addPerson } from '../support/console.ts';
 import type { ConsoleBrowser } from '../support/console-browser.ts';
 import { hostile, startConsoleScene } from '../support/console-scene.ts';
 import { openDispute, refundNow } from '../support/money.ts';
@@ -94,6 +99,64 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: 'Allow 7 requests in 1 second' }).click();
     await page.getByText('The limit is changed.').waitFor();
     await limit.getByText('7 requests in 1 s, set by an operator').waitFor();
+    assert.deepEqual(complaints, []);
+  });
+
+  test('a dialog sends only what its person changed, whatever others changed while it was open', async (t) => {
+    const { paying, url } = console;
+    const { deps } = paying.service;
+    const { pool } = deps.database;
+    const { merchant } = await createAccount(paying.service);
+    const { id } = merchant;
+    const { page, complaints } = await console.withSession(t, ['admin']);
+    await page.clock.install();
+    /** The page reads everything again while the dialog is open. */
+    const refresh = () => page.clock.fastForward(31_000);
+    await page.goto(`${url}/merchants/${id}`);
+    const change = page.getByRole('button', { name: 'Change the rules' });
+    const send = page.getByRole('button', { name: /^Change Bean There$/ });
+    await change.click();
+    assert.equal(await send.isDisabled(), true);
+    await changeRules(deps, 'Sam Naidoo', { id, four_eyes_above: 75_000 });
+    await refresh();
+    await page.getByText(/^For refunds above R.750,00$/).waitFor();
+    assert.equal(await send.isDisabled(), true);
+    await page.getByLabel('Name on card statements').fill('BEANS');
+    await send.click();
+    await page.getByText('New checkouts follow the new rules.').waitFor();
+    // What both of them change, the second has to read again.
+    await change.click();
+    await page.getByLabel('Two people approve refunds above').fill('900,00');
+    await changeRules(deps, 'Sam Naidoo', { id, four_eyes_above: 80_000 });
+    await send.click();
+    await page
+      .getByText('This was changed by Sam Naidoo meanwhile. Reload and try again.')
+      .waitFor();
+    const changed = await pool.query(
+      'select short_name, four_eyes_above from merchants where id = $1',
+      [id],
+    );
+    assert.deepEqual(changed.rows, [{ short_name: 'BEANS', four_eyes_above: 80_000 }]);
+    const colleague = await addPerson(paying.service, { roles: ['viewer'], name: 'Kim Jacobs' });
+    await page.goto(`${url}/people?person=${colleague.id}`);
+    await page.getByRole('button', { name: 'Change roles…' }).click();
+    await changeAccess(deps, 'Sam Naidoo', colleague.id, { roles: ['support'] });
+    await page.getByLabel('Name', { exact: true }).fill('Kim Jacobs-Zulu');
+    await page.getByRole('button', { name: 'Change Kim Jacobs' }).click();
+    await page.getByText('Kim Jacobs-Zulu is changed.').waitFor();
+    const { rows } = await pool.query('select name, roles from people where id = $1', [
+      colleague.id,
+    ]);
+    assert.deepEqual(rows, [{ name: 'Kim Jacobs-Zulu', roles: ['support'] }]);
+    const wanted = { refund_mode: 'manual' as const, managed_merchant_ids: [id] };
+    const intermediary = await createIntegration(deps, 'test', wanted);
+    await page.goto(`${url}/integrations/${intermediary.id}`);
+    await page.getByRole('button', { name: 'Change…' }).click();
+    const added = { id: intermediary.id, add: [paying.account.merchant.id], remove: [] };
+    await manageMerchants(deps, 'Sam Naidoo', added);
+    await refresh();
+    await page.locator('.plain li').nth(1).waitFor();
+    await page.getByRole('button', { name: 'Add 0, remove 0' }).waitFor();
     assert.deepEqual(complaints, []);
   });
 

@@ -464,6 +464,8 @@ function ChangeLimit(props: { id: string; limit: Limit; close: () => void }) {
   const [most, setMost] = useState(String(props.limit.max_requests));
   const [window, setWindow] = useState(String(props.limit.window_seconds));
   const isGood = /^\d{1,9}$/.test(most) && /^\d{1,5}$/.test(window) && Number(window) > 0;
+  const isSame =
+    Number(most) === props.limit.max_requests && Number(window) === props.limit.window_seconds;
   return (
     <OneActDialog
       title={`Limit of ${endpoint}`}
@@ -471,7 +473,7 @@ function ChangeLimit(props: { id: string; limit: Limit; close: () => void }) {
       path={`/api/integrations/${props.id}/limit`}
       body={{ endpoint, max_requests: Number(most), window_seconds: Number(window) }}
       said={() => 'The limit is changed.'}
-      disabled={!isGood}
+      disabled={!isGood || isSame}
       close={props.close}
     >
       <TextInput
@@ -491,7 +493,8 @@ function ChangeLimit(props: { id: string; limit: Limit; close: () => void }) {
 }
 
 function Manage({ of: row, close }: { of: IntegrationRow; close: () => void }) {
-  const before = row.managed_merchants.map(({ id }) => id);
+  // As it was when the dialog opened: what another person adds meanwhile is not removed.
+  const [before] = useState(() => row.managed_merchants.map(({ id }) => id));
   const [chosen, setChosen] = useState(before);
   const add = chosen.filter((id) => !before.includes(id));
   const remove = before.filter((id) => !chosen.includes(id));

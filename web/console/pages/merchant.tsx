@@ -2,6 +2,7 @@ import { Button, Checkbox, Select, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
 import type { MerchantDetails, MovedClock } from '../../../src/console/merchant.schema.ts';
+import { changesOf } from '../changes.ts';
 import { duration, exactTime, money, percent } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
 import { parseAmount, typedAmount } from '../parts/amount.ts';
@@ -175,7 +176,9 @@ function ClockCard({ of: merchant }: { of: MerchantDetails }) {
   );
 }
 
-function ChangeRules({ of: merchant, close }: { of: MerchantDetails; close: () => void }) {
+function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) {
+  // As it was when the dialog opened: the page reads it again meanwhile.
+  const [merchant] = useState(of);
   const [bands, setBands] = useState(() => typedBands(merchant.rules));
   const [preselected, setPreselected] = useState(
     merchant.preselected_term === null ? '' : String(merchant.preselected_term),
@@ -190,6 +193,14 @@ function ChangeRules({ of: merchant, close }: { of: MerchantDetails; close: () =
   const terms = [...new Set((rules ?? []).flatMap((band) => band.terms))].sort((a, b) => a - b);
   const above = threshold.trim() === '' ? null : parseAmount(threshold);
   const isBad = threshold.trim() !== '' && above === null;
+  const wanted = {
+    rules: rules ?? merchant.rules,
+    preselected_term: preselected === '' ? null : Number(preselected),
+    four_eyes_above: above,
+    short_name: shortName.trim() === '' ? null : shortName.trim(),
+    no_fees: isFree,
+  };
+  const changes = changesOf(merchant, wanted, ['rules', 'preselected_term', 'four_eyes_above']);
   const what = `Change ${merchant.name}`;
   return (
     <ActDialog
@@ -198,20 +209,14 @@ function ChangeRules({ of: merchant, close }: { of: MerchantDetails; close: () =
       opened
       close={close}
       what={what}
-      disabled={rules === null || isBad}
+      disabled={rules === null || isBad || changes === null}
       busy={busy}
       problem={problem}
       onAct={() =>
         void run({
           method: 'PATCH',
           path: `/api/merchants/${merchant.id}`,
-          body: {
-            rules,
-            preselected_term: preselected === '' ? null : Number(preselected),
-            four_eyes_above: above,
-            short_name: shortName.trim() === '' ? null : shortName.trim(),
-            no_fees: isFree,
-          },
+          body: changes,
           what,
           said: () => 'New checkouts follow the new rules. Existing ones keep theirs.',
         }).then((answer) => answer && close())

@@ -5,6 +5,7 @@ import { Link } from 'wouter';
 import type { Invitation, Person, Roles } from '../../../src/console/people.schema.ts';
 import type { Sessions } from '../../../src/console/session.schema.ts';
 import { get } from '../api.ts';
+import { changesOf } from '../changes.ts';
 import { exactTime, plural, sentence, words } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
 import { Person as Avatar, Facts, Notice, PageHead, Status, Time } from '../parts/basics.tsx';
@@ -77,7 +78,9 @@ export default function People() {
 }
 
 /** Invites a person, also one who lost their passkey, or changes what a person may do. */
-function Access({ of: person, close }: { of?: Person; close: () => void }) {
+function Access({ of, close }: { of?: Person; close: () => void }) {
+  // As it was when the dialog opened: the page reads it again meanwhile.
+  const [person] = useState(of);
   const { data: known } = useQuery({
     queryKey: ['/api/roles'],
     queryFn: ({ signal }) => get<Roles>('/api/roles', {}, signal),
@@ -89,18 +92,20 @@ function Access({ of: person, close }: { of?: Person; close: () => void }) {
   const [merchantIds, setMerchantIds] = useState<string[]>(person?.merchant_ids ?? []);
   const [invitation, setInvitation] = useState<Invitation | null>(null);
   const { run, busy, problem } = useAct();
+  const merchant_ids = scope === 'all' ? null : merchantIds;
+  const access = { name: name.trim(), roles, merchant_ids };
+  const changes = person && changesOf(person, access, ['roles', 'merchant_ids']);
   const isGood =
     roles.length > 0 &&
     (scope === 'all' || merchantIds.length > 0) &&
-    (person !== undefined || /^\S+@\S+$/.test(email.trim()));
+    (person ? changes !== null && access.name !== '' : /^\S+@\S+$/.test(email.trim()));
   const what = person ? `Change ${person.name}` : `Invite ${email.trim() || 'the person'}`;
-  const merchant_ids = scope === 'all' ? null : merchantIds;
   const send = () =>
     person
       ? run({
           method: 'PATCH',
           path: `/api/people/${person.id}`,
-          body: { name: name.trim(), roles, merchant_ids },
+          body: changes,
           what,
           said: () => `${name.trim()} is changed.`,
         }).then((answer) => answer && close())

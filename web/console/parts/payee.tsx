@@ -178,7 +178,9 @@ function Propose({ of: merchant, payee, close }: Props) {
 }
 
 function Confirm(props: Props & { proposed: Account }) {
-  const { of: merchant, proposed, close } = props;
+  const { of: merchant, close } = props;
+  // As the person read it: a proposal that replaces it meanwhile must not take its place.
+  const [proposed] = useState(props.proposed);
   return (
     <OneActDialog
       title={`Bank account of ${merchant.name}`}
@@ -199,6 +201,7 @@ function Confirm(props: Props & { proposed: Account }) {
 function Statements({ of: merchant, payee, close }: Props) {
   const [email, setEmail] = useState(payee.statement_email ?? '');
   const to = email.trim();
+  const isSame = to === (payee.statement_email ?? '');
   return (
     <OneActDialog
       title={`Statements of ${merchant.name}`}
@@ -206,6 +209,7 @@ function Statements({ of: merchant, payee, close }: Props) {
       path={`/api/merchants/${merchant.id}/statements-to`}
       body={{ email: to === '' ? null : to }}
       said={() => (to === '' ? 'No statements are sent.' : `Statements go to ${to}.`)}
+      disabled={isSame}
       close={close}
     >
       <TextInput

@@ -1,0 +1,32 @@
+/** Lists of names have no order. */
+const keyOf = (value: unknown) =>
+  JSON.stringify(
+    Array.isArray(value) && value.every((one) => typeof one === 'string')
+      ? [...value].sort()
+      : value,
+  );
+
+/**
+ * What a dialog sends of a record: only the members that its person changed, so that the others stay
+ * as another person set them meanwhile. `was` has what was read of the `guarded` ones: the server
+ * refuses the change if they are no longer that (decision 0137). `read` is the record as it was when
+ * the dialog opened, not as it is by now. Null: nothing was changed.
+ */
+export function changesOf<Fields extends object>(
+  read: Fields,
+  wanted: Fields,
+  guarded: (keyof Fields)[],
+): object | null {
+  const names = Object.keys(wanted) as (keyof Fields)[];
+  const changed = names.filter((name) => keyOf(wanted[name]) !== keyOf(read[name]));
+  if (changed.length === 0) return null;
+  const of = (record: Fields, some: (keyof Fields)[]) =>
+    Object.fromEntries(some.map((name) => [name, record[name]]));
+  return {
+    ...of(wanted, changed),
+    was: of(
+      read,
+      changed.filter((name) => guarded.includes(name)),
+    ),
+  };
+}
