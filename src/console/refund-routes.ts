@@ -178,6 +178,7 @@ function presentRow({ deps, operator }: Context, refund: ReviewedRefund) {
     requested_by: requesterOf(refund),
     request_reason: refund.request_reason,
     needs_second_person: refund.needs_second_person,
+    is_first_of_two: refund.is_first_of_two,
     first_approved_by: firstApproverOf(refund),
     first_approved_at: refund.first_approved_at,
     may_approve:

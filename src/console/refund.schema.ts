@@ -52,8 +52,10 @@ export const RefundRow = Type.Object({
   /** The person who asked for it in the console; null if the merchant did, by the API. */
   requested_by: nullable(ActorSummary),
   request_reason: nullable(Type.String()),
-  /** The amount is above the merchant's threshold: two people have to agree. */
+  /** Two people have to agree: the amount is above the merchant's threshold, or a person asked for it. */
   needs_second_person: Type.Boolean(),
+  /** Whether the next approval is only the first of two. Any other approval starts the refund. */
+  is_first_of_two: Type.Boolean(),
   first_approved_by: nullable(ActorSummary),
   first_approved_at: nullable(Time),
   /** Whether the signed-in person may approve it now, apart from permission and proof. */

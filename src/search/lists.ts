@@ -9,6 +9,7 @@ import { merchantNow } from '../merchants/merchant.ts';
 import { listPersonNames } from '../operators/person.sql.ts';
 import {
   givenBackOf,
+  isFirstOfTwo,
   neededSecondPerson,
   type PlannedPart,
   type RefundPart,
@@ -245,6 +246,8 @@ export type ReviewedRefund = RefundRequest &
     purchased_at: Timestamp | null;
     days_since_purchase: number | null;
     needs_second_person: boolean;
+    /** The next approval is only the first of two: it does not start the refund. */
+    is_first_of_two: boolean;
     /** What it would be taken from if it began now; null if it has begun or must wait. */
     planned: PlannedPart[] | null;
     /** What it was taken from, in all rounds. */
@@ -336,6 +339,8 @@ async function presentReviewed(
           ? null
           : daysBetween(purchased_at, row.created_at, merchant.time_zone),
       needs_second_person: neededSecondPerson(row, merchant),
+      is_first_of_two:
+        row.status === 'requested' && row.approved_at === null && isFirstOfTwo(row, merchant),
       planned: isPlanned ? planOf(row, instalments, given, merchant.payment_min) : null,
       parts: parts.filter((part) => part.refund_id === row.id),
       waits_for: row.status === 'requested' ? open : null,

@@ -320,6 +320,11 @@ describe('above the threshold of a merchant', () => {
     const small = await askRefund(paying, shopper, 20_000, account);
     assert.equal((await done(post(first, `/api/refunds/${small}/approve`))).status, 'complete');
     const id = await askRefund(paying, shopper, 20_001, account);
+    const isFirst = async () => {
+      const { body } = await askExactly(console(), second, 'GET', `/api/refunds/${id}`);
+      return body.is_first_of_two;
+    };
+    assert.equal(await isFirst(), true);
     const once = await done(post(first, `/api/refunds/${id}/approve`));
     assert.deepEqual(
       [once.view, once.first_approved_by.name, once.may_approve],
@@ -327,6 +332,7 @@ describe('above the threshold of a merchant', () => {
     );
     const { body: seen } = await askExactly(console(), second, 'GET', `/api/refunds/${id}`);
     assert.deepEqual(seen.first_approved_by, { person_id: first.id, name: 'Nomsa Dube' });
+    assert.equal(await isFirst(), false);
     assert.match(
       await refused(409, post(first, `/api/refunds/${id}/approve`)),
       /Another person has to give the second/,
@@ -366,6 +372,8 @@ describe('above the threshold of a merchant', () => {
     const request_id = paying.service.deps.random.uuid();
     const refund = await done(post(asking, `${url}/refunds`, { amount: 30_000, request_id }));
     assert.deepEqual([refund.view, refund.may_approve], ['review', false]);
+    // The requester is the first of the two, so the next approval starts it.
+    assert.deepEqual([refund.needs_second_person, refund.is_first_of_two], [true, false]);
     assert.match(
       await refused(409, post(asking, `/api/refunds/${refund.id}/approve`)),
       /You asked for this refund/,

@@ -3,6 +3,7 @@ import { after, before, describe, test } from 'node:test';
 import { runLongActs } from '../../src/acts/run-long-acts.ts';
 import { changeRules } from '../../src/merchants/change-rules.ts';
 import { raiseAlert } from '../../src/operators/raise-alert.ts';
+import { declineRefund } from '../../src/refunds/review-refund.ts';
 import { axeFindings } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
 import { readCallback } from '../support/callbacks.ts';
@@ -55,7 +56,7 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     const first = await console.withSession(t, ['refunds'], 'First Reviewer');
     await first.page.goto(`${url}/refunds?refund=${refund}`);
     await first.page.getByText('two people have to approve it').waitFor();
-    await first.page.getByRole('button', { name: /^Approve R.200,00$/ }).click();
+    await first.page.getByRole('button', { name: /^Approve R.200,00 as first person$/ }).click();
     await first.page.getByText('It now needs a second person').waitFor();
     await paying.work();
     assert.equal(await statusOf(paying, refund), 'requested');
@@ -71,6 +72,35 @@ describe('work at the console in a browser', { skip: noBrowser }, () => {
     await paying.work();
     assert.equal(await statusOf(paying, refund), 'complete');
     await assertBalanced(paying, shopper);
+    // A person asked for this one, so that the approval of any other person starts it.
+    const asked = await first.page.evaluate(async (path) => {
+      const body = JSON.stringify({ amount: 15_000, request_id: crypto.randomUUID() });
+      const headers = { 'content-type': 'application/json' };
+      const answer = await fetch(path, { method: 'POST', headers, body });
+      return ((await answer.json()) as { id: string }).id;
+    }, `/api/checkouts/${shopper.id}/refunds`);
+    await first.page.goto(`${url}/refunds?refund=${asked}`);
+    await first.page.getByText('You asked for this refund').waitFor();
+    const { page } = second;
+    await page.goto(`${url}/refunds?refund=${asked}`);
+    await page.getByText('First Reviewer asked for it. Your approval starts the refund.').waitFor();
+    assert.equal(await page.getByText('two people have to approve it').count(), 0);
+    await page.getByRole('button', { name: /^Approve R.150,00 as second person$/ }).waitFor();
+    // Approved together with one that needs two people, only this one starts.
+    const other = await askRefund(paying, shopper, 11_000);
+    await page.goto(`${url}/refunds`);
+    await page.getByRole('checkbox', { name: 'Select all on this page' }).check();
+    await page.getByText('1 then needs a second person.').waitFor();
+    const both = /^Approve 2 refunds of R.260,00 and start 1 of R.150,00$/;
+    await page.getByRole('button', { name: both }).click();
+    await page.getByText('Approving refunds').waitFor();
+    while ((await runLongActs(deps)) > 0);
+    await paying.work();
+    assert.equal(await statusOf(paying, asked), 'complete');
+    assert.equal(await statusOf(paying, other), 'requested');
+    await declineRefund(deps, 'test', other, 'No.');
+    await assertBalanced(paying, shopper);
+    assert.deepEqual([...first.complaints, ...second.complaints], []);
   });
 
   test('support refunds a checkout from its page after the passkey, once', async (t) => {

@@ -12,6 +12,7 @@ import { MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { followAct } from '../parts/long-acts.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
+import { reviewOf, reviewOfAll } from '../parts/review.ts';
 import { Bones, Problem } from '../parts/states.tsx';
 import { useCan } from '../session.tsx';
 import { useFilters, useOpened } from '../url.ts';
@@ -118,7 +119,7 @@ export default function RefundsPage() {
           >
             {row.view !== 'review' || !can('refunds.review')
               ? 'Look'
-              : row.first_approved_by
+              : row.needs_second_person && !row.is_first_of_two
                 ? 'Review second'
                 : 'Review'}
           </Button>
@@ -127,18 +128,14 @@ export default function RefundsPage() {
     },
   ];
   const chosen = rows.filter((row) => picked.has(row.id));
-  const total = chosen.reduce((sum, { amount }) => sum + amount, 0);
-  const [first] = chosen;
-  const what = first
-    ? `Approve ${plural(chosen.length, 'refund')} of ${money(total, first.currency, first.locale)}`
-    : '';
+  const { approve: what, notice } = reviewOfAll(chosen);
   return (
     <>
       <PageHead
         title="Refunds"
         about={
           view === 'review'
-            ? 'What merchants asked to give back, the oldest first. An approved refund starts at once.'
+            ? 'What waits for a person, the oldest first. An approval starts the refund, unless it is the first of two.'
             : 'The newest first.'
         }
       />
@@ -173,7 +170,7 @@ export default function RefundsPage() {
       {chosen.length > 0 && (
         <section className="picked" aria-label="Selected refunds">
           <span>
-            <strong>{plural(chosen.length, 'refund')}</strong> selected
+            <strong>{plural(chosen.length, 'refund')}</strong> selected. {notice}
             {bulk.problem !== null && <span className="danger-text"> · {bulk.problem}</span>}
           </span>
           <span className="row-of">
@@ -235,8 +232,7 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
   const isReview = data?.view === 'review';
   const mayAct = data !== undefined && can('refunds.review') && isReview;
   const canRetry = data?.status === 'failed' && data.approved_at !== null && can('refunds.retry');
-  const isSecond = data?.needs_second_person === true && data.first_approved_by !== null;
-  const approve = isSecond ? `Approve ${amount} as second person` : `Approve ${amount}`;
+  const { approve, notice } = data ? reviewOf(data) : { approve: 'Approve', notice: null };
   const decline = `Decline ${amount}`;
   const retry = `Retry the refund of ${amount}`;
   const perform = (path: string, what: string, said: string, body?: object) =>
@@ -351,19 +347,8 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
               known.
             </Notice>
           )}
-          {isReview && data.needs_second_person && (
-            <Notice kind={data.may_approve ? undefined : 'warn'}>
-              {data.first_approved_by
-                ? data.may_approve
-                  ? `${data.first_approved_by.name} approved it first. Your approval starts the refund.`
-                  : `${data.first_approved_by.name} approved it. Another person has to approve it too.`
-                : 'The amount is above the merchant’s threshold, so two people have to approve it.'}
-            </Notice>
-          )}
-          {isReview && !data.may_approve && !data.first_approved_by && (
-            <Notice kind="warn">
-              You asked for this refund, so another person has to approve it.
-            </Notice>
+          {isReview && notice !== null && (
+            <Notice kind={data.may_approve ? undefined : 'warn'}>{notice}</Notice>
           )}
           {declining && (
             <Textarea

@@ -1,0 +1,54 @@
+import type { RefundRow } from '../../../src/console/refund.schema.ts';
+import { money, plural } from '../format.ts';
+
+// What a press on the button does is decided by the server: `is_first_of_two` says whether it only
+// notes a first approval. Every other approval starts the refund.
+
+const shown = ({ currency, locale }: RefundRow, cents: number) => money(cents, currency, locale);
+
+/** What the button of a review says, and what the person must know before they press it. */
+export function reviewOf(row: RefundRow): { approve: string; notice: string | null } {
+  const approve = `Approve ${shown(row, row.amount)}`;
+  const { first_approved_by: first, requested_by: requester } = row;
+  if (row.is_first_of_two) {
+    return {
+      approve: `${approve} as first person`,
+      notice:
+        'The amount is above the merchant’s threshold, so two people have to approve it. Your approval is the first and does not start the refund.',
+    };
+  }
+  const asSecond = `${approve} as second person`;
+  if (first !== null) {
+    const notice = row.may_approve
+      ? `${first.name} approved it first. Your approval starts the refund.`
+      : `${first.name} approved it. Another person has to approve it too.`;
+    return { approve: asSecond, notice };
+  }
+  if (requester !== null) {
+    const notice = row.may_approve
+      ? `${requester.name} asked for it. Your approval starts the refund.`
+      : 'You asked for this refund, so another person has to approve it.';
+    return { approve: asSecond, notice };
+  }
+  return { approve, notice: null };
+}
+
+/** The same of several refunds that are approved by one press. */
+export function reviewOfAll(rows: RefundRow[]): { approve: string; notice: string } {
+  const [any] = rows;
+  if (!any) return { approve: '', notice: '' };
+  const sumOf = (some: RefundRow[]) => some.reduce((sum, { amount }) => sum + amount, 0);
+  const sentenceOf = (some: RefundRow[]) =>
+    `${plural(some.length, 'refund')} of ${shown(any, sumOf(some))}`;
+  const starting = rows.filter(({ is_first_of_two }) => !is_first_of_two);
+  const waiting = rows.length - starting.length;
+  const approve = `Approve ${sentenceOf(rows)}`;
+  if (waiting === 0) return { approve, notice: 'Your approval starts each of them.' };
+  if (starting.length === 0) {
+    return { approve: `${approve} as first person`, notice: 'Each then needs a second person.' };
+  }
+  return {
+    approve: `${approve} and start ${starting.length} of ${shown(any, sumOf(starting))}`,
+    notice: `${waiting} then ${waiting === 1 ? 'needs' : 'need'} a second person.`,
+  };
+}
