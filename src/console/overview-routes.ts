@@ -13,6 +13,9 @@ const hitsMax = 50;
 
 /** The permission that a count or a hit of a kind needs, beside that of the route. */
 const needed: Record<string, Permission> = {
+  refunds_to_review: 'refunds.read',
+  overdue: 'instalments.read',
+  callbacks_exhausted: 'callbacks.read',
   alerts: 'alerts.read',
   disputes_to_answer: 'disputes.read',
   payouts_to_approve: 'payouts.read',
@@ -30,11 +33,11 @@ function maySee({ person }: Context, what: string): boolean {
   return permission === undefined || person.permissions.includes(permission);
 }
 
-/** What the person may not read counts as nothing. */
+/** What the person may not read is null, because a zero would say that nothing waits. */
 function readable(context: Context, counts: Counts): Counts {
   const entries = Object.entries(counts).map(([name, count]) => [
     name,
-    maySee(context, name) ? count : { count: 0, more: false },
+    maySee(context, name) ? count : null,
   ]);
   return Object.fromEntries(entries);
 }
@@ -57,7 +60,12 @@ export const overviewRoutes: ConsoleRoute[] = [
       const { deps, person } = context;
       if (query.merchant && !isWithin(person.scope, query.merchant)) throw notFound();
       const overview = await readOverview(deps, scopeOf(context, query));
-      return { ...overview, counts: readable(context, overview.counts) };
+      return {
+        ...overview,
+        counts: readable(context, overview.counts),
+        oldest_refund_at: maySee(context, 'refunds_to_review') ? overview.oldest_refund_at : null,
+        overdue_amount: maySee(context, 'overdue') ? overview.overdue_amount : null,
+      };
     },
   }),
   consoleRoute({

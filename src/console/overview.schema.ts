@@ -3,14 +3,17 @@ import { checkoutStatuses } from '../checkouts/checkout.ts';
 import { hitKinds } from '../search/search.ts';
 import { BoundedCount, Cents, Day, Id, nullable, oneOf, Time } from './list.schema.ts';
 
+/** Null: the person may not read what is counted. */
+const Count = nullable(BoundedCount);
+
 /** GET /api/counts: what waits, for the navigation. Never later than the last request. */
 export const Counts = Type.Object({
-  refunds_to_review: BoundedCount,
-  overdue: BoundedCount,
-  callbacks_exhausted: BoundedCount,
-  alerts: BoundedCount,
-  disputes_to_answer: BoundedCount,
-  payouts_to_approve: BoundedCount,
+  refunds_to_review: Count,
+  overdue: Count,
+  callbacks_exhausted: Count,
+  alerts: Count,
+  disputes_to_answer: Count,
+  payouts_to_approve: Count,
 });
 export type Counts = Type.Static<typeof Counts>;
 
@@ -21,7 +24,8 @@ export const Overview = Type.Object({
   counts: Counts,
   /** The oldest refund that waits for review. */
   oldest_refund_at: nullable(Time),
-  overdue_amount: Cents,
+  /** Null: the person may not read payments. */
+  overdue_amount: nullable(Cents),
   currency: Type.String(),
   locale: Type.String(),
   time_zone: Type.String(),

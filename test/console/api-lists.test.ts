@@ -620,6 +620,43 @@ describe('the overview', () => {
     await pool.query(`update rollups set after = $1 where stream = 'attempts'`, [written_id]);
   });
 
+  test('counts the rows of the list that each figure leads to, of one merchant and of all', async () => {
+    const lists = {
+      refunds_to_review: '/api/refunds?view=review',
+      overdue: '/api/overdue',
+      callbacks_exhausted: '/api/callbacks?status=exhausted',
+      alerts: '/api/alerts',
+      disputes_to_answer: '/api/disputes?status=needs_response',
+      payouts_to_approve: '/api/payouts?status=draft',
+    };
+    for (const query of ['', `merchant=${theirs.merchant.id}`]) {
+      const { counts } = await get(withQuery('/api/overview', query));
+      assert.deepEqual(Object.keys(counts).sort(), Object.keys(lists).sort());
+      for (const [name, url] of Object.entries(lists)) {
+        const { data } = await get(withQuery(url, `${query}&limit=100`));
+        assert.ok(data.length > 0, name);
+        assert.deepEqual(counts[name], { count: data.length, more: false }, `${name} ${query}`);
+      }
+    }
+  });
+
+  test('says nothing of what the person may not read, in the figures and in the navigation', async () => {
+    const support = await addPerson(paying.service, { roles: ['support'] });
+    for (const [who, hidden] of [
+      [support, ['alerts', 'payouts_to_approve']],
+      [staff, ['alerts']],
+      [admin, []],
+    ] as const) {
+      for (const counts of [
+        await get('/api/counts', who),
+        (await get('/api/overview', who)).counts,
+      ]) {
+        const names = Object.keys(counts).filter((name) => counts[name] === null);
+        assert.deepEqual(names, hidden);
+      }
+    }
+  });
+
   test('counts every row once, however often the sums are added up, in any batches', async () => {
     const { deps } = paying.service;
     while ((await rollUp(deps, 0)) > 0);

@@ -293,10 +293,51 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     assert.deepEqual(complaints, []);
   });
 
+  test('each figure of the overview leads to the list that it counts, of the same merchant', async (t) => {
+    const { paying, url } = console;
+    const { id } = paying.account.merchant;
+    const { page, complaints } = await console.withSession(t, ['admin']);
+    const links = page.getByRole('region', { name: 'What waits' }).getByRole('link');
+    const hrefs = () =>
+      links.evaluateAll((found) => found.map((one) => one.getAttribute('href')).sort());
+    await page.goto(url);
+    await links.first().waitFor();
+    assert.deepEqual(await hrefs(), [
+      '/alerts',
+      '/callbacks',
+      '/disputes?status=needs_response',
+      '/overdue',
+      '/payouts?status=draft',
+      '/refunds',
+    ]);
+    const alerts = links.filter({ hasText: 'Alerts' });
+    const all = await alerts.locator('.value').textContent();
+    await page.goto(`${url}/?merchant=${id}`);
+    await links.first().waitFor();
+    assert.deepEqual(await hrefs(), [
+      `/alerts?merchant=${id}`,
+      `/callbacks?merchant=${id}`,
+      `/disputes?status=needs_response&merchant=${id}`,
+      `/overdue?merchant=${id}`,
+      `/payouts?status=draft&merchant=${id}`,
+      `/refunds?merchant=${id}`,
+    ]);
+    const own = await alerts.locator('.value').textContent();
+    assert.notEqual(own, all, 'some alerts are of no merchant');
+    await alerts.click();
+    await page.getByText(new RegExp(`^${own} rows?$`)).waitFor();
+    assert.deepEqual(await axeFindings(page), []);
+    assert.deepEqual(complaints, []);
+  });
+
   test('keys go to pages, rows and the search, which finds an order', async (t) => {
     const { page } = await console.withSession(t, ['viewer']);
     await page.goto(console.url);
     await page.getByRole('heading', { name: 'Overview' }).waitFor();
+    const figures = page.getByRole('region', { name: 'What waits' });
+    await figures.getByText('Books').waitFor();
+    // A viewer may not read alerts, so nothing says that none is open.
+    assert.equal(await figures.getByText('Alerts').count(), 0);
     await page.keyboard.press('g');
     await page.keyboard.press('c');
     await page.getByRole('link', { name: 'ORDER-1', exact: true }).waitFor();

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
 import type { Overview } from '../../../src/console/overview.schema.ts';
-import { get } from '../api.ts';
+import { get, type Query, withQuery } from '../api.ts';
 import {
   count,
   money,
@@ -17,7 +17,6 @@ import { DayChart } from '../parts/chart.tsx';
 import { MerchantFilter } from '../parts/filters.tsx';
 import { bounded } from '../parts/list.tsx';
 import { Bones, Problem } from '../parts/states.tsx';
-import { useCan } from '../session.tsx';
 import { useFilters } from '../url.ts';
 
 export default function OverviewPage() {
@@ -62,7 +61,7 @@ export default function OverviewPage() {
         </>
       ) : (
         <>
-          <Waiting of={data} />
+          <Waiting of={data} merchant={filters.merchant} />
           <Charts of={data} />
         </>
       )}
@@ -74,70 +73,84 @@ export default function OverviewPage() {
 const sinceWhen = (at: string) =>
   new Date(at).getTime() > Date.now() + 60_000 ? shortTime(at) : relativeTime(at);
 
-function Waiting({ of: overview }: { of: Overview }) {
-  const can = useCan();
+/**
+ * A count that the person may not read is null and has no figure. Each figure leads to the list that
+ * it counts, of the same merchant.
+ */
+function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | undefined }) {
   const { counts, books } = overview;
   const show = (cents: number) => money(cents, overview.currency, overview.locale);
+  const listOf = (path: string, query: Query = {}) => withQuery(path, { ...query, merchant });
   return (
     <section className="figures" aria-label="What waits">
-      <Figure
-        href={can('refunds.read') ? '/refunds' : null}
-        label="Refunds to review"
-        value={bounded(counts.refunds_to_review)}
-        state={counts.refunds_to_review.count > 0 ? 'needs' : ''}
-        note={
-          overview.oldest_refund_at
-            ? `The oldest came ${sinceWhen(overview.oldest_refund_at)}`
-            : 'Nothing waits'
-        }
-      />
-      <Figure
-        href={can('instalments.read') ? '/overdue' : null}
-        label="Overdue payments"
-        value={bounded(counts.overdue)}
-        state={counts.overdue.count > 0 ? 'needs' : ''}
-        note={
-          counts.overdue.count === 0
-            ? 'All were collected'
-            : overview.overdue_amount > 0
-              ? show(overview.overdue_amount)
-              : 'The sum follows in minutes'
-        }
-      />
-      <Figure
-        href={can('callbacks.read') ? '/callbacks' : null}
-        label="Callbacks given up"
-        value={bounded(counts.callbacks_exhausted)}
-        state={counts.callbacks_exhausted.count > 0 ? 'needs' : ''}
-        note={
-          counts.callbacks_exhausted.count > 0 ? 'Merchants do not know yet' : 'All were delivered'
-        }
-      />
-      {counts.disputes_to_answer.count > 0 && (
+      {counts.refunds_to_review && (
         <Figure
-          href="/disputes?status=needs_response"
+          href={listOf('/refunds')}
+          label="Refunds to review"
+          value={bounded(counts.refunds_to_review)}
+          state={counts.refunds_to_review.count > 0 ? 'needs' : ''}
+          note={
+            overview.oldest_refund_at
+              ? `The oldest came ${sinceWhen(overview.oldest_refund_at)}`
+              : 'Nothing waits'
+          }
+        />
+      )}
+      {counts.overdue && (
+        <Figure
+          href={listOf('/overdue')}
+          label="Overdue payments"
+          value={bounded(counts.overdue)}
+          state={counts.overdue.count > 0 ? 'needs' : ''}
+          note={
+            counts.overdue.count === 0
+              ? 'All were collected'
+              : overview.overdue_amount
+                ? show(overview.overdue_amount)
+                : 'The sum follows in minutes'
+          }
+        />
+      )}
+      {counts.callbacks_exhausted && (
+        <Figure
+          href={listOf('/callbacks')}
+          label="Callbacks given up"
+          value={bounded(counts.callbacks_exhausted)}
+          state={counts.callbacks_exhausted.count > 0 ? 'needs' : ''}
+          note={
+            counts.callbacks_exhausted.count > 0
+              ? 'Merchants do not know yet'
+              : 'All were delivered'
+          }
+        />
+      )}
+      {counts.disputes_to_answer && counts.disputes_to_answer.count > 0 && (
+        <Figure
+          href={listOf('/disputes', { status: 'needs_response' })}
           label="Disputes to answer"
           value={bounded(counts.disputes_to_answer)}
           state="bad"
           note="Lost without an answer"
         />
       )}
-      {counts.payouts_to_approve.count > 0 && (
+      {counts.payouts_to_approve && counts.payouts_to_approve.count > 0 && (
         <Figure
-          href="/payouts?status=draft"
+          href={listOf('/payouts', { status: 'draft' })}
           label="Payouts to approve"
           value={bounded(counts.payouts_to_approve)}
           state="needs"
           note="Two people approve each"
         />
       )}
-      <Figure
-        href={can('alerts.read') ? '/alerts' : null}
-        label="Alerts"
-        value={bounded(counts.alerts)}
-        state={counts.alerts.count > 0 ? 'bad' : ''}
-        note={counts.alerts.count > 0 ? 'Open or taken' : 'None is open'}
-      />
+      {counts.alerts && (
+        <Figure
+          href={listOf('/alerts')}
+          label="Alerts"
+          value={bounded(counts.alerts)}
+          state={counts.alerts.count > 0 ? 'bad' : ''}
+          note={counts.alerts.count > 0 ? 'Open or taken' : 'None is open'}
+        />
+      )}
       <Figure
         href={null}
         label="Books"

@@ -8,7 +8,7 @@ import { sentence, words } from '../format.ts';
 import { useFilters, useOpened } from '../url.ts';
 import { ActDialog, useAct } from './acts.tsx';
 import { Facts, Id, PageHead, Status, Time } from './basics.tsx';
-import { Tabs } from './filters.tsx';
+import { MerchantFilter, Tabs } from './filters.tsx';
 import { type Column, List } from './list.tsx';
 import { Bones, Problem } from './states.tsx';
 
@@ -105,10 +105,11 @@ export function AlertsFrame(props: {
       <PageHead title={props.title} about={props.about} />
       <div className="filters">
         <Tabs name="state" label={`Which ${noun}s`} fallback="" options={alertStates} />
+        <MerchantFilter />
       </div>
       <List
         path={path}
-        takes={['state']}
+        takes={['state', 'merchant']}
         label={props.label}
         wrap
         columns={columns}
@@ -118,8 +119,9 @@ export function AlertsFrame(props: {
         empty={{
           icon: 'check',
           ...props.empty,
-          filtered:
-            filters.state === 'closed'
+          filtered: filters.merchant
+            ? `No ${noun} of this merchant is ${filters.state === 'closed' ? 'done' : (filters.state ?? 'open')}`
+            : filters.state === 'closed'
               ? `No ${noun} was closed yet`
               : `No ${noun} is in this state`,
         }}
