@@ -53,8 +53,9 @@ precise text narrows the search.
   },
 });
 
+/** The name and the address, of which a hit may have one. */
 function shopperOf({ name, email }: Hit): string | null {
-  return name === null ? email : `${name} <${email}>`;
+  return name === null || email === null ? (name ?? email) : `${name} <${email}>`;
 }
 
 function amountOf({ amount, currency }: Hit, locale = 'en'): string | null {

@@ -2,7 +2,6 @@ import { existsSync, readdirSync, readFileSync } from 'node:fs';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Random } from '../shared/random.ts';
 
 // The browser application as web/build.mjs builds it into web/dist/console.
 
@@ -18,11 +17,8 @@ const types: Record<string, string> = {
   woff2: 'font/woff2',
 };
 
-/** The page has this in the place of its style nonce, which is new in every answer. */
-const noncePlaceholder = '__STYLE_NONCE__';
-
 /** Serves hashed files below `/assets/`, and the page at every other path outside of `/api`. */
-export function serveApplication(app: FastifyInstance, deps: { random: Random }): void {
+export function serveApplication(app: FastifyInstance): void {
   const page = readPage();
   const assets = new URL('assets/', dist);
   for (const name of existsSync(assets) ? readdirSync(assets) : []) {
@@ -48,12 +44,11 @@ export function serveApplication(app: FastifyInstance, deps: { random: Random })
         .type('text/plain; charset=utf-8')
         .send('The console is not built: run `npm run build:web`.\n');
     }
-    const nonce = deps.random.bytes(16).toString('base64url');
     return reply
-      .header('content-security-policy', pagePolicy(nonce))
+      .header('content-security-policy', pagePolicy)
       .header('cache-control', 'no-cache')
       .type('text/html; charset=utf-8')
-      .send(page.replaceAll(noncePlaceholder, nonce));
+      .send(page);
   };
   app.get('/', sendPage);
   app.get('/*', async (request, reply) => {
@@ -69,19 +64,17 @@ function readPage(): string | null {
 }
 
 /**
- * Scripts are files of ours. Components insert style elements, which carry the nonce. Styles that a
- * script sets on an element need no permission.
+ * Scripts and styles are files of ours, and no component inserts a style element (decision 0077).
+ * Styles that a script sets on an element need no permission.
  */
-function pagePolicy(nonce: string): string {
-  return [
-    "default-src 'none'",
-    "script-src 'self'",
-    `style-src 'self' 'nonce-${nonce}'`,
-    "img-src 'self' data:",
-    "font-src 'self'",
-    "connect-src 'self'",
-    "form-action 'none'",
-    "base-uri 'none'",
-    "frame-ancestors 'none'",
-  ].join('; ');
-}
+const pagePolicy = [
+  "default-src 'none'",
+  "script-src 'self'",
+  "style-src 'self'",
+  "img-src 'self' data:",
+  "font-src 'self'",
+  "connect-src 'self'",
+  "form-action 'none'",
+  "base-uri 'none'",
+  "frame-ancestors 'none'",
+].join('; ');

@@ -69,7 +69,7 @@ export function buildConsole(deps: ConsoleDeps): FastifyInstance {
   });
 
   for (const route of consoleRoutes) addRoute(app, deps, route);
-  serveApplication(app, deps);
+  serveApplication(app);
   return app;
 }
 

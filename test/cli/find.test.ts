@@ -196,6 +196,9 @@ test('a person and a long act are found by their ids, by readers of all merchant
     );
     assert.deepEqual(await search(deps, own, text, 10), []);
   }
+  const { stdout } = await tranche.run('find', id);
+  assert.match(stdout, /callbacks retry/);
+  assert.doesNotMatch(stdout, /null|</);
 });
 
 test('a callback, a merchant, an integration and an alert are found by their ids', async () => {

@@ -648,6 +648,13 @@ describe('the acts of the command line', () => {
     );
     const page = audit.data.find((one: { action: string }) => one.action === 'merchants page');
     assert.deepEqual(page.details, { no_fees: true, before: { no_fees: false } });
+    const file = `/api/audit.csv?subject=${merchant.id}&person=${admin.id}`;
+    const { body: csv } = await ask(console(), admin, 'GET', file);
+    const [head = '', line = ''] = (csv as unknown as string).split('\r\n');
+    const columns = 'Operator","Person","Name","Roles","Address","Session';
+    const whose = [admin.email, admin.id, 'Nomsa Dube', 'admin', '127.0.0.1', admin.session_id];
+    assert.ok(head.includes(`"${columns}"`), head);
+    assert.ok(line.includes(`"${whose.join('","')}"`), line);
     const { body: acts } = await askExactly(
       console(),
       admin,
@@ -660,21 +667,6 @@ describe('the acts of the command line', () => {
     assert.deepEqual(limited.details, { ...limit, before: { max_requests: 1, window_seconds: 1 } });
   });
 
-  test('an integration’s refunds are approved at once, or reviewed again', async () => {
-    const account = await createAccount(paying.service);
-    const url = `/api/integrations/${account.id}`;
-    const set = async (refund_mode: string) =>
-      await done(post(await person(), `${url}/refund-mode`, { refund_mode }));
-    const isApproved = async () => {
-      const shopper = await paid(3, account);
-      await paying.pass({ days: 2 });
-      const id = await askRefund(paying, shopper, 1_000, account);
-      const rows = await shopper.rows('refund_requests');
-      return rows.find((row) => row.id === id)?.approved_at !== null;
-    };
-    assert.equal(await isApproved(), false);
-    assert.deepEqual(await set('auto'), { id: account.id, refund_mode: 'auto' });
-    assert.equal(await isApproved(), true);
   test('a change of what another person has changed meanwhile is refused, and undoes nothing', async () => {
     const [ours, other] = [await person(), await person('admin', 'Sam Naidoo')];
     const { merchant } = await createAccount(paying.service);
@@ -730,6 +722,21 @@ describe('the acts of the command line', () => {
     assert.equal((await change(ours, url, { name: 'x', was: { email: 'x' } })).status, 422);
   });
 
+  test('an integration’s refunds are approved at once, or reviewed again', async () => {
+    const account = await createAccount(paying.service);
+    const url = `/api/integrations/${account.id}`;
+    const set = async (refund_mode: string) =>
+      await done(post(await person(), `${url}/refund-mode`, { refund_mode }));
+    const isApproved = async () => {
+      const shopper = await paid(3, account);
+      await paying.pass({ days: 2 });
+      const id = await askRefund(paying, shopper, 1_000, account);
+      const rows = await shopper.rows('refund_requests');
+      return rows.find((row) => row.id === id)?.approved_at !== null;
+    };
+    assert.equal(await isApproved(), false);
+    assert.deepEqual(await set('auto'), { id: account.id, refund_mode: 'auto' });
+    assert.equal(await isApproved(), true);
     await set('manual');
     assert.equal(await isApproved(), false);
     const audit = `/api/audit?subject=${account.id}`;

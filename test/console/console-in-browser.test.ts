@@ -17,7 +17,10 @@ describe('the console in a browser', { skip: noBrowser }, () => {
 
   test('an invited person registers a passkey, signs out, and signs in with it', async (t) => {
     const { page, complaints } = await console.openDevice(t);
-    await page.goto(await console.invitationOf('nomsa@example.com', ['admin']));
+    const answer = await page.goto(await console.invitationOf('nomsa@example.com', ['admin']));
+    // No style element may be inserted, so there is no nonce either.
+    const policy = answer?.headers()['content-security-policy'] ?? '';
+    assert.match(policy, /script-src 'self'; style-src 'self';/);
     await page.getByText('nomsa@example.com').waitFor();
     assert.equal(new URL(page.url()).hash, '', 'the token does not stay in the address');
     assert.deepEqual(await axeFindings(page), []);

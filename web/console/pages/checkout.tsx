@@ -653,7 +653,7 @@ function RefundDialog({ of: checkout, close }: { of: CheckoutDetails; close: () 
       />
       <TextInput
         label="Reason"
-        description="For your colleagues and the audit"
+        description="Your colleagues read it beside the refund. The audit does not keep it."
         maxLength={500}
         value={reason}
         onChange={(event) => setReason(event.currentTarget.value)}
