@@ -141,19 +141,20 @@ describe('settings of the console', () => {
     const config = testConfig(service.databaseUrl, { HOST: '0.0.0.0', PORT: '0' });
     const running = await startProcess(config, 'web', log);
     try {
-      const addresses = lines
-        .flatMap((line) => /Server listening at ([^"]+)/.exec(line)?.[1] ?? [])
-        .map((address) => new URL(address));
+      const addresses = lines.flatMap((line) => {
+        const { msg, address, port } = JSON.parse(line);
+        const [, first] = /^Server listening at http:\/\/(.+)$/.exec(msg) ?? [];
+        const [, host, number] = /^(.+):(\d+)$/.exec(first ?? `${address}:${port}`) ?? [];
+        return host && number ? [{ host, port: number }] : [];
+      });
       // The API knows no such page.
       const isConsole = async (port: string) =>
-        (await (await fetch(`http://127.0.0.1:${port}/api/session`)).text()).includes('signed_out');
+        (await (await fetch(`http://localhost:${port}/api/session`)).text()).includes('signed_out');
       const ports = [...new Set(addresses.map(({ port }) => port))];
       const answers = await Promise.all(ports.map(isConsole));
       assert.deepEqual(answers.toSorted(), [false, true]);
       const ofConsole = addresses.filter(({ port }) => port === ports[answers.indexOf(true)]);
-      for (const { hostname } of ofConsole) {
-        assert.match(hostname, /^(127[.]0[.]0[.]1|\[::1\])$/);
-      }
+      for (const { host } of ofConsole) assert.match(host, /^(127[.]0[.]0[.]1|\[?::1\]?)$/);
     } finally {
       await running.stop(0);
     }
