@@ -2,7 +2,13 @@ import { resolve } from 'node:path';
 import { pino } from 'pino';
 import { readConfig } from '../config.ts';
 import { distributeDatabase } from '../database/distribute-database.ts';
-import { grantRole, NotOwner, type RoleKind, roleKinds } from '../database/grant-roles.ts';
+import {
+  GrantsOfNewer,
+  grantRole,
+  NotOwner,
+  type RoleKind,
+  roleKinds,
+} from '../database/grant-roles.ts';
 import { claimInstallation, refuseOtherEnvironment } from '../database/installation.ts';
 import { compareVersions, migrate } from '../database/migrate.ts';
 import { OperatorError, operate } from '../operators/operate.ts';
@@ -96,7 +102,8 @@ as the owner of the tables, and again after each migration.
       } catch (error) {
         const { code, message } = error as Error & { code?: string };
         // 42704: there is no such role.
-        if (code !== '42704' && !(error instanceof NotOwner)) throw error;
+        const isRefused = error instanceof NotOwner || error instanceof GrantsOfNewer;
+        if (code !== '42704' && !isRefused) throw error;
         throw new OperatorError(`The rights were not granted: ${message}.`, { cause: error });
       }
       await operate(connection, connection.operator, 'database grant', async () => ({

@@ -2,6 +2,7 @@ import type pg from 'pg';
 import { attemptIdentity } from './append-only.ts';
 import type { Database } from './database.ts';
 import { distribution, isDistributed } from './distribute-database.ts';
+import { programVersion, readVersions } from './migrate.ts';
 
 /**
  * What a role may do. The owner of the tables migrates. `serve` runs the service and the commands
@@ -46,9 +47,20 @@ export class NotOwner extends Error {
   }
 }
 
+/** A newer program migrated the database and may serve by rights that this one does not know. */
+export class GrantsOfNewer extends Error {
+  constructor(version: number, codeVersion: number) {
+    super(
+      `the database is at migration ${version}, and this program knows ${codeVersion}. It would ` +
+        'revoke what the newer version needs. Run the command of the newer version',
+    );
+  }
+}
+
 /**
  * Gives an existing role its privileges on every table and takes away any other, in one
- * transaction. Run it again after a migration: new tables have no grants yet.
+ * transaction. Run it again after a migration: new tables have no grants yet. The database must not
+ * be newer than the program, which would revoke the rights on tables that it does not know.
  */
 export async function grantRole(database: Database, kind: RoleKind, role: string): Promise<void> {
   const client = await database.pool.connect();
@@ -63,6 +75,9 @@ export async function grantRole(database: Database, kind: RoleKind, role: string
     // PostgreSQL would only warn that nothing was granted.
     if (!owns) throw new NotOwner();
     await client.query('begin');
+    const { version } = await readVersions(client);
+    const codeVersion = await programVersion();
+    if (version > codeVersion) throw new GrantsOfNewer(version, codeVersion);
     await client.query(`revoke all on all tables in schema ${schema} from ${grantee}`);
     await client.query(`grant usage on schema ${schema} to ${grantee}`);
     for (const { table } of distribution) {

@@ -326,7 +326,7 @@ async function readHashes(client: pg.ClientBase): Promise<Map<number, string>> {
   return new Map(rows.map(({ version, hash }) => [version, hash]));
 }
 
-async function readVersions(client: pg.ClientBase | pg.Pool): Promise<Versions> {
+export async function readVersions(client: pg.ClientBase | pg.Pool): Promise<Versions> {
   const { rows } = await client.query<{ version: number | null; oldest: number | null }>(
     'select max(version) as version, max(oldest_program) as oldest from schema_migrations',
   );

@@ -177,6 +177,37 @@ describe('separate roles', () => {
     await serving.refused(1, /not granted/, 'database', 'grant', 'read', roles.read);
   });
 
+  test('a program older than the database takes no rights away', async () => {
+    const newest = (await listMigrations()).at(-1)?.version ?? 0;
+    const granted = () =>
+      onNode(owner.url, async (client) => {
+        const { rows } = await client.query(
+          `select has_table_privilege($1, 'next_things', 'insert') as granted`,
+          [roles.serve],
+        );
+        return rows[0].granted;
+      });
+    // A newer program has added a table, and its grant the rights on it.
+    await onNode(owner.url, (client) =>
+      client.query(`create table next_things ();
+        grant select, insert on next_things to ${roles.serve};
+        insert into schema_migrations values (${newest + 1}, 'next', 'x', now())`),
+    );
+    try {
+      const tranche = commandLine({ DATABASE_URL: owner.url });
+      const refusal = new RegExp(
+        `at migration ${newest + 1}.*Run the command of the newer version`,
+      );
+      await tranche.refused(1, refusal, 'database', 'grant', 'serve', roles.serve);
+      assert.equal(await granted(), true);
+    } finally {
+      await onNode(owner.url, (client) =>
+        client.query(`drop table next_things;
+          delete from schema_migrations where version > ${newest}`),
+      );
+    }
+  });
+
   async function connected(
     role: string,
     work: (pool: pg.Pool, database: ReturnType<typeof openDatabase>) => Promise<void>,
