@@ -10,7 +10,7 @@ import {
   deliverMerchantCallbacks,
 } from '../../src/callbacks/delivery/deliver-callback.ts';
 import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
-import { leaseSeconds } from '../../src/callbacks/delivery/limits.ts';
+import { deadlineSeconds, leaseSeconds } from '../../src/callbacks/delivery/limits.ts';
 import { retriggerCallback } from '../../src/callbacks/retrigger-callback.ts';
 import { newLease } from '../../src/database/due-work.sql.ts';
 import { revokeIntegration } from '../../src/integrations/revoke-integration.ts';
@@ -1044,10 +1044,14 @@ describe('a crash loses no callback', () => {
   test('a process that lost its lease finishes its own attempt and changes nothing else', async () => {
     const { url, received } = place(() => ({}));
     const [id = ''] = await queueCallbacks(service, paying.account, [url]);
+    const sent = Promise.withResolvers<void>();
     const answer = Promise.withResolvers<Awaited<ReturnType<typeof service.deps.sendCallback>>>();
-    const slow = { ...service.deps, sendCallback: () => answer.promise };
-    const late = deliverFirst(slow, paying.account.merchant, id);
-    await until('its attempt', async () => (await readCallback(service, id)).tried.length === 1);
+    const sendCallback = () => {
+      sent.resolve();
+      return answer.promise;
+    };
+    const late = deliverFirst({ ...service.deps, sendCallback }, paying.account.merchant, id);
+    await sent.promise;
     paying.clock.advance({ minutes: 10 });
     await deliverDueCallbacks(service.deps);
     answer.resolve({
@@ -1069,5 +1073,62 @@ describe('a crash loses no callback', () => {
       tried.map(({ outcome }) => outcome),
       ['failed', 'delivered'],
     );
+  });
+});
+
+describe('an attempt whose COMMIT is answered late, because a standby was slow', () => {
+  const slow = (meanwhile: () => unknown) => {
+    const { openAttempt } = service.deps;
+    const openLate: typeof openAttempt = Object.assign(
+      async (attempt: Parameters<typeof openAttempt>[0]) => {
+        const opened = await openAttempt(attempt);
+        await meanwhile();
+        return opened;
+      },
+      { settled: openAttempt.settled },
+    );
+    return { ...service.deps, openAttempt: openLate };
+  };
+  /** With less of the lease left than an exchange may take. */
+  const slightlyLate = () => paying.clock.advance({ seconds: leaseSeconds - deadlineSeconds + 1 });
+  const results = async (id: string) =>
+    (await readCallback(service, id)).tried.map(({ outcome, reason }) => [outcome, reason]);
+
+  test('is not sent if another process has claimed the callback: the receiver gets one', async () => {
+    const { url, received } = place(() => ({}));
+    const account = await createAccount(service);
+    const [id = ''] = await queueCallbacks(service, account, [url]);
+    const overtaken = slow(async () => {
+      paying.clock.advance({ seconds: leaseSeconds });
+      await deliverDueCallbacks(service.deps);
+    });
+    await deliverFirst(overtaken, account.merchant, id);
+    assert.equal(received().length, 1);
+    assert.deepEqual(await results(id), [
+      ['failed', 'not_sent'],
+      ['delivered', null],
+    ]);
+    assert.equal((await readCallback(service, id)).status, 'delivered');
+  });
+
+  test('is not sent if the lease could end during the exchange: the next one is due at once, later ones after 10 minutes', async () => {
+    const { url, received } = place(() => ({}));
+    const account = await createAccount(service);
+    const [id = ''] = await queueCallbacks(service, account, [url]);
+    await deliverFirst(slow(slightlyLate), account.merchant, id);
+    await deliverMerchantCallbacks(slow(slightlyLate), account.merchant);
+    const unsent = await readCallback(service, id);
+    assert.deepEqual([unsent.status, unsent.attempts, unsent.lease], ['pending', 2, null]);
+    const due = Temporal.Instant.from(unsent.due_at ?? '');
+    assert.equal(at(unsent.tried[1]).until(due).total('minutes'), 10);
+    assert.equal(received().length, 0);
+    paying.clock.advance({ minutes: 10 });
+    await deliverDueCallbacks(service.deps);
+    assert.equal(received().length, 1);
+    assert.deepEqual(await results(id), [
+      ['failed', 'not_sent'],
+      ['failed', 'not_sent'],
+      ['delivered', null],
+    ]);
   });
 });

@@ -1,3 +1,4 @@
+import { notSent } from '../../callbacks/delivery/failure-reason.ts';
 import { retryMinutes, runAttemptsMax } from '../../callbacks/delivery/limits.ts';
 import type { Invariant } from './invariant.ts';
 
@@ -75,18 +76,19 @@ export const callbackInvariants: Invariant[] = [
   },
   {
     name: 'C1',
-    says: `attempts of a run are at least ${retryMinutes} minutes apart, unless a process died during the first of two and had perhaps not sent it`,
+    says: `attempts of a run are at least ${retryMinutes} minutes apart, unless the first of two was not sent, or perhaps not, because its process died`,
     sql: `
       select callback_id, number, started_at, before
       from (
         select callback_id, number, trigger, started_at,
           lag(started_at) over attempts as before, lag(outcome) over attempts as outcome_before,
-          lag(outcome, 2) over attempts as outcome_earlier
+          lag(outcome, 2) over attempts as outcome_earlier, lag(reason) over attempts as reason_before
         from callback_attempts
         window attempts as (partition by merchant_id, callback_id, run order by number)
       ) a
       where started_at < before + interval '${retryMinutes} minutes'
-        and (outcome_before <> 'unknown' or outcome_earlier = 'unknown')`,
+        and (outcome_before <> 'unknown' or outcome_earlier = 'unknown')
+        and reason_before is distinct from '${notSent}'`,
   },
   {
     name: 'C1',

@@ -19,6 +19,7 @@ import { callbackHeaders } from './callback-headers.ts';
 import { createDeadlines, type Deadlines } from './deadlines.ts';
 import { countDeliveries } from './destination-statistics.ts';
 import { releaseCallbacks } from './due-callbacks.sql.ts';
+import { notSent } from './failure-reason.ts';
 import { formHeaders, isForm } from './legacy-form.ts';
 import { commitBatchSize, markSentMilliseconds, runAttemptsMax } from './limits.ts';
 import { noteDestinations } from './note-destinations.ts';
@@ -245,6 +246,11 @@ function settled({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNo
       redirect_url:
         answer && readRedirectUrl(answer, isForm(callback) ? 'redirect' : 'redirect_url'),
     };
+  }
+  // A delivery that should be made at once still is. A retry keeps the interval, so that a slow
+  // database does not use up the run.
+  if (exchange.reason === notSent && trigger !== 'retry') {
+    return { ...released, status: 'pending' as const, due_at: merchantNow };
   }
   const { 'retry-after': retryAfter } = exchange.headers ?? {};
   const wait = readRetryAfter(exchange.status, retryAfter, now);

@@ -18,6 +18,7 @@ import {
   moveSent,
   releaseCallbacks,
 } from './due-callbacks.sql.ts';
+import { notSent } from './failure-reason.ts';
 import { formBody, isForm } from './legacy-form.ts';
 import { claimBatchSize, deadlineSeconds, leaseSeconds, runAttemptsMax } from './limits.ts';
 import type { Exchange, SendCallback } from './send-callback.ts';
@@ -71,6 +72,10 @@ async function makeAttempt(
     const reason = headers ? 'no_transaction_verify' : 'no_signing_key';
     return await deps.recordAttempt({ attempt, exchange: { ...nothing, reason } });
   }
+  // The COMMIT of the attempt may have waited for a standby until the lease was over.
+  if (!hasTimeToSend(deps.clock, callback)) {
+    return await deps.recordAttempt({ attempt, exchange: { ...nothing, reason: notSent } });
+  }
   const mark = () =>
     void moveSent(deps.database.db, callback).catch((error) => {
       deps.log.warn({ err: error, callback_id: callback.id }, 'a callback was not marked as sent');
@@ -79,6 +84,12 @@ async function makeAttempt(
   const exchange = await send(deps, { url: callback.notify_url, headers, body, whenSent });
   deps.sentExchanges.remove(mark);
   return await deps.recordAttempt({ attempt, exchange });
+}
+
+/** Whether the lease outlasts an exchange. Otherwise another process could send at the same time. */
+function hasTimeToSend(clock: Clock, { leased_until }: Callback): boolean {
+  const left = Date.parse(leased_until ?? '') - clock.now().epochMilliseconds;
+  return left >= deadlineSeconds * 1000;
 }
 
 function send(deps: DeliveryDeps, message: Parameters<SendCallback>[0]): Promise<Exchange> {

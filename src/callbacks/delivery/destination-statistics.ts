@@ -5,6 +5,7 @@ import {
   advanceDestinationStates,
   type DestinationCount,
 } from './destination-statistics.sql.ts';
+import { isOurFailure } from './failure-reason.ts';
 
 /** The ends of the histogram's buckets, in milliseconds. The last is the time limit of a delivery. */
 export const bucketBounds = [25, 50, 100, 200, 300, 500, 750, 1_000, 1_500, 2_500, 5_000, 10_000];
@@ -32,8 +33,7 @@ export function countDeliveries(
   const at = timestamp(deps.clock.now());
   for (const { callback, reason, milliseconds } of deliveries) {
     const { merchant_id, host } = callback;
-    // These failures are ours and say nothing about the receiver.
-    if (reason === 'no_signing_key' || reason === 'interrupted') continue;
+    if (isOurFailure(reason)) continue;
     const day = at.slice(0, 10);
     const name = `${merchant_id} ${host} ${day}`;
     const count = counted.get(name) ?? newCount(merchant_id, host, day, at);

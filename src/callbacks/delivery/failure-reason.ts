@@ -4,6 +4,14 @@ import { Blocked, Unresolved } from './connection-guard.ts';
 const tlsCodes =
   /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO|HOSTNAME_MISMATCH|ERR_OSSL)/;
 
+/** The attempt began too late for its lease, so nothing was sent (decision 0140). */
+export const notSent = 'not_sent';
+
+const ourFailures = new Set(['no_signing_key', 'interrupted', notSent]);
+
+/** Whether a failure is ours and says nothing about the receiver. */
+export const isOurFailure = (reason: string | null) => ourFailures.has(reason ?? '');
+
 /** The reason that an attempt records for an exchange without an answer. */
 export function failureReason(error: unknown, isSent: boolean): string {
   const { code = '', cause } = error as { code?: string; cause?: unknown };

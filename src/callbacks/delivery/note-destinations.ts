@@ -6,6 +6,7 @@ import type { Logger } from '../../shared/logger.ts';
 import type { Random } from '../../shared/random.ts';
 import type { Callback } from '../callback.ts';
 import { advanceFailures, clearFailures, moveAlerted } from './destination.sql.ts';
+import { isOurFailure } from './failure-reason.ts';
 import { failuresBeforeAlert } from './limits.ts';
 
 export type Delivered = { callback: Callback; reason: string | null };
@@ -24,8 +25,7 @@ export async function noteDestinations(
 ): Promise<void> {
   const standings = new Map<string, Standing>();
   for (const one of deliveries) {
-    // These failures are ours and say nothing about the receiver.
-    if (one.reason === 'no_signing_key' || one.reason === 'interrupted') continue;
+    if (isOurFailure(one.reason)) continue;
     const destination = `${one.callback.merchant_id} ${one.callback.host}`;
     const { worked = false, failures = 0 } = standings.get(destination) ?? {};
     standings.set(
