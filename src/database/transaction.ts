@@ -37,6 +37,7 @@ const transientCodes = new Set([
   '57P01', // the server is shutting down
   '57P02', // the server crashed
   '57P03', // the server is starting up
+  '57P05', // idle for too long (idle_session_timeout): the server closed the connection
   'EAI_AGAIN',
   'EAI_FAIL',
   'ECONNABORTED',

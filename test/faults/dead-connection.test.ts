@@ -1,9 +1,12 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
+import { sql } from 'kysely';
 import pg from 'pg';
 import { findViolations } from '../../src/audit/invariants.ts';
 import { openDatabase } from '../../src/database/database.ts';
+import { reading, transaction } from '../../src/database/transaction.ts';
+import { systemClock } from '../../src/shared/clock.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
 import { authorised, kill, post, request, startServe, until } from '../support/sandbox-process.ts';
 import {
@@ -24,7 +27,15 @@ import {
 async function openLine(databaseUrl: string) {
   const target = new URL(databaseUrl);
   const open = new Set<net.Socket>();
-  const line = { freezesNextCommit: false, frozen: 0, isAway: false, opened: 0, freezesBelow: 0 };
+  const line = {
+    freezesNextCommit: false,
+    frozen: 0,
+    isAway: false,
+    opened: 0,
+    freezesBelow: 0,
+    /** The server ends the connection with this code when it gets this text. */
+    ends: null as { text: string; code: string } | null,
+  };
   const server = net.createServer((client) => {
     if (line.isAway) return void client.destroy();
     const database = net.connect(Number(target.port), target.hostname);
@@ -42,6 +53,11 @@ async function openLine(databaseUrl: string) {
         if (isCommit && line.freezesNextCommit) {
           line.freezesNextCommit = false;
           line.frozen += 1;
+          isFrozen = true;
+        }
+        if (one === client && line.ends && chunk.includes(line.ends.text)) {
+          client.end(fatalError(line.ends.code));
+          line.ends = null;
           isFrozen = true;
         }
         if (!isFrozen && number >= line.freezesBelow) other.write(chunk);
@@ -63,6 +79,14 @@ async function openLine(databaseUrl: string) {
       return new Promise((resolve) => server.close(resolve));
     },
   });
+}
+
+/** PostgreSQL's last message on a connection that it closes. */
+function fatalError(code: string): Buffer {
+  const fields = `SFATAL\0VFATAL\0C${code}\0Mthe server closes this connection\0\0`;
+  const length = Buffer.alloc(4);
+  length.writeInt32BE(4 + fields.length);
+  return Buffer.concat([Buffer.from('E'), length, Buffer.from(fields)]);
 }
 
 let database: Awaited<ReturnType<typeof createTestDatabase>>;
@@ -190,6 +214,48 @@ describe('metrics while the database hangs', () => {
     clock.advance({ seconds: 11 });
     await until('new figures', async () => figure.test(await read()));
   });
+});
+
+describe('a connection that the server closes', () => {
+  // The server stops, it crashed, it starts, or the session was idle for too long.
+  for (const code of ['57P01', '57P02', '57P03', '57P05']) {
+    test(`with ${code} is replaced, and its statement is retried where that is safe`, async () => {
+      const database = openDatabase(line.url, { log, maxConnections: 1 });
+      const deps = { database, clock: systemClock };
+      const pid = async () => (await database.pool.query('select pg_backend_pid()')).rows[0];
+      const name = `of ${code}`;
+      const count = sql<{ count: number }>`
+        select count(*)::int as count from territories where code <> ${name}`;
+      const doubts: boolean[] = [];
+      const write = () =>
+        transaction(deps, async ({ client }, maybeCommitted) => {
+          doubts.push(maybeCommitted);
+          await client.query('select name from holidays where name = $1 for update', [name]);
+        });
+      try {
+        for (const [text, retried] of [
+          ['from territories', () => reading(deps, (db) => count.execute(db))],
+          ['from holidays', write],
+          ['commit\0', write],
+        ] as const) {
+          const before = await pid();
+          line.ends = { text, code };
+          await retried();
+          assert.equal(line.ends, null, 'it was met');
+          assert.notDeepEqual(await pid(), before);
+        }
+        // Only an interrupted COMMIT leaves a doubt.
+        assert.deepEqual(doubts, [false, false, false, true]);
+        // Nothing says whether a statement outside of a transaction was executed.
+        line.ends = { text: 'update territories', code };
+        const update = sql`update territories set code = code where code = ${name}`;
+        await assert.rejects(update.execute(database.db), { code });
+      } finally {
+        line.ends = null;
+        await database.close();
+      }
+    });
+  }
 });
 
 test('a request that waits in several places has one deadline, and then says when to return', async (t) => {
