@@ -83,7 +83,7 @@ export async function startService(
       gateway: config.gateway ?? (await startGateway()),
       rateLimitStore: chooseRateLimitStore(config, processes),
     };
-    await waitForDatabase(() => prepareDatabase(ready, log), log);
+    await waitForDatabase(() => prepareDatabase(ready, role, log), log);
     const graceMilliseconds = inFlightGrace(config);
 
     if (processes === 1) {
@@ -153,7 +153,13 @@ async function waitForDatabase(prepare: () => Promise<void>, log: Logger): Promi
   }
 }
 
-async function prepareDatabase(config: ReadyConfig, log: Logger): Promise<void> {
+/** The locks of a reconciliation belong to a session, and a pooler changes those between statements. */
+const pooledWorker =
+  'DATABASE_URL goes through a connection pooler, and the daily reconciliation needs a direct ' +
+  'connection. Start this node with --role web, and workers (--role worker) with a DATABASE_URL ' +
+  'that names the server itself.';
+
+async function prepareDatabase(config: ReadyConfig, role: Role, log: Logger): Promise<void> {
   // A migration, and a node that waits for another node's migration, may take long.
   const queryTimeoutMilliseconds = 24 * 3_600_000;
   const database = openDatabase(config.databaseUrl, {
@@ -164,7 +170,8 @@ async function prepareDatabase(config: ReadyConfig, log: Logger): Promise<void> 
   let clock: DatabaseClock | null = null;
   try {
     clock = await followDatabaseClock({ database, log }, systemClock);
-    await verifyConnection(database);
+    const { isPooled } = await verifyConnection(database);
+    if (isPooled && role !== 'web') log.warn(pooledWorker);
     await refuseOtherEnvironment(database.db, config.environment);
     await migrate(database, { clock, log });
     await claimInstallation(database.db, config.environment, timestamp(clock.now()));

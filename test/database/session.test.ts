@@ -3,6 +3,8 @@ import { randomBytes } from 'node:crypto';
 import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type pg from 'pg';
+import { pino } from 'pino';
+import type { Role } from '../../src/config.ts';
 import { type Database, openDatabase, verifyConnection } from '../../src/database/database.ts';
 import { migrate } from '../../src/database/migrate.ts';
 import {
@@ -11,6 +13,7 @@ import {
   SettingsRefused,
   verifySession,
 } from '../../src/database/session.ts';
+import { startService as supervise } from '../../src/running/supervisor.ts';
 import { systemClock } from '../../src/shared/clock.ts';
 import {
   checkoutBody,
@@ -20,6 +23,7 @@ import {
   log,
   send,
   startService,
+  testConfig,
 } from '../support/service.ts';
 
 // What a connection is like, whatever DATABASE_URL, the role or the database say.
@@ -223,6 +227,24 @@ describe('a connection pooler, which shows process ids of its own', () => {
     return { url: url.href, close };
   }
 
+  /** Starts a node behind a pooler, on an empty database, which ends the start. */
+  async function warningsOf(role: Role, { username, password }: URL): Promise<string[]> {
+    const empty = await createEmptyDatabase();
+    const address = Object.assign(new URL(empty.url), { username, password });
+    const pooler = await startPooler(address.href);
+    const warnings: string[] = [];
+    const written = { write: (line: string) => void warnings.push(JSON.parse(line).msg) };
+    const warned = pino({ level: 'warn' }, written);
+    try {
+      const start = supervise(testConfig(pooler.url), { role, processes: 1, log: warned });
+      await assert.rejects(start, /names the server itself/);
+    } finally {
+      pooler.close();
+      await empty.drop();
+    }
+    return warnings;
+  }
+
   test('needs the settings on the role, and gets none on its connections', async () => {
     const role = `pooled_${randomBytes(4).toString('hex')}`;
     await withDatabase(url, ({ pool }) =>
@@ -248,6 +270,10 @@ describe('a connection pooler, which shows process ids of its own', () => {
       await withDatabase(url, ({ pool }) => pool.query(statements.join('')));
       const found = await withDatabase(pooler.url, verifyConnection);
       assert.deepEqual(found, { isPooled: true });
+      assert.deepEqual(await warningsOf('web', own), []);
+      const [warning, ...more] = await warningsOf('worker', own);
+      assert.match(warning ?? '', /daily reconciliation needs a direct connection/);
+      assert.deepEqual(more, []);
     } finally {
       pooler.close();
       await withDatabase(url, ({ pool }) => pool.query(`drop role ${role}`));
