@@ -115,7 +115,7 @@ export function buildApp(deps: AppDeps): FastifyInstance {
   });
 
   // Ignore unknown Expect headers instead of refusing the request.
-  app.server.on('checkExpectation', (request, response) => app.routing(request, response));
+  app.server.on('checkExpectation', (...exchange) => app.server.emit('request', ...exchange));
 
   const described = collectRoutes(app);
   app.register((scope) => healthRoutes(scope, deps));

@@ -21,6 +21,7 @@ import { limitGateway } from './gateway/limit-gateway.ts';
 import { limitsFor, type StripeSettings } from './gateway/settings.ts';
 import { createStripeGateway } from './gateway/stripe.ts';
 import { watchFlights } from './http/in-flight.ts';
+import { type FurtherAddress, listen } from './http/listen.ts';
 import { createMetrics } from './http/metrics.ts';
 import { redisRateLimitStore } from './http/rate-limits.redis.ts';
 import { postgresRateLimitStore } from './http/rate-limits.sql.ts';
@@ -208,15 +209,19 @@ export async function startProcess(
   const deps = await createDeps(config, log);
   const app = role === 'worker' ? null : buildApp(deps);
   const console = role === 'worker' ? null : buildConsole(deps);
+  const further: FurtherAddress[] = [];
+  const close = () =>
+    Promise.all([app?.close(), console?.close(), ...further.map((one) => one.close())]);
   try {
-    await app?.listen({ host: config.host, port: config.port, backlog: 1024 });
-    await console?.listen({ host: config.console.host, port: config.console.port });
+    if (app) further.push(...(await listen(app, config, 1024)));
+    if (console) further.push(...(await listen(console, config.console)));
   } catch (error) {
-    await Promise.all([app?.close(), console?.close()]);
+    await close();
     await deps.close();
     throw error;
   }
-  const flights = watchFlights([app, console].flatMap((one) => one?.server ?? []));
+  const servers = [app, console].flatMap((one) => one?.server ?? []);
+  const flights = watchFlights(servers);
   const worker = role === 'web' ? null : startWorker(deps);
   // Notice a restore before the first payment. Nothing waits for the answer.
   deps.money.problem().catch(() => {});
@@ -228,7 +233,7 @@ export async function startProcess(
       deps.draining = true;
       const idle = worker?.stop();
       if (app) await deps.clock.sleep(config.drainSeconds * 1_000);
-      const closed = Promise.all([app?.close(), console?.close()]);
+      const closed = close();
       // Requests in flight may finish. Connections that stay open after that are cut.
       const ended = new AbortController();
       const cut = Promise.all([
@@ -236,8 +241,7 @@ export async function startProcess(
         within(deps.clock, graceMilliseconds, flights.settled()),
       ]).then(() => {
         if (ended.signal.aborted) return;
-        app?.server.closeAllConnections();
-        console?.server.closeAllConnections();
+        for (const server of servers) server.closeAllConnections();
         return within(deps.clock, 500, closed);
       });
       // Do not wait for a statement that waits for a lock or for a database that is away.

@@ -52,6 +52,7 @@ export function buildConsole(deps: ConsoleDeps): FastifyInstance {
   app.addHook('onRequest', async (request, reply) => {
     startDeadline(deps.clock, deps.requestDeadlineSeconds * 1_000);
     addHeaders(deps, request, reply);
+    if (deps.draining) reply.header('connection', 'close');
     // The limit comes before any other work, also for paths that do not exist.
     await deps.rateLimits.consoleRequest(networkOf(request));
   });

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import http from 'node:http';
 import net from 'node:net';
 import { afterEach, describe, test } from 'node:test';
 import { listMigrations } from '../../src/database/migrate.ts';
+import { loopback, loopbackSettings, noSecondLoopback } from '../support/loopback.ts';
 import {
   authorised,
   findDamage,
@@ -48,8 +50,13 @@ async function migratedDatabase(): Promise<string> {
   return database.url;
 }
 
-async function serve(databaseUrl: string, args: string[] = []): Promise<ServeReady> {
-  const program = await startServe(args, { DATABASE_URL: databaseUrl, MASTER_KEY: masterKey });
+async function serve(
+  databaseUrl: string,
+  args: string[] = [],
+  settings: NodeJS.ProcessEnv = {},
+): Promise<ServeReady> {
+  const env = { DATABASE_URL: databaseUrl, MASTER_KEY: masterKey, ...settings };
+  const program = await startServe(args, env);
   programs.push(program);
   return program;
 }
@@ -88,6 +95,10 @@ async function countRequests({ metricsUrl }: ServeReady): Promise<number> {
   const counts = String(body).matchAll(/^tranche_http_request_seconds_count\{.*\} (\d+)$/gm);
   return [...counts].reduce((sum, [, number]) => sum + Number(number), 0);
 }
+
+/** The service at each address of `localhost`. */
+const addressesOf = (baseUrl: string) =>
+  loopback.map((address) => `http://${address}:${new URL(baseUrl).port}`);
 
 describe('several processes on one port', () => {
   test('both serve, and one that is killed under load is replaced without a loss', async (t) => {
@@ -148,7 +159,7 @@ describe('several processes on one port', () => {
 
   test('share their counts, and answer what is in flight before they stop', async (t) => {
     const url = await migratedDatabase();
-    const service = await serve(url, ['--processes', '2']);
+    const service = await serve(url, ['--processes', '2'], loopbackSettings);
     const caller = await account(url);
     await onDatabase(url, (client) =>
       client.query(
@@ -184,21 +195,29 @@ describe('several processes on one port', () => {
       await holder.query('begin');
       await holder.query('lock table checkouts');
       const headers = authorised(caller);
-      const listing = request(`${service.baseUrl}/api/checkouts`, { headers }).catch(() => null);
+      const listings = addressesOf(service.baseUrl).map((address) =>
+        request(`${address}/api/checkouts`, { headers }).then(
+          ({ status }) => status,
+          () => 'no answer',
+        ),
+      );
       await onDatabase(url, (client) =>
-        until('the list to wait', async () => {
+        until('the lists to wait', async () => {
           const { rowCount } = await client.query(
             `select from pg_stat_activity
-             where datname = current_database() and wait_event_type = 'Lock'`,
+             where datname = current_database() and wait_event_type = 'Lock'
+               and query like '%order by "number" desc%'`,
           );
-          return rowCount;
+          return rowCount === listings.length;
         }),
       );
       const stopping = stop(service, 'SIGINT');
       const begun = performance.now();
       await until('more than two seconds', () => performance.now() - begun > 3_000);
       await holder.query('rollback');
-      assert.equal((await listing)?.status, 200, 'a request in flight gets its answer');
+      for (const status of await Promise.all(listings)) {
+        assert.equal(status, 200, 'a request in flight gets its answer');
+      }
       assert.equal((await stopping).code, 0);
     });
     for (const pid of pids) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
@@ -222,24 +241,30 @@ describe('several processes on one port', () => {
     );
   });
 
-  test('name the port that is taken', async (t) => {
-    const holder = net.createServer();
-    await new Promise<void>((resolve) => holder.listen(0, '127.0.0.1', resolve));
-    t.after(() => holder.close());
-    const { port } = holder.address() as net.AddressInfo;
-    const program = launch(['serve', '--processes', '2'], {
-      DATABASE_URL: await migratedDatabase(),
-      MASTER_KEY: masterKey,
-      PORT: String(port),
-      // The default ports next to this one may be in use by other tests.
-      GATEWAY_PORT: '0',
-      METRICS_PORT: '0',
+  for (const address of ['127.0.0.1', '127.0.0.2']) {
+    const skip = address !== '127.0.0.1' && noSecondLoopback;
+    test(`name the port that is taken on ${address}`, { skip }, async (t) => {
+      const holder = net.createServer();
+      await new Promise<void>((resolve) => holder.listen(0, address, resolve));
+      t.after(() => holder.close());
+      const { port } = holder.address() as net.AddressInfo;
+      const program = launch(['serve', '--processes', '2'], {
+        DATABASE_URL: await migratedDatabase(),
+        MASTER_KEY: masterKey,
+        PORT: String(port),
+        // The default ports next to this one may be in use by other tests.
+        GATEWAY_PORT: '0',
+        METRICS_PORT: '0',
+        ...loopbackSettings,
+      });
+      programs.push(program);
+      await until('its end', () => program.hasExited() || program.stdout().includes('is ready'));
+      assert.ok(program.hasExited(), 'it did not start');
+      assert.equal((await program.exited).code, 1);
+      assert.match(program.stderr(), new RegExp(`Port ${port} is in use`));
+      assert.equal(program.stderr().trim().split('\n').length, 1, program.stderr());
     });
-    programs.push(program);
-    assert.equal((await program.exited).code, 1);
-    assert.match(program.stderr(), new RegExp(`Port ${port} is in use`));
-    assert.equal(program.stderr().trim().split('\n').length, 1, program.stderr());
-  });
+  }
 
   test('refuse to count requests in memory', async () => {
     const program = launch(['serve', '--processes', '2'], {
@@ -252,6 +277,65 @@ describe('several processes on one port', () => {
     assert.match(program.stderr(), /RATE_LIMIT_STORE is memory/);
   });
 });
+
+describe('a node', () => {
+  test('serves on every address of localhost alike, and says that it stops before it does', async () => {
+    const url = await migratedDatabase();
+    const settings = { ...loopbackSettings, DRAIN_SECONDS: '300' };
+    const node = await serve(url, [], settings);
+    const caller = await account(url);
+    const ready = node.lines().find(({ msg }) => msg === 'the service is ready');
+    const hosts = addressesOf(node.baseUrl);
+    const consoles = addressesOf(String(ready?.console_url));
+    for (const host of hosts) {
+      const { status, text } = await sendRaw(host, 'no HTTP\r\n\r\n');
+      assert.equal(status, 400);
+      assert.equal(JSON.parse(text).errors[0].detail, 'The request is not valid HTTP.');
+      const headers = { ...authorised(caller), expect: 'a miracle' };
+      assert.equal((await request(`${host}/api/checkouts`, { headers })).status, 200);
+      assert.equal((await request(`${host}/readyz`)).status, 200);
+    }
+    // Connections that were opened before must be closed as well.
+    const agent = new http.Agent({ keepAlive: true });
+    const look = async () => {
+      const answers: unknown[] = [];
+      for (const host of hosts) {
+        const created = await post(`${host}/api/checkouts`, caller, checkoutBody(), { agent });
+        answers.push([created.status, created.headers.connection]);
+      }
+      for (const host of consoles) {
+        const { status, headers } = await request(`${host}/api/session`, { agent });
+        answers.push([status, headers.connection]);
+      }
+      return answers;
+    };
+    const answersWith = (connection: string) => [
+      ...hosts.map(() => [200, connection]),
+      ...consoles.map(() => [401, connection]),
+    ];
+    assert.deepEqual(await look(), answersWith('keep-alive'));
+    node.child.kill('SIGTERM');
+    for (const host of hosts) {
+      await until('the node to drain', async () => {
+        const { status, body } = await request(`${host}/readyz`);
+        return status === 503 && body.reason === 'the process is stopping';
+      });
+    }
+    assert.deepEqual(await look(), answersWith('close'));
+    agent.destroy();
+  });
+});
+
+/** Sends bytes that need not be HTTP, and reads the answer. */
+async function sendRaw(host: string, bytes: string): Promise<{ status: number; text: string }> {
+  const { hostname, port } = new URL(host);
+  const socket = net.connect(Number(port), hostname);
+  socket.end(bytes);
+  let answer = '';
+  for await (const chunk of socket.setEncoding('utf8')) answer += chunk;
+  const [head = '', text = ''] = answer.split('\r\n\r\n');
+  return { status: Number(head.split(' ')[1]), text };
+}
 
 describe('nodes on one database', () => {
   test('start together on an empty database: one migrates, the others wait, all serve', async () => {

@@ -2,6 +2,7 @@ import assert from 'node:assert/strict';
 import net from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
+import { loopback, loopbackSettings } from '../support/loopback.ts';
 import {
   authorised,
   kill,
@@ -18,7 +19,7 @@ let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let sandbox: Sandbox;
 before(async () => {
   folder = await temporaryFolder();
-  sandbox = await startSandbox(path.join(folder.path, 'data'));
+  sandbox = await startSandbox(path.join(folder.path, 'data'), loopbackSettings);
   await liftLimits(sandbox.file.database_url, sandbox.file.integration.id);
 });
 after(async () => {
@@ -29,10 +30,15 @@ after(async () => {
 type SlowClient = { kind: string; socket: net.Socket; seconds: number | null; said: string };
 
 /** Opens a connection and starts a request that it never finishes. */
-function openSlowClient(kind: string, begin: string, then: 'drip' | 'nothing' | 'end'): SlowClient {
+function openSlowClient(
+  host: string,
+  kind: string,
+  begin: string,
+  then: 'drip' | 'nothing' | 'end',
+): SlowClient {
   const port = Number(new URL(sandbox.file.base_url).port);
   const opened = performance.now();
-  const socket = net.connect({ port, host: '127.0.0.1', allowHalfOpen: true });
+  const socket = net.connect({ port, host, allowHalfOpen: true });
   const client: SlowClient = { kind, socket, seconds: null, said: '' };
   socket.setEncoding('utf8').on('data', (text) => {
     client.said += text;
@@ -90,7 +96,9 @@ test('two hundred slow clients are cut within eleven seconds, and other requests
     ],
   ];
   const clients = kinds.flatMap(([kind, begin, then]) =>
-    Array.from({ length: 20 }, () => openSlowClient(kind, begin, then)),
+    Array.from({ length: 20 }, (_, index) =>
+      openSlowClient(loopback[index % loopback.length] ?? '', kind, begin, then),
+    ),
   );
   assert.equal(clients.length, 200);
   t.after(() => {

@@ -1,0 +1,83 @@
+import { lookup } from 'node:dns/promises';
+import type { Server as HttpServer } from 'node:http';
+import { type AddressInfo, createServer, isIP, type ListenOptions, type Server } from 'node:net';
+import { promisify } from 'node:util';
+import type { FastifyInstance } from 'fastify';
+
+/** Another address on which an application listens. */
+export type FurtherAddress = {
+  /** Takes no more connections. Resolves when those that are open have ended. */
+  close(): Promise<void>;
+};
+
+/**
+ * Listens on every address of a host and returns those after the first, which `app.close()` does not
+ * close. Fastify would make a second server for the second address of `localhost`: one without our
+ * handlers, for which `app.close()` does not wait, and whose failure to listen it ignores (decision
+ * 0139).
+ *
+ * An address that this machine does not have is skipped, unless it is the only one.
+ */
+export async function listen(
+  app: FastifyInstance,
+  { host, port }: { host: string; port: number },
+  backlog = 511,
+): Promise<FurtherAddress[]> {
+  const further: FurtherAddress[] = [];
+  let missing: unknown;
+  try {
+    for (const address of await addressesOf(host)) {
+      try {
+        if (!app.server.listening) {
+          await app.listen({ host: address, port, backlog });
+          continue;
+        }
+        // The port of the first address, also if any free one was asked for.
+        const options = { ...(app.server.address() as AddressInfo), host: address, backlog };
+        further.push(await listenFurther(app.server, options));
+        app.log.info({ address, port: options.port }, 'listening on a further address');
+      } catch (error) {
+        if (!isMissing(error)) throw error;
+        missing = error;
+      }
+    }
+    if (!app.server.listening) throw missing;
+    return further;
+  } catch (error) {
+    await Promise.all(further.map((one) => one.close()));
+    throw error;
+  }
+}
+
+/** `localhost` means all its addresses. Of another name the first one counts, as Node does it. */
+async function addressesOf(host: string): Promise<string[]> {
+  if (isIP(host)) return [host];
+  const found = new Set((await lookup(host, { all: true })).map(({ address }) => address));
+  return host === 'localhost' ? [...found] : [...found].slice(0, 1);
+}
+
+/** Passes its connections to the main server, which serves them like its own. */
+async function listenFurther(main: HttpServer, options: ListenOptions): Promise<FurtherAddress> {
+  // The options that Node gives the server of HTTP.
+  const server = createServer({ allowHalfOpen: true, noDelay: true }, (socket) => {
+    main.emit('connection', socket);
+  });
+  await listening(server, options);
+  return { close: promisify(server.close.bind(server)) };
+}
+
+function listening(server: Server, options: ListenOptions): Promise<void> {
+  return new Promise((resolve, reject) => {
+    server.once('error', reject);
+    server.listen(options, () => {
+      server.off('error', reject);
+      resolve();
+    });
+  });
+}
+
+/** A hosts file may name ::1 on a machine without IPv6. */
+function isMissing(error: unknown): boolean {
+  const { code } = error as { code?: string };
+  return code === 'EADDRNOTAVAIL' || code === 'EAFNOSUPPORT';
+}

@@ -1,0 +1,17 @@
+import net from 'node:net';
+
+// A program that listens on `localhost` listens on all its addresses. Linux has 127.0.0.2 without
+// being asked, other systems have not.
+
+const hasSecond = await new Promise<boolean>((resolve) => {
+  const server = net.createServer().once('error', () => resolve(false));
+  server.listen(0, '127.0.0.2', () => server.close(() => resolve(true)));
+});
+
+export const noSecondLoopback = hasSecond ? false : 'this system has no 127.0.0.2';
+
+/** The addresses of `localhost` in a program with these settings. */
+export const loopback = hasSecond ? ['127.0.0.1', '127.0.0.2'] : ['127.0.0.1'];
+export const loopbackSettings: NodeJS.ProcessEnv = hasSecond
+  ? { NODE_OPTIONS: `--import=${new URL('./two-addresses.ts', import.meta.url).href}` }
+  : {};
