@@ -93,11 +93,28 @@ export function createMetrics(sources: MetricSources): Metrics {
     labelNames: ['reading'],
     registers,
   });
+  const readings = new Map<string, BriefReading<unknown>>();
   function reading<Row>(name: string, read: () => Promise<Row[]>): () => Promise<Row[]> {
     // Begin at zero, so that the first failure is an increase.
     failures.inc({ reading: name }, 0);
-    return readBriefly(sources.clock, read, () => failures.inc({ reading: name }));
+    const brief = readBriefly(sources.clock, read, () => failures.inc({ reading: name }));
+    readings.set(name, brief);
+    return brief.rows;
   }
+  new Gauge({
+    name: 'tranche_metric_reading_age_seconds',
+    help: 'How long ago the figures from the database were read, by reading.',
+    labelNames: ['reading'],
+    registers,
+    aggregator: 'max',
+    async collect() {
+      await Promise.all([...readings.values()].map(({ rows }) => rows()));
+      for (const [name, { ageMilliseconds }] of readings) {
+        const age = ageMilliseconds();
+        if (age !== null) this.set({ reading: name }, age / 1000);
+      }
+    },
+  });
 
   /** A gauge of the database. Every process sees the same one, so the processes are not added up. */
   function shared<Row extends { value: number }>(
@@ -191,6 +208,12 @@ export function createMetrics(sources: MetricSources): Metrics {
   };
 }
 
+type BriefReading<Row> = {
+  rows(): Promise<Row[]>;
+  /** The age of the last rows. Null: there are none yet. */
+  ageMilliseconds(): number | null;
+};
+
 /**
  * Reads rows for a scrape. One reading at a time is in flight, so a database that hangs holds at most
  * one connection of the pool for it. A scrape that comes meanwhile gets the last rows.
@@ -199,7 +222,7 @@ function readBriefly<Row>(
   clock: Clock,
   read: () => Promise<Row[]>,
   countFailure: () => void,
-): () => Promise<Row[]> {
+): BriefReading<Row> {
   let last: { at: number; rows: Row[] } | null = null;
   let begun: { at: number; isDone: boolean; done: Promise<void> } | null = null;
 
@@ -218,10 +241,15 @@ function readBriefly<Row>(
     return one;
   }
 
-  return async () => {
-    const now = clock.monotonic();
-    if (begun === null || (begun.isDone && now - begun.at > reuseMilliseconds)) begun = begin(now);
-    if (!begun.isDone) await within(clock, readMilliseconds, begun.done);
-    return last !== null && now - last.at <= staleMilliseconds ? last.rows : [];
+  return {
+    async rows() {
+      const now = clock.monotonic();
+      if (begun === null || (begun.isDone && now - begun.at > reuseMilliseconds)) {
+        begun = begin(now);
+      }
+      if (!begun.isDone) await within(clock, readMilliseconds, begun.done);
+      return last !== null && now - last.at <= staleMilliseconds ? last.rows : [];
+    },
+    ageMilliseconds: () => last && clock.monotonic() - last.at,
   };
 }

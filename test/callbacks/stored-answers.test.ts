@@ -258,7 +258,10 @@ describe('attempts expire', () => {
 });
 
 test('the metrics show how large each table is', async () => {
-  const text = await service.deps.metrics.registry.metrics();
+  const text = await until('the sizes', async () => {
+    const metrics = await service.deps.metrics.registry.metrics();
+    return /^tranche_table_bytes\{/m.test(metrics) && metrics;
+  });
   const sizes = new Map(
     [...text.matchAll(/^tranche_table_bytes\{table="(\w+)"\} (\d+)$/gm)].map(([, table, bytes]) => [
       table,
