@@ -166,9 +166,9 @@ const subjects: Record<MessageKind, string> = {
 export function extrasOf({ messages, notes }: CheckoutHistory): TimelineEntry[] {
   return [
     ...messages.map(
-      ({ kind, status, settled_at, created_at }): TimelineEntry => ({
-        at: settled_at ?? created_at,
-        says: `message ${status}: ${subjects[kind]}`,
+      ({ kind, status, settled_at, planned_at }): TimelineEntry => ({
+        at: settled_at ?? planned_at,
+        says: `message ${status === 'pending' ? 'to send' : status}: ${subjects[kind]}`,
         kind: 'message',
         by: null,
         tone: toneOf(status),

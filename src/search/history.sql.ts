@@ -5,7 +5,7 @@ import type { Timestamp } from '../shared/clock.ts';
 export type HistoryMessage = {
   kind: MessageKind;
   status: MessageStatus;
-  created_at: Timestamp;
+  planned_at: Timestamp;
   settled_at: Timestamp | null;
 };
 
@@ -17,7 +17,7 @@ export async function listHistoryMessages(
 ): Promise<HistoryMessage[]> {
   return await db
     .selectFrom('messages')
-    .select(['kind', 'status', 'created_at', 'settled_at'])
+    .select(['kind', 'status', 'planned_at', 'settled_at'])
     .where('merchant_id', '=', merchant_id)
     .where('checkout_id', '=', checkout_id)
     .orderBy('id')

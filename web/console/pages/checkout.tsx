@@ -513,7 +513,7 @@ function Attempted({
   return (
     <Card title="Requests to the bank" bare>
       <Scroll label="Requests to the bank">
-        <table className="table">
+        <table className="table wrap">
           <thead>
             <tr>
               <th scope="col">When</th>
@@ -535,7 +535,7 @@ function Attempted({
                   {one.what}
                   {one.card !== null && <span className="quiet"> · {one.card}</span>}
                 </td>
-                <td className="right">{show(one.amount)}</td>
+                <td className="right number">{show(one.amount)}</td>
                 <td>
                   <Status of={one.status} />{' '}
                   <span className="quiet">
@@ -557,7 +557,7 @@ function Books({ of: checkout, show }: { of: CheckoutDetails; show: (cents: numb
   return (
     <Card title="Books" bare>
       <Scroll label="Books">
-        <table className="table">
+        <table className="table wrap">
           <thead>
             <tr>
               <th scope="col">When</th>
@@ -583,7 +583,7 @@ function Books({ of: checkout, show }: { of: CheckoutDetails; show: (cents: numb
                 </td>
                 <td>{words(posting.debit)}</td>
                 <td>{words(posting.credit)}</td>
-                <td className="right">{show(posting.amount)}</td>
+                <td className="right number">{show(posting.amount)}</td>
               </tr>
             ))}
           </tbody>
