@@ -261,6 +261,12 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.unroute(address);
     await page.getByRole('button', { name: 'Try again' }).click();
     await first.getByText('ORDER-NEW').waitFor();
+    // So does each part of a page.
+    const parts = /\/api\/(sessions|passkeys)$/;
+    await page.route(parts, (route) => route.fulfill({ status: 409, json: refusal }));
+    await page.goto(`${url}/me`);
+    await page.getByText('The database is away.').nth(1).waitFor();
+    assert.equal(await page.getByRole('status', { name: 'Loading' }).count(), 0);
   });
 
   test('a list and a page show their shape while they are read', async (t) => {

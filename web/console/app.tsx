@@ -8,7 +8,7 @@ import { Door, LinkSignIn, SignIn } from './pages/sign-in.tsx';
 import { Card } from './parts/basics.tsx';
 import { LongActsPanel } from './parts/long-acts.tsx';
 import { ProofDialog } from './parts/proof.tsx';
-import { Bones, Problem, State } from './parts/states.tsx';
+import { Bones, Problem, State, Unread } from './parts/states.tsx';
 import { SessionProvider, useCan } from './session.tsx';
 import { Shell } from './shell/shell.tsx';
 
@@ -148,7 +148,7 @@ function Inside() {
   }
   return (
     <Door title={error ? 'The console' : 'One moment'}>
-      {error ? <Problem error={error} retry={() => void refetch()} /> : <Bones lines={3} />}
+      <Unread of={{ error, refetch }} lines={3} />
     </Door>
   );
 }

@@ -7,7 +7,7 @@ import { sentence, words } from '../format.ts';
 import { problemOf, useQuietAct } from '../parts/acts.tsx';
 import { Card, Facts, Notice, PageHead, Time } from '../parts/basics.tsx';
 import { SessionLines } from '../parts/sessions.tsx';
-import { Bones } from '../parts/states.tsx';
+import { Unread } from '../parts/states.tsx';
 import { addPasskey } from '../passkeys.ts';
 import { useSession } from '../session.tsx';
 
@@ -38,7 +38,7 @@ export default function Me() {
       <Card title="Passkeys">
         <div className="stack">
           {!passkeys.data ? (
-            <Bones lines={2} />
+            <Unread of={passkeys} lines={2} />
           ) : rows.length === 0 ? (
             <p className="quiet">You have none.</p>
           ) : (
@@ -94,7 +94,7 @@ export default function Me() {
             mayRevoke
           />
         ) : (
-          <Bones lines={2} />
+          <Unread of={sessions} lines={2} />
         )}
       </Card>
     </>

@@ -13,7 +13,7 @@ import { type Column, List } from '../parts/list.tsx';
 import { MerchantsSelect, useMerchantNames } from '../parts/merchants.tsx';
 import { Secrets } from '../parts/secrets.tsx';
 import { SessionLines } from '../parts/sessions.tsx';
-import { Bones, Problem } from '../parts/states.tsx';
+import { Bones, Problem, Unread } from '../parts/states.tsx';
 import { useCan, useSession } from '../session.tsx';
 import { useOpened } from '../url.ts';
 
@@ -282,7 +282,7 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
                 mayRevoke={can('people.manage')}
               />
             ) : (
-              <Bones lines={2} />
+              <Unread of={sessions} lines={2} />
             )}
           </section>
         </>

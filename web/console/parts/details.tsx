@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { get } from '../api.ts';
 import { Card, PageHead } from './basics.tsx';
-import { Bones, Problem } from './states.tsx';
+import { Unread } from './states.tsx';
 
 /** One thing by its id, refreshed while it is looked at. */
 export function useDetails<Details>(path: string, id: string) {
@@ -18,12 +18,11 @@ export function Waiting(props: {
   back: { href: string; label: string };
   of: { error: unknown; refetch: () => unknown };
 }) {
-  const { error, refetch } = props.of;
   return (
     <>
       <PageHead title={props.title} back={props.back} />
       <Card>
-        {error ? <Problem error={error} retry={() => void refetch()} /> : <Bones lines={8} />}
+        <Unread of={props.of} lines={8} />
       </Card>
     </>
   );

@@ -85,3 +85,10 @@ export function Bones({ lines = 4 }: { lines?: number }) {
     </div>
   );
 }
+
+/** What stands in place of something that is not read yet: grey lines, or why it cannot be read. */
+export function Unread(props: { of: { error: unknown; refetch: () => unknown }; lines: number }) {
+  const { error, refetch } = props.of;
+  if (error) return <Problem error={error} retry={() => void refetch()} />;
+  return <Bones lines={props.lines} />;
+}
