@@ -22,8 +22,9 @@ signed in. The roles are ${operatorRoles.join(', ')}.
 With --merchant the person sees those merchants and nothing else, so a merchant's own staff can be
 invited. Without it they see all merchants.
 
-A person who is invited again gets the new roles at once. The passkey that they register replaces
-those that they had: this is the way back from a lost device.
+Inviting a person again ends their sessions and deletes their passkeys at once. They get the new roles
+when they accept the invitation: this is the way back from a lost device, and the way to pass an
+address to a colleague. To change only roles, open the person in the console.
 
   tranche operators invite nomsa@example.com --role support --role refunds`,
   positionals: ['EMAIL'],

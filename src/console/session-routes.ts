@@ -137,8 +137,8 @@ export const sessionRoutes: ConsoleRoute[] = [
     schema: { body: AddPasskeyBody, response: Done },
     async act(context, { body }) {
       await requireAdding(context);
-      const { deps, operator, person } = context;
-      await addPasskey(deps, operator, { person_id: person.id, ...body });
+      const { deps, operator, session } = context;
+      await addPasskey(deps, operator, session, body);
       return () => ({ done: true });
     },
   }),

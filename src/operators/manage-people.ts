@@ -25,9 +25,10 @@ export type Invitation = { person: Person; url: string; expires_at: Timestamp };
 
 /**
  * Invites a person, or invites them again, and returns the one-time link. With it the person
- * registers a passkey, which replaces those that they had. Their access changes at once. The next
- * sign-in through the issuer ties them to a subject anew, because the address may have passed to
- * another colleague, and the issuer may have changed (decision 0115).
+ * registers a passkey. The address of a person who exists may have passed to a colleague, or their
+ * device may be lost. So every way to act as them ends at once: passkeys, sessions, links, and their
+ * subject at the issuer. The new roles apply when the invitation is accepted, because no earlier way
+ * in is left (decision 0135).
  */
 export async function invitePerson(
   deps: OperatorDeps & { console: { url: string } },
@@ -56,14 +57,19 @@ export async function invitePerson(
       refuseOwnAccess(deps, person);
       const change = { ...access, oidc_subject: null, revoked_at: null, ...(name && { name }) };
       await updatePerson(db, person.id, change);
-      await deleteUnusedLinks(db, person.id);
     }
+    const ended = isNew ? null : await endAccess(db, person.id, now);
     const expires_at = timestamp(Temporal.Instant.from(now).add({ hours: invitationHours }));
     const link = { person_id: person.id, purpose: 'register' as const, created_at: now };
     await insertPersonLink(db, { ...link, token_hash: hashToken(token), expires_at });
     return {
       subject_id: person.id,
-      details: { email, ...access, ...(isNew ? {} : { before: accessOf(person) }), expires_at },
+      details: {
+        email,
+        ...access,
+        ...(ended && { before: accessOf(person), ...ended }),
+        expires_at,
+      },
       result: {
         person: {
           ...person,
@@ -122,12 +128,24 @@ export async function revokePerson(
     refuseOwnAccess(deps, person);
     refuseRevoked(person);
     await updatePerson(db, person.id, { revoked_at: now });
-    const sessions = await endSessionsOf(db, person.id, now);
-    const passkeys = await deletePasskeysOf(db, person.id);
-    await deleteUnusedLinks(db, person.id);
-    const details = { email: person.email, sessions, passkeys };
+    const details = { email: person.email, ...(await endAccess(db, person.id, now)) };
     return { subject_id: person.id, details, result: { ...person, revoked_at: now } };
   });
+}
+
+/**
+ * Ends every way in that a person has here: their sessions, passkeys and unused links. Returns how
+ * many of the first two there were. The caller has the person's lock.
+ */
+export async function endAccess(
+  db: Handle,
+  person_id: string,
+  now: Timestamp,
+): Promise<{ sessions: number; passkeys: number }> {
+  const sessions = await endSessionsOf(db, person_id, now);
+  const passkeys = await deletePasskeysOf(db, person_id);
+  await deleteUnusedLinks(db, person_id);
+  return { sessions, passkeys };
 }
 
 /** Ends a session of a person. */

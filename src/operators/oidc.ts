@@ -4,6 +4,7 @@ import { timestamp } from '../shared/clock.ts';
 import type { Sealing } from '../shared/sealing.ts';
 import { insertChallenge, takeChallenge } from './challenge.sql.ts';
 import { hashToken, newToken } from './console-session.ts';
+import { endAccess } from './manage-people.ts';
 import {
   findPersonByEmail,
   findPersonBySubject,
@@ -11,6 +12,7 @@ import {
   type Person,
   updatePerson,
 } from './person.sql.ts';
+import { hasUnusedInvitation } from './person-link.sql.ts';
 import { type Browser, type Opened, open } from './sign-in.ts';
 import { NotRecognised, type WebauthnDeps } from './webauthn.ts';
 
@@ -107,13 +109,18 @@ export async function finishOidc(
   const claims = await exchange(settings, url, { state, nonce, verifier });
   const subject = `${settings.issuer} ${claims.sub}`;
   const person = await findPersonOf(deps, subject, claims);
-  return await open(deps, browser, person, 'oidc', 'console sign-in', async (db) => {
+  return await open(deps, browser, person, 'oidc', 'console sign-in', async (db, at) => {
     const current = await lockPerson(db, person.id);
     // An invitation may have released the subject since the person was found by it.
     const isFirst = current?.oidc_subject === null && person.oidc_subject === null;
-    if (isFirst) await updatePerson(db, person.id, { oidc_subject: subject });
-    else if (current?.oidc_subject !== subject) throw new NotRecognised('tied to another subject');
-    return { issuer: settings.issuer };
+    if (!isFirst) {
+      if (current?.oidc_subject !== subject) throw new NotRecognised('tied to another subject');
+      return { issuer: settings.issuer };
+    }
+    await updatePerson(db, person.id, { oidc_subject: subject });
+    // This sign-in accepts the invitation, as the registration of a passkey would (decision 0135).
+    const isAccepting = await hasUnusedInvitation(db, person.id);
+    return { issuer: settings.issuer, ...(isAccepting && (await endAccess(db, person.id, at))) };
   });
 }
 

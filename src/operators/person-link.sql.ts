@@ -60,3 +60,15 @@ export async function deleteUnusedLinks(db: Handle, person_id: string): Promise<
     .where('used_at', 'is', null)
     .execute();
 }
+
+/** Whether the person was invited and has not used the link, which may have expired since. */
+export async function hasUnusedInvitation(db: Handle, person_id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('person_links')
+    .select('person_id')
+    .where('person_id', '=', person_id)
+    .where('purpose', '=', 'register')
+    .where('used_at', 'is', null)
+    .executeTakeFirst();
+  return row !== undefined;
+}

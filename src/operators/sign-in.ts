@@ -4,16 +4,15 @@ import { reading, transaction } from '../database/transaction.ts';
 import { type Timestamp, timestamp } from '../shared/clock.ts';
 import {
   type ConsoleSession,
-  endSessionsOf,
+  findConsoleSession,
   recordProof,
   type SessionMethod,
 } from './console-session.sql.ts';
 import { hashToken, newToken, openConsoleSession } from './console-session.ts';
-import { checkName } from './manage-people.ts';
+import { checkName, endAccess } from './manage-people.ts';
 import { OperatorError, operate } from './operate.ts';
 import {
   deletePasskey,
-  deletePasskeysOf,
   insertPasskey,
   listPasskeys,
   movePasskeyUsed,
@@ -62,8 +61,8 @@ export async function offerInvited(deps: WebauthnDeps, token: string) {
 }
 
 /**
- * Registers an invited person's passkey and signs them in. The passkey replaces those that they had,
- * and their other sessions end: a new invitation is the way back from a lost device.
+ * Registers an invited person's passkey and signs them in. The invitation has ended what the person
+ * had before. A process of an earlier version may not have done so, so it ends here again.
  */
 export async function registerInvited(
   deps: WebauthnDeps,
@@ -82,8 +81,7 @@ export async function registerInvited(
     async (db, now) => {
       if (!(await moveLinkUsed(db, hashToken(wanted.token), now))) throw new LinkEnded();
       const person_id = invited.person.id;
-      const replaced = await deletePasskeysOf(db, person_id);
-      await endSessionsOf(db, person_id, now);
+      const { passkeys: replaced } = await endAccess(db, person_id, now);
       await updatePerson(db, person_id, { name });
       await keepPasskey(deps, db, { ...verified, person_id, name: 'First passkey' }, now);
       return { replaced };
@@ -196,13 +194,16 @@ export async function offerPasskey(deps: WebauthnDeps, person_id: string) {
 export async function addPasskey(
   deps: WebauthnDeps,
   operator: string,
-  wanted: { person_id: string; name: string; response: RegistrationResponseJSON },
+  { id: session_id, person_id }: ConsoleSession,
+  wanted: { name: string; response: RegistrationResponseJSON },
 ): Promise<void> {
-  const { person_id } = wanted;
   const name = checkName(wanted.name);
   const verified = await verifyRegistration(deps, person_id, wanted.response);
   await operate(deps, operator, 'passkeys add', async (db, now) => {
     await lockPerson(db, person_id);
+    // A revocation or a new invitation may have ended the session while this waited for the lock.
+    const session = await findConsoleSession(db, session_id);
+    if (session?.ended_at !== null) throw new NotRecognised('the session has ended');
     if ((await listPasskeys(db, person_id)).length >= passkeysMax) {
       throw new OperatorError(`A person has at most ${passkeysMax} passkeys.`);
     }

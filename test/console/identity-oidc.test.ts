@@ -58,6 +58,8 @@ after(async () => {
 
 const console = () => ({ app, deps: service.deps });
 const get = (url: string, cookie = '') => ask(console(), { cookie }, 'GET', url);
+const post = (url: string, cookie = '', body?: object) =>
+  ask(console(), { cookie }, 'POST', url, body && { body });
 const cookiesOf = (answer: Answer): string[] =>
   [answer.headers['set-cookie'] ?? []].flat() as never;
 const cookieOf = (answer: Answer, name: RegExp) =>
@@ -118,6 +120,13 @@ async function invite(subject: string, options: { verified?: boolean; email?: st
   return await invitePerson(service.deps, 'test', wanted);
 }
 
+async function addPasskey(cookie: string, authenticator: ReturnType<typeof createAuthenticator>) {
+  const { options } = (await post('/api/passkeys/options', cookie)).body;
+  const response = authenticator.create(options, { origin: service.deps.console.url });
+  const answer = await post('/api/passkeys', cookie, { name: 'Laptop', response });
+  assert.equal(answer.status, 200, JSON.stringify(answer.body));
+}
+
 const isRefused = ({ status, headers }: Answer) => {
   assert.deepEqual([status, headers.location], [303, '/sign-in?refused=oidc']);
   assert.ok(!cookiesOf({ headers } as Answer).some((one) => session.test(one)));
@@ -159,6 +168,52 @@ describe('a sign-in through an issuer', () => {
     const { body } = await get('/api/session', cookieOf(answer, session));
     assert.equal(body.person.id, person.id);
     isRefused((await signIn('zanele')).answer);
+  });
+
+  test('after an invitation for a colleague leaves the earlier holder no way to act', async () => {
+    const email = 'desk@example.com';
+    const { person } = await invite('former', { email });
+    const former = cookieOf((await signIn('former')).answer, session);
+    const authenticator = createAuthenticator();
+    await addPasskey(former, authenticator);
+    const byPasskey = async () => {
+      const { options } = (await post('/api/sign-in/options')).body;
+      const response = authenticator.get(options, { origin: service.deps.console.url });
+      return await post('/api/sign-in', '', { response });
+    };
+    assert.equal((await byPasskey()).status, 200);
+
+    accounts.former = { email: 'former@example.com', email_verified: true };
+    accounts.successor = { email, email_verified: true };
+    const wanted = { email, roles: ['admin'], merchant_ids: null };
+    const { url } = await invitePerson(service.deps, 'test', wanted);
+    assert.equal((await get('/api/session', former)).status, 401);
+    assert.equal((await byPasskey()).status, 403);
+    isRefused((await signIn('former')).answer);
+
+    // A process of an earlier version would not have ended this session.
+    const { pool } = service.deps.database;
+    const live = 'update console_sessions set ended_at = null where person_id = $1';
+    await pool.query(live, [person.id]);
+    const successor = cookieOf((await signIn('successor')).answer, session);
+    const { body } = await get('/api/session', successor);
+    assert.deepEqual([body.person.id, body.person.roles], [person.id, ['admin']]);
+    assert.equal((await get('/api/session', former)).status, 401);
+    const token = new URL(url).hash.slice(1);
+    assert.equal((await post('/api/invitation', '', { token })).body.error.code, 'link_ended');
+  });
+
+  test('keeps the passkey that the person has registered with the invitation', async () => {
+    const { url } = await invite('palesa');
+    const token = new URL(url).hash.slice(1);
+    const { options } = (await post('/api/invitation/options', '', { token })).body;
+    const here = { origin: service.deps.console.url };
+    const response = createAuthenticator().create(options, here);
+    const registered = await post('/api/invitation/register', '', { token, response });
+    assert.equal(registered.status, 200);
+    const cookie = cookieOf((await signIn('palesa')).answer, session);
+    assert.equal((await get('/api/passkeys', cookie)).body.data.length, 1);
+    assert.equal((await get('/api/session', cookieOf(registered, session))).status, 200);
   });
 
   test('is refused without an invitation, without a verified address, and after a revocation', async () => {
@@ -205,19 +260,13 @@ describe('a sign-in through an issuer', () => {
 
   test('lets a person add their first passkey, which then gives the fresh proof', async () => {
     await invite('ayanda');
-    const { answer } = await signIn('ayanda');
-    const person = { cookie: cookieOf(answer, session) };
-    const post = (url: string, body?: object) =>
-      ask(console(), person, 'POST', url, body ? { body } : {});
-    assert.equal((await post('/api/proof/options')).status, 409);
+    const cookie = cookieOf((await signIn('ayanda')).answer, session);
+    assert.equal((await post('/api/proof/options', cookie)).status, 409);
     const authenticator = createAuthenticator();
-    const here = { origin: service.deps.console.url };
-    const { options } = (await post('/api/passkeys/options')).body;
-    const response = authenticator.create(options, here);
-    assert.equal((await post('/api/passkeys', { name: 'Laptop', response })).status, 200);
-    const offered = (await post('/api/proof/options')).body.options;
-    const proof = authenticator.get(offered, here);
-    assert.equal((await post('/api/proof', { response: proof })).status, 200);
+    await addPasskey(cookie, authenticator);
+    const offered = (await post('/api/proof/options', cookie)).body.options;
+    const proof = authenticator.get(offered, { origin: service.deps.console.url });
+    assert.equal((await post('/api/proof', cookie, { response: proof })).status, 200);
   });
 
   test('stores nothing of the exchange in clear', async () => {

@@ -137,53 +137,58 @@ describe('an invitation', () => {
     assert.equal((await post('/api/invitation', { token: tokenOf(second.url) })).status, 404);
   });
 
-  test('to a person who lost their passkey replaces it and ends their sessions', async () => {
+  test('to a person who lost their passkey ends it and their sessions before any new role applies', async () => {
     const lost = await register();
-    const wanted = { email: lost.email, roles: ['viewer'], merchant_ids: null };
+    const wanted = { email: lost.email, roles: ['admin'], merchant_ids: null };
     const again = await invitePerson(service.deps, 'test', wanted);
     const token = tokenOf(again.url);
-    assert.equal((await get('/api/session', lost.cookie)).status, 200);
-    const { options } = (await post('/api/invitation/options', { token })).body;
-    const response = createAuthenticator().create(options, here());
-    assert.equal((await post('/api/invitation/register', { token, response })).status, 200);
     assert.equal((await get('/api/session', lost.cookie)).status, 401);
     const old = lost.authenticator.get(await signInOptions(), here());
     assert.equal((await post('/api/sign-in', { response: old })).status, 403);
-  });
-
-  test('replaces a passkey whose answer is being accepted at that moment', async () => {
-    const lost = await register();
-    const wanted = { email: lost.email, roles: ['viewer'], merchant_ids: null };
-    const { person, url } = await invitePerson(service.deps, 'test', wanted);
-    const token = tokenOf(url);
     const { options } = (await post('/api/invitation/options', { token })).body;
     const response = createAuthenticator().create(options, here());
-    const old = lost.authenticator.get(await signInOptions(), here());
-    // Both requests wait for the lock of the person: the registration first.
+    const answer = await post('/api/invitation/register', { token, response });
+    assert.equal(answer.status, 200);
+    const { body } = await get('/api/session', cookieOf(answer));
+    assert.deepEqual([body.person.id, body.person.roles], [again.person.id, ['admin']]);
+  });
+
+  test('ends a sign-in and a new passkey that are being accepted at that moment', async () => {
+    const lost = await register();
+    const wanted = { email: lost.email, roles: ['admin'], merchant_ids: null };
     const { pool } = service.deps.database;
+    const { id } = (await get('/api/session', lost.cookie)).body.person;
+    const old = lost.authenticator.get(await signInOptions(), here());
+    const { options } = (await post('/api/passkeys/options', undefined, lost.cookie)).body;
+    const added = createAuthenticator().create(options, here());
+    // All three wait for the lock of the person: the invitation first.
     const holder = await pool.connect();
     const waiting = async (count: number) => {
       while ((await countLockWaits(pool)) < count);
     };
     try {
       await holder.query('begin');
-      await holder.query('select from people where id = $1 for update', [person.id]);
-      const registering = post('/api/invitation/register', { token, response });
+      await holder.query('select from people where id = $1 for update', [id]);
+      const inviting = invitePerson(service.deps, 'test', wanted);
       await waiting(1);
       const signingIn = post('/api/sign-in', { response: old });
       await waiting(2);
+      const adding = post('/api/passkeys', { name: 'Phone', response: added }, lost.cookie);
+      await waiting(3);
       await holder.query('commit');
-      assert.equal((await registering).status, 200);
-      const answer = await signingIn;
-      assert.deepEqual([answer.status, answer.body.error?.code], [403, 'not_recognised']);
+      await inviting;
+      for (const answer of [await signingIn, await adding]) {
+        assert.deepEqual([answer.status, answer.body.error?.code], [403, 'not_recognised']);
+      }
     } finally {
       holder.release();
     }
     const { rows } = await pool.query(
-      'select from console_sessions where person_id = $1 and ended_at is null',
-      [person.id],
+      `select from console_sessions where person_id = $1 and ended_at is null
+       union all select from passkeys where person_id = $1`,
+      [id],
     );
-    assert.equal(rows.length, 1);
+    assert.equal(rows.length, 0);
   });
 
   test('is stored as a hash only', async () => {

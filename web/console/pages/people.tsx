@@ -149,6 +149,7 @@ function Access({ of, close }: { of?: Person; close: () => void }) {
           {!person && (
             <TextInput
               label="E-mail"
+              description="Inviting a person again signs them out and deletes their passkeys."
               type="email"
               data-autofocus
               value={email}
