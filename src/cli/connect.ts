@@ -15,10 +15,12 @@ import type { QueueDeps } from '../messages/queue-messages.ts';
 import { type OperatorDeps, OperatorError } from '../operators/operate.ts';
 import { checkMasterKeys, findMasterKeys } from '../running/master-key.ts';
 import { systemClock, timestamp } from '../shared/clock.ts';
+import type { Logger } from '../shared/logger.ts';
 import { createSealing } from '../shared/sealing.ts';
 import type { Context } from './command.ts';
 
-export type Connection = OperatorDeps & QueueDeps & { config: Config; operator: string };
+export type Connection = OperatorDeps &
+  QueueDeps & { config: Config; operator: string; log: Logger };
 
 /** Opens `DATABASE_URL`, or the running sandbox's database. It may not be migrated yet. */
 export async function withDatabase<T>(
@@ -44,6 +46,7 @@ export async function withDatabase<T>(
     return await work({
       config,
       database,
+      log,
       clock: followed ?? context.clock,
       random: context.random,
       sendsMessages: config.sendsMessages,

@@ -1,4 +1,3 @@
-import { pino } from 'pino';
 import {
   confirmAccount,
   type Payee,
@@ -63,9 +62,8 @@ Without options it shows what is set.
         account_number: required(values['account-number'], 'account-number'),
       };
       // The alert is a row. The command reports by what it prints.
-      const log = pino({ level: 'silent' });
       await withSealing(context, (connection) =>
-        proposeAccount({ ...connection, log }, connection.operator, id, wanted),
+        proposeAccount(connection, connection.operator, id, wanted),
       );
     } else if (values.confirm !== undefined) {
       const number = readInteger(values.confirm, 'confirm');

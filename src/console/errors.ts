@@ -4,6 +4,7 @@ import { FateUnknown, isTransient } from '../database/transaction.ts';
 import { OutcomeUnknown, RequestRefused } from '../gateway/gateway.ts';
 import { MoneyStopped } from '../gateway/guard-gateway.ts';
 import { ApiError, RateLimited, retryAfterSeconds, unavailable } from '../http/errors.ts';
+import { NotPermitted } from '../operators/lift-review.ts';
 import { OperatorError } from '../operators/operate.ts';
 import { LinkEnded } from '../operators/sign-in.ts';
 import { NotRecognised } from '../operators/webauthn.ts';
@@ -24,8 +25,8 @@ export class ConsoleError extends Error {
 }
 
 export const notSignedIn = () => new ConsoleError(401, 'signed_out', 'Sign in first.');
-export const forbidden = () =>
-  new ConsoleError(403, 'forbidden', 'Your roles do not allow this. Ask an administrator.');
+export const forbidden = (message = 'Your roles do not allow this. Ask an administrator.') =>
+  new ConsoleError(403, 'forbidden', message);
 /** Also for rows outside of the person's scope, so that an answer does not say that they exist. */
 export const notFound = (message = 'There is nothing here.') =>
   new ConsoleError(404, 'not_found', message);
@@ -62,6 +63,7 @@ export function answerConsoleError(
 
 function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
   if (error instanceof ConsoleError) return error;
+  if (error instanceof NotPermitted) return forbidden(error.message);
   // The same use case refuses at the command line, with the same sentence.
   if (error instanceof OperatorError) return conflict(error.message, 'refused');
   if (error instanceof LinkEnded) {

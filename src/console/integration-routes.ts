@@ -9,6 +9,7 @@ import { setLimit } from '../integrations/set-limit.ts';
 import { setRefundMode } from '../integrations/set-refund-mode.ts';
 import { disableLegacy } from '../legacy/disable-legacy.ts';
 import { enableLegacy } from '../legacy/enable-legacy.ts';
+import { liftRefused } from '../operators/lift-review.ts';
 import type { Permission } from '../operators/permission.ts';
 import {
   type ListedIntegration,
@@ -17,7 +18,7 @@ import {
 } from '../search/registers.ts';
 import { isWithin } from '../search/scope.sql.ts';
 import type { Column } from './csv.ts';
-import { invalid, notFound } from './errors.ts';
+import { forbidden, invalid, notFound } from './errors.ts';
 import {
   CreateIntegration,
   DisabledV1,
@@ -84,6 +85,7 @@ export const integrationRoutes: ConsoleRoute[] = [
     method: 'POST',
     url: '/api/integrations',
     permission: 'integrations.change',
+    mayNeed: 'review.lift',
     fresh: true,
     schema: { body: CreateIntegration, response: IssuedCredentials },
     async act({ deps, person, operator }, { body }) {
@@ -94,6 +96,7 @@ export const integrationRoutes: ConsoleRoute[] = [
       }
       if (merchant_id !== undefined) {
         if (!isWithin(person.scope, merchant_id.toLowerCase())) throw notFound();
+        if (refund_mode === 'auto' && !mayLift(person)) throw forbidden(liftRefused);
         const created = await createIntegration(deps, operator, { refund_mode, merchant_id });
         return () => created;
       }
@@ -122,7 +125,9 @@ export const integrationRoutes: ConsoleRoute[] = [
   actOn('refund-mode', 'integrations.change', {
     body: SetRefundMode,
     response: RefundModeSet,
-    act: (deps, operator, id, wanted) => setRefundMode(deps, operator, { id, ...wanted }),
+    mayNeed: 'review.lift',
+    act: (deps, operator, id, wanted, person) =>
+      setRefundMode(deps, operator, { id, ...wanted, mayLiftReview: mayLift(person) }),
   }),
   actOn('require-signing', 'integrations.change', {
     response: RequiredSigning,
@@ -147,28 +152,34 @@ function actOn<const Response extends TSchema, const Body extends TSchema = TUnd
   route: {
     body?: Body;
     response: Response;
+    mayNeed?: Permission;
     act(
       deps: Context['deps'],
       operator: string,
       id: string,
       body: Static<Body>,
+      person: Context['person'],
     ): Promise<Static<Response>>;
   },
 ): ConsoleRoute {
-  const { body, response, act } = route;
+  const { body, response, mayNeed, act } = route;
   return actRoute({
     method: 'POST',
     url: `/api/integrations/:id/${name}`,
     permission,
+    ...(mayNeed && { mayNeed }),
     fresh: true,
     schema: { params: IdParams, ...(body && { body }), response },
     async act(context, input) {
+      const { deps, operator, person } = context;
       const id = await mustChange(context, input.params.id);
-      const result = await act(context.deps, context.operator, id, input.body as Static<Body>);
+      const result = await act(deps, operator, id, input.body as Static<Body>, person);
       return () => result;
     },
   });
 }
+
+const mayLift = ({ permissions }: Context['person']) => permissions.includes('review.lift');
 
 /**
  * The id of an integration that the person may change: one of a merchant of their scope. An

@@ -93,11 +93,13 @@ export const merchantRoutes: ConsoleRoute[] = [
     method: 'PATCH',
     url: '/api/merchants/:id',
     permission: 'merchants.change',
+    mayNeed: 'review.lift',
     fresh: true,
     schema: { params: IdParams, body: ChangeMerchant, response: MerchantRow },
     async act(context, { params, body }) {
-      const { deps, operator } = context;
+      const { deps, operator, person } = context;
       const { id } = await mustSeeMerchant(context, params.id);
+      const mayLiftReview = person.permissions.includes('review.lift');
       const { short_name, no_fees, was, ...rules } = body;
       const page = { ...pick({ short_name }), ...pick({ no_fees }) };
       if (Object.keys(rules).length + Object.keys(page).length === 0) {
@@ -107,7 +109,8 @@ export const merchantRoutes: ConsoleRoute[] = [
       const problem = explainBadShortName(short_name ?? null);
       if (problem !== null) throw conflict(problem, 'refused');
       if (Object.keys(rules).length > 0) {
-        await changeRules(deps, operator, { id, ...rules, ...(was && { was }) });
+        const wanted = { id, ...rules, ...(was && { was }), mayLiftReview };
+        await changeRules(deps, operator, wanted);
       }
       if (Object.keys(page).length > 0) await changePage(deps, operator, { id, ...page });
       return async () => presentMerchant(await mustSeeMerchant(context, id));

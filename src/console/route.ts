@@ -61,6 +61,8 @@ type Definition = {
 /** A route in the console's list. `handle` is typed where the route is defined. */
 export type ConsoleRoute = Definition & {
   permission: Permission | 'signed-in' | 'public';
+  /** With some inputs the act needs this permission too. Its use case knows which. */
+  mayNeed: Permission | null;
   /** Needs a proof of presence that is at most five minutes old. */
   fresh: boolean;
   /** Counted as an attempt to get in. */
@@ -92,7 +94,8 @@ export function consoleRoute<const S extends Schemas>(
     },
 ): ConsoleRoute {
   const { method, url, permission, fresh = false, schema, handle } = route;
-  return { method, url, permission, fresh, schema, handle, isSignIn: false, isAct: false };
+  const kind = { mayNeed: null, isSignIn: false, isAct: false };
+  return { method, url, permission, fresh, schema, handle, ...kind };
 }
 
 /**
@@ -103,13 +106,15 @@ export function consoleRoute<const S extends Schemas>(
 export function actRoute<const S extends Schemas>(
   route: GuardedRoute<S> & {
     method: 'POST' | 'PATCH' | 'DELETE';
+    mayNeed?: Permission;
     act(context: Context, input: Input<S>): Promise<() => Answer<S> | Static<S['response']>>;
   },
 ): ConsoleRoute {
-  const { method, url, permission, fresh = false, schema } = route;
+  const { method, url, permission, mayNeed = null, fresh = false, schema } = route;
   const handle = async (context: Context, input: Input<S>) =>
     await afterAct(await route.act(context, input));
-  return { method, url, permission, fresh, schema, handle, isSignIn: false, isAct: true };
+  const kind = { mayNeed, isSignIn: false, isAct: true };
+  return { method, url, permission, fresh, schema, handle, ...kind };
 }
 
 /** Defines a route that needs no session: the ways to get one. */
@@ -120,5 +125,5 @@ export function publicRoute<const S extends Schemas>(
     handle(context: PublicContext, input: Input<S>): Answer<S>;
   },
 ): ConsoleRoute {
-  return { ...route, permission: 'public', fresh: false, isAct: false };
+  return { ...route, permission: 'public', mayNeed: null, fresh: false, isAct: false };
 }

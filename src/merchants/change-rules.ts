@@ -1,4 +1,6 @@
-import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
+import type { Handle } from '../database/database.ts';
+import { type LiftDeps, liftReview } from '../operators/lift-review.ts';
+import { OperatorError, operate } from '../operators/operate.ts';
 import { refuseStale } from '../operators/refuse-stale.ts';
 import { isUuid } from '../shared/uuid.ts';
 import {
@@ -21,10 +23,11 @@ import {
  * Sets the bands and terms of new checkouts; existing ones keep theirs (decision 0011). Sets the term
  * that the hosted page selects at first, on open checkouts too, and the amount above which a refund
  * needs two people. What is absent stays as it is. `was` has the values that the operator read; the
- * change is refused if they were changed since.
+ * change is refused if they were changed since. A higher threshold, or none, needs a person with
+ * `mayLiftReview`.
  */
 export async function changeRules(
-  deps: OperatorDeps,
+  deps: LiftDeps,
   operator: string,
   wanted: {
     id: string;
@@ -32,6 +35,7 @@ export async function changeRules(
     preselected_term?: number | null;
     four_eyes_above?: number | null;
     was?: Partial<Pick<Merchant, 'rules' | 'preselected_term' | 'four_eyes_above'>>;
+    mayLiftReview?: boolean;
   },
 ): Promise<Merchant> {
   const { id, preselected_term, four_eyes_above } = wanted;
@@ -48,7 +52,7 @@ export async function changeRules(
     await refuseStale(db, before, wanted.was);
     if (rules !== undefined) await moveRules(db, id, rules);
     if (preselected_term !== undefined) await movePreselectedTerm(db, id, preselected_term);
-    if (four_eyes_above !== undefined) await moveThreshold(db, id, four_eyes_above);
+    if (four_eyes_above !== undefined) await changeThreshold(db, before, four_eyes_above);
     const result = (await findMerchant(db, id)) as Merchant;
     const tooSmall = rules === undefined ? null : explainSmallPayments(rules, result.territory);
     if (tooSmall !== null) throw new OperatorError(tooSmall);
@@ -60,6 +64,21 @@ export async function changeRules(
     const details = { ...changed(result), before: changed(before) };
     return { subject_id: result.id, details, result };
   });
+
+  async function changeThreshold(
+    db: Handle,
+    { four_eyes_above: earlier }: Merchant,
+    to: number | null,
+  ): Promise<void> {
+    await moveThreshold(db, id, to);
+    if (earlier === null || (to !== null && to <= earlier)) return;
+    await liftReview(deps, db, operator, {
+      mayLiftReview: wanted.mayLiftReview,
+      merchant_id: id,
+      did: `${to === null ? 'removed' : 'raised'} the amount above which refunds of merchant ${id} need two people, from ${earlier} cents${to === null ? '' : ` to ${to} cents`}.`,
+      restore: `tranche merchants rules ${id} --four-eyes-above ${earlier}`,
+    });
+  }
 }
 
 const noMerchant = (id: string) => new OperatorError(`There is no merchant ${id}.`);

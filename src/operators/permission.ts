@@ -9,6 +9,7 @@ const permissions = [
   'refunds.create',
   'refunds.review',
   'refunds.retry',
+  'review.lift',
   'instalments.read',
   'instalments.retry',
   'callbacks.read',
@@ -44,6 +45,8 @@ export type Permission = (typeof permissions)[number];
  */
 const needAllMerchants: ReadonlySet<Permission> = new Set([
   'merchants.create',
+  // The review of refunds binds the merchant's own administrators.
+  'review.lift',
   // A merchant's own staff must not decide what the merchant is paid, nor where.
   'payouts.approve',
   'payouts.settle',

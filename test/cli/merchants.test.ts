@@ -1,4 +1,5 @@
 import assert from 'node:assert/strict';
+import { hostname, userInfo } from 'node:os';
 import { after, before, test } from 'node:test';
 import { commandLine, type Tranche, unknownId, within } from '../support/cli.ts';
 import { createAccount, rules, type Service, send, startService } from '../support/service.ts';
@@ -88,6 +89,18 @@ test('an operator sets, changes and takes back the preselected term', async () =
     assert.equal((await tranche.run('merchants', 'rules', id, '--preselect', term)).code, code);
   }
   assert.equal((await tranche.run('merchants', 'rules', id)).code, 2, 'nothing to change');
+});
+
+test('an alert names the system’s user who removes the threshold for a second person', async () => {
+  const { id } = await create('--four-eyes-above', '50000');
+  await tranche.json('merchants', 'rules', id, '--four-eyes-above', '40000');
+  const removed = await tranche.json('merchants', 'rules', id, '--four-eyes-above', 'none');
+  assert.equal(removed.four_eyes_above, null);
+  const { data } = await tranche.json('alerts', 'list', '--limit', '1000');
+  const raised = data.filter((one: { merchant_id: string }) => one.merchant_id === id);
+  const said = `nomsa [${userInfo().username}@${hostname()}] removed the amount`;
+  assert.equal(raised.length, 1);
+  assert.ok(raised[0].detail.startsWith(said), raised[0].detail);
 });
 
 test('an operator sets and takes back what shoppers read about a merchant', async () => {

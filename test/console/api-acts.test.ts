@@ -314,6 +314,53 @@ describe('above the threshold of a merchant', () => {
     return { account, shopper: await paid(3, account) };
   };
 
+  test('only an administrator of all merchants lifts the review, and an alert names them', async () => {
+    const { account, shopper } = await large();
+    const { id } = account.merchant;
+    const scoped = await addPerson(paying.service, { roles: ['admin'], merchant_ids: [id] });
+    const change = (by: ConsolePerson, four_eyes_above: number | null) =>
+      askExactly(console(), by, 'PATCH', `/api/merchants/${id}`, { four_eyes_above });
+    const setMode = (by: ConsolePerson, refund_mode: string) =>
+      post(by, `/api/integrations/${account.id}/refund-mode`, { refund_mode });
+    const alerts = async () => {
+      const list = `/api/alerts?merchant=${id}`;
+      const { body } = await askExactly(console(), await person(), 'GET', list);
+      return body.data as { kind: string; detail: string }[];
+    };
+    for (const answer of [
+      change(scoped, null),
+      change(scoped, 20_001),
+      setMode(scoped, 'auto'),
+      post(scoped, '/api/integrations', { merchant_id: id, refund_mode: 'auto' }),
+    ]) {
+      assert.match(await refused(403, answer), /^Only an administrator of all merchants/);
+    }
+    const url = `/api/checkouts/${shopper.id}/refunds`;
+    const body = { amount: 20_001, request_id: paying.service.deps.random.uuid() };
+    assert.equal((await done(post(scoped, url, body))).view, 'review');
+    // Stricter, or as before, is allowed.
+    for (const above of [20_000, 10_000]) {
+      assert.equal((await done(change(scoped, above))).four_eyes_above, above);
+    }
+    await done(setMode(scoped, 'manual'));
+    assert.deepEqual(await alerts(), []);
+
+    const admin = await person();
+    await done(change(admin, 15_000));
+    await done(change(admin, null));
+    await done(setMode(admin, 'auto'));
+    await done(setMode(admin, 'auto'));
+    const raised = await alerts();
+    assert.deepEqual(
+      raised.map(({ kind }) => kind),
+      Array(3).fill('refund_review_lifted'),
+    );
+    assert.ok(raised.every(({ detail }) => detail.startsWith(`${admin.email} `)));
+    for (const did of [/ended the review of refunds/, /removed .* 15000/, /raised .* to 15000/]) {
+      assert.equal(raised.filter(({ detail }) => did.test(detail)).length, 1, String(did));
+    }
+  });
+
   test('a merchant’s refund needs two different reviewers', async () => {
     const { account, shopper } = await large();
     const [first, second] = [await person('refunds'), await person('refunds')];

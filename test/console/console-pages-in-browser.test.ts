@@ -99,6 +99,36 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.getByRole('button', { name: 'Allow 7 requests in 1 second' }).click();
     await page.getByText('The limit is changed.').waitFor();
     await limit.getByText('7 requests in 1 s, set by an operator').waitFor();
+
+    // An administrator of this merchant alone can only make the review stricter.
+    await pool.query(
+      `update people set merchant_ids = $1
+       where id = (select person_id from console_sessions order by created_at desc limit 1)`,
+      [[account.merchant.id]],
+    );
+    await pool.query(`update integrations set refund_mode = 'manual' where id = $1`, [account.id]);
+    await page.goto(page.url());
+    await page.getByRole('button', { name: 'Change who approves refunds' }).click();
+    await page.getByText('Only an administrator of all merchants can end the review.').waitFor();
+    await page.getByRole('combobox', { name: 'Refunds' }).click();
+    const auto = page.getByRole('option', { name: 'Approved at once', disabled: true });
+    await auto.waitFor();
+    await page.goto(`${url}/merchants/${account.merchant.id}`);
+    await page.getByRole('button', { name: 'Change the rules' }).click();
+    const threshold = page.getByLabel('Two people approve refunds above');
+    const send = page.getByRole('button', { name: /^Change Bean There$/ });
+    for (const [amount, isAllowed] of [
+      ['', false],
+      ['750,01', false],
+      ['500,00', true],
+    ] as const) {
+      await threshold.fill(amount);
+      const refusal = page.getByText('Only an administrator of all merchants can raise');
+      await refusal.waitFor({ state: isAllowed ? 'detached' : 'visible' });
+      assert.equal(await send.isEnabled(), isAllowed, amount);
+    }
+    await send.click();
+    await page.getByText('New checkouts follow the new rules.').waitFor();
     assert.deepEqual(complaints, []);
   });
 

@@ -1,5 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
+import { isDeepStrictEqual } from 'node:util';
 import type { FastifyInstance } from 'fastify';
 import type { TSchema } from 'typebox';
 import { runLongActs } from '../../src/acts/run-long-acts.ts';
@@ -339,6 +340,61 @@ describe('every route of the console', () => {
       assert.equal(await digestOf(foreign), before, 'a foreign row changed');
     });
   }
+
+  test('with an input that lifts the review of refunds needs the permission for it, too', async () => {
+    const account = await createAccount(paying.service);
+    const lifts: Record<string, object> = {
+      'PATCH /api/merchants/:id': { four_eyes_above: null },
+      'POST /api/integrations': { merchant_id: account.merchant.id, refund_mode: 'auto' },
+      'POST /api/integrations/:id/refund-mode': { refund_mode: 'auto' },
+    };
+    const routes = guarded.filter(({ mayNeed }) => mayNeed !== null);
+    assert.deepEqual(routes.map(named).sort(), Object.keys(lifts).sort());
+    const { deps } = paying.service;
+    const { pool } = deps.database;
+    const people = await Promise.all(
+      operatorRoles.flatMap((role) =>
+        (Object.keys(scopes) as ScopeName[]).map(async (scope) => ({
+          name: `${role} of ${scope}`,
+          permissions: permissionsOf([role], scope === 'all'),
+          person: await addPerson(paying.service, {
+            roles: [role],
+            ...(scope === 'own' && { merchant_ids: [account.merchant.id] }),
+          }),
+        })),
+      ),
+    );
+    const state = async () => {
+      const { rows } = await pool.query(
+        `select four_eyes_above, (select array_agg(refund_mode order by id) from integrations
+           where merchant_id = m.id) as modes
+         from merchants m where id = $1`,
+        [account.merchant.id],
+      );
+      return rows[0];
+    };
+    for (const route of routes) {
+      for (const { name, permissions, person } of people) {
+        await pool.query('update merchants set four_eyes_above = 1 where id = $1', [
+          account.merchant.id,
+        ]);
+        await pool.query(`update integrations set refund_mode = 'manual' where id = $1`, [
+          account.id,
+        ]);
+        const before = await state();
+        const body = lifts[named(route)] as object;
+        const { path } = paramsOf(route, { ...own, account });
+        const answer = await ask({ app, deps }, person, route.method, path, { body });
+        const isAllowed = [route.permission, route.mayNeed].every((one) =>
+          permissions.includes(one as never),
+        );
+        const what = `${named(route)} as ${name}: ${JSON.stringify(answer.body)}`;
+        assert.equal(answer.status, isAllowed ? 200 : 403, what);
+        if (!isAllowed) assert.equal(answer.body.error.code, 'forbidden', what);
+        assert.equal(isDeepStrictEqual(await state(), before), !isAllowed, what);
+      }
+    }
+  });
 
   test('shows the rows of the scope, so that the search for others means something', async () => {
     const everything = await personIn(['admin'], 'all');

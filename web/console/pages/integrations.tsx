@@ -142,10 +142,16 @@ export const refundModes: Record<IntegrationRow['refund_mode'], string> = {
 };
 
 export function RefundModeSelect(props: { mode: string; onChange: (mode: string) => void }) {
+  const mayNot = !useCan()('review.lift') && props.mode !== 'auto';
   return (
     <Select
       label="Refunds"
-      data={Object.entries(refundModes).map(([value, label]) => ({ value, label }))}
+      {...(mayNot && { description: 'Only an administrator of all merchants can end the review.' })}
+      data={Object.entries(refundModes).map(([value, label]) => ({
+        value,
+        label,
+        disabled: mayNot && value === 'auto',
+      }))}
       allowDeselect={false}
       value={props.mode}
       onChange={(value) => value !== null && props.onChange(value)}

@@ -176,6 +176,12 @@ function ClockCard({ of: merchant }: { of: MerchantDetails }) {
   );
 }
 
+const whoMayLift = 'Only an administrator of all merchants can raise or remove it.';
+
+/** Whether fewer refunds need two people than before. Null: none does. */
+const isHigher = (above: number | null, before: number | null) =>
+  before !== null && (above === null || above > before);
+
 function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) {
   // As it was when the dialog opened: the page reads it again meanwhile.
   const [merchant] = useState(of);
@@ -201,6 +207,9 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
     no_fees: isFree,
   };
   const changes = changesOf(merchant, wanted, ['rules', 'preselected_term', 'four_eyes_above']);
+  const can = useCan();
+  const isLifting = !isBad && isHigher(above, merchant.four_eyes_above);
+  const mayNot = isLifting && !can('review.lift');
   const what = `Change ${merchant.name}`;
   return (
     <ActDialog
@@ -209,7 +218,7 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
       opened
       close={close}
       what={what}
-      disabled={rules === null || isBad || changes === null}
+      disabled={rules === null || isBad || mayNot || changes === null}
       busy={busy}
       problem={problem}
       onAct={() =>
@@ -239,7 +248,7 @@ function ChangeRules({ of, close }: { of: MerchantDetails; close: () => void }) 
         leftSection="R"
         inputMode="decimal"
         value={threshold}
-        error={isBad ? 'Write it like 5000,00.' : null}
+        error={isBad ? 'Write it like 5000,00.' : mayNot ? whoMayLift : null}
         onChange={(event) => setThreshold(event.currentTarget.value)}
       />
       <TextInput
