@@ -2,7 +2,7 @@ import type Type from 'typebox';
 import { remedies } from '../audit/reconciliation/compare.ts';
 import { reading } from '../database/transaction.ts';
 import { closeAlert, takeAlert } from '../operators/handle-alert.ts';
-import { listOperatorNames, listPersonNames } from '../operators/person.sql.ts';
+import { listPersonNames } from '../operators/person.sql.ts';
 import {
   type ListedAction,
   type ListedAlert,
@@ -176,11 +176,12 @@ export const auditRoutes: ConsoleRoute[] = [
   }),
 ];
 
-/** Alerts with the names of the people who took and closed them. */
+/** Alerts with the names of the people who took and closed them. A claim stays as it was given. */
 async function presentAlerts({ deps }: Context, alerts: ListedAlert[]): Promise<AlertRow[]> {
-  const operators = alerts.flatMap(({ taken_by, closed_by }) => [taken_by, closed_by]);
-  const names = await reading(deps, (db) => listOperatorNames(db, operators));
-  const nameOf = (operator: string | null) => names.get(operator ?? '') ?? operator;
+  const ids = alerts.flatMap((alert) => [alert.taken_person_id, alert.closed_person_id]);
+  const names = await reading(deps, (db) => listPersonNames(db, ids));
+  const nameOf = (person_id: string | null, operator: string | null) =>
+    names.get(person_id ?? '') ?? operator;
   return alerts.map((alert) => ({
     id: alert.id,
     at: alert.at,
@@ -193,10 +194,10 @@ async function presentAlerts({ deps }: Context, alerts: ListedAlert[]): Promise<
     detail: alert.detail,
     taken_at: alert.taken_at,
     taken_by: alert.taken_by,
-    taken_by_name: nameOf(alert.taken_by),
+    taken_by_name: nameOf(alert.taken_person_id, alert.taken_by),
     closed_at: alert.closed_at,
     closed_by: alert.closed_by,
-    closed_by_name: nameOf(alert.closed_by),
+    closed_by_name: nameOf(alert.closed_person_id, alert.closed_by),
     close_reason: alert.close_reason,
   }));
 }

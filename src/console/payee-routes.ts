@@ -1,5 +1,5 @@
 import { reading } from '../database/transaction.ts';
-import { listOperatorNames } from '../operators/person.sql.ts';
+import { listPersonNames } from '../operators/person.sql.ts';
 import {
   confirmAccount,
   proposeAccount,
@@ -66,11 +66,10 @@ async function change(
 
 export async function presentPayee({ deps, operator }: Context, id: string): Promise<Payee> {
   const { account, proposed, statement_email } = await readPayee(deps, id);
-  const operators = [account, proposed].flatMap((one) =>
-    one ? [one.proposed_by, one.confirmed_by] : [],
+  const ids = [account, proposed].flatMap((one) =>
+    one ? [one.proposed_person_id, one.confirmed_person_id] : [],
   );
-  const names = await reading(deps, (db) => listOperatorNames(db, operators));
-  const nameOf = (name: string) => names.get(name) ?? name;
+  const names = await reading(deps, (db) => listPersonNames(db, ids));
   const present = (one: ShownAccount): Account => ({
     number: one.number,
     holder: one.holder,
@@ -78,8 +77,9 @@ export async function presentPayee({ deps, operator }: Context, id: string): Pro
     branch_code: one.branch_code,
     last4: one.last4,
     created_at: one.created_at,
-    proposed_by: nameOf(one.proposed_by),
-    confirmed_by: one.confirmed_by === null ? null : nameOf(one.confirmed_by),
+    // A name that was given at the command line stays as it was given (decision 0095).
+    proposed_by: names.get(one.proposed_person_id ?? '') ?? one.proposed_by,
+    confirmed_by: names.get(one.confirmed_person_id ?? '') ?? one.confirmed_by,
     confirmed_at: one.confirmed_at,
   });
   return {

@@ -241,7 +241,9 @@ export type Tables = {
     last4: Fixed<string>;
     created_at: Fixed<Timestamp>;
     proposed_by: Fixed<string>;
+    proposed_person_id: Fixed<string | null>;
     confirmed_by: string | null;
+    confirmed_person_id: string | null;
     confirmed_at: Timestamp | null;
   };
   statement_addresses: {
@@ -694,8 +696,10 @@ export type Tables = {
     due_at: Timestamp | null;
     taken_at: Timestamp | null;
     taken_by: string | null;
+    taken_person_id: string | null;
     closed_at: Timestamp | null;
     closed_by: string | null;
+    closed_person_id: string | null;
     close_reason: string | null;
   };
   destinations: {

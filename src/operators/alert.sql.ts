@@ -15,12 +15,17 @@ export type Alert = {
   due_at: Timestamp | null;
 };
 
-/** Who is dealing with an alert. It is open until an operator takes it, and ends when it is closed. */
+/**
+ * Who is dealing with an alert. It is open until an operator takes it, and ends when it is closed.
+ * The ids are those of people at the console. A name without one is a claim of the command line.
+ */
 export type AlertHandling = {
   taken_at: Timestamp | null;
   taken_by: string | null;
+  taken_person_id: string | null;
   closed_at: Timestamp | null;
   closed_by: string | null;
+  closed_person_id: string | null;
   close_reason: string | null;
 };
 
@@ -125,17 +130,21 @@ export async function lockAlert(db: Handle, id: string): Promise<(Alert & AlertH
 export async function moveAlertTaken(
   db: Handle,
   id: string,
-  taken_by: string,
-  taken_at: Timestamp,
+  taken: { taken_by: string; taken_person_id: string | null; taken_at: Timestamp },
 ): Promise<void> {
-  await db.updateTable('alerts').set({ taken_by, taken_at }).where('id', '=', id).execute();
+  await db.updateTable('alerts').set(taken).where('id', '=', id).execute();
 }
 
 /** open or taken → closed. An alert that is closed need not be posted any more. */
 export async function moveAlertClosed(
   db: Handle,
   id: string,
-  closed: { closed_by: string; closed_at: Timestamp; close_reason: string },
+  closed: {
+    closed_by: string;
+    closed_person_id: string | null;
+    closed_at: Timestamp;
+    close_reason: string;
+  },
 ): Promise<void> {
   await db
     .updateTable('alerts')

@@ -6,7 +6,7 @@ import {
   moveAlertClosed,
   moveAlertTaken,
 } from './alert.sql.ts';
-import { type OperatorDeps, OperatorError, operate } from './operate.ts';
+import { type OperatorDeps, OperatorError, operate, personOf } from './operate.ts';
 
 /** An operator takes an alert, so that others leave it to them. A repeated call changes nothing. */
 export async function takeAlert(deps: OperatorDeps, operator: string, id: string) {
@@ -17,9 +17,11 @@ export async function takeAlert(deps: OperatorDeps, operator: string, id: string
         `${alert.taken_by} took this alert at ${alert.taken_at}. Ask them, or close it.`,
       );
     }
-    const taken = { taken_by: operator, taken_at: alert.taken_at ?? now };
-    if (alert.taken_at === null) await moveAlertTaken(db, id, operator, now);
-    return { subject_id: id, details: { kind: alert.kind }, result: { ...alert, ...taken } };
+    const details = { kind: alert.kind };
+    if (alert.taken_at !== null) return { subject_id: id, details, result: alert };
+    const taken = { taken_by: operator, taken_person_id: personOf(deps), taken_at: now };
+    await moveAlertTaken(db, id, taken);
+    return { subject_id: id, details, result: { ...alert, ...taken } };
   });
 }
 
@@ -32,7 +34,8 @@ export async function closeAlert(
 ) {
   return await operate(deps, operator, 'alerts close', async (db, now) => {
     const alert = await lockOpenAlert(id, (wanted) => lockAlert(db, wanted));
-    const closed = { closed_by: operator, closed_at: now, close_reason };
+    const by = { closed_by: operator, closed_person_id: personOf(deps) };
+    const closed = { ...by, closed_at: now, close_reason };
     await moveAlertClosed(db, id, closed);
     const details = { kind: alert.kind, reason: close_reason };
     return { subject_id: id, details, result: { ...alert, ...closed } };

@@ -1,6 +1,6 @@
 import type { Handle } from '../database/database.ts';
 import type { Logger } from '../shared/logger.ts';
-import { type OperatorDeps, OperatorError } from './operate.ts';
+import { type OperatorDeps, OperatorError, personOf } from './operate.ts';
 import { raiseAlert } from './raise-alert.ts';
 
 /** The person's roles or scope do not allow this act. */
@@ -32,9 +32,7 @@ export async function liftReview(
 ): Promise<void> {
   const { origin } = deps;
   const { mayLiftReview, merchant_id, integration_id, did, restore } = lifted;
-  if (origin && 'person_id' in origin && mayLiftReview !== true) {
-    throw new NotPermitted(liftRefused);
-  }
+  if (personOf(deps) !== null && mayLiftReview !== true) throw new NotPermitted(liftRefused);
   // At the command line the operator's name may be only a claim.
   const who =
     origin && 'os_user' in origin ? `${operator} [${origin.os_user}@${origin.host}]` : operator;

@@ -22,6 +22,10 @@ export type OperatorDeps = {
   origin?: Origin;
 };
 
+/** The person whose session proves who acts; null at the command line and in the service itself. */
+export const personOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string | null =>
+  origin && 'person_id' in origin ? origin.person_id : null;
+
 const unknownOrigin = {
   os_user: null,
   host: null,

@@ -54,21 +54,6 @@ export async function listPersonNames(
   return new Map(rows.map(({ id, name }) => [id, name]));
 }
 
-/** The names of people by their addresses, which are what use cases know of an operator. */
-export async function listOperatorNames(
-  db: Handle,
-  operators: (string | null)[],
-): Promise<Map<string, string>> {
-  const known = [...new Set(operators)].filter((operator) => operator !== null);
-  if (known.length === 0) return new Map();
-  const rows = await db
-    .selectFrom('people')
-    .select(['email', 'name'])
-    .where('email', 'in', known)
-    .execute();
-  return new Map(rows.map(({ email, name }) => [email, name]));
-}
-
 /** By address, after a person's address. */
 export async function listPeople(
   db: Handle,

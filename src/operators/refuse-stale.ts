@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util';
 import type { Handle } from '../database/database.ts';
 import { OperatorError } from './operate.ts';
 import { listOperatorActions } from './operator-action.sql.ts';
-import { listOperatorNames } from './person.sql.ts';
+import { listPersonNames } from './person.sql.ts';
 
 type Members = Record<string, unknown>;
 
@@ -26,8 +26,8 @@ export async function refuseStale(
   const act = acts.find(({ details }) =>
     stale.some((name) => hasChanged(details as Members, name)),
   );
-  const names = await listOperatorNames(db, [act?.operator ?? null]);
-  const by = act ? ` by ${names.get(act.operator) ?? act.operator}` : '';
+  const names = await listPersonNames(db, [act?.person_id ?? null]);
+  const by = act ? ` by ${names.get(act.person_id ?? '') ?? act.operator}` : '';
   throw new OperatorError(`This was changed${by} meanwhile. Reload and try again.`);
 }
 

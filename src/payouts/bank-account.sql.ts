@@ -50,7 +50,7 @@ export async function insertAccount(db: Handle, account: BankAccount): Promise<v
 export async function moveConfirmed(
   db: Handle,
   { merchant_id, number }: Pick<BankAccount, 'merchant_id' | 'number'>,
-  to: { confirmed_by: string; confirmed_at: Timestamp },
+  to: { confirmed_by: string; confirmed_person_id: string | null; confirmed_at: Timestamp },
 ): Promise<BankAccount | null> {
   const row = await db
     .updateTable('bank_accounts')

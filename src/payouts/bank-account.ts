@@ -15,8 +15,11 @@ export type BankAccount = {
   sealed_account: Buffer;
   last4: string;
   created_at: Timestamp;
+  /** Names of operators. With the person's id the console proves it; without one it is a claim. */
   proposed_by: string;
+  proposed_person_id: string | null;
   confirmed_by: string | null;
+  confirmed_person_id: string | null;
   confirmed_at: Timestamp | null;
 };
 

@@ -2,7 +2,7 @@ import type { Handle } from '../database/database.ts';
 import { reading } from '../database/transaction.ts';
 import { findMerchant, lockMerchant } from '../merchants/merchant.sql.ts';
 import type { Merchant } from '../merchants/merchant.ts';
-import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
+import { type OperatorDeps, OperatorError, operate, personOf } from '../operators/operate.ts';
 import { raiseAlert } from '../operators/raise-alert.ts';
 import type { Logger } from '../shared/logger.ts';
 import type { Sealing } from '../shared/sealing.ts';
@@ -85,7 +85,9 @@ export async function proposeAccount(
       last4,
       created_at,
       proposed_by: operator,
+      proposed_person_id: personOf(deps),
       confirmed_by: null,
+      confirmed_person_id: null,
       confirmed_at: null,
     });
     await raiseAlert(deps, db, {
@@ -127,7 +129,8 @@ export async function confirmAccount(
         `${operator} proposed this bank account. Another operator must confirm it.`,
       );
     }
-    const confirmed = await moveConfirmed(db, newest, { confirmed_by: operator, confirmed_at });
+    const by = { confirmed_by: operator, confirmed_person_id: personOf(deps) };
+    const confirmed = await moveConfirmed(db, newest, { ...by, confirmed_at });
     if (!confirmed) throw new OperatorError('Another operator has confirmed it meanwhile.');
     const details = { number, last4: newest.last4, before: inUse(accounts) };
     return { subject_id: id, details, result: shown(confirmed) };

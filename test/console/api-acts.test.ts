@@ -7,6 +7,8 @@ import type { Checkout } from '../../src/checkouts/checkout.ts';
 import { consoleRoutes } from '../../src/console/routes.ts';
 import { hasCommitted } from '../../src/database/deadline.ts';
 import { transaction } from '../../src/database/transaction.ts';
+import { changeRules } from '../../src/merchants/change-rules.ts';
+import { closeAlert, takeAlert } from '../../src/operators/handle-alert.ts';
 import type { OperatorRole } from '../../src/operators/permission.ts';
 import { raiseAlert } from '../../src/operators/raise-alert.ts';
 import { confirmAccount, proposeAccount } from '../../src/payouts/set-bank-account.ts';
@@ -830,6 +832,32 @@ describe('the acts of the command line', () => {
     const { body: list } = await askExactly(console(), one, 'GET', '/api/alerts?state=closed');
     assert.equal(list.data[0].id, closed.id);
   });
+
+  test('an address that the command line claims is not shown as the person', async () => {
+    const { deps } = paying.service;
+    const [one, other] = [await person('on-call'), await person('on-call')];
+    const { merchant } = await createAccount(paying.service);
+    const about = { kind: 'a_test', merchant_id: merchant.id, detail: 'Look at this.' };
+    const id = await raiseAlert(deps, deps.database.db, about);
+    // At the command line these are values of TRANCHE_OPERATOR.
+    await takeAlert(deps, one.email, id);
+    await closeAlert(deps, other.email, id, 'Repaired.');
+    const { body: alert } = await askExactly(console(), one, 'GET', `/api/alerts/${id}`);
+    assert.deepEqual([alert.taken_by, alert.taken_by_name], [one.email, one.email]);
+    assert.deepEqual([alert.closed_by, alert.closed_by_name], [other.email, other.email]);
+
+    await proposeAccount(deps, one.email, merchant.id, bankAccount);
+    await confirmAccount(deps, other.email, merchant.id, 1);
+    const url = `/api/merchants/${merchant.id}`;
+    const { body } = await askExactly(console(), await person(), 'GET', url);
+    const { proposed_by, confirmed_by } = body.payee.account;
+    assert.deepEqual([proposed_by, confirmed_by], [one.email, other.email]);
+
+    await changeRules(deps, one.email, { id: merchant.id, four_eyes_above: 5 });
+    const stale = { four_eyes_above: 1, was: { four_eyes_above: null } };
+    const answer = askExactly(console(), await person(), 'PATCH', url, stale);
+    assert.match(await refused(409, answer), new RegExp(`^This was changed by ${one.email} mean`));
+  });
 });
 
 describe('the money of merchants', () => {
@@ -912,6 +940,7 @@ describe('the money of merchants', () => {
     const { body } = await askExactly(console(), first, 'GET', url);
     const { account, proposed } = body.payee;
     assert.deepEqual([account.number, account.last4, proposed], [3, '3210', null]);
+    assert.equal(account.proposed_by, 'First Person');
     assert.ok(['Second Person', 'Nomsa Dube'].includes(account.confirmed_by));
     await done(post(second, `${url}/statements-to`, { email: 'books@bean.example' }));
     assert.match(
