@@ -43,10 +43,14 @@ export function nextPage(context: Context, command: string, next: string | null)
   if (next === null) return '';
   const options = Object.entries(context.values)
     .filter(([name, value]) => typeof value === 'string' && name !== 'after')
-    .map(([name, value]) => ` --${name} ${value}`);
-  const line = `tranche ${command}${options.join('')} --after ${next}`;
+    .map(([name, value]) => ` --${name} ${quoteForShell(value as string)}`);
+  const line = `tranche ${command}${options.join('')} --after ${quoteForShell(next)}`;
   return `\n\nMore:\n  ${context.terminal.accent(line)}`;
 }
+
+/** One word for a POSIX shell. A cursor may be an address that a person chose. */
+const quoteForShell = (text: string): string =>
+  /^[\w@%+=:,./-]+$/.test(text) ? text : `'${text.replaceAll("'", `'\\''`)}'`;
 
 /** Merchant, order and shopper, for the line below a row. */
 export function whoseOf(row: Whose): string[] {

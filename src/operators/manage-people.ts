@@ -190,9 +190,16 @@ function refuseOwnAccess({ origin }: OperatorDeps, person: Person): void {
   }
 }
 
+/**
+ * The characters that addresses have without quotation marks, and those of other scripts. `$`, "`" and
+ * `|` are allowed by the standard but not in use, and dangerous in a command that is copied.
+ */
+const emailPattern =
+  /^[^\s@\p{C}()<>[\]:;,"\\$`|]{1,64}@[\p{L}\p{M}\p{N}-]+(\.[\p{L}\p{M}\p{N}-]+)+$/u;
+
 function checkEmail(text: string): string {
   const email = text.trim().toLowerCase();
-  if (email.length > 254 || !/^[^\s@\p{C}]{1,64}@[^\s@\p{C}]+\.[^\s@\p{C}]+$/u.test(email)) {
+  if (email.length > 254 || !emailPattern.test(email)) {
     throw new OperatorError(`"${text}" is not an e-mail address.`);
   }
   return email;

@@ -1,9 +1,11 @@
 import assert from 'node:assert/strict';
+import { execFileSync } from 'node:child_process';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
 import { BadSettings, readConfig } from '../../src/config.ts';
 import { startProcess } from '../../src/main.ts';
+import { invitePerson } from '../../src/operators/manage-people.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
 import { productionSettings } from '../support/sandbox-process.ts';
@@ -61,10 +63,34 @@ describe('tranche operators', () => {
     await tranche.refused(2, /--role is missing/, ...invite, 'a@example.com');
     await tranche.refused(1, /no role "boss"/, ...invite, 'a@example.com', '--role', 'boss');
     await tranche.refused(1, /not an e-mail address/, ...invite, 'nomsa', '--role', 'viewer');
+    const accept = (email: string) =>
+      invitePerson(service.deps, 'test', { email, roles: ['viewer'], merchant_ids: null });
+    const wrong = ['a@x', 'a b@x.com', 'a@x..com', 'a@b@x.com', 'a"b@x.com', 'a@x.com;id'];
+    for (const email of [...wrong, 'a;id@x.com', '$(id)@x.com', '`id`@x.com', 'a|id@x.com']) {
+      await assert.rejects(accept(email), /is not an e-mail address/, email);
+    }
+    for (const email of [
+      "o'brien+ops@mail.example.com",
+      'zoë_m@bücher.example',
+      'नमस@उदाहरण.भारत',
+    ]) {
+      assert.equal((await accept(email)).person.email, email);
+    }
     const scoped = [...invite, 'a@example.com', '--role', 'viewer', '--merchant'];
     await tranche.refused(1, /There is no merchant/, ...scoped, unknownId);
     await tranche.refused(2, /must be an ID/, ...scoped, 'beans');
     await tranche.refused(1, /There is no person/, 'operators', 'revoke', 'b@example.com');
+  });
+
+  test('prints a command for the next page that a shell takes as it is meant', async () => {
+    // Versions before this one accepted such an address.
+    const email = `0;$(echo a)\`echo b\`|'"&*@example.com`;
+    await addPerson(service, { roles: ['viewer'], email });
+    const { stdout } = await tranche.run('operators', 'list', '--limit', '1');
+    const line = stdout.split('More:\n  ')[1] ?? '';
+    const script = `tranche() { printf '%s\\n' "$@"; }; ${line}`;
+    const words = execFileSync('sh', ['-c', script], { encoding: 'utf8' }).trimEnd().split('\n');
+    assert.deepEqual(words, ['operators', 'list', '--limit', '1', '--after', email]);
   });
 });
 
