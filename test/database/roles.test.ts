@@ -73,9 +73,9 @@ describe('separate roles', () => {
 
   test('a role that serves finds the database migrated and cannot migrate it', async () => {
     await connected(roles.serve, async (pool, database) => {
-      const versions = (await listMigrations()).length;
-      assert.equal(await migrate(database, { clock: systemClock, log }), versions);
       const known = await listMigrations();
+      const version = await migrate(database, { clock: systemClock, log });
+      assert.equal(version, known.at(-1)?.version);
       const next = known.slice(0, 1).map((first) => ({ ...first, version: 9999 }));
       await assert.rejects(
         migrate(database, { clock: systemClock, log }, [...known, ...next]),
