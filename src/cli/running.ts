@@ -1,4 +1,4 @@
-import { createServer } from 'node:net';
+import { type AddressInfo, createServer, type Server } from 'node:net';
 import type { Config } from '../config.ts';
 import { type Clock, systemClock } from '../shared/clock.ts';
 
@@ -22,28 +22,33 @@ export function untilStopped(clock: Clock = systemClock): Promise<void> {
 /** Replaces port 0 by a free port. It is chosen here because our answers contain our address. */
 export async function settlePort(config: Config, env: NodeJS.ProcessEnv): Promise<Config> {
   const settled = { ...config };
+  const [port, consolePort, mailboxPort] = await freePorts();
   if (config.port === 0) {
-    settled.port = await freePort();
-    if (!env.BASE_URL) settled.baseUrl = `http://localhost:${settled.port}`;
+    settled.port = port;
+    if (!env.BASE_URL) settled.baseUrl = `http://localhost:${port}`;
   }
   if (config.console.port === 0) {
-    const port = await freePort();
-    const url = env.CONSOLE_URL ? config.console.url : `http://localhost:${port}`;
-    settled.console = { ...config.console, port, url };
+    const url = env.CONSOLE_URL ? config.console.url : `http://localhost:${consolePort}`;
+    settled.console = { ...config.console, port: consolePort, url };
   }
-  if (config.mailboxPort === 0) settled.mailboxPort = await freePort();
+  if (config.mailboxPort === 0) settled.mailboxPort = mailboxPort;
   return settled;
 }
 
-function freePort(): Promise<number> {
+/** Ports that are all taken at once before they are free again, so that no two are the same. */
+async function freePorts(): Promise<[number, number, number]> {
+  const servers = [createServer(), createServer(), createServer()] as const;
+  try {
+    return [await takePort(servers[0]), await takePort(servers[1]), await takePort(servers[2])];
+  } finally {
+    for (const server of servers) server.close();
+  }
+}
+
+function takePort(server: Server): Promise<number> {
   return new Promise((resolve, reject) => {
-    const server = createServer();
     server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => {
-      const address = server.address();
-      const port = typeof address === 'object' && address ? address.port : 0;
-      server.close(() => resolve(port));
-    });
+    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
   });
 }
 

@@ -39,10 +39,11 @@ describe('the hosted page, served by the real server', { skip: noBrowser, concur
     run: (visit: Visit) => Promise<void>,
   ): void => visitTest(title, () => shop, options, run);
 
-  for (const [width, colorScheme] of [
+  const looks = [
     [320, 'light'],
     [1280, 'dark'],
-  ] as const) {
+  ] as const;
+  for (const [width, colorScheme] of isLong ? looks : looks.slice(0, 1)) {
     scenario(
       `at ${width} px axe finds nothing when open, declined, at the bank and after it`,
       {
