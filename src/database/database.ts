@@ -221,7 +221,16 @@ function watchForFaults(client: pg.ClientBase): void {
  */
 function isFault(error: pg.DatabaseError): boolean {
   if (isWorkerAway(error)) return false;
-  return error.code === '25006' || /^(08|57P0)/.test(error.code ?? '');
+  return error.code === '25006' || /^(08|57P0)/.test(error.code ?? '') || isPostmasterGone(error);
+}
+
+/**
+ * How Citus ends a statement that waits for a worker when the coordinator's own postmaster has died:
+ * by an internal error, where PostgreSQL closes the connection with a 57P01.
+ */
+export function isPostmasterGone(error: unknown): boolean {
+  if (!(error instanceof pg.DatabaseError)) return false;
+  return error.code === 'XX000' && error.message.startsWith('postmaster was shut down');
 }
 
 /** What libpq says of a connection that was closed. Citus then reports an internal error. */

@@ -7,6 +7,7 @@ import {
   type Database,
   type Handle,
   isFaulty,
+  isPostmasterGone,
   isQueryTimeout,
   isUnconfirmed,
   isWorkerAway,
@@ -53,7 +54,7 @@ const transientCodes = new Set([
 
 export function isTransient(error: unknown): boolean {
   if (!(error instanceof Error)) return false;
-  if (error instanceof NotBegun || isWorkerAway(error)) return true;
+  if (error instanceof NotBegun || isWorkerAway(error) || isPostmasterGone(error)) return true;
   const code = (error as { code?: unknown }).code;
   if (typeof code === 'string') return transientCodes.has(code) || code.startsWith('08');
   return /Connection terminated|timeout exceeded when trying to connect|^timeout expired$|Client has encountered a connection error|Query read timeout/.test(
@@ -68,12 +69,12 @@ export function isContended(error: Error): boolean {
   return code === '40001' || code === '40P01' || code === lockTimeout;
 }
 
-/** The server refused. A FATAL is not a refusal: it only says that the connection ends. */
+/** The server refused. The end of a connection is not a refusal: it says nothing of the COMMIT. */
 function isRefusal(error: unknown): boolean {
   if (error instanceof RolledBack) return true;
   if (!(error instanceof pg.DatabaseError)) return false;
   if (isWorkerAway(error)) return true;
-  const isEnd = error.severity === 'FATAL' || error.severity === 'PANIC';
+  const isEnd = ['FATAL', 'PANIC'].includes(error.severity ?? '') || isPostmasterGone(error);
   return !isEnd && !/^(08|57P)/.test(error.code ?? '');
 }
 

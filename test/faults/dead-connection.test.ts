@@ -56,7 +56,7 @@ async function openLine(databaseUrl: string) {
           isFrozen = true;
         }
         if (one === client && line.ends && chunk.includes(line.ends.text)) {
-          client.end(fatalError(line.ends.code));
+          client.end(lastError(line.ends.code));
           line.ends = null;
           isFrozen = true;
         }
@@ -81,9 +81,15 @@ async function openLine(databaseUrl: string) {
   });
 }
 
+/** How Citus ends a statement that waits for a worker when the coordinator's postmaster is gone. */
+const citusEnd = 'XX000';
+
 /** PostgreSQL's last message on a connection that it closes. */
-function fatalError(code: string): Buffer {
-  const fields = `SFATAL\0VFATAL\0C${code}\0Mthe server closes this connection\0\0`;
+function lastError(code: string): Buffer {
+  const fields =
+    code === citusEnd
+      ? `SERROR\0VERROR\0C${code}\0Mpostmaster was shut down, exiting\0RWaitForAllConnections\0\0`
+      : `SFATAL\0VFATAL\0C${code}\0Mthe server closes this connection\0\0`;
   const length = Buffer.alloc(4);
   length.writeInt32BE(4 + fields.length);
   return Buffer.concat([Buffer.from('E'), length, Buffer.from(fields)]);
@@ -217,7 +223,7 @@ describe('metrics while the database hangs', () => {
 
 describe('a connection that the server closes', () => {
   // The server stops, it crashed, it starts, or the session was idle for too long.
-  for (const code of ['57P01', '57P02', '57P03', '57P05']) {
+  for (const code of ['57P01', '57P02', '57P03', '57P05', citusEnd]) {
     test(`with ${code} is replaced, and its statement is retried where that is safe`, async () => {
       const database = openDatabase(line.url, { log, maxConnections: 1 });
       const deps = { database, clock: systemClock };
