@@ -207,8 +207,8 @@ export async function incarnate(
     const query = client.query.bind(client) as (...args: unknown[]) => Promise<unknown>;
     client.query = ((...args: unknown[]) => {
       const text = typeof args[0] === 'string' ? args[0] : (args[0] as { text: string }).text;
-      // It is sent together with the next statement.
-      if (text === 'begin') return mortal(() => query(...args));
+      // It is sent together with the next statement, with or without a setting.
+      if (/^begin\b/.test(text)) return mortal(() => query(...args));
       const name = text.trim().replace(/\s+/g, ' ').slice(0, 60);
       const { processID } = client as unknown as { processID: number };
       return step({ to: 'database', name }, processID, () => query(...args));
