@@ -1,6 +1,6 @@
-import { type AddressInfo, createServer, type Server } from 'node:net';
 import type { Config } from '../config.ts';
 import { type Clock, systemClock } from '../shared/clock.ts';
+import { freePorts } from '../shared/free-ports.ts';
 
 /** npm forwards the Ctrl-C that the terminal has already sent us. That is not a second one. */
 const echoMilliseconds = 500;
@@ -22,7 +22,7 @@ export function untilStopped(clock: Clock = systemClock): Promise<void> {
 /** Replaces port 0 by a free port. It is chosen here because our answers contain our address. */
 export async function settlePort(config: Config, env: NodeJS.ProcessEnv): Promise<Config> {
   const settled = { ...config };
-  const [port, consolePort, mailboxPort] = await freePorts();
+  const [port = 0, consolePort = 0, mailboxPort = 0] = await freePorts(3);
   if (config.port === 0) {
     settled.port = port;
     if (!env.BASE_URL) settled.baseUrl = `http://localhost:${port}`;
@@ -33,23 +33,6 @@ export async function settlePort(config: Config, env: NodeJS.ProcessEnv): Promis
   }
   if (config.mailboxPort === 0) settled.mailboxPort = mailboxPort;
   return settled;
-}
-
-/** Ports that are all taken at once before they are free again, so that no two are the same. */
-async function freePorts(): Promise<[number, number, number]> {
-  const servers = [createServer(), createServer(), createServer()] as const;
-  try {
-    return [await takePort(servers[0]), await takePort(servers[1]), await takePort(servers[2])];
-  } finally {
-    for (const server of servers) server.close();
-  }
-}
-
-function takePort(server: Server): Promise<number> {
-  return new Promise((resolve, reject) => {
-    server.once('error', reject);
-    server.listen(0, '127.0.0.1', () => resolve((server.address() as AddressInfo).port));
-  });
 }
 
 /** Turns a failed start into an error that says what to do. */

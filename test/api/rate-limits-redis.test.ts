@@ -1,28 +1,20 @@
 import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { createServer } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { redisRateLimitStore } from '../../src/http/rate-limits.redis.ts';
 import { createRateLimits } from '../../src/http/rate-limits.ts';
+import { freePorts } from '../../src/shared/free-ports.ts';
 import { createAccount, log, send, startService } from '../support/service.ts';
 
 const isInstalled = spawnSync('redis-server', ['--version']).status === 0;
-
-async function freePort(): Promise<number> {
-  const server = createServer().listen(0, '127.0.0.1');
-  await once(server, 'listening');
-  const address = server.address();
-  server.close();
-  return typeof address === 'object' && address ? address.port : 0;
-}
 
 describe('counts in Redis', { skip: !isInstalled && 'redis-server is not installed' }, () => {
   let redis: ChildProcess;
   let url: string;
 
   before(async () => {
-    const port = await freePort();
+    const [port] = await freePorts(1);
     url = `redis://127.0.0.1:${port}`;
     redis = spawn('redis-server', ['--port', String(port), '--save', '', '--bind', '127.0.0.1']);
     for await (const line of redis.stdout ?? []) {
@@ -85,7 +77,7 @@ describe('counts in Redis', { skip: !isInstalled && 'redis-server is not install
   });
 
   test('without Redis, requests are refused rather than passed uncounted', async () => {
-    const store = await redisRateLimitStore(`redis://127.0.0.1:${await freePort()}`, log);
+    const store = await redisRateLimitStore(`redis://127.0.0.1:${(await freePorts(1))[0]}`, log);
     const limits = createRateLimits(store);
     await assert.rejects(limits.failedAuthentication('192.0.2.1'));
     await store.close?.();

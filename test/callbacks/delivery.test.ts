@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
-import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { moveRetriggered } from '../../src/callbacks/callback.sql.ts';
 import type { CallbackAttempt } from '../../src/callbacks/callback.ts';
@@ -18,6 +17,7 @@ import { revokeIntegration } from '../../src/integrations/revoke-integration.ts'
 import { rotateCredential } from '../../src/integrations/rotate-credential.ts';
 import { OperatorError } from '../../src/operators/operate.ts';
 import type { Clock } from '../../src/shared/clock.ts';
+import { freePorts } from '../../src/shared/free-ports.ts';
 import { startWorker } from '../../src/worker.ts';
 import { alertsOf, queueCallbacks, readCallback } from '../support/callbacks.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
@@ -240,9 +240,8 @@ describe('the first delivery is made while the shopper waits', () => {
     assert.equal((await read()).redirect_url, null);
   });
 
-  const closed = net.createServer();
   for (const [how, url, reason] of [
-    ['is down', async () => `http://127.0.0.1:${await freePort()}/`, 'connect'],
+    ['is down', async () => `http://127.0.0.1:${(await freePorts(1))[0]}/`, 'connect'],
     ['has no address', async () => 'https://nowhere.example/', 'dns'],
     ['says nothing', async () => place(() => 'hang').url, 'timeout'],
     ['closes the connection', async () => place(() => 'close').url, 'connection_closed'],
@@ -264,13 +263,6 @@ describe('the first delivery is made while the shopper waits', () => {
   async function late(): Promise<Reply> {
     await new Promise((resolve) => setTimeout(resolve, deadlineMilliseconds + 300));
     return {};
-  }
-
-  async function freePort(): Promise<number> {
-    await new Promise<void>((resolve) => closed.listen(0, '127.0.0.1', resolve));
-    const { port } = closed.address() as net.AddressInfo;
-    await new Promise((resolve) => closed.close(resolve));
-    return port;
   }
 });
 

@@ -2,7 +2,8 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { type Child, type Children, freePorts } from './children.ts';
+import { freePorts } from '../../src/shared/free-ports.ts';
+import type { Child, Children } from './children.ts';
 import type { Network } from './network.ts';
 import type { Parts } from './parts.ts';
 

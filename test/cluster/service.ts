@@ -1,6 +1,7 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { type Child, type Children, freePorts } from './children.ts';
+import { freePorts } from '../../src/shared/free-ports.ts';
+import type { Child, Children } from './children.ts';
 import type { Parts } from './parts.ts';
 import { eventually } from './servers.ts';
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { execFileSync, spawnSync } from 'node:child_process';
 import fs from 'node:fs/promises';
-import net from 'node:net';
 import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import { findViolations } from '../../src/audit/invariants.ts';
 import { openDatabase } from '../../src/database/database.ts';
+import { freePorts } from '../../src/shared/free-ports.ts';
 import { commandLine } from '../support/cli.ts';
 import { onDatabase, until } from '../support/sandbox-process.ts';
 import { isLong, log } from '../support/service.ts';
@@ -39,15 +39,6 @@ function account(): { uid?: number; gid?: number } {
   return { uid: id('-u'), gid: id('-g') };
 }
 
-function freePort(): Promise<number> {
-  return new Promise((resolve) => {
-    const probe = net.createServer().listen(0, '127.0.0.1', () => {
-      const { port } = probe.address() as net.AddressInfo;
-      probe.close(() => resolve(port));
-    });
-  });
-}
-
 test('a base backup and the archived log restore the database to a point in time', {
   skip,
 }, async (t) => {
@@ -63,7 +54,7 @@ test('a base backup and the archived log restore the database to a point in time
     });
   const [data, base, archive] = ['data', 'base', 'archive'].map((name) => path.join(folder, name));
   assert.ok(data && base && archive);
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const url = `postgres://postgres@127.0.0.1:${port}/postgres`;
   const start = () => run('pg_ctl', '-D', data, '-w', '-l', path.join(folder, 'log'), 'start');
   const stop = () => run('pg_ctl', '-D', data, '-w', '-m', 'fast', 'stop');

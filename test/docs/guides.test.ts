@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import fs from 'node:fs/promises';
-import net, { type AddressInfo } from 'node:net';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
@@ -9,6 +8,7 @@ import manifest from '../../package.json' with { type: 'json' };
 import { callbackHeaders } from '../../src/callbacks/delivery/callback-headers.ts';
 import { runCli } from '../../src/cli/main.ts';
 import { readGuides } from '../../src/docs/guides.ts';
+import { freePorts } from '../../src/shared/free-ports.ts';
 import { kill, type Sandbox, startSandbox, temporaryFolder } from '../support/sandbox-process.ts';
 
 // Runs every fenced block of the README and of the guides: commands in one shell per file, from top
@@ -75,14 +75,6 @@ after(async () => {
   await folder.remove();
 });
 
-async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
-
 /** Joins a file's blocks into one script; each block writes its output into a file of its own. */
 function writeScript(blocks: Block[], outputs: string): string {
   const script = ['set -eo pipefail', "trap 'kill $(jobs -p) 2>/dev/null || true' EXIT"];
@@ -117,7 +109,7 @@ async function run(name: string, setup: Block[], own: Block[]): Promise<void> {
   await fs.mkdir(outputs);
   const blocks = [...setup.map((block) => ({ ...block, follows: false })), ...own];
   for (const { text } of own) elsewhere[text]?.();
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const script = writeScript(blocks, outputs).replace(/(?<=[:(])4000\b/g, String(port));
   const child = spawn('bash', ['-c', script], {
     cwd: clone,

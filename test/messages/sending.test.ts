@@ -12,6 +12,7 @@ import type { Mail, MailTransport } from '../../src/messages/sending/mail.ts';
 import { sendDueMessages } from '../../src/messages/sending/send-messages.ts';
 import { type MailSettings, smtpTransport } from '../../src/messages/sending/smtp-transport.ts';
 import { timestamp } from '../../src/shared/clock.ts';
+import { freePorts } from '../../src/shared/free-ports.ts';
 import type { Logger } from '../../src/shared/logger.ts';
 import { createAuthority, selfSigned } from '../support/certificates.ts';
 import { headerOf, type MailServer, type ReceivedMail, startMailServer } from '../support/mail.ts';
@@ -179,7 +180,7 @@ test('a message is sent when it falls due on the merchant’s clock, not before'
 });
 
 test('a server that is away is retried, ever less often, and the message keeps its ID', async () => {
-  const port = await freePort();
+  const [port = 0] = await freePorts(1);
   const service = await start(`smtp://127.0.0.1:${port}`);
   await queue(service, {});
   assert.equal(await sendDueMessages(service.deps), 1);
@@ -208,7 +209,7 @@ test('a server that is away is retried, ever less often, and the message keeps i
 });
 
 test('after three days without a server the message is given up and the operator is alerted', async () => {
-  const service = await start(`smtp://127.0.0.1:${await freePort()}`);
+  const service = await start(`smtp://127.0.0.1:${(await freePorts(1))[0]}`);
   await queue(service, {});
   for (let hours = 0; hours < 80; hours += 1) {
     await sendDueMessages(service.deps);
@@ -519,14 +520,6 @@ test('production without a mail server starts with a warning and writes no messa
   assert.deepEqual(await read(service), []);
   assert.equal(await sendDueMessages(service.deps), 0);
 });
-
-async function freePort(): Promise<number> {
-  const server = net.createServer();
-  await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
-  const { port } = server.address() as net.AddressInfo;
-  await new Promise((resolve) => server.close(resolve));
-  return port;
-}
 
 type Forwarder = {
   url: string;

@@ -8,7 +8,7 @@ import { useDetails } from '../parts/details.tsx';
 import { Dialog } from '../parts/dialog.tsx';
 import { TextFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
-import { Bones, Problem } from '../parts/states.tsx';
+import { Unread } from '../parts/states.tsx';
 import { useFilters, useOpened } from '../url.ts';
 
 /** The person, or the claim of the command line beside the facts. */
@@ -199,10 +199,8 @@ function ActDialog({ id, close }: { id: string; close: () => void }) {
   const { data, error, refetch } = useDetails<Action>('/api/audit', id);
   return (
     <Dialog opened close={close} title={data ? sentence(words(data.action)) : 'Act'} size="lg">
-      {error ? (
-        <Problem error={error} retry={() => void refetch()} />
-      ) : !data ? (
-        <Bones lines={6} />
+      {error || !data ? (
+        <Unread of={{ error, refetch }} lines={6} />
       ) : (
         <div className="stack">
           <Facts

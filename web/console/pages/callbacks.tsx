@@ -19,7 +19,7 @@ import { MerchantFilter, Tabs, TextFilter } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';
 import { followAct } from '../parts/long-acts.tsx';
 import { useMerchantNames } from '../parts/merchants.tsx';
-import { Bones, Problem } from '../parts/states.tsx';
+import { Unread } from '../parts/states.tsx';
 import { useCan, useSession } from '../session.tsx';
 import { useFilters, useOpened } from '../url.ts';
 import { merchantColumn, orderColumn } from './checkouts.tsx';
@@ -276,10 +276,8 @@ function CallbackDialog({ id, close }: { id: string; close: () => void }) {
   const { run, busy } = useQuietAct();
   return (
     <Dialog opened close={close} title="Callback" size="xl">
-      {error ? (
-        <Problem error={error} retry={() => void refetch()} />
-      ) : !data ? (
-        <Bones lines={6} />
+      {error || !data ? (
+        <Unread of={{ error, refetch }} lines={6} />
       ) : (
         <div className="stack">
           <Facts

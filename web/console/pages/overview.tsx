@@ -83,74 +83,56 @@ function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | 
   const listOf = (path: string, query: Query = {}) => withQuery(path, { ...query, merchant });
   return (
     <section className="figures" aria-label="What waits">
-      {counts.refunds_to_review && (
-        <Figure
-          href={listOf('/refunds')}
-          label="Refunds to review"
-          value={bounded(counts.refunds_to_review)}
-          state={counts.refunds_to_review.count > 0 ? 'needs' : ''}
-          note={
-            overview.oldest_refund_at
-              ? `The oldest came ${sinceWhen(overview.oldest_refund_at)}`
-              : 'Nothing waits'
-          }
-        />
-      )}
-      {counts.overdue && (
-        <Figure
-          href={listOf('/overdue')}
-          label="Overdue payments"
-          value={bounded(counts.overdue)}
-          state={counts.overdue.count > 0 ? 'needs' : ''}
-          note={
-            counts.overdue.count === 0
-              ? 'All were collected'
-              : overview.overdue_amount
-                ? show(overview.overdue_amount)
-                : 'The sum follows in minutes'
-          }
-        />
-      )}
-      {counts.callbacks_exhausted && (
-        <Figure
-          href={listOf('/callbacks')}
-          label="Callbacks given up"
-          value={bounded(counts.callbacks_exhausted)}
-          state={counts.callbacks_exhausted.count > 0 ? 'needs' : ''}
-          note={
-            counts.callbacks_exhausted.count > 0
-              ? 'Merchants do not know yet'
-              : 'All were delivered'
-          }
-        />
-      )}
-      {counts.disputes_to_answer && counts.disputes_to_answer.count > 0 && (
-        <Figure
-          href={listOf('/disputes', { status: 'needs_response' })}
-          label="Disputes to answer"
-          value={bounded(counts.disputes_to_answer)}
-          state="bad"
-          note="Lost without an answer"
-        />
-      )}
-      {counts.payouts_to_approve && counts.payouts_to_approve.count > 0 && (
-        <Figure
-          href={listOf('/payouts', { status: 'draft' })}
-          label="Payouts to approve"
-          value={bounded(counts.payouts_to_approve)}
-          state="needs"
-          note="Two people approve each"
-        />
-      )}
-      {counts.alerts && (
-        <Figure
-          href={listOf('/alerts')}
-          label="Alerts"
-          value={bounded(counts.alerts)}
-          state={counts.alerts.count > 0 ? 'bad' : ''}
-          note={counts.alerts.count > 0 ? 'Open or taken' : 'None is open'}
-        />
-      )}
+      <WaitingFigure
+        of={counts.refunds_to_review}
+        href={listOf('/refunds')}
+        label="Refunds to review"
+        note={
+          overview.oldest_refund_at
+            ? `The oldest came ${sinceWhen(overview.oldest_refund_at)}`
+            : 'Nothing waits'
+        }
+        none="Nothing waits"
+      />
+      <WaitingFigure
+        of={counts.overdue}
+        href={listOf('/overdue')}
+        label="Overdue payments"
+        note={
+          overview.overdue_amount ? show(overview.overdue_amount) : 'The sum follows in minutes'
+        }
+        none="All were collected"
+      />
+      <WaitingFigure
+        of={counts.callbacks_exhausted}
+        href={listOf('/callbacks')}
+        label="Callbacks given up"
+        note="Merchants do not know yet"
+        none="All were delivered"
+      />
+      <WaitingFigure
+        of={counts.disputes_to_answer}
+        href={listOf('/disputes', { status: 'needs_response' })}
+        label="Disputes to answer"
+        state="bad"
+        note="Lost without an answer"
+        none={null}
+      />
+      <WaitingFigure
+        of={counts.payouts_to_approve}
+        href={listOf('/payouts', { status: 'draft' })}
+        label="Payouts to approve"
+        note="Two people approve each"
+        none={null}
+      />
+      <WaitingFigure
+        of={counts.alerts}
+        href={listOf('/alerts')}
+        label="Alerts"
+        state="bad"
+        note="Open or taken"
+        none="None is open"
+      />
       <Figure
         href={null}
         label="Books"
@@ -162,6 +144,22 @@ function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | 
       />
     </section>
   );
+}
+
+/** A count of what waits. `none` is the note if nothing does; null: then there is no figure. */
+function WaitingFigure(props: {
+  of: Overview['counts'][keyof Overview['counts']];
+  href: string;
+  label: string;
+  note: string;
+  none: string | null;
+  state?: string;
+}) {
+  const { of: waiting, none, note, state = 'needs', ...rest } = props;
+  if (waiting === null) return null;
+  const value = bounded(waiting);
+  if (waiting.count > 0) return <Figure {...rest} value={value} state={state} note={note} />;
+  return none !== null && <Figure {...rest} value={value} state="" note={none} />;
 }
 
 function Figure(props: {

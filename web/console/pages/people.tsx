@@ -13,7 +13,7 @@ import { type Column, List } from '../parts/list.tsx';
 import { MerchantsSelect, useMerchantNames } from '../parts/merchants.tsx';
 import { Secrets } from '../parts/secrets.tsx';
 import { SessionLines } from '../parts/sessions.tsx';
-import { Bones, Problem, Unread } from '../parts/states.tsx';
+import { Unread } from '../parts/states.tsx';
 import { useCan, useSession } from '../session.tsx';
 import { useOpened } from '../url.ts';
 
@@ -241,10 +241,8 @@ function PersonDialog({ id, close }: { id: string; close: () => void }) {
         }).then((answer) => answer && close())
       }
     >
-      {error ? (
-        <Problem error={error} retry={() => void refetch()} />
-      ) : !person ? (
-        <Bones />
+      {error || !person ? (
+        <Unread of={{ error, refetch }} lines={4} />
       ) : (
         <>
           {person.revoked_at !== null && (

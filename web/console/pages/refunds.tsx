@@ -13,7 +13,7 @@ import { type Column, List } from '../parts/list.tsx';
 import { followAct } from '../parts/long-acts.tsx';
 import { RefundParts } from '../parts/refund-parts.tsx';
 import { reviewOf, reviewOfAll } from '../parts/review.ts';
-import { Bones, Problem } from '../parts/states.tsx';
+import { Unread } from '../parts/states.tsx';
 import { useCan } from '../session.tsx';
 import { useFilters, useOpened } from '../url.ts';
 import { merchantColumn, orderColumn, shopperColumn } from './checkouts.tsx';
@@ -279,10 +279,8 @@ function ReviewDialog(props: { id: string; close: () => void; done: () => void }
         else perform('approve', approve, `${amount} is approved. The refund starts now.`);
       }}
     >
-      {error ? (
-        <Problem error={error} retry={() => void refetch()} />
-      ) : !data ? (
-        <Bones lines={6} />
+      {error || !data ? (
+        <Unread of={{ error, refetch }} lines={6} />
       ) : (
         <>
           <div>

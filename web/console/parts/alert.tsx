@@ -10,7 +10,7 @@ import { ActDialog, useAct } from './acts.tsx';
 import { Facts, Id, PageHead, Status, Time } from './basics.tsx';
 import { MerchantFilter, Tabs } from './filters.tsx';
 import { type Column, List } from './list.tsx';
-import { Bones, Problem } from './states.tsx';
+import { Unread } from './states.tsx';
 
 /** What an alert is called: `gateway_other_amount` is `Other amount` where all are the gateway's. */
 export const alertName = (kind: string) => sentence(words(kind));
@@ -207,10 +207,8 @@ function AlertDialog(props: {
         })
       }
     >
-      {error ? (
-        <Problem error={error} retry={() => void refetch()} />
-      ) : !data ? (
-        <Bones lines={5} />
+      {error || !data ? (
+        <Unread of={{ error, refetch }} lines={5} />
       ) : (
         <>
           <p className="break">{data.detail}</p>
