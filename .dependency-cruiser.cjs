@@ -3,9 +3,10 @@
  * about folders.
  */
 const nouns =
-  '^src/(acts/long-act|callbacks/callback|checkouts/checkout|disputes/dispute|gateway/(gateway|retry-times)|' +
-  'instalments/instalment|integrations/integration|ledger/(posting|settlement)|legacy/legacy-credential|merchants/merchant|' +
-  'messages/message|payments/payment-attempt|payouts/(bank-account|payout|statement-mail)|refunds/refund|shoppers/(plan|plan-act|shopper-attempt))[.]ts$';
+  '^src/(gateway/(gateway|retry-times)|merchants/(merchant|integrations/integration)|operating/acts/long-act|' +
+  'record/ledger/(posting|settlement)|purchases/(callbacks/callback|checkouts/checkout|disputes/dispute|' +
+  'instalments/instalment|legacy/legacy-credential|messages/message|payments/payment-attempt|' +
+  'payouts/(bank-account|payout|statement-mail)|refunds/refund|shoppers/(plan|plan-act|shopper-attempt)))[.]ts$';
 
 module.exports = {
   forbidden: [
@@ -19,34 +20,28 @@ module.exports = {
       name: 'shared-is-the-ground',
       comment: 'Every room may use it, so it uses no other room.',
       severity: 'error',
-      from: { path: '^src/shared/' },
-      to: { path: '^src/', pathNot: '^src/shared/' },
+      from: { path: '^src/platform/shared/' },
+      to: { path: '^src/', pathNot: '^src/platform/shared/' },
     },
     {
       name: 'nouns-are-pure',
       comment: 'Types, statuses and rules: no I/O, and nothing above them.',
       severity: 'error',
       from: { path: nouns },
-      to: { path: '^src/', pathNot: ['^src/shared/', nouns] },
+      to: { path: '^src/', pathNot: ['^src/platform/shared/', nouns] },
     },
     {
       name: 'sql-knows-nouns-and-database',
       comment: 'One function per statement; no rule, no request.',
       severity: 'error',
-      from: { path: '[.]sql[.]ts$', pathNot: '^src/http/' },
-      to: { path: '^src/', pathNot: ['^src/(shared|database)/', nouns, '[.]sql[.]ts$'] },
+      from: { path: '[.]sql[.]ts$', pathNot: '^src/platform/http/' },
+      to: { path: '^src/', pathNot: ['^src/platform/(shared|database)/', nouns, '[.]sql[.]ts$'] },
     },
     {
       name: 'routes-are-registered-by-name',
       severity: 'error',
       from: { path: '^src/', pathNot: '^src/app[.]ts$' },
       to: { path: '[.]routes[.]ts$' },
-    },
-    {
-      name: 'the-command-line-is-on-top',
-      severity: 'error',
-      from: { path: '^src/', pathNot: '^src/cli/' },
-      to: { path: '^src/cli/' },
     },
     {
       name: 'the-test-gateway-stands-alone',

@@ -3,17 +3,17 @@ import { createHmac, randomUUID } from 'node:crypto';
 import { readdirSync, readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 import { Agent, request } from 'undici';
-import { claimCallbacks } from '../src/callbacks/delivery/deliver-callback.ts';
-import { deliverDueCallbacks } from '../src/callbacks/delivery/deliver-due-callbacks.ts';
-import { listDueDestinations } from '../src/callbacks/delivery/due-callbacks.sql.ts';
+import type { Deps } from '#main.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { sign } from '#platform/signing/signature.ts';
+import { claimCallbacks } from '#purchases/callbacks/delivery/deliver-callback.ts';
+import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
+import { listDueDestinations } from '#purchases/callbacks/delivery/due-callbacks.sql.ts';
 import {
   claimBatchSize,
   destinationsMax,
   merchantDestinationsMax,
-} from '../src/callbacks/delivery/limits.ts';
-import type { Deps } from '../src/main.ts';
-import { timestamp } from '../src/shared/clock.ts';
-import { sign } from '../src/signing/signature.ts';
+} from '#purchases/callbacks/delivery/limits.ts';
 import { median } from './create.ts';
 import { type Account, createAccount, startDatabase } from './service.ts';
 

@@ -2,14 +2,14 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { checkLedger } from '../src/audit/audit-books.ts';
-import { testGatewayAt } from '../src/config.ts';
-import type { Gateway } from '../src/gateway/gateway.ts';
-import { createStripeGateway } from '../src/gateway/stripe.ts';
-import { collectDueInstalments } from '../src/instalments/collect-instalments.ts';
-import type { Deps } from '../src/main.ts';
-import { type Merchant, merchantTime, statementOf } from '../src/merchants/merchant.ts';
-import { startTestGatewayProcess } from '../src/sandbox/test-gateway-process.ts';
+import { checkLedger } from '#checks/books/audit-books.ts';
+import { testGatewayAt } from '#config.ts';
+import type { Gateway } from '#gateway/gateway.ts';
+import { createStripeGateway } from '#gateway/stripe/stripe.ts';
+import { startTestGatewayProcess } from '#hosting/sandbox/test-gateway-process.ts';
+import type { Deps } from '#main.ts';
+import { type Merchant, merchantTime, statementOf } from '#merchants/merchant.ts';
+import { collectDueInstalments } from '#purchases/instalments/collect-instalments.ts';
 import { median } from './create.ts';
 import {
   type Account,

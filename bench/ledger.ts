@@ -1,7 +1,7 @@
 import type pg from 'pg';
-import { checkLedger } from '../src/audit/audit-books.ts';
-import { movements } from '../src/ledger/posting.ts';
-import type { Deps } from '../src/main.ts';
+import { checkLedger } from '#checks/books/audit-books.ts';
+import type { Deps } from '#main.ts';
+import { movements } from '#record/ledger/posting.ts';
 import { tamper } from '../test/support/tamper.ts';
 import { createAccount, startDatabase } from './service.ts';
 

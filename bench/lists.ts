@@ -1,4 +1,4 @@
-import type { Deps } from '../src/main.ts';
+import type { Deps } from '#main.ts';
 import { median } from './create.ts';
 import { load } from './load.ts';
 import { type Account, createAccount, serve, startDatabase } from './service.ts';

@@ -1,12 +1,12 @@
 import { type ChildProcess, fork } from 'node:child_process';
 import { fileURLToPath } from 'node:url';
 import nodemailer from 'nodemailer';
-import { claimDue, newLease } from '../src/database/due-work.sql.ts';
-import { dueMessages } from '../src/messages/message.sql.ts';
-import type { Mail, MailTransport } from '../src/messages/sending/mail.ts';
-import { sendDueMessages } from '../src/messages/sending/send-messages.ts';
-import { smtpTransport } from '../src/messages/sending/smtp-transport.ts';
-import { timestamp } from '../src/shared/clock.ts';
+import { claimDue, newLease } from '#platform/database/due-work.sql.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { dueMessages } from '#purchases/messages/message.sql.ts';
+import type { Mail, MailTransport } from '#purchases/messages/sending/mail.ts';
+import { sendDueMessages } from '#purchases/messages/sending/send-messages.ts';
+import { smtpTransport } from '#purchases/messages/sending/smtp-transport.ts';
 import { median } from './create.ts';
 import { type Account, createAccount, startDatabase } from './service.ts';
 

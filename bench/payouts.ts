@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { findViolations } from '../src/audit/invariants.ts';
-import type { Deps } from '../src/main.ts';
-import { findMerchant } from '../src/merchants/merchant.sql.ts';
-import { makeMerchantPayouts } from '../src/payouts/make-payouts.ts';
-import { timestamp } from '../src/shared/clock.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
+import type { Deps } from '#main.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { makeMerchantPayouts } from '#purchases/payouts/make-payouts.ts';
 import { median } from './create.ts';
 import { createAccount, startDatabase } from './service.ts';
 

@@ -2,13 +2,13 @@ import { mkdtempSync, rmSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { reconcile } from '../src/audit/reconciliation/reconcile.ts';
-import { testGatewayAt } from '../src/config.ts';
-import { type Gateway, recordKinds } from '../src/gateway/gateway.ts';
-import { createStripeGateway } from '../src/gateway/stripe.ts';
-import type { Deps } from '../src/main.ts';
-import { merchantTime, statementOf } from '../src/merchants/merchant.ts';
-import { startTestGatewayProcess } from '../src/sandbox/test-gateway-process.ts';
+import { reconcile } from '#checks/reconciliation/reconcile.ts';
+import { testGatewayAt } from '#config.ts';
+import { type Gateway, recordKinds } from '#gateway/gateway.ts';
+import { createStripeGateway } from '#gateway/stripe/stripe.ts';
+import { startTestGatewayProcess } from '#hosting/sandbox/test-gateway-process.ts';
+import type { Deps } from '#main.ts';
+import { merchantTime, statementOf } from '#merchants/merchant.ts';
 import { type Kept, type Kind, openStore } from '../test-gateway/store.ts';
 import {
   type Account,

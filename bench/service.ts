@@ -5,20 +5,20 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import { pino } from 'pino';
-import { readConfig } from '../src/config.ts';
-import { claimInstallation } from '../src/database/installation.ts';
-import { migrate } from '../src/database/migrate.ts';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded-postgres/server.ts';
-import { endpointLimits } from '../src/http/rate-limits.ts';
+import { readConfig } from '#config.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
+import { createDeps, type Deps } from '#main.ts';
+import { createMerchant } from '#merchants/create-merchant.ts';
 import {
   createIntegration,
   type IssuedCredentials,
-} from '../src/integrations/create-integration.ts';
-import { setLimit } from '../src/integrations/set-limit.ts';
-import { createDeps, type Deps } from '../src/main.ts';
-import { createMerchant } from '../src/merchants/create-merchant.ts';
-import type { Merchant } from '../src/merchants/merchant.ts';
-import { timestamp } from '../src/shared/clock.ts';
+} from '#merchants/integrations/create-integration.ts';
+import { setLimit } from '#merchants/integrations/set-limit.ts';
+import type { Merchant } from '#merchants/merchant.ts';
+import { claimInstallation } from '#platform/database/installation.ts';
+import { migrate } from '#platform/database/migrate.ts';
+import { endpointLimits } from '#platform/http/rate-limits.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 
 const log = pino({ level: 'error' });
 const masterKey = Buffer.alloc(32, 1).toString('base64');

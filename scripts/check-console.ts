@@ -4,7 +4,7 @@ import path from 'node:path';
 // Two rules about the console's application that no other tool checks.
 
 /** What both sides may run: pure functions, such as the one that writes money. */
-const sharedRoom = 'src/shared/';
+const sharedRoom = 'src/platform/shared/';
 
 /**
  * The console imports types from the service, and nothing that runs: a schema or a use case would
@@ -15,7 +15,9 @@ export function findConsoleImports(root: string): string[] {
   for (const file of fs.globSync('web/console/**/*.{ts,tsx}', { cwd: root }).sort()) {
     const from = file.replaceAll(path.sep, '/');
     for (const specifier of valueImports(fs.readFileSync(path.join(root, file), 'utf8'))) {
-      const target = path.posix.join(path.posix.dirname(from), specifier);
+      const target = specifier.startsWith('#')
+        ? `src/${specifier.slice(1)}`
+        : path.posix.join(path.posix.dirname(from), specifier);
       if (!target.startsWith('src/') || target.startsWith(sharedRoom)) continue;
       problems.push(`${from} imports ${target}: import only its types ("import type")`);
     }
@@ -24,11 +26,12 @@ export function findConsoleImports(root: string): string[] {
 }
 
 function* valueImports(text: string): Generator<string> {
-  const statements = /\b(?:import|export)\s+(type\s)?[^'"`;=()]*?\bfrom\s+'(\.[^']+)'/g;
+  const statements = /\b(?:import|export)\s+(type\s)?[^'"`;=()]*?\bfrom\s+'([.#][^']+)'/g;
   for (const [, type, specifier = ''] of text.matchAll(statements)) {
     if (type === undefined) yield specifier;
   }
-  for (const [, specifier = ''] of text.matchAll(/\bimport\s*\(?\s*'(\.[^']+)'/g)) yield specifier;
+  for (const [, specifier = ''] of text.matchAll(/\bimport\s*\(?\s*'([.#][^']+)'/g))
+    yield specifier;
 }
 
 type Packages = Record<string, string>;

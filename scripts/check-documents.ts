@@ -202,7 +202,7 @@ export function findWrongOwners(root: string, owners: Record<string, readonly st
  */
 export function findWrongInvariants(root: string): string[] {
   const checked = new Set<string>();
-  for (const { text } of linesOf(root, ['src/audit/**/*.ts'])) {
+  for (const { text } of linesOf(root, ['src/checks/**/*.ts'])) {
     const name = /^\s*name: '([A-Z]\d+)',$/.exec(text)?.[1];
     if (name !== undefined) checked.add(name);
   }
@@ -217,7 +217,7 @@ export function findWrongInvariants(root: string): string[] {
       problems.push(`ARCHITECTURE.md lists ${name}: no statement checks it and no test is named`);
     }
   }
-  if (checked.size === 0) problems.push('src/audit has no named invariant');
+  if (checked.size === 0) problems.push('src/checks has no named invariant');
   for (const name of checked) {
     if (!listed.has(name)) problems.push(`ARCHITECTURE.md does not list the invariant ${name}`);
   }

@@ -1,7 +1,7 @@
 // The rules of CONTRIBUTING that no other tool checks. Part of `npm run check`.
 
 import path from 'node:path';
-import { readConfig } from '../src/config.ts';
+import { readConfig } from '#config.ts';
 import { findConsoleImports, findMantineVersions } from './check-console.ts';
 import {
   findBadCitations,
@@ -15,12 +15,13 @@ import {
 } from './check-documents.ts';
 import { findLockGaps } from './check-lock.ts';
 import { findUnsafeMigrations } from './check-migrations.ts';
-import { findForeignWrites, findRoomCycles } from './check-rooms.ts';
+import { findForeignWrites, findRoomCycles, findWrongOrder } from './check-rooms.ts';
 import { findAllColumns } from './check-statements.ts';
 import { tableOwners } from './table-owners.ts';
 
 export function findProblems(root: string): string[] {
   return [
+    ...findWrongOrder(root),
     ...findRoomCycles(root),
     ...findForeignWrites(root, tableOwners),
     ...findBadCitations(root),

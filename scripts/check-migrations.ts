@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { mannerOf } from '../src/database/migrate.ts';
+import { mannerOf } from '#platform/database/migrate.ts';
 
 /** Earlier migrations are history and were written before these rules (decision 0090). */
 const firstChecked = 30;

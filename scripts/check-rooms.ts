@@ -1,8 +1,23 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
-// The rules about rooms, the folders of `src/`, that dependency-cruiser cannot see: it knows cycles
-// of files, not of folders, and nothing of SQL.
+// The rules about groups and rooms, the folders of `src/`, that dependency-cruiser cannot see: it
+// knows cycles of files, not of folders, and nothing of SQL.
+
+/** The groups of rooms. A group imports values only from itself and from the groups before it. */
+export const groups = [
+  'platform',
+  'gateway',
+  'record',
+  'merchants',
+  'purchases',
+  'checks',
+  'operating',
+  // The composition root: the files directly in `src/`.
+  '',
+  'hosting',
+  'cli',
+];
 
 /** Which slices write a table, as folders or files below `src/`. */
 export type TableOwners = Record<string, readonly string[]>;
@@ -19,8 +34,30 @@ const writingName = /^(insert|move|advance|update|delete|claim|release)[A-Z]/;
 /** Puts the runners together, and deletes for each slice what has expired. */
 const worker = 'worker.ts';
 
+/** Groups whose own files are a room. In the other groups every folder is a room. */
+const groupsThatAreRooms = ['gateway', 'merchants', 'cli'];
+
 /** Rooms within rooms. Any other folder below a room is part of it. */
-const innerRooms = ['callbacks/delivery', 'messages/sending'];
+const innerRooms = [
+  'gateway/stripe',
+  'merchants/integrations',
+  'purchases/callbacks/delivery',
+  'purchases/messages/sending',
+];
+
+/** No group imports from a group after it, at value level. */
+export function findWrongOrder(root: string): string[] {
+  const problems: string[] = [];
+  for (const file of sourcesOf(root)) {
+    if (!groups.includes(groupOf(file))) problems.push(`group order: ${file} is in no group`);
+  }
+  for (const { file, target } of readImports(root)) {
+    if (groups.indexOf(groupOf(target)) <= groups.indexOf(groupOf(file))) continue;
+    const above = groupOf(target) || 'the composition root';
+    problems.push(`group order: ${file} imports ${target}, but ${above} stands above it`);
+  }
+  return problems;
+}
 
 /** No room imports one that imports it back, directly or through others, at value level. */
 export function findRoomCycles(root: string): string[] {
@@ -56,7 +93,7 @@ export function findForeignWrites(root: string, owners: TableOwners): string[] {
   for (const { file, target, names } of readImports(root)) {
     if (!target.endsWith('.sql.ts') || sliceOf(file) === sliceOf(target)) continue;
     // What `database/` offers works for any slice, on the table that the slice names.
-    if (sliceOf(target) === 'database') continue;
+    if (sliceOf(target) === 'platform/database') continue;
     for (const name of names) {
       if (!writingName.test(name) || (file === worker && name.startsWith('delete'))) continue;
       problems.push(`foreign write: ${file} imports ${name} of ${target}; call a use case instead`);
@@ -103,10 +140,12 @@ function readImports(root: string): Import[] {
     const text = withoutComments(fs.readFileSync(path.join(root, 'src', file), 'utf8'));
     const imports: Import[] = [];
     const add = (specifier: string, names: string[]) => {
-      const target = path.posix.join(path.posix.dirname(file), specifier);
+      const target = specifier.startsWith('#')
+        ? specifier.slice(1)
+        : path.posix.join(path.posix.dirname(file), specifier);
       if (!target.startsWith('..')) imports.push({ file, target, names });
     };
-    const statements = /\b(?:import|export)\s+(type\s+)?([^'"`;=()]*?)\bfrom\s+'(\.[^']+)'/g;
+    const statements = /\b(?:import|export)\s+(type\s+)?([^'"`;=()]*?)\bfrom\s+'([.#][^']+)'/g;
     for (const [, type, clause = '', specifier = ''] of text.matchAll(statements)) {
       if (type !== undefined) continue;
       const inBraces = /\{([^}]*)\}/.exec(clause)?.[1];
@@ -119,8 +158,8 @@ function readImports(root: string): Import[] {
           values.map((one) => one.split(' ')[0] ?? ''),
         );
     }
-    for (const [, specifier = ''] of text.matchAll(/\bimport\s+'(\.[^']+)'/g)) add(specifier, []);
-    for (const [, specifier = ''] of text.matchAll(/\bawait import\(\s*'(\.[^']+)'/g)) {
+    for (const [, specifier = ''] of text.matchAll(/\bimport\s+'([.#][^']+)'/g)) add(specifier, []);
+    for (const [, specifier = ''] of text.matchAll(/\bawait import\(\s*'([.#][^']+)'/g)) {
       add(specifier, []);
     }
     return imports;
@@ -141,8 +180,16 @@ function roomOf(file: string): string {
   return inner ?? sliceOf(file);
 }
 
+/** The room with its inner rooms: what owns tables. */
 function sliceOf(file: string): string {
-  return file.split('/')[0] ?? file;
+  const [group = '', room] = file.split('/');
+  if (room === undefined) return file;
+  if (file.startsWith('merchants/integrations/')) return 'merchants/integrations';
+  return groupsThatAreRooms.includes(group) ? group : `${group}/${room}`;
+}
+
+function groupOf(file: string): string {
+  return file.includes('/') ? (file.split('/')[0] ?? '') : '';
 }
 
 /** Not a parser: enough for code that Biome has formatted. */

@@ -23,7 +23,7 @@ export const slowFiles = [
   'test/money/disputes.test.ts',
   'test/browser/plan-in-browser.test.ts',
   'test/payments/payment-faults.test.ts',
-  'src/embedded-postgres/server.test.ts',
+  'src/hosting/embedded-postgres/server.test.ts',
   'test/console/console-in-browser.test.ts',
   'test/money/payouts.test.ts',
   'test/callbacks/delivery.test.ts',

@@ -10,7 +10,7 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
-import { type EmbeddedPostgres, startEmbeddedPostgres } from '../src/embedded-postgres/server.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
 import type { TestRun } from './run-test-files.ts';
 import { slowFiles } from './slow-test-files.ts';
 
@@ -30,7 +30,7 @@ const quickest = [
   'test/callbacks/destinations.test.ts',
   'test/sdk/types.test.ts',
 ];
-const notQuick = ['src/embedded-postgres/server.test.ts'];
+const notQuick = ['src/hosting/embedded-postgres/server.test.ts'];
 
 const found = fs
   .globSync(quick ? quickest : everything, { cwd: root, exclude: quick ? notQuick : [] })

@@ -7,31 +7,31 @@ import Fastify, {
   type FastifyRequest,
   LogController,
 } from 'fastify';
-import { type CheckoutDeps, checkoutRoutes } from './checkouts/checkout.routes.ts';
-import type { Config } from './config.ts';
-import { startDeadline } from './database/deadline.ts';
-import { gatewayEventRoutes } from './disputes/gateway-event.routes.ts';
-import { docsRoutes } from './docs/docs.routes.ts';
+import { useMerchantApi } from '#merchants/integrations/merchant-api.ts';
+import { merchantRoutes } from '#merchants/merchant.routes.ts';
+import { docsRoutes } from '#operating/docs/docs.routes.ts';
+import { startDeadline } from '#platform/database/deadline.ts';
 import {
   answerNotFound,
   badRequest,
   handleErrors,
   nothingHere,
   presentErrors,
-} from './http/errors.ts';
-import { healthRoutes } from './http/health.routes.ts';
-import type { Metrics } from './http/metrics.ts';
-import { collectRoutes } from './http/openapi.ts';
-import { trustedProxies } from './http/trusted-proxies.ts';
-import { useMerchantApi } from './integrations/merchant-api.ts';
-import { type LegacyDeps, legacyRoutes } from './legacy/legacy.routes.ts';
-import { merchantRoutes } from './merchants/merchant.routes.ts';
-import { type PaymentRouteDeps, paymentRoutes } from './payments/payment.routes.ts';
-import { payoutRoutes } from './payouts/payout.routes.ts';
-import { refundRoutes } from './refunds/refund.routes.ts';
-import { type ShopperDeps, shopperRoutes } from './shoppers/shopper.routes.ts';
-import type { Tracer } from './tracing/trace.ts';
-import { traceRequests } from './tracing/trace-requests.ts';
+} from '#platform/http/errors.ts';
+import { healthRoutes } from '#platform/http/health.routes.ts';
+import type { Metrics } from '#platform/http/metrics.ts';
+import { collectRoutes } from '#platform/http/openapi.ts';
+import { trustedProxies } from '#platform/http/trusted-proxies.ts';
+import type { Tracer } from '#platform/tracing/trace.ts';
+import { traceRequests } from '#platform/tracing/trace-requests.ts';
+import { type CheckoutDeps, checkoutRoutes } from '#purchases/checkouts/checkout.routes.ts';
+import { gatewayEventRoutes } from '#purchases/disputes/gateway-event.routes.ts';
+import { type LegacyDeps, legacyRoutes } from '#purchases/legacy/legacy.routes.ts';
+import { type PaymentRouteDeps, paymentRoutes } from '#purchases/payments/payment.routes.ts';
+import { payoutRoutes } from '#purchases/payouts/payout.routes.ts';
+import { refundRoutes } from '#purchases/refunds/refund.routes.ts';
+import { type ShopperDeps, shopperRoutes } from '#purchases/shoppers/shopper.routes.ts';
+import type { Config } from './config.ts';
 
 export type AppDeps = CheckoutDeps &
   LegacyDeps &

@@ -2,17 +2,24 @@ import { isIP } from 'node:net';
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import ipaddr from 'ipaddr.js';
-import { type AllowedRange, parseAllowedRanges } from './callbacks/delivery/destination.ts';
-import type { ConsoleSettings } from './console/settings.ts';
-import { serversOf } from './database/servers.ts';
-import { type StripeSettings, stripeProblems } from './gateway/settings.ts';
-import type { Environment } from './integrations/integration.ts';
-import { defaultSunset, deprecatedSince } from './legacy/deprecation.ts';
-import { addressOf, type MailSettings } from './messages/sending/smtp-transport.ts';
-import type { OidcSettings } from './operators/oidc.ts';
-import { type CardBrand, cardBrands, type HostedPageSettings } from './shared/hosted-page.ts';
-import { isLoopback } from './shared/loopback.ts';
-import type { TraceSettings } from './tracing/otlp-exporter.ts';
+import { type StripeSettings, stripeProblems } from '#gateway/settings.ts';
+import type { Environment } from '#merchants/integrations/integration.ts';
+import type { ConsoleSettings } from '#operating/console/settings.ts';
+import type { OidcSettings } from '#operating/people/oidc.ts';
+import { serversOf } from '#platform/database/servers.ts';
+import {
+  type CardBrand,
+  cardBrands,
+  type HostedPageSettings,
+} from '#platform/shared/hosted-page.ts';
+import { isLoopback } from '#platform/shared/loopback.ts';
+import type { TraceSettings } from '#platform/tracing/otlp-exporter.ts';
+import {
+  type AllowedRange,
+  parseAllowedRanges,
+} from '#purchases/callbacks/delivery/destination.ts';
+import { defaultSunset, deprecatedSince } from '#purchases/legacy/deprecation.ts';
+import { addressOf, type MailSettings } from '#purchases/messages/sending/smtp-transport.ts';
 
 /** What a process does: answer requests, do due work, or both. */
 export const roles = ['web', 'worker', 'all'] as const;

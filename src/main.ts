@@ -1,42 +1,46 @@
-import { type AppDeps, buildApp } from './app.ts';
-import { createMoneyGuard } from './audit/reconciliation/money-guard.ts';
-import { attemptCommits } from './callbacks/delivery/attempt-commits.ts';
+import { createMoneyGuard } from '#checks/reconciliation/money-guard.ts';
+import { guardGateway } from '#gateway/guard-gateway.ts';
+import { limitGateway } from '#gateway/limit-gateway.ts';
+import { limitsFor, type StripeSettings } from '#gateway/settings.ts';
+import { createStripeGateway } from '#gateway/stripe/stripe.ts';
+import { createCallers } from '#merchants/integrations/callers.ts';
+import type { ConsoleDeps } from '#operating/console/route.ts';
+import { buildConsole } from '#operating/console/server.ts';
+import { readStates, readToday } from '#operating/search/states.sql.ts';
+import { type Database, openDatabase } from '#platform/database/database.ts';
+import { followDatabaseClock } from '#platform/database/database-clock.ts';
+import { listDueAges } from '#platform/database/due-work.sql.ts';
+import { traceCommit } from '#platform/database/group-commit.ts';
+import { programVersion } from '#platform/database/migrate.ts';
+import { announceNode } from '#platform/database/nodes.ts';
+import { listTableBytes } from '#platform/database/table-bytes.sql.ts';
+import { watchFlights } from '#platform/http/in-flight.ts';
+import { type FurtherAddress, listen } from '#platform/http/listen.ts';
+import { createMetrics } from '#platform/http/metrics.ts';
+import { redisRateLimitStore } from '#platform/http/rate-limits.redis.ts';
+import { postgresRateLimitStore } from '#platform/http/rate-limits.sql.ts';
+import {
+  createRateLimits,
+  memoryRateLimitStore,
+  type RateLimitStore,
+} from '#platform/http/rate-limits.ts';
+import { type Clock, systemClock, timestamp, within } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import { type Random, systemRandom } from '#platform/shared/random.ts';
+import { createSealing } from '#platform/shared/sealing.ts';
+import { createOtlpExporter } from '#platform/tracing/otlp-exporter.ts';
+import { createTracer } from '#platform/tracing/trace.ts';
+import { attemptCommits } from '#purchases/callbacks/delivery/attempt-commits.ts';
 import {
   type CallbackSenderOptions,
   createCallbackSender,
-} from './callbacks/delivery/send-callback.ts';
-import { checkoutCommits } from './checkouts/create-checkout.ts';
+} from '#purchases/callbacks/delivery/send-callback.ts';
+import { checkoutCommits } from '#purchases/checkouts/create-checkout.ts';
+import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
+import type { MailTransport } from '#purchases/messages/sending/mail.ts';
+import { openMailTransport } from '#purchases/messages/sending/open-transport.ts';
+import { type AppDeps, buildApp } from './app.ts';
 import type { Config, Role } from './config.ts';
-import type { ConsoleDeps } from './console/route.ts';
-import { buildConsole } from './console/server.ts';
-import { type Database, openDatabase } from './database/database.ts';
-import { followDatabaseClock } from './database/database-clock.ts';
-import { listDueAges } from './database/due-work.sql.ts';
-import { traceCommit } from './database/group-commit.ts';
-import { programVersion } from './database/migrate.ts';
-import { announceNode } from './database/nodes.ts';
-import { listTableBytes } from './database/table-bytes.sql.ts';
-import { guardGateway } from './gateway/guard-gateway.ts';
-import { limitGateway } from './gateway/limit-gateway.ts';
-import { limitsFor, type StripeSettings } from './gateway/settings.ts';
-import { createStripeGateway } from './gateway/stripe.ts';
-import { watchFlights } from './http/in-flight.ts';
-import { type FurtherAddress, listen } from './http/listen.ts';
-import { createMetrics } from './http/metrics.ts';
-import { redisRateLimitStore } from './http/rate-limits.redis.ts';
-import { postgresRateLimitStore } from './http/rate-limits.sql.ts';
-import { createRateLimits, memoryRateLimitStore, type RateLimitStore } from './http/rate-limits.ts';
-import { createCallers } from './integrations/callers.ts';
-import type { QueueDeps } from './messages/queue-messages.ts';
-import type { MailTransport } from './messages/sending/mail.ts';
-import { openMailTransport } from './messages/sending/open-transport.ts';
-import { readStates, readToday } from './search/states.sql.ts';
-import { type Clock, systemClock, timestamp, within } from './shared/clock.ts';
-import type { Logger } from './shared/logger.ts';
-import { type Random, systemRandom } from './shared/random.ts';
-import { createSealing } from './shared/sealing.ts';
-import { createOtlpExporter } from './tracing/otlp-exporter.ts';
-import { createTracer } from './tracing/trace.ts';
 import { merchantWork, startWorker, type WorkerDeps } from './worker.ts';
 
 export type Deps = AppDeps & WorkerDeps & ConsoleDeps & QueueDeps & { close(): Promise<void> };
@@ -121,6 +125,7 @@ export async function createDeps(
   if (mail === null) log.warn('MAIL_URL is not set: shoppers get no messages, not even receipts');
   return {
     ...base,
+    merchantWork,
     mail,
     sendsMessages: config.sendsMessages,
     environment: config.environment,

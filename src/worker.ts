@@ -1,61 +1,67 @@
-import { runLongActs } from './acts/run-long-acts.ts';
-import { auditSlice } from './audit/audit-books.ts';
-import type { MoneyGuard } from './audit/reconciliation/money-guard.ts';
-import { runDailyReconciliation } from './audit/reconciliation/reconcile.ts';
-import { deliverMerchantCallbacks } from './callbacks/delivery/deliver-callback.ts';
-import { deliverDueCallbacks } from './callbacks/delivery/deliver-due-callbacks.ts';
-import { writeDestinationStatistics } from './callbacks/delivery/destination-statistics.ts';
-import { dueCallbacks } from './callbacks/delivery/due-callbacks.sql.ts';
-import { expireAttempts, type RetentionDeps } from './callbacks/delivery/expire-attempts.ts';
-import type { AnyDueWork } from './database/due-work.sql.ts';
+import { auditSlice } from '#checks/books/audit-books.ts';
+import type { MoneyGuard } from '#checks/reconciliation/money-guard.ts';
+import { runDailyReconciliation } from '#checks/reconciliation/reconcile.ts';
+import type { Merchant } from '#merchants/merchant.ts';
+import { runLongActs } from '#operating/acts/run-long-acts.ts';
+import { forgetIdentities } from '#operating/people/forget-identities.ts';
+import { rollUp, rollUpOverdue } from '#operating/rollups/roll-up.ts';
+import type { AnyDueWork } from '#platform/database/due-work.sql.ts';
+import { deleteAnswersBefore } from '#platform/http/idempotency.sql.ts';
+import { answersCutoff } from '#platform/http/idempotency.ts';
+import { deleteEndedWindows } from '#platform/http/rate-limits.sql.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { deliverMerchantCallbacks } from '#purchases/callbacks/delivery/deliver-callback.ts';
+import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
+import { writeDestinationStatistics } from '#purchases/callbacks/delivery/destination-statistics.ts';
+import { dueCallbacks } from '#purchases/callbacks/delivery/due-callbacks.sql.ts';
+import {
+  expireAttempts,
+  type RetentionDeps,
+} from '#purchases/callbacks/delivery/expire-attempts.ts';
 import {
   checkDueDisputes,
   checkMerchantDisputes,
   findNewDisputes,
-} from './disputes/check-disputes.ts';
-import { dueDisputes } from './disputes/dispute.sql.ts';
-import { deleteAnswersBefore } from './http/idempotency.sql.ts';
-import { answersCutoff } from './http/idempotency.ts';
-import { deleteEndedWindows } from './http/rate-limits.sql.ts';
+} from '#purchases/disputes/check-disputes.ts';
+import { dueDisputes } from '#purchases/disputes/dispute.sql.ts';
 import {
   collectDueInstalments,
   collectMerchantInstalments,
-} from './instalments/collect-instalments.ts';
-import { detachMerchantCards, detachReplacedCards } from './instalments/detach-cards.ts';
-import { dueInstalments, dueReplacedCards } from './instalments/instalment.sql.ts';
-import { deleteExpiredTokens } from './legacy/legacy-token.sql.ts';
-import type { Merchant } from './merchants/merchant.ts';
-import { dueMessages } from './messages/message.sql.ts';
+} from '#purchases/instalments/collect-instalments.ts';
+import { detachMerchantCards, detachReplacedCards } from '#purchases/instalments/detach-cards.ts';
+import { dueInstalments, dueReplacedCards } from '#purchases/instalments/instalment.sql.ts';
+import { deleteExpiredTokens } from '#purchases/legacy/legacy-token.sql.ts';
+import { dueMessages } from '#purchases/messages/message.sql.ts';
 import {
   type MessageDeps,
   sendDueMessages,
   sendMerchantMessages,
-} from './messages/sending/send-messages.ts';
-import { forgetIdentities } from './operators/forget-identities.ts';
-import { type AlertDeps, postAlerts } from './operators/post-alerts.ts';
-import { dueAttempts } from './payments/payment-attempt.sql.ts';
-import { recoverAttempts, recoverMerchantAttempts } from './payments/recover-attempts.ts';
-import type { PaymentDeps } from './payments/start-payment.ts';
-import { makeDuePayouts, makeMerchantPayouts } from './payouts/make-payouts.ts';
-import { duePayoutDays } from './payouts/payout.sql.ts';
-import { sendDueStatements, sendMerchantStatements } from './payouts/send-statements.ts';
-import { dueStatementMails } from './payouts/statement-mail.sql.ts';
-import { processDueRefunds, processMerchantRefunds } from './refunds/process-refunds.ts';
-import { dueRefunds } from './refunds/refund.sql.ts';
-import { rollUp, rollUpOverdue } from './rollups/roll-up.ts';
-import { timestamp } from './shared/clock.ts';
-import { recoverActs, recoverMerchantActs } from './shoppers/act-on-plan.ts';
-import { deleteErasedCustomers, deleteMerchantCustomers } from './shoppers/delete-customers.ts';
+} from '#purchases/messages/sending/send-messages.ts';
+import { dueAttempts } from '#purchases/payments/payment-attempt.sql.ts';
+import { recoverAttempts, recoverMerchantAttempts } from '#purchases/payments/recover-attempts.ts';
+import type { PaymentDeps } from '#purchases/payments/start-payment.ts';
+import { makeDuePayouts, makeMerchantPayouts } from '#purchases/payouts/make-payouts.ts';
+import { duePayoutDays } from '#purchases/payouts/payout.sql.ts';
+import { sendDueStatements, sendMerchantStatements } from '#purchases/payouts/send-statements.ts';
+import { dueStatementMails } from '#purchases/payouts/statement-mail.sql.ts';
+import { processDueRefunds, processMerchantRefunds } from '#purchases/refunds/process-refunds.ts';
+import { dueRefunds } from '#purchases/refunds/refund.sql.ts';
+import { recoverActs, recoverMerchantActs } from '#purchases/shoppers/act-on-plan.ts';
+import {
+  deleteErasedCustomers,
+  deleteMerchantCustomers,
+} from '#purchases/shoppers/delete-customers.ts';
 import {
   type ErasureDeps,
   eraseExpired,
   eraseMerchantExpired,
   findExpired,
   findMerchantExpired,
-} from './shoppers/erase-expired.ts';
-import { deleteEndedProofs } from './shoppers/plan-proof.sql.ts';
-import { dueCustomers, dueErasures, dueMarks } from './shoppers/retention.sql.ts';
-import { dueShopperAttempts } from './shoppers/shopper-attempt.sql.ts';
+} from '#purchases/shoppers/erase-expired.ts';
+import { deleteEndedProofs } from '#purchases/shoppers/plan-proof.sql.ts';
+import { dueCustomers, dueErasures, dueMarks } from '#purchases/shoppers/retention.sql.ts';
+import { dueShopperAttempts } from '#purchases/shoppers/shopper-attempt.sql.ts';
+import { type AlertDeps, postAlerts } from '#record/alerts/post-alerts.ts';
 
 export type WorkerDeps = PaymentDeps &
   AlertDeps &

@@ -15,13 +15,13 @@ const stampFile = path.join(distFolder, 'stamp');
 // Sources outside web/ that the pages import, and the versions of the build tools.
 const elsewhere = [
   'package-lock.json',
-  'src/docs/mark.svg',
-  'src/signing/signature-mistakes.ts',
-  'src/payments/pay-page.ts',
-  'src/shared/hosted-page.ts',
-  'src/shared/language.ts',
-  'src/shared/money.ts',
-  'src/shared/words/fill-in.ts',
+  'src/operating/docs/mark.svg',
+  'src/platform/signing/signature-mistakes.ts',
+  'src/purchases/payments/pay-page.ts',
+  'src/platform/shared/hosted-page.ts',
+  'src/platform/shared/language.ts',
+  'src/platform/shared/money.ts',
+  'src/platform/shared/words/fill-in.ts',
 ];
 
 /** One hash over everything that the build reads. */

@@ -1,5 +1,10 @@
-import { type Alert, type AlertHandling, alertStates, listAlerts } from '../operators/alert.sql.ts';
-import { closeAlert, takeAlert } from '../operators/handle-alert.ts';
+import {
+  type Alert,
+  type AlertHandling,
+  alertStates,
+  listAlerts,
+} from '#record/alerts/alert.sql.ts';
+import { closeAlert, takeAlert } from '#record/alerts/handle-alert.ts';
 import { type CommandGroup, command, oneOf, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { nextPage, pagingHelp, pagingOptions, readPage } from './paging.ts';

@@ -1,6 +1,6 @@
-import type { OperatorAction } from '../operators/operator-action.sql.ts';
-import { type Anchor, verifyOperatorChain } from '../operators/verify-operator-chain.ts';
-import { listActionsWithin } from '../search/registers.ts';
+import { listActionsWithin } from '#operating/search/registers.ts';
+import type { OperatorAction } from '#record/actions/operator-action.sql.ts';
+import { type Anchor, verifyOperatorChain } from '#record/actions/verify-operator-chain.ts';
 import { type CommandGroup, command, mustBeId, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { nextPage, pagingHelp, pagingOptions, readPage, refuseBadCursor } from './paging.ts';

@@ -1,15 +1,19 @@
+import { type ListedCallback, listCallbacks } from '#operating/search/lists.ts';
+import type { Scope } from '#operating/search/scope.sql.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
 import {
   findCallback,
   findCallbackMerchant,
   listCallbackAttempts,
-} from '../callbacks/callback.sql.ts';
-import { type Callback, type CallbackAttempt, callbackStatuses } from '../callbacks/callback.ts';
-import type { DeliveryDeps } from '../callbacks/delivery/deliver-callback.ts';
-import { retriggerCallback } from '../callbacks/retrigger-callback.ts';
-import { OperatorError } from '../operators/operate.ts';
-import { type ListedCallback, listCallbacks } from '../search/lists.ts';
-import type { Scope } from '../search/scope.sql.ts';
-import { isUuid } from '../shared/uuid.ts';
+} from '#purchases/callbacks/callback.sql.ts';
+import {
+  type Callback,
+  type CallbackAttempt,
+  callbackStatuses,
+} from '#purchases/callbacks/callback.ts';
+import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callback.ts';
+import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
+import { OperatorError } from '#record/actions/operate.ts';
 import { type CommandGroup, command, mustBeId, oneOf, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import {

@@ -1,12 +1,12 @@
-import { balancesOf } from '../ledger/posting.ts';
-import { OperatorError } from '../operators/operate.ts';
 import {
   type CheckoutHistory,
   readCheckoutHistory,
   timelineOf,
-} from '../search/checkout-history.ts';
-import { listCheckouts } from '../search/lists.ts';
-import { showMoney } from '../shared/money.ts';
+} from '#operating/search/checkout-history.ts';
+import { listCheckouts } from '#operating/search/lists.ts';
+import { showMoney } from '#platform/shared/money.ts';
+import { OperatorError } from '#record/actions/operate.ts';
+import { balancesOf } from '#record/ledger/posting.ts';
 import { whoDid } from './audit.ts';
 import { presentAttempt, presentCallback } from './callbacks.ts';
 import { type CommandGroup, command } from './command.ts';

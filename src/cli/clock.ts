@@ -1,13 +1,13 @@
-import { findCheckout } from '../checkouts/checkout.sql.ts';
-import { readConfig } from '../config.ts';
-import { findNextDueRow } from '../database/due-work.sql.ts';
-import { findMerchant } from '../merchants/merchant.sql.ts';
-import { merchantNow } from '../merchants/merchant.ts';
-import { OperatorError } from '../operators/operate.ts';
-import { advanceClock, type ClockDeps } from '../sandbox/advance-clock.ts';
-import { timestamp } from '../shared/clock.ts';
-import { isUuid } from '../shared/uuid.ts';
-import { type MerchantWork, merchantWork } from '../worker.ts';
+import { readConfig } from '#config.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { merchantNow } from '#merchants/merchant.ts';
+import { advanceClock, type ClockDeps } from '#operating/clock/advance-clock.ts';
+import { findNextDueRow } from '#platform/database/due-work.sql.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { findCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { OperatorError } from '#record/actions/operate.ts';
+import { type MerchantWork, merchantWork } from '#worker.ts';
 import { type CommandGroup, command, required, UsageError } from './command.ts';
 import { type Connection, withSealing } from './connect.ts';
 import { readDuration } from './duration.ts';
@@ -67,7 +67,8 @@ production has none. A duration is, for example, 90m, 36h or 99d.
       values.by === undefined
         ? ('next event' as const)
         : { by: Temporal.Duration.from({ seconds: readDuration(values.by, 'by') }) };
-    const answer = await withWorker(context, async (deps: ClockDeps & { operator: string }) => {
+    const answer = await withWorker(context, async (connection) => {
+      const deps: ClockDeps & { operator: string } = { ...connection, merchantWork };
       const progress = (now: string) => terminal.progress(showTime(now));
       const advanced = await advanceClock(deps, deps.operator, id, wanted, progress);
       return { ...advanced, next_event: await findNext(deps, id) };

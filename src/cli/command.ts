@@ -1,7 +1,7 @@
 import type { ParseArgsConfig, ParseArgsOptionsConfig, parseArgs } from 'node:util';
-import type { Clock } from '../shared/clock.ts';
-import type { Random } from '../shared/random.ts';
-import { isUuid } from '../shared/uuid.ts';
+import type { Clock } from '#platform/shared/clock.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
 import type { Terminal } from './terminal.ts';
 
 /** The arguments are wrong. Exit code 2. */

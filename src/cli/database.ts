@@ -1,19 +1,19 @@
 import { resolve } from 'node:path';
 import { pino } from 'pino';
-import { readConfig } from '../config.ts';
-import { distributeDatabase } from '../database/distribute-database.ts';
+import { readConfig } from '#config.ts';
+import { distributeDatabase } from '#platform/database/distribute-database.ts';
 import {
   GrantsOfNewer,
   grantRole,
   NotOwner,
   type RoleKind,
   roleKinds,
-} from '../database/grant-roles.ts';
-import { claimInstallation, refuseOtherEnvironment } from '../database/installation.ts';
-import { compareVersions, migrate } from '../database/migrate.ts';
-import { OperatorError, operate } from '../operators/operate.ts';
-import { repairClock } from '../operators/repair-clock.ts';
-import { timestamp } from '../shared/clock.ts';
+} from '#platform/database/grant-roles.ts';
+import { claimInstallation, refuseOtherEnvironment } from '#platform/database/installation.ts';
+import { compareVersions, migrate } from '#platform/database/migrate.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { OperatorError, operate } from '#record/actions/operate.ts';
+import { repairClock } from '#record/alerts/repair-clock.ts';
 import { type CommandGroup, command, UsageError } from './command.ts';
 import { withDatabase, withMigrated } from './connect.ts';
 
@@ -160,7 +160,7 @@ and the test gateway's books are not in it: keep DATA_DIR/master.key elsewhere.
     const config = readConfig(context.env, 'command');
     if (config.databaseUrl !== null) throw notEmbedded;
     const folder = resolve(context.positionals[0] ?? '');
-    const { backUpCluster } = await import('../embedded-postgres/backup.ts');
+    const { backUpCluster } = await import('#hosting/embedded-postgres/backup.ts');
     const { made_at, bytes, files } = await backUpCluster(config.dataDir, folder, silent);
     const made = { folder, made_at, bytes, files: Object.keys(files).length };
     context.print(made, () => `Backed up ${made.files} files, ${bytes} bytes, into ${folder}.`);
@@ -184,8 +184,8 @@ backup is lost here, and the gateway still knows it: compare with \`tranche gate
     const config = readConfig(context.env, 'command');
     if (config.databaseUrl !== null) throw notEmbedded;
     const folder = resolve(context.positionals[0] ?? '');
-    const { restoreCluster, undoRestore } = await import('../embedded-postgres/backup.ts');
-    const { startEmbeddedPostgres } = await import('../embedded-postgres/server.ts');
+    const { restoreCluster, undoRestore } = await import('#hosting/embedded-postgres/backup.ts');
+    const { startEmbeddedPostgres } = await import('#hosting/embedded-postgres/server.ts');
     const { manifest, kept } = await restoreCluster(config.dataDir, folder, silent);
     const server = await startEmbeddedPostgres({ dataDir: config.dataDir, log: silent }).catch(
       async (error) => {

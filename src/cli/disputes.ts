@@ -1,5 +1,6 @@
-import type { Handle } from '../database/database.ts';
-import { reading } from '../database/transaction.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
 import {
   acceptDispute,
   mustFindDispute,
@@ -7,12 +8,11 @@ import {
   resumePlan,
   stageEvidence,
   submitEvidence,
-} from '../disputes/answer-dispute.ts';
-import { findDisputeOfAny, pageDisputes } from '../disputes/dispute.sql.ts';
-import { type Dispute, disputeStatuses } from '../disputes/dispute.ts';
-import { writeEvidenceHtml } from '../disputes/evidence.ts';
-import { cancelRest } from '../refunds/cancel-rest.ts';
-import { isUuid } from '../shared/uuid.ts';
+} from '#purchases/disputes/answer-dispute.ts';
+import { findDisputeOfAny, pageDisputes } from '#purchases/disputes/dispute.sql.ts';
+import { type Dispute, disputeStatuses } from '#purchases/disputes/dispute.ts';
+import { writeEvidenceHtml } from '#purchases/disputes/evidence.ts';
+import { cancelRest } from '#purchases/refunds/cancel-rest.ts';
 import {
   type CommandGroup,
   type Context,

@@ -1,10 +1,10 @@
-import { findCheckoutCallback, listCallbackAttempts } from '../callbacks/callback.sql.ts';
-import { callbackPayload } from '../callbacks/callback.ts';
-import { callbackHeaders } from '../callbacks/delivery/callback-headers.ts';
-import type { Checkout } from '../checkouts/checkout.ts';
-import { currentSigningKey, newSigningKey } from '../integrations/integration.ts';
-import { OperatorError } from '../operators/operate.ts';
-import { type DrillAnswer, type DrillName, toAnswer } from '../sandbox/drill.ts';
+import { type DrillAnswer, type DrillName, toAnswer } from '#hosting/sandbox/drill.ts';
+import { currentSigningKey, newSigningKey } from '#merchants/integrations/integration.ts';
+import { findCheckoutCallback, listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
+import { callbackPayload } from '#purchases/callbacks/callback.ts';
+import { callbackHeaders } from '#purchases/callbacks/delivery/callback-headers.ts';
+import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { OperatorError } from '#record/actions/operate.ts';
 import { type Drill, makeCheckout } from './drill-order.ts';
 import { approvedCard, cancelCheckout, payCheckout } from './sandbox-pay.ts';
 

@@ -1,17 +1,17 @@
-import type { DeliveryDeps } from '../callbacks/delivery/deliver-callback.ts';
-import { findCheckout, findNewestCheckout } from '../checkouts/checkout.sql.ts';
-import type { Checkout } from '../checkouts/checkout.ts';
-import { checkoutCommits, createCheckout } from '../checkouts/create-checkout.ts';
-import { openSigningKeys } from '../integrations/callback-key.ts';
-import { findIntegration, listIntegrations } from '../integrations/integration.sql.ts';
+import { openSigningKeys } from '#merchants/integrations/callback-key.ts';
+import { findIntegration, listIntegrations } from '#merchants/integrations/integration.sql.ts';
 import {
   currentSigningKey,
   type Integration,
   type SigningKey,
-} from '../integrations/integration.ts';
-import { type Merchant, merchantNow } from '../merchants/merchant.ts';
-import { OperatorError } from '../operators/operate.ts';
-import { timestamp } from '../shared/clock.ts';
+} from '#merchants/integrations/integration.ts';
+import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callback.ts';
+import { findCheckout, findNewestCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { checkoutCommits, createCheckout } from '#purchases/checkouts/create-checkout.ts';
+import { OperatorError } from '#record/actions/operate.ts';
 import type { Context } from './command.ts';
 import type { Connection } from './connect.ts';
 

@@ -1,4 +1,4 @@
-import type { DrillAnswer, DrillName } from '../sandbox/drill.ts';
+import type { DrillAnswer, DrillName } from '#hosting/sandbox/drill.ts';
 import { fill, type Terminal } from './terminal.ts';
 
 export type Result = {

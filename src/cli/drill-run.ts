@@ -1,4 +1,3 @@
-import { OperatorError } from '../operators/operate.ts';
 import {
   type DrillAnswer,
   type DrillCheck,
@@ -6,8 +5,9 @@ import {
   drillChecks,
   isAccepted,
   judge,
-} from '../sandbox/drill.ts';
-import { showMoney } from '../shared/money.ts';
+} from '#hosting/sandbox/drill.ts';
+import { showMoney } from '#platform/shared/money.ts';
+import { OperatorError } from '#record/actions/operate.ts';
 import { actions } from './drill-actions.ts';
 import type { Drill } from './drill-order.ts';
 import type { Report, Result } from './drill-report.ts';

@@ -1,7 +1,7 @@
-import { reading } from '../database/transaction.ts';
-import { listMerchantNames } from '../search/lists.sql.ts';
-import { type Hit, search } from '../search/search.ts';
-import { showMoney } from '../shared/money.ts';
+import { listMerchantNames } from '#operating/search/lists.sql.ts';
+import { type Hit, search } from '#operating/search/search.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { showMoney } from '#platform/shared/money.ts';
 import { command } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { pagingOptions, readPage, readScope } from './paging.ts';

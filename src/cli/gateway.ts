@@ -1,7 +1,7 @@
-import { adoptLost } from '../audit/reconciliation/adopt-lost.ts';
-import { reconcile } from '../audit/reconciliation/reconcile.ts';
-import { releaseCheckout } from '../audit/reconciliation/release-checkout.ts';
-import { timestamp } from '../shared/clock.ts';
+import { adoptLost } from '#checks/reconciliation/adopt-lost.ts';
+import { reconcile } from '#checks/reconciliation/reconcile.ts';
+import { releaseCheckout } from '#checks/reconciliation/release-checkout.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import { type CommandGroup, command, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { readDate } from './merchant-fee.ts';

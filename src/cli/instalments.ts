@@ -1,7 +1,11 @@
-import { type Instalment, instalmentId, instalmentStatuses } from '../instalments/instalment.ts';
-import { retryInstalment } from '../instalments/retry-instalment.ts';
-import { type ListedInstalment, listInstalments } from '../search/lists.ts';
-import { showMoney } from '../shared/money.ts';
+import { type ListedInstalment, listInstalments } from '#operating/search/lists.ts';
+import { showMoney } from '#platform/shared/money.ts';
+import {
+  type Instalment,
+  instalmentId,
+  instalmentStatuses,
+} from '#purchases/instalments/instalment.ts';
+import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
 import { type CommandGroup, command, oneOf } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { moneyOf } from './money.ts';

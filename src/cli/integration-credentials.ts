@@ -1,7 +1,7 @@
-import { revokeIntegration } from '../integrations/revoke-integration.ts';
-import { credentials, rotateCredential } from '../integrations/rotate-credential.ts';
-import { disableLegacy } from '../legacy/disable-legacy.ts';
-import { enableLegacy } from '../legacy/enable-legacy.ts';
+import { revokeIntegration } from '#merchants/integrations/revoke-integration.ts';
+import { credentials, rotateCredential } from '#merchants/integrations/rotate-credential.ts';
+import { disableLegacy } from '#purchases/legacy/disable-legacy.ts';
+import { enableLegacy } from '#purchases/legacy/enable-legacy.ts';
 import { command, oneOf, required, UsageError } from './command.ts';
 import { withMigrated, withSealing } from './connect.ts';
 import { readDuration } from './duration.ts';

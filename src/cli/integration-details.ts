@@ -1,15 +1,15 @@
-import { reading } from '../database/transaction.ts';
-import { listInForce } from '../integrations/credential.sql.ts';
+import { listInForce } from '#merchants/integrations/credential.sql.ts';
 import {
   findIntegration,
   listLimits,
   listManagedMerchantIds,
-} from '../integrations/integration.sql.ts';
-import type { Integration } from '../integrations/integration.ts';
-import { findLegacyCredential } from '../legacy/legacy-credential.sql.ts';
-import { OperatorError } from '../operators/operate.ts';
-import { timestamp } from '../shared/clock.ts';
-import { isUuid } from '../shared/uuid.ts';
+} from '#merchants/integrations/integration.sql.ts';
+import type { Integration } from '#merchants/integrations/integration.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { findLegacyCredential } from '#purchases/legacy/legacy-credential.sql.ts';
+import { OperatorError } from '#record/actions/operate.ts';
 import type { Connection } from './connect.ts';
 import { fields, showTime, type Terminal } from './terminal.ts';
 

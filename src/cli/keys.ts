@@ -1,7 +1,7 @@
-import type { IntegrationDeps } from '../integrations/create-integration.ts';
-import { type Reencryption, reencryptKeys } from '../integrations/reencrypt-keys.ts';
-import { OperatorError } from '../operators/operate.ts';
-import { reencryptAccounts } from '../payouts/set-bank-account.ts';
+import type { IntegrationDeps } from '#merchants/integrations/create-integration.ts';
+import { type Reencryption, reencryptKeys } from '#merchants/integrations/reencrypt-keys.ts';
+import { reencryptAccounts } from '#purchases/payouts/set-bank-account.ts';
+import { OperatorError } from '#record/actions/operate.ts';
 import { type CommandGroup, command } from './command.ts';
 import { type Connection, withSealing } from './connect.ts';
 

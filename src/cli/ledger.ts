@@ -1,4 +1,4 @@
-import { checkLedger } from '../audit/audit-books.ts';
+import { checkLedger } from '#checks/books/audit-books.ts';
 import { type CommandGroup, command } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { fill } from './terminal.ts';

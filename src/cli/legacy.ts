@@ -1,14 +1,18 @@
 import { readFile } from 'node:fs/promises';
-import { reading } from '../database/transaction.ts';
-import { ApiError } from '../http/errors.ts';
-import { type LegacyTraffic, listTraffic } from '../legacy/legacy-usage.sql.ts';
-import { dayOf } from '../legacy/log-in.ts';
-import { type Preview, previewCheckout, readLegacyFile } from '../legacy/preview-checkout.ts';
-import { findMerchant, listMerchantsById } from '../merchants/merchant.sql.ts';
-import { OperatorError } from '../operators/operate.ts';
-import { BadCursor, readCursor, writeCursor } from '../search/lists.ts';
-import { timestamp } from '../shared/clock.ts';
-import { isUuid } from '../shared/uuid.ts';
+import { findMerchant, listMerchantsById } from '#merchants/merchant.sql.ts';
+import { BadCursor, readCursor, writeCursor } from '#operating/search/lists.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { ApiError } from '#platform/http/errors.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { type LegacyTraffic, listTraffic } from '#purchases/legacy/legacy-usage.sql.ts';
+import { dayOf } from '#purchases/legacy/log-in.ts';
+import {
+  type Preview,
+  previewCheckout,
+  readLegacyFile,
+} from '#purchases/legacy/preview-checkout.ts';
+import { OperatorError } from '#record/actions/operate.ts';
 import { type CommandGroup, type Context, command, required, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { readInteger } from './duration.ts';

@@ -1,8 +1,8 @@
 import { parseArgs } from 'node:util';
+import { FateUnknown } from '#platform/database/transaction.ts';
+import { type Clock, systemClock } from '#platform/shared/clock.ts';
+import { type Random, systemRandom } from '#platform/shared/random.ts';
 import manifest from '../../package.json' with { type: 'json' };
-import { FateUnknown } from '../database/transaction.ts';
-import { type Clock, systemClock } from '../shared/clock.ts';
-import { type Random, systemRandom } from '../shared/random.ts';
 import { alerts } from './alerts.ts';
 import { audit } from './audit.ts';
 import { callbacks } from './callbacks.ts';

@@ -5,7 +5,7 @@ import {
   readPayee,
   type ShownAccount,
   setStatementAddress,
-} from '../payouts/set-bank-account.ts';
+} from '#purchases/payouts/set-bank-account.ts';
 import { command, required, UsageError } from './command.ts';
 import { withMigrated, withSealing } from './connect.ts';
 import { readInteger } from './duration.ts';

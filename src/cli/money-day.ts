@@ -1,13 +1,13 @@
-import type { Handle } from '../database/database.ts';
-import { reading } from '../database/transaction.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { showMoney } from '#platform/shared/money.ts';
 import {
   listTimeZones,
   type MoneyDay,
   sumAccountFees,
   sumMovements,
-} from '../payouts/money-day.sql.ts';
-import { type Timestamp, timestamp } from '../shared/clock.ts';
-import { showMoney } from '../shared/money.ts';
+} from '#purchases/payouts/money-day.sql.ts';
 import { type CommandGroup, command, required } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { readDate } from './merchant-fee.ts';

@@ -1,6 +1,6 @@
-import type { Handle } from '../database/database.ts';
-import { findMerchant } from '../merchants/merchant.sql.ts';
-import { showMoney } from '../shared/money.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { showMoney } from '#platform/shared/money.ts';
 import { UsageError } from './command.ts';
 
 /** Formats the amounts of rows in the locale of each row's merchant (decision 0001). */

@@ -1,9 +1,9 @@
-import { reading } from '../database/transaction.ts';
-import { invitePerson, revokePerson } from '../operators/manage-people.ts';
-import { operatorRoles } from '../operators/permission.ts';
-import { listPeople, type Person } from '../operators/person.sql.ts';
-import { createSignInLink } from '../operators/sandbox-link.ts';
-import { isLoopback } from '../shared/loopback.ts';
+import { invitePerson, revokePerson } from '#operating/people/manage-people.ts';
+import { operatorRoles } from '#operating/people/permission.ts';
+import { listPeople, type Person } from '#operating/people/person.sql.ts';
+import { createSignInLink } from '#operating/people/sandbox-link.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { isLoopback } from '#platform/shared/loopback.ts';
 import { type CommandGroup, command, idsOf, mustBeId, UsageError } from './command.ts';
 import { type Connection, withMigrated } from './connect.ts';
 import { nextPage, pagingHelp, pagingOptions, readPage } from './paging.ts';

@@ -1,5 +1,5 @@
-import { BadCursor, type PageRequest, type Whose } from '../search/lists.ts';
-import type { Scope } from '../search/scope.sql.ts';
+import { BadCursor, type PageRequest, type Whose } from '#operating/search/lists.ts';
+import type { Scope } from '#operating/search/scope.sql.ts';
 import { type Context, mustBeId, UsageError } from './command.ts';
 import { readInteger } from './duration.ts';
 

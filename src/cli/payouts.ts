@@ -1,11 +1,14 @@
-import type { MoneyGuard } from '../audit/reconciliation/money-guard.ts';
-import type { Handle } from '../database/database.ts';
-import { reading } from '../database/transaction.ts';
-import { findMerchant } from '../merchants/merchant.sql.ts';
-import type { Merchant } from '../merchants/merchant.ts';
-import { writeBankFile } from '../payouts/bank-file.ts';
-import { findPayoutOfAny, listLines, pagePayouts } from '../payouts/payout.sql.ts';
-import { type Payout, type PayoutLine, payoutStatuses } from '../payouts/payout.ts';
+import type { MoneyGuard } from '#checks/reconciliation/money-guard.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import type { Merchant } from '#merchants/merchant.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { showMoney } from '#platform/shared/money.ts';
+import type { Sealing } from '#platform/shared/sealing.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { writeBankFile } from '#purchases/payouts/bank-file.ts';
+import { findPayoutOfAny, listLines, pagePayouts } from '#purchases/payouts/payout.sql.ts';
+import { type Payout, type PayoutLine, payoutStatuses } from '#purchases/payouts/payout.ts';
 import {
   approvePayout,
   confirmPayout,
@@ -15,16 +18,13 @@ import {
   payPayout,
   readExport,
   returnPayout,
-} from '../payouts/review-payout.ts';
+} from '#purchases/payouts/review-payout.ts';
 import {
   lineNames,
   totalsOf,
   writeStatementCsv,
   writeStatementHtml,
-} from '../payouts/statement.ts';
-import { showMoney } from '../shared/money.ts';
-import type { Sealing } from '../shared/sealing.ts';
-import { isUuid } from '../shared/uuid.ts';
+} from '#purchases/payouts/statement.ts';
 import {
   type CommandGroup,
   type Context,

@@ -1,20 +1,20 @@
-import type { Handle } from '../database/database.ts';
-import { snapshot } from '../database/transaction.ts';
-import { listLastCollections } from '../instalments/instalment.sql.ts';
-import { findMerchant } from '../merchants/merchant.sql.ts';
-import type { Merchant } from '../merchants/merchant.ts';
-import { OperatorError } from '../operators/operate.ts';
-import { listOperatorActions, type OperatorAction } from '../operators/operator-action.sql.ts';
-import { findRefund, findRefundMerchant, listParts } from '../refunds/refund.sql.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import type { Merchant } from '#merchants/merchant.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { snapshot } from '#platform/database/transaction.ts';
+import { showMoney } from '#platform/shared/money.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { listLastCollections } from '#purchases/instalments/instalment.sql.ts';
+import { findRefund, findRefundMerchant, listParts } from '#purchases/refunds/refund.sql.ts';
 import {
   NothingLeft,
   type PlannedPart,
   type RefundPart,
   type RefundRequest,
-} from '../refunds/refund.ts';
-import { planRefund } from '../refunds/start-refund.ts';
-import { showMoney } from '../shared/money.ts';
-import { isUuid } from '../shared/uuid.ts';
+} from '#purchases/refunds/refund.ts';
+import { planRefund } from '#purchases/refunds/start-refund.ts';
+import { OperatorError } from '#record/actions/operate.ts';
+import { listOperatorActions, type OperatorAction } from '#record/actions/operator-action.sql.ts';
 import type { Connection } from './connect.ts';
 import { fields, fill, showTime, type Terminal, table } from './terminal.ts';
 

@@ -1,8 +1,8 @@
-import { previewRefund } from '../refunds/preview-refund.ts';
-import { refundStatuses } from '../refunds/refund.ts';
-import { approveRefund, declineRefund, retryRefund } from '../refunds/review-refund.ts';
-import { type ListedRefund, listRefunds } from '../search/lists.ts';
-import { showMoney } from '../shared/money.ts';
+import { type ListedRefund, listRefunds } from '#operating/search/lists.ts';
+import { showMoney } from '#platform/shared/money.ts';
+import { previewRefund } from '#purchases/refunds/preview-refund.ts';
+import { refundStatuses } from '#purchases/refunds/refund.ts';
+import { approveRefund, declineRefund, retryRefund } from '#purchases/refunds/review-refund.ts';
 import { type CommandGroup, type Context, command, oneOf, required } from './command.ts';
 import { withMigrated } from './connect.ts';
 import { moneyOf, readCents } from './money.ts';

@@ -1,6 +1,6 @@
-import type { Config } from '../config.ts';
-import { type Clock, systemClock } from '../shared/clock.ts';
-import { freePorts } from '../shared/free-ports.ts';
+import type { Config } from '#config.ts';
+import { type Clock, systemClock } from '#platform/shared/clock.ts';
+import { freePorts } from '#platform/shared/free-ports.ts';
 
 /** npm forwards the Ctrl-C that the terminal has already sent us. That is not a second one. */
 const echoMilliseconds = 500;

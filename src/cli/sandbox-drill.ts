@@ -1,7 +1,7 @@
-import { explainBadNotifyUrl } from '../callbacks/delivery/destination.ts';
-import { findMerchant } from '../merchants/merchant.sql.ts';
-import { OperatorError } from '../operators/operate.ts';
-import { isUuid } from '../shared/uuid.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { explainBadNotifyUrl } from '#purchases/callbacks/delivery/destination.ts';
+import { OperatorError } from '#record/actions/operate.ts';
 import { command, required, UsageError } from './command.ts';
 import { type Drill, findOrder } from './drill-order.ts';
 import { describeReport } from './drill-report.ts';

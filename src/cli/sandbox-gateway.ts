@@ -1,18 +1,18 @@
 import { readFile } from 'node:fs/promises';
 import { join } from 'node:path';
 import { pino } from 'pino';
-import { createMoneyGuard, type MoneyGuard } from '../audit/reconciliation/money-guard.ts';
-import type { DeliveryDeps } from '../callbacks/delivery/deliver-callback.ts';
-import { type Config, testGatewayAt } from '../config.ts';
-import { serversOf } from '../database/servers.ts';
-import type { Gateway } from '../gateway/gateway.ts';
-import { guardGateway } from '../gateway/guard-gateway.ts';
-import { limitGateway } from '../gateway/limit-gateway.ts';
-import { limitsFor, type StripeSettings } from '../gateway/settings.ts';
-import type { IntegrationDeps } from '../integrations/create-integration.ts';
-import { OperatorError } from '../operators/operate.ts';
-import type { Logger } from '../shared/logger.ts';
-import type { WorkerDeps } from '../worker.ts';
+import { createMoneyGuard, type MoneyGuard } from '#checks/reconciliation/money-guard.ts';
+import { type Config, testGatewayAt } from '#config.ts';
+import type { Gateway } from '#gateway/gateway.ts';
+import { guardGateway } from '#gateway/guard-gateway.ts';
+import { limitGateway } from '#gateway/limit-gateway.ts';
+import { limitsFor, type StripeSettings } from '#gateway/settings.ts';
+import type { IntegrationDeps } from '#merchants/integrations/create-integration.ts';
+import { serversOf } from '#platform/database/servers.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callback.ts';
+import { OperatorError } from '#record/actions/operate.ts';
+import type { WorkerDeps } from '#worker.ts';
 import type { Context } from './command.ts';
 import { type Connection, withMigrated, withSealing } from './connect.ts';
 import type { Terminal } from './terminal.ts';
@@ -81,8 +81,8 @@ export async function withDelivery<T>(
   work: (deps: Connection & IntegrationDeps & DeliveryDeps) => Promise<T>,
 ): Promise<T> {
   return await withSealing(context, async (connection) => {
-    const { createCallbackSender } = await import('../callbacks/delivery/send-callback.ts');
-    const { attemptCommits } = await import('../callbacks/delivery/attempt-commits.ts');
+    const { createCallbackSender } = await import('#purchases/callbacks/delivery/send-callback.ts');
+    const { attemptCommits } = await import('#purchases/callbacks/delivery/attempt-commits.ts');
     const { clock, config } = connection;
     const sender = createCallbackSender({ clock, allowed: config.callbackAllow });
     try {
@@ -100,7 +100,7 @@ export async function withWorker<T>(
   work: (deps: Connection & IntegrationDeps & WorkerDeps) => Promise<T>,
 ): Promise<T> {
   return await withDelivery(context, async (deps) => {
-    const { openMailTransport } = await import('../messages/sending/open-transport.ts');
+    const { openMailTransport } = await import('#purchases/messages/sending/open-transport.ts');
     const { alertWebhookUrl, callbackRetentionDays, retentionDays } = deps.config;
     const settings = { alertWebhookUrl, callbackRetentionDays, retentionDays };
     const mail = openMailTransport(deps.config, deps);
@@ -122,7 +122,7 @@ async function openGateway(
   deps: Connection & { log: Logger },
   { whileStopped = false }: { whileStopped?: boolean } = {},
 ): Promise<GuardedGateway> {
-  const { createStripeGateway } = await import('../gateway/stripe.ts');
+  const { createStripeGateway } = await import('#gateway/stripe/stripe.ts');
   const { settings, baseUrl } = await findGateway(deps.config);
   const gateway = limitGateway(createStripeGateway(settings), deps, limitsFor(settings));
   const { environment } = deps.config;

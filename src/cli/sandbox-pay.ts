@@ -1,10 +1,10 @@
-import { findCheckoutMerchant } from '../checkouts/checkout.sql.ts';
-import type { CheckoutStatus } from '../checkouts/checkout.ts';
-import { paymentToken } from '../checkouts/payment-token.ts';
-import { OperatorError } from '../operators/operate.ts';
-import type { CancelRequest, PayPage, PayRequest } from '../payments/pay-page.ts';
-import type { Clock } from '../shared/clock.ts';
-import { isUuid } from '../shared/uuid.ts';
+import type { Clock } from '#platform/shared/clock.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { findCheckoutMerchant } from '#purchases/checkouts/checkout.sql.ts';
+import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
+import { paymentToken } from '#purchases/checkouts/payment-token.ts';
+import type { CancelRequest, PayPage, PayRequest } from '#purchases/payments/pay-page.ts';
+import { OperatorError } from '#record/actions/operate.ts';
 import { type Context, command, oneOf } from './command.ts';
 import { withSealing } from './connect.ts';
 import { readInteger } from './duration.ts';

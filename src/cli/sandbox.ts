@@ -1,19 +1,19 @@
 import { mkdir, rename, rm, stat } from 'node:fs/promises';
 import { join, relative } from 'node:path';
-import { type Config, readConfig } from '../config.ts';
-import { openDatabase } from '../database/database.ts';
-import type { ReadyConfig } from '../main.ts';
-import { createSignInLink } from '../operators/sandbox-link.ts';
-import { openLog } from '../running/log.ts';
-import { type Demo, ensureDemo } from '../sandbox/demo-merchant.ts';
-import { startDemoShop } from '../sandbox/demo-shop.ts';
-import { startMailbox } from '../sandbox/mailbox.ts';
-import { systemClock } from '../shared/clock.ts';
-import { writePrivately } from '../shared/files.ts';
-import type { Logger } from '../shared/logger.ts';
-import { isLoopback } from '../shared/loopback.ts';
-import { systemRandom } from '../shared/random.ts';
-import { createSealing } from '../shared/sealing.ts';
+import { type Config, readConfig } from '#config.ts';
+import { openLog } from '#hosting/running/log.ts';
+import { type Demo, ensureDemo } from '#hosting/sandbox/demo-merchant.ts';
+import { startDemoShop } from '#hosting/sandbox/demo-shop.ts';
+import { startMailbox } from '#hosting/sandbox/mailbox.ts';
+import type { ReadyConfig } from '#main.ts';
+import { createSignInLink } from '#operating/people/sandbox-link.ts';
+import { openDatabase } from '#platform/database/database.ts';
+import { systemClock } from '#platform/shared/clock.ts';
+import { writePrivately } from '#platform/shared/files.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import { isLoopback } from '#platform/shared/loopback.ts';
+import { systemRandom } from '#platform/shared/random.ts';
+import { createSealing } from '#platform/shared/sealing.ts';
 import { command, UsageError } from './command.ts';
 import { explainStart, settlePort, untilStopped } from './running.ts';
 import { fields, type Terminal } from './terminal.ts';
@@ -39,7 +39,7 @@ facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays.
     const log = openLog(config, await startLogFile(config.dataDir));
     const stopped = untilStopped();
     // Load the service only here, so that other commands start quickly.
-    const { startService } = await import('../running/supervisor.ts');
+    const { startService } = await import('#hosting/running/supervisor.ts');
 
     terminal.progress('Starting PostgreSQL and the service …');
     const running = await startService(config, {

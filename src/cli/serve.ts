@@ -1,5 +1,5 @@
-import { readConfig, roles } from '../config.ts';
-import { openLog } from '../running/log.ts';
+import { readConfig, roles } from '#config.ts';
+import { openLog } from '#hosting/running/log.ts';
 import { command, oneOf, UsageError } from './command.ts';
 import { explainStart, settlePort, untilStopped } from './running.ts';
 
@@ -28,7 +28,7 @@ Migrations are applied first; nodes that start together wait for each other.
     const log = openLog(config);
     const stopped = untilStopped();
     // Load the service only here, so that other commands start quickly.
-    const { startService } = await import('../running/supervisor.ts');
+    const { startService } = await import('#hosting/running/supervisor.ts');
     const running = await startService(config, {
       role,
       processes: Number(values.processes),

@@ -1,5 +1,5 @@
-import { type Erasure, eraseShopper, previewErasure } from '../shoppers/erase-shopper.ts';
-import { exportShopper, readEmail } from '../shoppers/export-shopper.ts';
+import { type Erasure, eraseShopper, previewErasure } from '#purchases/shoppers/erase-shopper.ts';
+import { exportShopper, readEmail } from '#purchases/shoppers/export-shopper.ts';
 import { type CommandGroup, command, UsageError } from './command.ts';
 import { withMigrated } from './connect.ts';
 

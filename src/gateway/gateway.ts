@@ -1,4 +1,4 @@
-import type { Timestamp } from '../shared/clock.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
  * The card gateway as the slices see it. A decline is a result. An exception means that the outcome

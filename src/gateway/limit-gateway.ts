@@ -1,6 +1,6 @@
-import type { Clock } from '../shared/clock.ts';
-import type { Logger } from '../shared/logger.ts';
-import { inSpan } from '../tracing/trace.ts';
+import type { Clock } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import { inSpan } from '#platform/tracing/trace.ts';
 import { createBreaker } from './breaker.ts';
 import { type Gateway, OutcomeUnknown } from './gateway.ts';
 import { createPacer } from './pacer.ts';

@@ -1,4 +1,4 @@
-import type { Timestamp } from '../shared/clock.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
 
 // How long a claim on work at the gateway lasts, and when a request is repeated or looked up.
 

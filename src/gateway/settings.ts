@@ -1,4 +1,4 @@
-import { isLoopback } from '../shared/loopback.ts';
+import { isLoopback } from '#platform/shared/loopback.ts';
 import type { GatewayLimits } from './limit-gateway.ts';
 import { prefixCharactersMax } from './statement.ts';
 

@@ -1,5 +1,5 @@
-import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
-import { isUuid } from '../shared/uuid.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { findMerchant, movePage } from './merchant.sql.ts';
 import { explainBadShortName, type Merchant } from './merchant.ts';
 

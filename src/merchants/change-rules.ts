@@ -1,8 +1,8 @@
-import type { Handle } from '../database/database.ts';
-import { type LiftDeps, liftReview } from '../operators/lift-review.ts';
-import { OperatorError, operate } from '../operators/operate.ts';
-import { refuseStale } from '../operators/refuse-stale.ts';
-import { isUuid } from '../shared/uuid.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { OperatorError, operate } from '#record/actions/operate.ts';
+import { refuseStale } from '#record/actions/refuse-stale.ts';
+import { type LiftDeps, liftReview } from '#record/alerts/lift-review.ts';
 import {
   findMerchant,
   lockMerchant,

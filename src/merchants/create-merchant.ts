@@ -1,4 +1,4 @@
-import { type OperatorDeps, OperatorError, operate } from '../operators/operate.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { findMerchant, findTerritory, insertMerchant } from './merchant.sql.ts';
 import {
   explainBadPreselection,

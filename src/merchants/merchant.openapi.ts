@@ -1,5 +1,5 @@
 import type Type from 'typebox';
-import type { Operation } from '../http/openapi.ts';
+import type { Operation } from '#platform/http/openapi.ts';
 import type { MerchantResource } from './merchant.schema.ts';
 import { notManaged } from './not-managed.ts';
 

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyRequest } from 'fastify';
 import Type from 'typebox';
-import { notFound } from '../http/errors.ts';
-import type { MerchantApiDeps } from '../integrations/merchant-api.ts';
+import type { MerchantApiDeps } from '#merchants/integrations/merchant-api.ts';
+import { notFound } from '#platform/http/errors.ts';
 import { getConfigOperation, getMerchantConfigOperation } from './merchant.openapi.ts';
 import { MerchantParams, MerchantResource, presentMerchant } from './merchant.schema.ts';
 import { notManaged } from './not-managed.ts';

@@ -1,6 +1,6 @@
 import type pg from 'pg';
-import type { Handle } from '../database/database.ts';
-import type { Territory } from '../shared/territories.ts';
+import type { Handle } from '#platform/database/database.ts';
+import type { Territory } from '#platform/shared/territories.ts';
 import type { Merchant, Rule } from './merchant.ts';
 
 const selectMerchants = (db: Handle) =>

@@ -1,5 +1,5 @@
-import { type Clock, type Timestamp, timestamp } from '../shared/clock.ts';
-import type { Territory } from '../shared/territories.ts';
+import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Territory } from '#platform/shared/territories.ts';
 
 /** An amount band with its instalment terms. Bounds are cents, inclusive at both ends. */
 export type Rule = { from_amount: number; to_amount: number; terms: number[] };

@@ -1,4 +1,4 @@
-import { notFound } from '../http/errors.ts';
+import { notFound } from '#platform/http/errors.ts';
 
 /** An unknown merchant and one that another integration manages get the same answer. */
 export const notManaged = () =>

@@ -1,15 +1,15 @@
 import type { Selectable } from 'kysely';
-import type { Database } from '../database/database.ts';
+import type { Database } from '#platform/database/database.ts';
 import {
   claimDue,
   type DueWork,
   type LeasedTable,
   listMerchantsWithDue,
   newLease,
-} from '../database/due-work.sql.ts';
-import type { Tables } from '../database/tables.ts';
-import { type Clock, timestamp } from '../shared/clock.ts';
-import type { Random } from '../shared/random.ts';
+} from '#platform/database/due-work.sql.ts';
+import type { Tables } from '#platform/database/tables.ts';
+import { type Clock, timestamp } from '#platform/shared/clock.ts';
+import type { Random } from '#platform/shared/random.ts';
 import { findMerchant } from './merchant.sql.ts';
 import { type Merchant, merchantNow } from './merchant.ts';
 

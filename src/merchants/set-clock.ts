@@ -1,5 +1,5 @@
-import type { Handle } from '../database/database.ts';
-import type { Clock, Timestamp } from '../shared/clock.ts';
+import type { Handle } from '#platform/database/database.ts';
+import type { Clock, Timestamp } from '#platform/shared/clock.ts';
 import { findMerchant, lockMerchant, moveClock } from './merchant.sql.ts';
 import type { Merchant } from './merchant.ts';
 

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { insertClientSecret, moveExpiry } from '../../src/integrations/credential.sql.ts';
-import { moveRevoked } from '../../src/integrations/integration.sql.ts';
-import { hashClientSecret } from '../../src/integrations/integration.ts';
-import { timestamp } from '../../src/shared/clock.ts';
+import { insertClientSecret, moveExpiry } from '#merchants/integrations/credential.sql.ts';
+import { moveRevoked } from '#merchants/integrations/integration.sql.ts';
+import { hashClientSecret } from '#merchants/integrations/integration.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import {
   assertRefused,
   everyEndpoint,

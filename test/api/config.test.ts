@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { createIntegration } from '../../src/integrations/create-integration.ts';
-import { createMerchant } from '../../src/merchants/create-merchant.ts';
-import { moveRules } from '../../src/merchants/merchant.sql.ts';
+import { createMerchant } from '#merchants/create-merchant.ts';
+import { createIntegration } from '#merchants/integrations/create-integration.ts';
+import { moveRules } from '#merchants/merchant.sql.ts';
 import { assertRefused, frozenClock, uuidPattern } from '../support/expectations.ts';
 import {
   type Account,

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
 import { gzipSync } from 'node:zlib';
-import { checkoutOfToken } from '../../src/checkouts/payment-token.ts';
-import { createIntegration } from '../../src/integrations/create-integration.ts';
-import { createMerchant } from '../../src/merchants/create-merchant.ts';
-import { moveRules } from '../../src/merchants/merchant.sql.ts';
+import { createMerchant } from '#merchants/create-merchant.ts';
+import { createIntegration } from '#merchants/integrations/create-integration.ts';
+import { moveRules } from '#merchants/merchant.sql.ts';
+import { checkoutOfToken } from '#purchases/checkouts/payment-token.ts';
 import {
   assertRefused,
   assertRefusedLike,

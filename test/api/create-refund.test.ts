@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { findViolations } from '../../src/audit/invariants.ts';
-import { createIntegration } from '../../src/integrations/create-integration.ts';
-import { timestamp } from '../../src/shared/clock.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
+import { createIntegration } from '#merchants/integrations/create-integration.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import {
   assertRefused,
   assertRefusedLike,

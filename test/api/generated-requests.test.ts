@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
 import { Compile } from 'typebox/compile';
-import type { Json, JsonObject, OpenApiDocument } from '../../src/http/openapi.ts';
+import type { Json, JsonObject, OpenApiDocument } from '#platform/http/openapi.ts';
 import { createIntermediary } from '../support/expectations.ts';
 import { createPlugin, logIn } from '../support/legacy.ts';
 import {

@@ -90,7 +90,7 @@ test('an ID is recognised in either case and answered in lower case', async () =
 });
 
 test('a second integration of the same merchant reads the merchant’s checkouts', async () => {
-  const { createIntegration } = await import('../../src/integrations/create-integration.ts');
+  const { createIntegration } = await import('#merchants/integrations/create-integration.ts');
   const second = await createIntegration(service.deps, 'test', {
     merchant_id: account.merchant.id,
     refund_mode: 'auto',

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { refundStatuses } from '../../src/refunds/refund.ts';
+import { refundStatuses } from '#purchases/refunds/refund.ts';
 import { assertRefused, noRefund } from '../support/expectations.ts';
 import {
   type Account,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { paymentToken } from '../../src/checkouts/payment-token.ts';
+import { paymentToken } from '#purchases/checkouts/payment-token.ts';
 import {
   type Account,
   checkoutBody,

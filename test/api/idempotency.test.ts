@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { moveRules } from '../../src/merchants/merchant.sql.ts';
+import { moveRules } from '#merchants/merchant.sql.ts';
 import {
   assertRefused,
   countStatuses,

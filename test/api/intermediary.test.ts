@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import type { IssuedCredentials } from '../../src/integrations/create-integration.ts';
+import type { IssuedCredentials } from '#merchants/integrations/create-integration.ts';
 import {
   deleteManagedMerchants,
   insertManagedMerchants,
-} from '../../src/integrations/integration.sql.ts';
-import { timestamp } from '../../src/shared/clock.ts';
+} from '#merchants/integrations/integration.sql.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import {
   assertRefused,
   createIntermediary,

@@ -7,14 +7,14 @@ import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { promisify } from 'node:util';
 import { Compile } from 'typebox/compile';
-import type { Json, JsonObject, OpenApiDocument } from '../../src/http/openapi.ts';
-import { signExample } from '../../src/http/openapi.ts';
-import { endpointLimits } from '../../src/http/rate-limits.ts';
 import {
   createIntegration,
   type IssuedCredentials,
-} from '../../src/integrations/create-integration.ts';
-import { droppedFields, fieldMapping } from '../../src/legacy/translate-checkout.ts';
+} from '#merchants/integrations/create-integration.ts';
+import type { Json, JsonObject, OpenApiDocument } from '#platform/http/openapi.ts';
+import { signExample } from '#platform/http/openapi.ts';
+import { endpointLimits } from '#platform/http/rate-limits.ts';
+import { droppedFields, fieldMapping } from '#purchases/legacy/translate-checkout.ts';
 import { createPlugin, credentialsOf, legacyBody, sendLegacy, toForm } from '../support/legacy.ts';
 import {
   type Account,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { setTerms } from '../../src/payouts/set-terms.ts';
+import { setTerms } from '#purchases/payouts/set-terms.ts';
 import { assertRefused, assertRefusedLike } from '../support/expectations.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 import { type Account, createAccount, send } from '../support/service.ts';

@@ -2,9 +2,9 @@ import assert from 'node:assert/strict';
 import { type ChildProcess, spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { after, before, describe, test } from 'node:test';
-import { redisRateLimitStore } from '../../src/http/rate-limits.redis.ts';
-import { createRateLimits } from '../../src/http/rate-limits.ts';
-import { freePorts } from '../../src/shared/free-ports.ts';
+import { redisRateLimitStore } from '#platform/http/rate-limits.redis.ts';
+import { createRateLimits } from '#platform/http/rate-limits.ts';
+import { freePorts } from '#platform/shared/free-ports.ts';
 import { createAccount, log, send, startService } from '../support/service.ts';
 
 const isInstalled = spawnSync('redis-server', ['--version']).status === 0;

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { createIntegration } from '../../src/integrations/create-integration.ts';
-import { insertLimit } from '../../src/integrations/integration.sql.ts';
+import { createIntegration } from '#merchants/integrations/create-integration.ts';
+import { insertLimit } from '#merchants/integrations/integration.sql.ts';
 import {
   assertLimited,
   assertRefused,

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { createHash, createHmac, randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { sealingContext } from '../../src/integrations/callers.ts';
-import { insertSigningKey, moveExpiry } from '../../src/integrations/credential.sql.ts';
-import { moveSigningRequired } from '../../src/integrations/integration.sql.ts';
-import { timestamp } from '../../src/shared/clock.ts';
+import { sealingContext } from '#merchants/integrations/callers.ts';
+import { insertSigningKey, moveExpiry } from '#merchants/integrations/credential.sql.ts';
+import { moveSigningRequired } from '#merchants/integrations/integration.sql.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import { isLockAwaited } from '../support/database-server.ts';
 import {
   assertRefused,
@@ -394,7 +394,7 @@ describe('signing is sticky', () => {
   });
 
   test('one integration does not make it so for another of the same merchant', async () => {
-    const { createIntegration } = await import('../../src/integrations/create-integration.ts');
+    const { createIntegration } = await import('#merchants/integrations/create-integration.ts');
     const caller = await createAccount(service);
     const second = await createIntegration(service.deps, 'test', {
       merchant_id: caller.merchant.id,

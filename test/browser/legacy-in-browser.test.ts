@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
-import { disableLegacy } from '../../src/legacy/disable-legacy.ts';
+import { disableLegacy } from '#purchases/legacy/disable-legacy.ts';
 import { noBrowser } from '../support/browser.ts';
 import { credentialsOf, enablePlugin, legacyBody, toForm } from '../support/legacy.ts';
 import { challengeCard, visa } from '../support/payments.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import type { Page } from 'playwright-core';
-import { findMerchant } from '../../src/merchants/merchant.sql.ts';
-import { merchantNow } from '../../src/merchants/merchant.ts';
-import { requestRefund } from '../../src/refunds/request-refund.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { merchantNow } from '#merchants/merchant.ts';
+import { requestRefund } from '#purchases/refunds/request-refund.ts';
 import { axeFindings } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
 import { cards } from '../support/money.ts';

@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Browser } from 'playwright-core';
-import type { Instalment } from '../../src/instalments/instalment.ts';
-import { messageKinds } from '../../src/messages/message.ts';
-import { composeMessage } from '../../src/messages/sending/compose-message.ts';
-import { renderHtml } from '../../src/messages/sending/render-letter.ts';
-import { languages } from '../../src/shared/language.ts';
+import { languages } from '#platform/shared/language.ts';
+import type { Instalment } from '#purchases/instalments/instalment.ts';
+import { messageKinds } from '#purchases/messages/message.ts';
+import { composeMessage } from '#purchases/messages/sending/compose-message.ts';
+import { renderHtml } from '#purchases/messages/sending/render-letter.ts';
 import { axeFindings } from '../support/axe.ts';
 import { launchBrowser, noBrowser } from '../support/browser.ts';
 

@@ -1,12 +1,12 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { after, afterEach, before, test } from 'node:test';
-import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
-import { claimDueAlerts } from '../../src/operators/alert.sql.ts';
-import { postAlerts } from '../../src/operators/post-alerts.ts';
-import { raiseAlert } from '../../src/operators/raise-alert.ts';
-import { timestamp } from '../../src/shared/clock.ts';
-import { startWorker } from '../../src/worker.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
+import { claimDueAlerts } from '#record/alerts/alert.sql.ts';
+import { postAlerts } from '#record/alerts/post-alerts.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { startWorker } from '#worker.ts';
 import { queueCallbacks } from '../support/callbacks.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';
 import { until } from '../support/sandbox-process.ts';

@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { moveRetriggered } from '../../src/callbacks/callback.sql.ts';
-import type { CallbackAttempt } from '../../src/callbacks/callback.ts';
+import { revokeIntegration } from '#merchants/integrations/revoke-integration.ts';
+import { rotateCredential } from '#merchants/integrations/rotate-credential.ts';
+import { newLease } from '#platform/database/due-work.sql.ts';
+import type { Clock } from '#platform/shared/clock.ts';
+import { freePorts } from '#platform/shared/free-ports.ts';
+import { moveRetriggered } from '#purchases/callbacks/callback.sql.ts';
+import type { CallbackAttempt } from '#purchases/callbacks/callback.ts';
 import {
   claimCallbacks,
   deliverFirst,
   deliverMerchantCallbacks,
-} from '../../src/callbacks/delivery/deliver-callback.ts';
-import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
-import { deadlineSeconds, leaseSeconds } from '../../src/callbacks/delivery/limits.ts';
-import { createCallbackSender } from '../../src/callbacks/delivery/send-callback.ts';
-import { retriggerCallback } from '../../src/callbacks/retrigger-callback.ts';
-import { newLease } from '../../src/database/due-work.sql.ts';
-import { revokeIntegration } from '../../src/integrations/revoke-integration.ts';
-import { rotateCredential } from '../../src/integrations/rotate-credential.ts';
-import { OperatorError } from '../../src/operators/operate.ts';
-import type { Clock } from '../../src/shared/clock.ts';
-import { freePorts } from '../../src/shared/free-ports.ts';
-import { startWorker } from '../../src/worker.ts';
+} from '#purchases/callbacks/delivery/deliver-callback.ts';
+import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
+import { deadlineSeconds, leaseSeconds } from '#purchases/callbacks/delivery/limits.ts';
+import { createCallbackSender } from '#purchases/callbacks/delivery/send-callback.ts';
+import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
+import { OperatorError } from '#record/actions/operate.ts';
+import { startWorker } from '#worker.ts';
 import { alertsOf, queueCallbacks, readCallback } from '../support/callbacks.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { assertSound, gatewayEnv, type Paying, startPaying } from '../support/payments.ts';

@@ -7,13 +7,13 @@ import { after, describe, test } from 'node:test';
 import tls from 'node:tls';
 import { promisify } from 'node:util';
 import { gzip } from 'node:zlib';
-import { isReachable, parseAllowedRanges } from '../../src/callbacks/delivery/destination.ts';
-import type { Resolve } from '../../src/callbacks/delivery/resolve-name.ts';
+import { systemClock } from '#platform/shared/clock.ts';
+import { isReachable, parseAllowedRanges } from '#purchases/callbacks/delivery/destination.ts';
+import type { Resolve } from '#purchases/callbacks/delivery/resolve-name.ts';
 import {
   type CallbackSenderOptions,
   createCallbackSender,
-} from '../../src/callbacks/delivery/send-callback.ts';
-import { systemClock } from '../../src/shared/clock.ts';
+} from '#purchases/callbacks/delivery/send-callback.ts';
 import { createAuthority, expired, notYetValid, selfSigned } from '../support/certificates.ts';
 
 const authority = createAuthority();

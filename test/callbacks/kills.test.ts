@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { describe, type TestContext, test } from 'node:test';
-import { findViolations } from '../../src/audit/invariants.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
 import { isSigned, type Reply, startReceiver } from '../support/receiver.ts';
 import {
   kill,

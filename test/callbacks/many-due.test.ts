@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { findViolations } from '../../src/audit/invariants.ts';
-import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
-import { timestamp } from '../../src/shared/clock.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
 import { queueCallbacks } from '../support/callbacks.ts';
 import { startReceiver } from '../support/receiver.ts';
 import { kill, launch, until } from '../support/sandbox-process.ts';

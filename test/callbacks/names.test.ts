@@ -3,9 +3,9 @@ import dgram from 'node:dgram';
 import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
 import ipaddr from 'ipaddr.js';
-import { createResolve } from '../../src/callbacks/delivery/resolve-name.ts';
-import { createCallbackSender } from '../../src/callbacks/delivery/send-callback.ts';
-import { systemClock } from '../../src/shared/clock.ts';
+import { systemClock } from '#platform/shared/clock.ts';
+import { createResolve } from '#purchases/callbacks/delivery/resolve-name.ts';
+import { createCallbackSender } from '#purchases/callbacks/delivery/send-callback.ts';
 
 // Looks up names of receivers at a real name server over UDP.
 

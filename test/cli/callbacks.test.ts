@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
+import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
 import { queueCallbacks, readCallback } from '../support/callbacks.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { type Receiver, type Reply, startReceiver } from '../support/receiver.ts';

@@ -3,12 +3,9 @@ import { createHash } from 'node:crypto';
 import fs from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { findViolations } from '../../src/audit/invariants.ts';
-import { openDatabase } from '../../src/database/database.ts';
-import {
-  type EmbeddedPostgres,
-  startEmbeddedPostgres,
-} from '../../src/embedded-postgres/server.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
+import { openDatabase } from '#platform/database/database.ts';
 import { commandLine } from '../support/cli.ts';
 import { onDatabase, temporaryFolder } from '../support/sandbox-process.ts';
 import { isLong, log } from '../support/service.ts';

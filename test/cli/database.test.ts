@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { openDatabase } from '../../src/database/database.ts';
-import { distributeDatabase, distribution } from '../../src/database/distribute-database.ts';
-import { claimInstallation } from '../../src/database/installation.ts';
-import { listMigrations, migrate } from '../../src/database/migrate.ts';
-import { systemClock } from '../../src/shared/clock.ts';
+import { openDatabase } from '#platform/database/database.ts';
+import { distributeDatabase, distribution } from '#platform/database/distribute-database.ts';
+import { claimInstallation } from '#platform/database/installation.ts';
+import { listMigrations, migrate } from '#platform/database/migrate.ts';
+import { systemClock } from '#platform/shared/clock.ts';
 import { commandLine } from '../support/cli.ts';
 import { findNodes, onNode } from '../support/database-server.ts';
 import { productionSettings } from '../support/sandbox-process.ts';

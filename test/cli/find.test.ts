@@ -1,21 +1,20 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { beginLongAct } from '../../src/acts/begin-long-act.ts';
-import { createMerchant } from '../../src/merchants/create-merchant.ts';
-import { listPeople } from '../../src/operators/person.sql.ts';
-import { setTerms } from '../../src/payouts/set-terms.ts';
+import { createMerchant } from '#merchants/create-merchant.ts';
+import { beginLongAct } from '#operating/acts/begin-long-act.ts';
+import { listPeople } from '#operating/people/person.sql.ts';
 import {
   pageCallbacks,
   pageCheckouts,
   pageDisputes,
   pageRefunds,
-} from '../../src/search/lists.sql.ts';
+} from '#operating/search/lists.sql.ts';
 import {
   listCallbacks,
   listCheckouts,
   listInstalments,
   listRefunds,
-} from '../../src/search/lists.ts';
+} from '#operating/search/lists.ts';
 import {
   pageActions,
   pageAlerts,
@@ -23,9 +22,10 @@ import {
   pageIntegrations,
   pageMerchants,
   pagePayouts,
-} from '../../src/search/registers.sql.ts';
-import type { Scope } from '../../src/search/scope.sql.ts';
-import { namesIn, search } from '../../src/search/search.ts';
+} from '#operating/search/registers.sql.ts';
+import type { Scope } from '#operating/search/scope.sql.ts';
+import { namesIn, search } from '#operating/search/search.ts';
+import { setTerms } from '#purchases/payouts/set-terms.ts';
 import { actingOn } from '../support/acts.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import { addPerson } from '../support/console.ts';

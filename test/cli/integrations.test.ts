@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { endpointLimits } from '../../src/http/rate-limits.ts';
-import { createIntegration } from '../../src/integrations/create-integration.ts';
+import { createIntegration } from '#merchants/integrations/create-integration.ts';
+import { endpointLimits } from '#platform/http/rate-limits.ts';
 import { commandLine, type Tranche, unknownId, within } from '../support/cli.ts';
 import {
   checkoutBody,

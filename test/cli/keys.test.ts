@@ -3,8 +3,8 @@ import { mkdtemp, readdir, readFile, rm, stat, writeFile } from 'node:fs/promise
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
-import { reencryptKeys } from '../../src/integrations/reencrypt-keys.ts';
-import { ensureMasterKey, findMasterKeys, loadMasterKeys } from '../../src/running/master-key.ts';
+import { ensureMasterKey, findMasterKeys, loadMasterKeys } from '#hosting/running/master-key.ts';
+import { reencryptKeys } from '#merchants/integrations/reencrypt-keys.ts';
 import { commandLine, masterKey } from '../support/cli.ts';
 import {
   checkoutBody,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { sealingContext } from '../../src/integrations/callers.ts';
-import { rotateCredential } from '../../src/integrations/rotate-credential.ts';
+import { sealingContext } from '#merchants/integrations/callers.ts';
+import { rotateCredential } from '#merchants/integrations/rotate-credential.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import {
   type Account,

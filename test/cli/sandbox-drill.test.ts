@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { createHmac, timingSafeEqual } from 'node:crypto';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { drillChecks } from '../../src/sandbox/drill.ts';
+import { drillChecks } from '#hosting/sandbox/drill.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import {
   type Answering,

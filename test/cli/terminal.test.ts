@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { test } from 'node:test';
-import { byDay, createTerminal, fields, table, toPrintedJson } from '../../src/cli/terminal.ts';
+import { byDay, createTerminal, fields, table, toPrintedJson } from '#cli/terminal.ts';
 
 /** A terminal with colours, and everything that was written to it. */
 function open(columns?: number) {

@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { freePorts } from '../../src/shared/free-ports.ts';
+import { freePorts } from '#platform/shared/free-ports.ts';
 import type { GatewayUnderTest } from '../support/gateway.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { tranche } from '../support/sandbox-process.ts';

@@ -3,7 +3,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { freePorts } from '../../src/shared/free-ports.ts';
+import { freePorts } from '#platform/shared/free-ports.ts';
 import type { Child, Children } from './children.ts';
 import { isOlder, type Parts, readVersion } from './parts.ts';
 import { eventually } from './servers.ts';

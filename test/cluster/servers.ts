@@ -2,7 +2,7 @@ import { spawnSync } from 'node:child_process';
 import fs from 'node:fs';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { freePorts } from '../../src/shared/free-ports.ts';
+import { freePorts } from '#platform/shared/free-ports.ts';
 import type { Child, Children } from './children.ts';
 import type { Network } from './network.ts';
 import type { Parts } from './parts.ts';

@@ -1,6 +1,6 @@
 import fs from 'node:fs';
 import path from 'node:path';
-import { freePorts } from '../../src/shared/free-ports.ts';
+import { freePorts } from '#platform/shared/free-ports.ts';
 import type { Child, Children } from './children.ts';
 import type { Parts } from './parts.ts';
 import { eventually } from './servers.ts';

@@ -1,5 +1,5 @@
 import pg from 'pg';
-import { findViolations } from '../../src/audit/invariants.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
 import type { GatewayUnderTest } from '../support/gateway.ts';
 import type { Receiver } from '../support/receiver.ts';
 import { launch } from '../support/sandbox-process.ts';

@@ -3,7 +3,7 @@ import { createServer } from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { Provider } from 'oidc-provider';
-import { createSignInLink } from '../../src/operators/sandbox-link.ts';
+import { createSignInLink } from '#operating/people/sandbox-link.ts';
 import { axeFindings } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
 import { type ConsoleBrowser, startConsoleBrowser } from '../support/console-browser.ts';

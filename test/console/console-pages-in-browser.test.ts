@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { Page } from 'playwright-core';
-import { createIntegration } from '../../src/integrations/create-integration.ts';
-import { manageMerchants } from '../../src/integrations/manage-merchants.ts';
-import { changeRules } from '../../src/merchants/change-rules.ts';
-import { changeAccess } from '../../src/operators/manage-people.ts';
+import { changeRules } from '#merchants/change-rules.ts';
+import { createIntegration } from '#merchants/integrations/create-integration.ts';
+import { manageMerchants } from '#merchants/integrations/manage-merchants.ts';
+import { changeAccess } from '#operating/people/manage-people.ts';
 import { axeFindings } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
 import { addPerson } from '../support/console.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { runLongActs } from '../../src/acts/run-long-acts.ts';
-import { changeRules } from '../../src/merchants/change-rules.ts';
-import { raiseAlert } from '../../src/operators/raise-alert.ts';
-import { declineRefund } from '../../src/refunds/review-refund.ts';
+import { changeRules } from '#merchants/change-rules.ts';
+import { runLongActs } from '#operating/acts/run-long-acts.ts';
+import { declineRefund } from '#purchases/refunds/review-refund.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { axeFindings } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
 import { readCallback } from '../support/callbacks.ts';

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
 import { Provider } from 'oidc-provider';
-import { invitePerson, revokePerson } from '../../src/operators/manage-people.ts';
+import { invitePerson, revokePerson } from '#operating/people/manage-people.ts';
 import { createAuthenticator } from '../support/authenticator.ts';
 import { ask, openConsole } from '../support/console.ts';
 import { type Answer, type Service, startService } from '../support/service.ts';

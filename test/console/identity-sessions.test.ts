@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import type { FastifyInstance } from 'fastify';
-import { forgetIdentities } from '../../src/operators/forget-identities.ts';
+import { forgetIdentities } from '#operating/people/forget-identities.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
 import { movableClock, type Service, startService } from '../support/service.ts';
 

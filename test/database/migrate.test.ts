@@ -4,11 +4,11 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { after, before, describe, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
-import { type Database, openDatabase } from '../../src/database/database.ts';
-import { listMigrations, type Migration, migrate } from '../../src/database/migrate.ts';
-import { announceNode } from '../../src/database/nodes.ts';
-import { systemClock } from '../../src/shared/clock.ts';
-import { systemRandom } from '../../src/shared/random.ts';
+import { type Database, openDatabase } from '#platform/database/database.ts';
+import { listMigrations, type Migration, migrate } from '#platform/database/migrate.ts';
+import { announceNode } from '#platform/database/nodes.ts';
+import { systemClock } from '#platform/shared/clock.ts';
+import { systemRandom } from '#platform/shared/random.ts';
 import { until } from '../support/sandbox-process.ts';
 import { createEmptyDatabase, log } from '../support/service.ts';
 

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { type Origin, operate } from '../../src/operators/operate.ts';
-import { verifyOperatorChain } from '../../src/operators/verify-operator-chain.ts';
+import { type Origin, operate } from '#record/actions/operate.ts';
+import { verifyOperatorChain } from '#record/actions/verify-operator-chain.ts';
 import { commandLine } from '../support/cli.ts';
 import { type Service, startService } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';

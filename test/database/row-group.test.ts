@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import fc from 'fast-check';
-import { insertCallbackAttempts } from '../../src/callbacks/delivery/attempt.sql.ts';
-import { insertCheckouts } from '../../src/checkouts/checkout.sql.ts';
-import { openDatabase } from '../../src/database/database.ts';
-import { rowGroup } from '../../src/database/row-group.ts';
+import { openDatabase } from '#platform/database/database.ts';
+import { rowGroup } from '#platform/database/row-group.ts';
+import { insertCallbackAttempts } from '#purchases/callbacks/delivery/attempt.sql.ts';
+import { insertCheckouts } from '#purchases/checkouts/checkout.sql.ts';
 import { serverUrl } from '../support/database-server.ts';
 import { log } from '../support/service.ts';
 

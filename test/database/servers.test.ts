@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { openDatabase } from '../../src/database/database.ts';
-import { reading } from '../../src/database/transaction.ts';
-import { postgresRateLimitStore } from '../../src/http/rate-limits.sql.ts';
-import { createRateLimits } from '../../src/http/rate-limits.ts';
-import { systemClock } from '../../src/shared/clock.ts';
+import { openDatabase } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { postgresRateLimitStore } from '#platform/http/rate-limits.sql.ts';
+import { createRateLimits } from '#platform/http/rate-limits.ts';
+import { systemClock } from '#platform/shared/clock.ts';
 import { commandLine, masterKey } from '../support/cli.ts';
 import { kill, onDatabase, startServe, until } from '../support/sandbox-process.ts';
 import { createTestDatabase, log } from '../support/service.ts';

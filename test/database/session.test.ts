@@ -4,17 +4,17 @@ import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type pg from 'pg';
 import { pino } from 'pino';
-import type { Role } from '../../src/config.ts';
-import { type Database, openDatabase, verifyConnection } from '../../src/database/database.ts';
-import { migrate } from '../../src/database/migrate.ts';
+import type { Role } from '#config.ts';
+import { startService as supervise } from '#hosting/running/supervisor.ts';
+import { type Database, openDatabase, verifyConnection } from '#platform/database/database.ts';
+import { migrate } from '#platform/database/migrate.ts';
 import {
   PoolerNeedsSettings,
   ServerReadOnly,
   SettingsRefused,
   verifySession,
-} from '../../src/database/session.ts';
-import { startService as supervise } from '../../src/running/supervisor.ts';
-import { systemClock } from '../../src/shared/clock.ts';
+} from '#platform/database/session.ts';
+import { systemClock } from '#platform/shared/clock.ts';
 import {
   checkoutBody,
   createAccount,

@@ -1,32 +1,32 @@
 import assert from 'node:assert/strict';
 import { readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
+import { refundModes } from '#merchants/integrations/integration.ts';
+import { openDatabase } from '#platform/database/database.ts';
+import { leasedTables } from '#platform/database/repair-clock.sql.ts';
 import {
   attemptOutcomes,
   callbackStatuses,
   callbackTriggers,
-} from '../../src/callbacks/callback.ts';
-import { checkoutStatuses } from '../../src/checkouts/checkout.ts';
-import { openDatabase } from '../../src/database/database.ts';
-import { leasedTables } from '../../src/database/repair-clock.sql.ts';
-import { disputeStatuses } from '../../src/disputes/dispute.ts';
+} from '#purchases/callbacks/callback.ts';
+import { checkoutStatuses } from '#purchases/checkouts/checkout.ts';
+import { disputeStatuses } from '#purchases/disputes/dispute.ts';
 import {
   collectionKinds,
   collectionStatuses,
   instalmentStatuses,
-} from '../../src/instalments/instalment.ts';
-import { refundModes } from '../../src/integrations/integration.ts';
-import { accounts, movementKinds } from '../../src/ledger/posting.ts';
-import { entryKinds, fundings, refundFees } from '../../src/ledger/settlement.ts';
+} from '#purchases/instalments/instalment.ts';
 import {
   messageKinds,
   attemptOutcomes as messageOutcomes,
   messageStatuses,
-} from '../../src/messages/message.ts';
-import { attemptStatuses } from '../../src/payments/payment-attempt.ts';
-import { payoutStatuses } from '../../src/payouts/payout.ts';
-import { refundPartKinds, refundPartStatuses, refundStatuses } from '../../src/refunds/refund.ts';
-import { purposes, shopperAttemptStatuses } from '../../src/shoppers/shopper-attempt.ts';
+} from '#purchases/messages/message.ts';
+import { attemptStatuses } from '#purchases/payments/payment-attempt.ts';
+import { payoutStatuses } from '#purchases/payouts/payout.ts';
+import { refundPartKinds, refundPartStatuses, refundStatuses } from '#purchases/refunds/refund.ts';
+import { purposes, shopperAttemptStatuses } from '#purchases/shoppers/shopper-attempt.ts';
+import { accounts, movementKinds } from '#record/ledger/posting.ts';
+import { entryKinds, fundings, refundFees } from '#record/ledger/settlement.ts';
 import { createTestDatabase, log } from '../support/service.ts';
 
 type Column = { type: string; nullable: boolean };
@@ -102,7 +102,10 @@ function readType(text: string): Column {
 }
 
 async function typedTables(): Promise<Record<string, Record<string, Column>>> {
-  const source = await readFile(new URL('../../src/database/tables.ts', import.meta.url), 'utf8');
+  const source = await readFile(
+    new URL('../../src/platform/database/tables.ts', import.meta.url),
+    'utf8',
+  );
   const body = /export type Tables = \{\n([\s\S]*?)\n\};/.exec(source)?.[1] ?? '';
   const tables: Record<string, Record<string, Column>> = {};
   for (const [, table = '', columns = ''] of body.matchAll(

@@ -2,10 +2,10 @@ import assert from 'node:assert/strict';
 import { createHash } from 'node:crypto';
 import { readFile } from 'node:fs/promises';
 import { after, before, test } from 'node:test';
-import { findViolations } from '../../src/audit/invariants.ts';
-import { type Database, openDatabase } from '../../src/database/database.ts';
-import { listMigrations, migrate } from '../../src/database/migrate.ts';
-import { systemClock } from '../../src/shared/clock.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
+import { type Database, openDatabase } from '#platform/database/database.ts';
+import { listMigrations, migrate } from '#platform/database/migrate.ts';
+import { systemClock } from '#platform/shared/clock.ts';
 import { createEmptyDatabase, log } from '../support/service.ts';
 
 // Migrating a database that an earlier version used keeps its rows.

@@ -4,11 +4,11 @@ import fs from 'node:fs/promises';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
 import { pathToFileURL } from 'node:url';
+import { runCli } from '#cli/main.ts';
+import { readGuides } from '#operating/docs/guides.ts';
+import { freePorts } from '#platform/shared/free-ports.ts';
+import { callbackHeaders } from '#purchases/callbacks/delivery/callback-headers.ts';
 import manifest from '../../package.json' with { type: 'json' };
-import { callbackHeaders } from '../../src/callbacks/delivery/callback-headers.ts';
-import { runCli } from '../../src/cli/main.ts';
-import { readGuides } from '../../src/docs/guides.ts';
-import { freePorts } from '../../src/shared/free-ports.ts';
 import { kill, type Sandbox, startSandbox, temporaryFolder } from '../support/sandbox-process.ts';
 
 // Runs every fenced block of the README and of the guides: commands in one shell per file, from top

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import net from 'node:net';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { findViolations } from '../../src/audit/invariants.ts';
-import { paymentToken } from '../../src/checkouts/payment-token.ts';
-import { raiseAlert } from '../../src/operators/raise-alert.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
+import { paymentToken } from '#purchases/checkouts/payment-token.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
 import { type GatewayUnderTest, startGateway } from '../support/gateway.ts';
 import { gatewayEnv, visa } from '../support/payments.ts';

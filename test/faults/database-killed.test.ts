@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { startEmbeddedPostgres } from '../../src/embedded-postgres/server.ts';
+import { startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
 import {
   type Attempt,
   findDamage,

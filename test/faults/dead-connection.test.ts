@@ -3,10 +3,10 @@ import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { sql } from 'kysely';
 import pg from 'pg';
-import { findViolations } from '../../src/audit/invariants.ts';
-import { openDatabase } from '../../src/database/database.ts';
-import { reading, transaction } from '../../src/database/transaction.ts';
-import { systemClock } from '../../src/shared/clock.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
+import { openDatabase } from '#platform/database/database.ts';
+import { reading, transaction } from '#platform/database/transaction.ts';
+import { systemClock } from '#platform/shared/clock.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
 import { authorised, kill, post, request, startServe, until } from '../support/sandbox-process.ts';
 import {

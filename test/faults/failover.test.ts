@@ -1,13 +1,10 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
-import { findViolations } from '../../src/audit/invariants.ts';
-import { migrate } from '../../src/database/migrate.ts';
-import {
-  type EmbeddedPostgres,
-  startEmbeddedPostgres,
-} from '../../src/embedded-postgres/server.ts';
-import { systemClock } from '../../src/shared/clock.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
+import { type EmbeddedPostgres, startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
+import { migrate } from '#platform/database/migrate.ts';
+import { systemClock } from '#platform/shared/clock.ts';
 import { onDatabase, post, request, temporaryFolder, until } from '../support/sandbox-process.ts';
 import {
   type Account,
@@ -39,7 +36,7 @@ before(async () => {
     log: quiet,
     settings,
   });
-  const { openDatabase } = await import('../../src/database/database.ts');
+  const { openDatabase } = await import('#platform/database/database.ts');
   const database = openDatabase(server.url, { log, maxConnections: 2 });
   await migrate(database, { clock: systemClock, log });
   await database.pool.query(

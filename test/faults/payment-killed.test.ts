@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import path from 'node:path';
 import { after, before, test } from 'node:test';
-import { findViolations } from '../../src/audit/invariants.ts';
-import { openDatabase } from '../../src/database/database.ts';
-import type { PayPage } from '../../src/payments/pay-page.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
+import { openDatabase } from '#platform/database/database.ts';
+import type { PayPage } from '#purchases/payments/pay-page.ts';
 import { challengeCard, visa } from '../support/payments.ts';
 import {
   kill,

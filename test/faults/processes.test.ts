@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import http from 'node:http';
 import net from 'node:net';
 import { afterEach, describe, test } from 'node:test';
-import { listMigrations } from '../../src/database/migrate.ts';
+import { listMigrations } from '#platform/database/migrate.ts';
 import { loopback, loopbackSettings, noSecondLoopback } from '../support/loopback.ts';
 import {
   authorised,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { describe, test } from 'node:test';
-import { BadSettings, readConfig } from '../../src/config.ts';
+import { BadSettings, readConfig } from '#config.ts';
 import { productionSettings } from '../support/sandbox-process.ts';
 
 const key = Buffer.alloc(32, 1).toString('base64');

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { findViolations } from '../../src/audit/invariants.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
 import { onDatabase } from '../support/sandbox-process.ts';
 import {
   type Account,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { pino } from 'pino';
-import { currentTraceId } from '../../src/tracing/trace.ts';
+import { currentTraceId } from '#platform/tracing/trace.ts';
 import { addPerson, ask, openConsole } from '../support/console.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 import { type Receiver, startReceiver } from '../support/receiver.ts';

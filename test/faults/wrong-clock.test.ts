@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { buildApp } from '../../src/app.ts';
-import { findViolations } from '../../src/audit/invariants.ts';
-import { createDeps } from '../../src/main.ts';
-import { raiseAlert } from '../../src/operators/raise-alert.ts';
-import { type Clock, systemClock } from '../../src/shared/clock.ts';
+import { buildApp } from '#app.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
+import { createDeps } from '#main.ts';
+import { type Clock, systemClock } from '#platform/shared/clock.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { commandLine } from '../support/cli.ts';
 import { until } from '../support/sandbox-process.ts';
 import {

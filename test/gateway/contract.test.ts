@@ -9,9 +9,9 @@ import {
   OutcomeUnknown,
   type PaymentState,
   RequestRefused,
-} from '../../src/gateway/gateway.ts';
-import { stripeProblems } from '../../src/gateway/settings.ts';
-import { createStripeGateway } from '../../src/gateway/stripe.ts';
+} from '#gateway/gateway.ts';
+import { stripeProblems } from '#gateway/settings.ts';
+import { createStripeGateway } from '#gateway/stripe/stripe.ts';
 import {
   answerChallenge,
   type GatewayUnderTest,

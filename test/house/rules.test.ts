@@ -16,7 +16,7 @@ import {
 } from '../../scripts/check-documents.ts';
 import { findProblems } from '../../scripts/check-house.ts';
 import { findLockGaps } from '../../scripts/check-lock.ts';
-import { findForeignWrites, findRoomCycles } from '../../scripts/check-rooms.ts';
+import { findForeignWrites, findRoomCycles, findWrongOrder } from '../../scripts/check-rooms.ts';
 import { findAllColumns } from '../../scripts/check-statements.ts';
 
 test('the repository keeps its own rules', () => {
@@ -43,13 +43,31 @@ test('a prepared statement names its columns', (t) => {
 
 test('two rooms that import each other are a cycle', (t) => {
   const root = plant(t, {
-    'src/refunds/refund.ts': `import { amount } from '../payments/payment.ts';`,
-    'src/payments/payment.ts': `import {\n  reason,\n} from '../refunds/reason.ts';`,
-    'src/refunds/reason.ts': '',
+    'src/purchases/refunds/refund.ts': `import { amount } from '../payments/payment.ts';`,
+    'src/purchases/payments/payment.ts': `import {\n  reason,\n} from '#purchases/refunds/reason.ts';`,
+    'src/purchases/refunds/reason.ts': '',
   });
   assert.deepEqual(findRoomCycles(root), [
-    'room cycle: payments → refunds (payments/payment.ts imports refunds/reason.ts), ' +
-      'refunds → payments (refunds/refund.ts imports payments/payment.ts)',
+    'room cycle: purchases/payments → purchases/refunds ' +
+      '(purchases/payments/payment.ts imports purchases/refunds/reason.ts), ' +
+      'purchases/refunds → purchases/payments ' +
+      '(purchases/refunds/refund.ts imports purchases/payments/payment.ts)',
+  ]);
+});
+
+test('a group imports only from itself and from the groups below it', (t) => {
+  const root = plant(t, {
+    'src/platform/shared/clock.ts': `import { find } from '#purchases/refunds/refund.ts';`,
+    'src/purchases/refunds/refund.ts': `import { now } from '#platform/shared/clock.ts';`,
+    'src/record/notes/note.ts': `import type { Refund } from '#purchases/refunds/refund.ts';`,
+    'src/operating/console/server.ts': `import { start } from '../../main.ts';`,
+    'src/main.ts': `import { build } from './operating/console/server.ts';`,
+    'src/attic/a.ts': '',
+  });
+  assert.deepEqual(findWrongOrder(root), [
+    'group order: attic/a.ts is in no group',
+    'group order: operating/console/server.ts imports main.ts, but the composition root stands above it',
+    'group order: platform/shared/clock.ts imports purchases/refunds/refund.ts, but purchases stands above it',
   ]);
 });
 
@@ -73,8 +91,8 @@ test('imports of types make no cycle, and a test may import what it likes', (t) 
 
 test('delivery is a room of its own within callbacks', (t) => {
   const root = plant(t, {
-    'src/callbacks/queue.ts': `import { deliver } from './delivery/deliver.ts';`,
-    'src/callbacks/delivery/deliver.ts': `import { status } from '../callback.ts';`,
+    'src/purchases/callbacks/queue.ts': `import { deliver } from './delivery/deliver.ts';`,
+    'src/purchases/callbacks/delivery/deliver.ts': `import { status } from '../callback.ts';`,
   });
   assert.equal(findRoomCycles(root).length, 1);
 });
@@ -97,12 +115,12 @@ test('only the owner of a table writes it', (t) => {
 
 test('no slice calls the writing SQL of another', (t) => {
   const root = plant(t, {
-    'src/refunds/start.ts': `import { findIt, moveIt } from '../instalments/instalment.sql.ts';`,
-    'src/refunds/own.ts': `import { moveRefund } from './refund.sql.ts';`,
-    'src/refunds/due.ts': `import { claimDue } from '../database/due-work.sql.ts';`,
+    'src/purchases/refunds/start.ts': `import { findIt, moveIt } from '../instalments/instalment.sql.ts';`,
+    'src/purchases/refunds/own.ts': `import { moveRefund } from './refund.sql.ts';`,
+    'src/purchases/refunds/due.ts': `import { claimDue } from '#platform/database/due-work.sql.ts';`,
   });
   assert.deepEqual(findForeignWrites(root, {}), [
-    'foreign write: refunds/start.ts imports moveIt of instalments/instalment.sql.ts; call a use case instead',
+    'foreign write: purchases/refunds/start.ts imports moveIt of purchases/instalments/instalment.sql.ts; call a use case instead',
   ]);
 });
 
@@ -235,7 +253,7 @@ test('ARCHITECTURE gives each table its owner', (t) => {
 
 test('ARCHITECTURE lists every invariant, and shows those that no SQL checks', (t) => {
   const root = plant(t, {
-    'src/audit/invariants.ts': `const all = [{\n  name: 'M1',\n}, {\n  name: 'M2',\n}];`,
+    'src/checks/invariants.ts': `const all = [{\n  name: 'M1',\n}, {\n  name: 'M2',\n}];`,
     'ARCHITECTURE.md': [
       '## What must always be true',
       '| | invariant | rests on | shown by |',
@@ -288,21 +306,27 @@ test('the lock file is complete for every system that we support', (t) => {
 test('the console takes from the service types and what both sides share, nothing else', (t) => {
   const root = plant(t, {
     'web/console/pages/a.tsx': [
-      `import type { A } from '../../../src/console/a.schema.ts';`,
-      `import type {\n  B,\n} from '../../../src/console/a.schema.ts';`,
-      `import { money } from '../../../src/shared/money.ts';`,
+      `import type { A } from '#operating/console/a.schema.ts';`,
+      `import type {\n  B,\n} from '#operating/console/a.schema.ts';`,
+      `import { money } from '#platform/shared/money.ts';`,
+      `import { write } from '../../../src/platform/shared/words.ts';`,
       `import { part } from '../parts/part.tsx';`,
     ].join('\n'),
     'web/console/b.ts': [
-      `import {\n  A,\n} from '../../src/console/a.schema.ts';`,
-      `export * from '../../src/refunds/refund.ts';`,
-      `const c = await import('../../src/acts/long-act.ts');`,
-      `import '../../src/main.ts';`,
+      `import {\n  A,\n} from '#operating/console/a.schema.ts';`,
+      `export * from '#purchases/refunds/refund.ts';`,
+      `const c = await import('#operating/acts/long-act.ts');`,
+      `import '#main.ts';`,
     ].join('\n'),
   });
   assert.deepEqual(
     findConsoleImports(root),
-    ['console/a.schema', 'refunds/refund', 'acts/long-act', 'main'].map(
+    [
+      'operating/console/a.schema',
+      'purchases/refunds/refund',
+      'operating/acts/long-act',
+      'main',
+    ].map(
       (name) => `web/console/b.ts imports src/${name}.ts: import only its types ("import type")`,
     ),
   );

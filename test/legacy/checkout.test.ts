@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { findViolations } from '../../src/audit/invariants.ts';
-import { requireSigning } from '../../src/integrations/require-signing.ts';
-import { timestamp } from '../../src/shared/clock.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
+import { requireSigning } from '#merchants/integrations/require-signing.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import {
   assertRefused,
   frozenClock,

@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { createHash, randomBytes, randomUUID } from 'node:crypto';
 import { after, before, describe, test } from 'node:test';
-import { manageMerchants } from '../../src/integrations/manage-merchants.ts';
-import { revokeIntegration } from '../../src/integrations/revoke-integration.ts';
-import { setLimit } from '../../src/integrations/set-limit.ts';
-import { disableLegacy } from '../../src/legacy/disable-legacy.ts';
-import { enableLegacy } from '../../src/legacy/enable-legacy.ts';
-import { deleteExpiredTokens } from '../../src/legacy/legacy-token.sql.ts';
-import { timestamp } from '../../src/shared/clock.ts';
+import { manageMerchants } from '#merchants/integrations/manage-merchants.ts';
+import { revokeIntegration } from '#merchants/integrations/revoke-integration.ts';
+import { setLimit } from '#merchants/integrations/set-limit.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { disableLegacy } from '#purchases/legacy/disable-legacy.ts';
+import { enableLegacy } from '#purchases/legacy/enable-legacy.ts';
+import { deleteExpiredTokens } from '#purchases/legacy/legacy-token.sql.ts';
 import {
   assertLimited,
   assertRefused,

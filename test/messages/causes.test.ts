@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { readAgain } from '../../src/disputes/check-disputes.ts';
-import { collectDueInstalments } from '../../src/instalments/collect-instalments.ts';
-import { sendDueMessages } from '../../src/messages/sending/send-messages.ts';
-import { timestamp } from '../../src/shared/clock.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { readAgain } from '#purchases/disputes/check-disputes.ts';
+import { collectDueInstalments } from '#purchases/instalments/collect-instalments.ts';
+import { sendDueMessages } from '#purchases/messages/sending/send-messages.ts';
 import { actingOn } from '../support/acts.ts';
 import { cards, openDispute, refundNow } from '../support/money.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';

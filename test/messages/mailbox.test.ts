@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import http from 'node:http';
 import { after, before, test } from 'node:test';
-import { insertMailboxEntry } from '../../src/messages/sending/mailbox.sql.ts';
-import { startMailbox } from '../../src/sandbox/mailbox.ts';
-import { timestamp } from '../../src/shared/clock.ts';
+import { startMailbox } from '#hosting/sandbox/mailbox.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { insertMailboxEntry } from '#purchases/messages/sending/mailbox.sql.ts';
 import {
   type Account,
   createAccount,

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { startWorker } from '../../src/worker.ts';
+import { startWorker } from '#worker.ts';
 import { commandLine, type Tranche, unknownId } from '../support/cli.ts';
 import {
   assertSound,

@@ -3,8 +3,8 @@ import { after, before, beforeEach, describe, test } from 'node:test';
 import {
   collectDueInstalments,
   collectMerchantInstalments,
-} from '../../src/instalments/collect-instalments.ts';
-import { retryInstalment } from '../../src/instalments/retry-instalment.ts';
+} from '#purchases/instalments/collect-instalments.ts';
+import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
 import { answerChallenge } from '../support/gateway.ts';
 import {
   accountsOf,

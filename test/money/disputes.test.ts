@@ -1,12 +1,16 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { findViolations } from '../../src/audit/invariants.ts';
-import { reconcile } from '../../src/audit/reconciliation/reconcile.ts';
-import { acceptDispute, stageEvidence, submitEvidence } from '../../src/disputes/answer-dispute.ts';
-import { findNewDisputes } from '../../src/disputes/check-disputes.ts';
-import { OutcomeUnknown } from '../../src/gateway/gateway.ts';
-import { requestRefund } from '../../src/refunds/request-refund.ts';
-import { timestamp } from '../../src/shared/clock.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
+import { reconcile } from '#checks/reconciliation/reconcile.ts';
+import { OutcomeUnknown } from '#gateway/gateway.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import {
+  acceptDispute,
+  stageEvidence,
+  submitEvidence,
+} from '#purchases/disputes/answer-dispute.ts';
+import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
+import { requestRefund } from '#purchases/refunds/request-refund.ts';
 import { signatureOf } from '../../test-gateway/webhooks.ts';
 import { actingOn } from '../support/acts.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';

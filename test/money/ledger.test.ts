@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
 import pg from 'pg';
-import { findMerchantSlice } from '../../src/audit/audit.sql.ts';
-import { auditSlice, checkLedger } from '../../src/audit/audit-books.ts';
-import { findMerchantDifferences } from '../../src/audit/invariants.ts';
-import { findMerchant } from '../../src/merchants/merchant.sql.ts';
-import { advanceClock } from '../../src/sandbox/advance-clock.ts';
+import { findMerchantSlice } from '#checks/books/audit.sql.ts';
+import { auditSlice, checkLedger } from '#checks/books/audit-books.ts';
+import { findMerchantDifferences } from '#checks/invariants/invariants.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { advanceClock } from '#operating/clock/advance-clock.ts';
 import { accountsOf, assertBalanced, planOf, refundNow } from '../support/money.ts';
 import { type Paying, type Shopper, startPaying } from '../support/payments.ts';
 import { until } from '../support/sandbox-process.ts';

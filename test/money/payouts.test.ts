@@ -1,11 +1,11 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { auditSlice } from '../../src/audit/audit-books.ts';
-import { findDifferences, findViolations } from '../../src/audit/invariants.ts';
-import { smtpTransport } from '../../src/messages/sending/smtp-transport.ts';
-import { approvePayout } from '../../src/payouts/review-payout.ts';
-import { sendDueStatements } from '../../src/payouts/send-statements.ts';
-import { timestamp } from '../../src/shared/clock.ts';
+import { auditSlice } from '#checks/books/audit-books.ts';
+import { findDifferences, findViolations } from '#checks/invariants/invariants.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { smtpTransport } from '#purchases/messages/sending/smtp-transport.ts';
+import { approvePayout } from '#purchases/payouts/review-payout.ts';
+import { sendDueStatements } from '#purchases/payouts/send-statements.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { findNodes } from '../support/database-server.ts';
 import { startMailServer } from '../support/mail.ts';

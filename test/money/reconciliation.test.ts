@@ -1,13 +1,13 @@
 import assert from 'node:assert/strict';
 import { randomUUID } from 'node:crypto';
 import { after, before, test } from 'node:test';
-import { findViolations } from '../../src/audit/invariants.ts';
-import { compare, remedies } from '../../src/audit/reconciliation/compare.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
+import { compare, remedies } from '#checks/reconciliation/compare.ts';
 import {
   reconcile as reconcileRecords,
   runDailyReconciliation,
-} from '../../src/audit/reconciliation/reconcile.ts';
-import { findNewDisputes } from '../../src/disputes/check-disputes.ts';
+} from '#checks/reconciliation/reconcile.ts';
+import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
 import { commandLine, type Tranche } from '../support/cli.ts';
 import { findNodes } from '../support/database-server.ts';
 import { refundNow } from '../support/money.ts';

@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, beforeEach, describe, test } from 'node:test';
-import { collectMerchantInstalments } from '../../src/instalments/collect-instalments.ts';
-import { previewRefund } from '../../src/refunds/preview-refund.ts';
-import { processDueRefunds } from '../../src/refunds/process-refunds.ts';
-import { approveRefund, declineRefund, retryRefund } from '../../src/refunds/review-refund.ts';
+import { collectMerchantInstalments } from '#purchases/instalments/collect-instalments.ts';
+import { previewRefund } from '#purchases/refunds/preview-refund.ts';
+import { processDueRefunds } from '#purchases/refunds/process-refunds.ts';
+import { approveRefund, declineRefund, retryRefund } from '#purchases/refunds/review-refund.ts';
 import {
   accountsOf,
   alertsOf,

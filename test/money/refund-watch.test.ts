@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { retryRefund } from '../../src/refunds/review-refund.ts';
+import { retryRefund } from '#purchases/refunds/review-refund.ts';
 import {
   accountsOf,
   alertsOf,

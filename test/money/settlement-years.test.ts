@@ -1,38 +1,38 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { findViolations } from '../../src/audit/invariants.ts';
-import { adoptLost } from '../../src/audit/reconciliation/adopt-lost.ts';
-import { reconcile } from '../../src/audit/reconciliation/reconcile.ts';
-import { releaseCheckout } from '../../src/audit/reconciliation/release-checkout.ts';
-import { FateUnknown, isTransient } from '../../src/database/transaction.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
+import { adoptLost } from '#checks/reconciliation/adopt-lost.ts';
+import { reconcile } from '#checks/reconciliation/reconcile.ts';
+import { releaseCheckout } from '#checks/reconciliation/release-checkout.ts';
+import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
+import type { Deps } from '#main.ts';
+import { FateUnknown, isTransient } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import {
   acceptDispute,
   resumePlan,
   stageEvidence,
   submitEvidence,
-} from '../../src/disputes/answer-dispute.ts';
-import { checkDueDisputes, findNewDisputes } from '../../src/disputes/check-disputes.ts';
-import type { Dispute } from '../../src/disputes/dispute.ts';
-import { OutcomeUnknown, RequestRefused } from '../../src/gateway/gateway.ts';
-import { collectDueInstalments } from '../../src/instalments/collect-instalments.ts';
-import type { Instalment } from '../../src/instalments/instalment.ts';
-import { fundings, refundFees } from '../../src/ledger/settlement.ts';
-import type { Deps } from '../../src/main.ts';
-import { OperatorError } from '../../src/operators/operate.ts';
-import { makeDuePayouts } from '../../src/payouts/make-payouts.ts';
-import type { Payout } from '../../src/payouts/payout.ts';
+} from '#purchases/disputes/answer-dispute.ts';
+import { checkDueDisputes, findNewDisputes } from '#purchases/disputes/check-disputes.ts';
+import type { Dispute } from '#purchases/disputes/dispute.ts';
+import { collectDueInstalments } from '#purchases/instalments/collect-instalments.ts';
+import type { Instalment } from '#purchases/instalments/instalment.ts';
+import { makeDuePayouts } from '#purchases/payouts/make-payouts.ts';
+import type { Payout } from '#purchases/payouts/payout.ts';
 import {
   approvePayout,
   confirmPayout,
   exportPayouts,
   payPayout,
   returnPayout,
-} from '../../src/payouts/review-payout.ts';
-import { confirmAccount, proposeAccount } from '../../src/payouts/set-bank-account.ts';
-import { setTerms } from '../../src/payouts/set-terms.ts';
-import { cancelRest } from '../../src/refunds/cancel-rest.ts';
-import { processDueRefunds } from '../../src/refunds/process-refunds.ts';
-import { timestamp } from '../../src/shared/clock.ts';
+} from '#purchases/payouts/review-payout.ts';
+import { confirmAccount, proposeAccount } from '#purchases/payouts/set-bank-account.ts';
+import { setTerms } from '#purchases/payouts/set-terms.ts';
+import { cancelRest } from '#purchases/refunds/cancel-rest.ts';
+import { processDueRefunds } from '#purchases/refunds/process-refunds.ts';
+import { OperatorError } from '#record/actions/operate.ts';
+import { fundings, refundFees } from '#record/ledger/settlement.ts';
 import { assertAgreed } from '../support/agreement.ts';
 import { type Scene, startScene } from '../support/incarnation.ts';
 import { cards } from '../support/money.ts';

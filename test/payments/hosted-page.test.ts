@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { readConfig } from '../../src/config.ts';
-import { changePage } from '../../src/merchants/change-page.ts';
-import { changeRules } from '../../src/merchants/change-rules.ts';
-import { words } from '../../src/shared/words/words.ts';
+import { readConfig } from '#config.ts';
+import { changePage } from '#merchants/change-page.ts';
+import { changeRules } from '#merchants/change-rules.ts';
+import { words } from '#platform/shared/words/words.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 
 // What the hosted page shows besides the order: the shopper's language, the merchant's preselected

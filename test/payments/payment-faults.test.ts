@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, afterEach, before, describe, test } from 'node:test';
-import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
-import { closeAlert } from '../../src/operators/handle-alert.ts';
-import { recoverAttempts } from '../../src/payments/recover-attempts.ts';
+import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
+import { recoverAttempts } from '#purchases/payments/recover-attempts.ts';
+import { closeAlert } from '#record/alerts/handle-alert.ts';
 import { faultKinds } from '../../test-gateway/faults.ts';
 import { readCallback } from '../support/callbacks.ts';
 import {

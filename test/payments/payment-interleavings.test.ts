@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { findViolations } from '../../src/audit/invariants.ts';
-import type { PayPage } from '../../src/payments/pay-page.ts';
-import { paymentRoutes } from '../../src/payments/payment.routes.ts';
-import { recoverAttempts } from '../../src/payments/recover-attempts.ts';
-import { timestamp } from '../../src/shared/clock.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import type { PayPage } from '#purchases/payments/pay-page.ts';
+import { paymentRoutes } from '#purchases/payments/payment.routes.ts';
+import { recoverAttempts } from '#purchases/payments/recover-attempts.ts';
 import { answerChallenge } from '../support/gateway.ts';
 import { type Incarnation, type Scene, startScene } from '../support/incarnation.ts';
 import { challengeCard, visa } from '../support/payments.ts';

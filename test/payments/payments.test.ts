@@ -3,10 +3,10 @@ import { randomUUID } from 'node:crypto';
 import net from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { pino } from 'pino';
-import { changeRules } from '../../src/merchants/change-rules.ts';
-import { claimAttempt } from '../../src/payments/payment-attempt.sql.ts';
-import { recordOutcome } from '../../src/payments/record-outcome.ts';
-import { timestamp } from '../../src/shared/clock.ts';
+import { changeRules } from '#merchants/change-rules.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { claimAttempt } from '#purchases/payments/payment-attempt.sql.ts';
+import { recordOutcome } from '#purchases/payments/record-outcome.ts';
 import { testCards } from '../../test-gateway/cards.ts';
 import {
   assertSound,

@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { after, before, describe, test } from 'node:test';
-import { OutcomeUnknown } from '../../src/gateway/gateway.ts';
-import { limitGateway } from '../../src/gateway/limit-gateway.ts';
-import { systemClock } from '../../src/shared/clock.ts';
+import { OutcomeUnknown } from '#gateway/gateway.ts';
+import { limitGateway } from '#gateway/limit-gateway.ts';
+import { systemClock } from '#platform/shared/clock.ts';
 import type { Fault } from '../../test-gateway/faults.ts';
 import { merchantAt } from '../support/gateway.ts';
 import { assertSound, challengeCard, type Paying, startPaying } from '../support/payments.ts';

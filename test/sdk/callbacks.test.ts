@@ -4,6 +4,7 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import Fastify from 'fastify';
+import { callbackHeaders } from '#purchases/callbacks/delivery/callback-headers.ts';
 import {
   type Callback,
   CallbackError,
@@ -15,7 +16,6 @@ import {
   type VerifyOptions,
   verifyCallback,
 } from '../../sdk/src/index.ts';
-import { callbackHeaders } from '../../src/callbacks/delivery/callback-headers.ts';
 import { readCallback } from '../support/callbacks.ts';
 import { type Paying, startPaying } from '../support/payments.ts';
 

@@ -3,6 +3,13 @@ import http from 'node:http';
 import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import { inspect } from 'node:util';
+import { createIntegration } from '#merchants/integrations/create-integration.ts';
+import { insertLimit } from '#merchants/integrations/integration.sql.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { makeDuePayouts } from '#purchases/payouts/make-payouts.ts';
+import { setTerms } from '#purchases/payouts/set-terms.ts';
+import { type NewEntry, postEntries } from '#record/ledger/post-entries.ts';
 import {
   BadRequestError,
   ConnectionError,
@@ -15,13 +22,6 @@ import {
   UnauthorizedError,
   UnprocessableError,
 } from '../../sdk/src/index.ts';
-import { transaction } from '../../src/database/transaction.ts';
-import { createIntegration } from '../../src/integrations/create-integration.ts';
-import { insertLimit } from '../../src/integrations/integration.sql.ts';
-import { type NewEntry, postEntries } from '../../src/ledger/post-entries.ts';
-import { makeDuePayouts } from '../../src/payouts/make-payouts.ts';
-import { setTerms } from '../../src/payouts/set-terms.ts';
-import { timestamp } from '../../src/shared/clock.ts';
 import { wholeTerms } from '../support/money.ts';
 import {
   type Account,

@@ -3,7 +3,7 @@ import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import path from 'node:path';
 import { test } from 'node:test';
-import { drillChecks } from '../../src/sandbox/drill.ts';
+import { drillChecks } from '#hosting/sandbox/drill.ts';
 import { commandLine } from '../support/cli.ts';
 import { kill, startSandbox, temporaryFolder } from '../support/sandbox-process.ts';
 

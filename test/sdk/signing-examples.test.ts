@@ -5,9 +5,9 @@ import { copyFile, mkdir, mkdtemp, readFile, rm, writeFile } from 'node:fs/promi
 import { tmpdir } from 'node:os';
 import path from 'node:path';
 import { after, before, describe, test } from 'node:test';
+import { readJson } from '#platform/http/json.ts';
+import { sign as signAsService, verifySignature } from '#platform/signing/signature.ts';
 import { sign, verifyCallback } from '../../sdk/src/index.ts';
-import { readJson } from '../../src/http/json.ts';
-import { sign as signAsService, verifySignature } from '../../src/signing/signature.ts';
 
 // The shared vectors, for everything that signs: the service, the SDK, and the examples of the
 // guides, each on its own interpreter if the machine has one.

@@ -1,17 +1,17 @@
 import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
-import { transaction } from '../../src/database/transaction.ts';
-import { blockCheckout, unblockCheckout } from '../../src/instalments/block-checkout.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { claimBatch } from '#merchants/run-due-work.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { blockCheckout, unblockCheckout } from '#purchases/instalments/block-checkout.ts';
 import {
   collectDueInstalments,
   collectInstalments,
-} from '../../src/instalments/collect-instalments.ts';
-import { dueInstalments } from '../../src/instalments/instalment.sql.ts';
-import { retryInstalment } from '../../src/instalments/retry-instalment.ts';
-import { findMerchant } from '../../src/merchants/merchant.sql.ts';
-import { claimBatch } from '../../src/merchants/run-due-work.ts';
-import { timestamp } from '../../src/shared/clock.ts';
-import { recoverActs } from '../../src/shoppers/act-on-plan.ts';
+} from '#purchases/instalments/collect-instalments.ts';
+import { dueInstalments } from '#purchases/instalments/instalment.sql.ts';
+import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
+import { recoverActs } from '#purchases/shoppers/act-on-plan.ts';
 import { type Acting, actingOn } from '../support/acts.ts';
 import {
   accountsOf,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
-import type { PayPage } from '../../src/payments/pay-page.ts';
-import type { PayablePart } from '../../src/shoppers/plan-act.ts';
-import { hashToken } from '../../src/shoppers/send-link.ts';
+import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { PayablePart } from '#purchases/shoppers/plan-act.ts';
+import { hashToken } from '#purchases/shoppers/send-link.ts';
 import { answerChallenge } from './gateway.ts';
 import type { Paying, Shopper } from './payments.ts';
 

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
-import { collectsAt, type Instalment } from '../../src/instalments/instalment.ts';
-import type { ShopperAttempt } from '../../src/shoppers/shopper-attempt.ts';
+import { collectsAt, type Instalment } from '#purchases/instalments/instalment.ts';
+import type { ShopperAttempt } from '#purchases/shoppers/shopper-attempt.ts';
 import type { Paying, Shopper } from './payments.ts';
 import type { Story } from './seeds.ts';
 

@@ -1,10 +1,10 @@
 import assert from 'node:assert/strict';
-import { findCallback, listCallbackAttempts } from '../../src/callbacks/callback.sql.ts';
-import type { Callback, CallbackAttempt } from '../../src/callbacks/callback.ts';
-import { leaseSeconds } from '../../src/callbacks/delivery/limits.ts';
-import { findMerchant } from '../../src/merchants/merchant.sql.ts';
-import { merchantNow } from '../../src/merchants/merchant.ts';
-import { timestamp } from '../../src/shared/clock.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { merchantNow } from '#merchants/merchant.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { findCallback, listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
+import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
+import { leaseSeconds } from '#purchases/callbacks/delivery/limits.ts';
 import type { Account, Service } from './service.ts';
 
 /** The callback of a checkout and its attempts. */

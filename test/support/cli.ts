@@ -1,8 +1,8 @@
 import assert from 'node:assert/strict';
 import { Readable } from 'node:stream';
 import { setTimeout as pause } from 'node:timers/promises';
-import { runCli } from '../../src/cli/main.ts';
-import type { Clock } from '../../src/shared/clock.ts';
+import { runCli } from '#cli/main.ts';
+import type { Clock } from '#platform/shared/clock.ts';
 
 export type Outcome = { code: number; stdout: string; stderr: string };
 

@@ -2,8 +2,8 @@ import assert from 'node:assert/strict';
 import type { FastifyInstance } from 'fastify';
 import type { TSchema } from 'typebox';
 import { Compile } from 'typebox/compile';
-import type { ConsoleRoute } from '../../src/console/route.ts';
-import { consoleRoutes } from '../../src/console/routes.ts';
+import type { ConsoleRoute } from '#operating/console/route.ts';
+import { consoleRoutes } from '#operating/console/routes.ts';
 import { ask, type ConsolePerson } from './console.ts';
 import type { Answer, Service } from './service.ts';
 

@@ -1,7 +1,7 @@
-import { createMerchant } from '../../src/merchants/create-merchant.ts';
-import { raiseAlert } from '../../src/operators/raise-alert.ts';
-import { setTerms } from '../../src/payouts/set-terms.ts';
-import { rollUp } from '../../src/rollups/roll-up.ts';
+import { createMerchant } from '#merchants/create-merchant.ts';
+import { rollUp } from '#operating/rollups/roll-up.ts';
+import { setTerms } from '#purchases/payouts/set-terms.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
 import { type ConsoleBrowser, startConsoleBrowser } from './console-browser.ts';
 import { cards, wholeTerms } from './money.ts';
 import type { Shopper } from './payments.ts';

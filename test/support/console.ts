@@ -1,13 +1,13 @@
 import { randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
-import { cookieName } from '../../src/console/cookie.ts';
-import { buildConsole } from '../../src/console/server.ts';
-import { transaction } from '../../src/database/transaction.ts';
-import type { SessionMethod } from '../../src/operators/console-session.sql.ts';
-import { newToken, openConsoleSession } from '../../src/operators/console-session.ts';
-import type { OperatorRole } from '../../src/operators/permission.ts';
-import { insertPerson } from '../../src/operators/person.sql.ts';
-import { timestamp } from '../../src/shared/clock.ts';
+import { cookieName } from '#operating/console/cookie.ts';
+import { buildConsole } from '#operating/console/server.ts';
+import type { SessionMethod } from '#operating/people/console-session.sql.ts';
+import { newToken, openConsoleSession } from '#operating/people/console-session.ts';
+import type { OperatorRole } from '#operating/people/permission.ts';
+import { insertPerson } from '#operating/people/person.sql.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
 import type { Answer, Service } from './service.ts';
 
 /** The console of a service, in this process, without a port. */

@@ -3,7 +3,7 @@ import { randomBytes, randomUUID } from 'node:crypto';
 import {
   createIntegration,
   type IssuedCredentials,
-} from '../../src/integrations/create-integration.ts';
+} from '#merchants/integrations/create-integration.ts';
 import { type Answer, liftLimits, movableClock, type Service } from './service.ts';
 
 // Assertions and set-up that several test files share.

@@ -1,6 +1,6 @@
 import { randomUUID } from 'node:crypto';
-import type { Authorisation, Gateway, MerchantTime } from '../../src/gateway/gateway.ts';
-import { createStripeGateway } from '../../src/gateway/stripe.ts';
+import type { Authorisation, Gateway, MerchantTime } from '#gateway/gateway.ts';
+import { createStripeGateway } from '#gateway/stripe/stripe.ts';
 import type { Fault } from '../../test-gateway/faults.ts';
 import { startTestGateway, type TestGatewayOptions } from '../../test-gateway/gateway.ts';
 

@@ -1,15 +1,15 @@
 import { setTimeout as pause, setImmediate as turn } from 'node:timers/promises';
 import Fastify, { type FastifyInstance } from 'fastify';
 import type pg from 'pg';
-import { createMoneyGuard } from '../../src/audit/reconciliation/money-guard.ts';
-import type { Gateway } from '../../src/gateway/gateway.ts';
-import { guardGateway } from '../../src/gateway/guard-gateway.ts';
-import { limitGateway } from '../../src/gateway/limit-gateway.ts';
-import { limitsFor } from '../../src/gateway/settings.ts';
-import { createStripeGateway } from '../../src/gateway/stripe.ts';
-import { handleErrors } from '../../src/http/errors.ts';
-import { createDeps, type Deps } from '../../src/main.ts';
-import type { Clock } from '../../src/shared/clock.ts';
+import { createMoneyGuard } from '#checks/reconciliation/money-guard.ts';
+import type { Gateway } from '#gateway/gateway.ts';
+import { guardGateway } from '#gateway/guard-gateway.ts';
+import { limitGateway } from '#gateway/limit-gateway.ts';
+import { limitsFor } from '#gateway/settings.ts';
+import { createStripeGateway } from '#gateway/stripe/stripe.ts';
+import { createDeps, type Deps } from '#main.ts';
+import { handleErrors } from '#platform/http/errors.ts';
+import type { Clock } from '#platform/shared/clock.ts';
 import { gatewayEnv, type Paying, startPaying } from './payments.ts';
 import { log, testConfig } from './service.ts';
 

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { enableLegacy, type IssuedLegacyCredential } from '../../src/legacy/enable-legacy.ts';
+import { enableLegacy, type IssuedLegacyCredential } from '#purchases/legacy/enable-legacy.ts';
 import { type Account, type Answer, createAccount, type Service } from './service.ts';
 
 // A v1 shop plugin: it logs in, sends a checkout, and understands a form.

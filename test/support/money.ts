@@ -1,9 +1,9 @@
 import assert from 'node:assert/strict';
-import { checkLedger } from '../../src/audit/audit-books.ts';
-import { findNewDisputes } from '../../src/disputes/check-disputes.ts';
-import type { WantedTerms } from '../../src/payouts/set-terms.ts';
-import type { RefundPart, RefundRequest } from '../../src/refunds/refund.ts';
-import { approveRefund } from '../../src/refunds/review-refund.ts';
+import { checkLedger } from '#checks/books/audit-books.ts';
+import { findNewDisputes } from '#purchases/disputes/check-disputes.ts';
+import type { WantedTerms } from '#purchases/payouts/set-terms.ts';
+import type { RefundPart, RefundRequest } from '#purchases/refunds/refund.ts';
+import { approveRefund } from '#purchases/refunds/review-refund.ts';
 import { assertSound, type Paying, type Shopper } from './payments.ts';
 import { type Account, send } from './service.ts';
 

@@ -1,24 +1,24 @@
 import assert from 'node:assert/strict';
 import type { FastifyInstance } from 'fastify';
-import { findViolations } from '../../src/audit/invariants.ts';
-import { deliverDueCallbacks } from '../../src/callbacks/delivery/deliver-due-callbacks.ts';
-import type { CallbackSenderOptions } from '../../src/callbacks/delivery/send-callback.ts';
-import { paymentToken } from '../../src/checkouts/payment-token.ts';
-import { checkDueDisputes } from '../../src/disputes/check-disputes.ts';
-import { collectDueInstalments } from '../../src/instalments/collect-instalments.ts';
-import { detachReplacedCards } from '../../src/instalments/detach-cards.ts';
-import { sendDueMessages } from '../../src/messages/sending/send-messages.ts';
-import type { PayPage } from '../../src/payments/pay-page.ts';
-import type { PaymentAttempt } from '../../src/payments/payment-attempt.ts';
-import { recoverAttempts } from '../../src/payments/recover-attempts.ts';
-import { makeDuePayouts } from '../../src/payouts/make-payouts.ts';
-import { sendDueStatements } from '../../src/payouts/send-statements.ts';
-import { processDueRefunds } from '../../src/refunds/process-refunds.ts';
-import { timestamp } from '../../src/shared/clock.ts';
-import type { Logger } from '../../src/shared/logger.ts';
-import { recoverActs } from '../../src/shoppers/act-on-plan.ts';
-import { deleteErasedCustomers } from '../../src/shoppers/delete-customers.ts';
-import { eraseExpired, findExpired } from '../../src/shoppers/erase-expired.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import { deliverDueCallbacks } from '#purchases/callbacks/delivery/deliver-due-callbacks.ts';
+import type { CallbackSenderOptions } from '#purchases/callbacks/delivery/send-callback.ts';
+import { paymentToken } from '#purchases/checkouts/payment-token.ts';
+import { checkDueDisputes } from '#purchases/disputes/check-disputes.ts';
+import { collectDueInstalments } from '#purchases/instalments/collect-instalments.ts';
+import { detachReplacedCards } from '#purchases/instalments/detach-cards.ts';
+import { sendDueMessages } from '#purchases/messages/sending/send-messages.ts';
+import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { PaymentAttempt } from '#purchases/payments/payment-attempt.ts';
+import { recoverAttempts } from '#purchases/payments/recover-attempts.ts';
+import { makeDuePayouts } from '#purchases/payouts/make-payouts.ts';
+import { sendDueStatements } from '#purchases/payouts/send-statements.ts';
+import { processDueRefunds } from '#purchases/refunds/process-refunds.ts';
+import { recoverActs } from '#purchases/shoppers/act-on-plan.ts';
+import { deleteErasedCustomers } from '#purchases/shoppers/delete-customers.ts';
+import { eraseExpired, findExpired } from '#purchases/shoppers/erase-expired.ts';
 import {
   answerChallenge,
   type Books,

@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { setImmediate as turn } from 'node:timers/promises';
 import type { FastifyInstance } from 'fastify';
-import type { Deps } from '../../src/main.ts';
+import type { Deps } from '#main.ts';
 import { type Incarnation, incarnate, type Scene } from './incarnation.ts';
 import type { Story } from './seeds.ts';
 

@@ -6,7 +6,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
-import { findViolations } from '../../src/audit/invariants.ts';
+import { findViolations } from '#checks/invariants/invariants.ts';
 import { checkoutBody } from './service.ts';
 
 // Runs the real command line in a separate process, on free ports, and talks to it over HTTP.

@@ -2,26 +2,26 @@ import assert from 'node:assert/strict';
 import { createHash, createHmac, randomBytes } from 'node:crypto';
 import type { FastifyInstance } from 'fastify';
 import { pino } from 'pino';
-import { buildApp } from '../../src/app.ts';
-import type { Resolve } from '../../src/callbacks/delivery/resolve-name.ts';
-import type { CallbackSenderOptions } from '../../src/callbacks/delivery/send-callback.ts';
-import { completeCheckout } from '../../src/checkouts/end-checkout.ts';
-import { readConfig } from '../../src/config.ts';
-import { openDatabase } from '../../src/database/database.ts';
-import { distributeDatabase } from '../../src/database/distribute-database.ts';
-import { migrate } from '../../src/database/migrate.ts';
-import { transaction } from '../../src/database/transaction.ts';
-import { scheduleInstalments } from '../../src/instalments/schedule-instalments.ts';
+import { buildApp } from '#app.ts';
+import { readConfig } from '#config.ts';
+import { createDeps, type Deps, type ReadyConfig } from '#main.ts';
+import { createMerchant } from '#merchants/create-merchant.ts';
 import {
   createIntegration,
   type IssuedCredentials,
-} from '../../src/integrations/create-integration.ts';
-import type { RefundMode } from '../../src/integrations/integration.ts';
-import { createDeps, type Deps, type ReadyConfig } from '../../src/main.ts';
-import { createMerchant } from '../../src/merchants/create-merchant.ts';
-import { type Merchant, merchantNow } from '../../src/merchants/merchant.ts';
-import { type Clock, systemClock, timestamp } from '../../src/shared/clock.ts';
-import type { Logger } from '../../src/shared/logger.ts';
+} from '#merchants/integrations/create-integration.ts';
+import type { RefundMode } from '#merchants/integrations/integration.ts';
+import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import { openDatabase } from '#platform/database/database.ts';
+import { distributeDatabase } from '#platform/database/distribute-database.ts';
+import { migrate } from '#platform/database/migrate.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { type Clock, systemClock, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Resolve } from '#purchases/callbacks/delivery/resolve-name.ts';
+import type { CallbackSenderOptions } from '#purchases/callbacks/delivery/send-callback.ts';
+import { completeCheckout } from '#purchases/checkouts/end-checkout.ts';
+import { scheduleInstalments } from '#purchases/instalments/schedule-instalments.ts';
 import { findNodes, joinCluster, onNode, serverUrl, urlOf } from './database-server.ts';
 
 export const log = pino({ level: process.env.TEST_LOG ?? 'silent' });
@@ -206,8 +206,8 @@ export async function createAccount(
 }
 
 export async function liftLimits(deps: Deps, integration_id: string): Promise<void> {
-  const { endpointLimits } = await import('../../src/http/rate-limits.ts');
-  const { insertLimit } = await import('../../src/integrations/integration.sql.ts');
+  const { endpointLimits } = await import('#platform/http/rate-limits.ts');
+  const { insertLimit } = await import('#merchants/integrations/integration.sql.ts');
   await transaction(deps, async ({ db }) => {
     for (const endpoint of Object.keys(endpointLimits)) {
       await insertLimit(db, { integration_id, endpoint, ...unlimited });

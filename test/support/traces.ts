@@ -1,4 +1,4 @@
-import type { Database } from '../../src/database/database.ts';
+import type { Database } from '#platform/database/database.ts';
 
 /** No text fits into these. Every other type is searched, also types that a later migration brings. */
 const typesWithoutText = [

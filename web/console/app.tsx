@@ -2,7 +2,7 @@ import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ComponentType, lazy, Suspense, useRef } from 'react';
 import { Link, Redirect, Route, Switch } from 'wouter';
-import type { Session } from '../../src/console/session.schema.ts';
+import type { Session } from '#operating/console/session.schema.ts';
 import { ApiError, get } from './api.ts';
 import { Door, LinkSignIn, SignIn } from './pages/sign-in.tsx';
 import { Card } from './parts/basics.tsx';

@@ -1,4 +1,4 @@
-import { showMoney } from '../../src/shared/money.ts';
+import { showMoney } from '#platform/shared/money.ts';
 
 /** South Africa's, where a row does not say. */
 export const home = { currency: 'ZAR', locale: 'en-ZA', time_zone: 'Africa/Johannesburg' };

@@ -1,7 +1,7 @@
 import { useQuery } from '@tanstack/react-query';
 import { createContext, type ReactNode, useContext } from 'react';
-import type { Counts } from '../../src/console/overview.schema.ts';
-import type { Session } from '../../src/console/session.schema.ts';
+import type { Counts } from '#operating/console/overview.schema.ts';
+import type { Session } from '#operating/console/session.schema.ts';
 import { get } from './api.ts';
 
 const SessionContext = createContext<Session | null>(null);

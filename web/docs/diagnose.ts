@@ -1,4 +1,4 @@
-import { type Guess, guesses, readSignature } from '../../src/signing/signature-mistakes.ts';
+import { type Guess, guesses, readSignature } from '#platform/signing/signature-mistakes.ts';
 
 // The doctor's diagnosis, without the page. It uses the service's own rules about mistakes.
 

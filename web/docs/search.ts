@@ -1,4 +1,4 @@
-import type { Found } from '../../src/docs/search-entry.ts';
+import type { Found } from '#operating/docs/search-entry.ts';
 
 /** The entries that contain all the words, best match first. */
 export function findEntries(index: Found[], query: string): Found[] {

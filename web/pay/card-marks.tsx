@@ -1,5 +1,5 @@
-import { brandName } from '../../src/shared/card-names.ts';
-import type { CardBrand } from '../../src/shared/hosted-page.ts';
+import { brandName } from '#platform/shared/card-names.ts';
+import type { CardBrand } from '#platform/shared/hosted-page.ts';
 import { useSay } from './say.tsx';
 
 /** Small marks of the cards that can be used, drawn here: nothing is loaded for them. */

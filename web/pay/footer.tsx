@@ -1,5 +1,5 @@
-import type { PayPage } from '../../src/payments/pay-page.ts';
-import { type Language, languageNames, languages } from '../../src/shared/language.ts';
+import { type Language, languageNames, languages } from '#platform/shared/language.ts';
+import type { PayPage } from '#purchases/payments/pay-page.ts';
 import { Mark } from './mark.tsx';
 import { useSay } from './say.tsx';
 

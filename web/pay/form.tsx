@@ -1,7 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { DeclineReason } from '../../src/gateway/gateway.ts';
-import type { PayPage, Plan } from '../../src/payments/pay-page.ts';
-import type { PageKey } from '../../src/shared/words/words.ts';
+import type { DeclineReason } from '#gateway/gateway.ts';
+import type { PageKey } from '#platform/shared/words/words.ts';
+import type { PayPage, Plan } from '#purchases/payments/pay-page.ts';
 import { CardFields, useCard } from './card-fields.tsx';
 import { isBusy, isInFlight, newsOf, type Payment, type View } from './payment.ts';
 import { Text, useSay } from './say.tsx';

@@ -5,14 +5,14 @@
 import { readFileSync } from 'node:fs';
 import http from 'node:http';
 import { pathToFileURL } from 'node:url';
-import type { CardEntry } from '../../src/gateway/gateway.ts';
-import { planPayments } from '../../src/instalments/instalment.ts';
-import { loadPayHtml } from '../../src/payments/pay-html.ts';
-import type { PayPage } from '../../src/payments/pay-page.ts';
-import type { Language } from '../../src/shared/language.ts';
-import { words } from '../../src/shared/words/words.ts';
-import { type Plan, type PlanPayment, withoutReasons } from '../../src/shoppers/plan.ts';
-import type { PlanAct } from '../../src/shoppers/plan-act.ts';
+import type { CardEntry } from '#gateway/gateway.ts';
+import type { Language } from '#platform/shared/language.ts';
+import { words } from '#platform/shared/words/words.ts';
+import { planPayments } from '#purchases/instalments/instalment.ts';
+import { loadPayHtml } from '#purchases/payments/pay-html.ts';
+import type { PayPage } from '#purchases/payments/pay-page.ts';
+import { type Plan, type PlanPayment, withoutReasons } from '#purchases/shoppers/plan.ts';
+import type { PlanAct } from '#purchases/shoppers/plan-act.ts';
 import { startTestGateway } from '../../test-gateway/gateway.ts';
 
 /** A page, no answer at all, or a broken connection. */
@@ -496,7 +496,7 @@ export async function startGallery(card_entry: CardEntry, port = 0) {
     const asset = html.assets.find((each) => pathname === `/pay/assets/${each.name}`);
     if (asset) return response.writeHead(200, { 'content-type': asset.type }).end(asset.bytes);
     if (pathname === '/favicon.ico') {
-      const icon = new URL('../../src/docs/favicon.ico', import.meta.url);
+      const icon = new URL('../../src/operating/docs/favicon.ico', import.meta.url);
       return response.writeHead(200, { 'content-type': 'image/x-icon' }).end(readFileSync(icon));
     }
     const [, place, name = '', ...steps] = pathname.split('/');

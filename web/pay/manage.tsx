@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { PayPage } from '../../src/payments/pay-page.ts';
-import type { PageKey } from '../../src/shared/words/words.ts';
-import type { Plan, PlanPayment } from '../../src/shoppers/plan.ts';
-import type { PayablePart } from '../../src/shoppers/plan-act.ts';
+import type { PageKey } from '#platform/shared/words/words.ts';
+import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { Plan, PlanPayment } from '#purchases/shoppers/plan.ts';
+import type { PayablePart } from '#purchases/shoppers/plan-act.ts';
 import type { CardForm, CardUse } from './card-entry.ts';
 import { CardFields, useCard } from './card-fields.tsx';
 import { CardMark } from './card-marks.tsx';

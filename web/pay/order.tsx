@@ -1,6 +1,6 @@
 import { useState } from 'preact/hooks';
-import type { LineItem } from '../../src/checkouts/checkout.ts';
-import type { PayPage } from '../../src/payments/pay-page.ts';
+import type { LineItem } from '#purchases/checkouts/checkout.ts';
+import type { PayPage } from '#purchases/payments/pay-page.ts';
 import { Text, useSay } from './say.tsx';
 
 const itemsFirst = 5;

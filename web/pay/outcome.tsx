@@ -1,5 +1,5 @@
 import type { ComponentChildren } from 'preact';
-import type { PayPage } from '../../src/payments/pay-page.ts';
+import type { PayPage } from '#purchases/payments/pay-page.ts';
 import { buttonWords, CancelButton } from './form.tsx';
 import type { Payment, View } from './payment.ts';
 import { Payments } from './plan.tsx';

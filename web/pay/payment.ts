@@ -1,12 +1,12 @@
+import type { Language } from '#platform/shared/language.ts';
+import type { PageWords } from '#platform/shared/words/words.ts';
 import type {
   CancelRequest,
   PayPage,
   PayRequest,
   SpokenPage,
-} from '../../src/payments/pay-page.ts';
-import type { Language } from '../../src/shared/language.ts';
-import type { PageWords } from '../../src/shared/words/words.ts';
-import type { PayPlanRequest, PlanAct, ReplaceCardRequest } from '../../src/shoppers/plan-act.ts';
+} from '#purchases/payments/pay-page.ts';
+import type { PayPlanRequest, PlanAct, ReplaceCardRequest } from '#purchases/shoppers/plan-act.ts';
 import type { CardProblem, CardToken } from './card-entry.ts';
 
 // What this tab does about the payment. The server decides everything. The one rule here: the page

@@ -1,6 +1,6 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
-import type { PayPage } from '../../src/payments/pay-page.ts';
-import type { Plan } from '../../src/shoppers/plan.ts';
+import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { Plan } from '#purchases/shoppers/plan.ts';
 import { ActList, ActNotice, coversNothing, type Panel, PanelOf } from './manage.tsx';
 import { NoScript } from './no-script.tsx';
 import { ReturnLink } from './outcome.tsx';

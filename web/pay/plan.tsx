@@ -1,8 +1,8 @@
 import { useState } from 'preact/hooks';
-import type { PayPage } from '../../src/payments/pay-page.ts';
-import { brandName } from '../../src/shared/card-names.ts';
-import type { PageKey } from '../../src/shared/words/words.ts';
-import type { Plan, PlanPayment } from '../../src/shoppers/plan.ts';
+import { brandName } from '#platform/shared/card-names.ts';
+import type { PageKey } from '#platform/shared/words/words.ts';
+import type { PayPage } from '#purchases/payments/pay-page.ts';
+import type { Plan, PlanPayment } from '#purchases/shoppers/plan.ts';
 import { CardMark } from './card-marks.tsx';
 import { Text, useSay } from './say.tsx';
 import { happenedWords, localDay, type Say } from './words.ts';

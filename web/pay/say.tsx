@@ -1,7 +1,7 @@
 import { type ComponentChildren, createContext } from 'preact';
 import { useContext } from 'preact/hooks';
-import { splitText } from '../../src/shared/words/fill-in.ts';
-import type { PageKey } from '../../src/shared/words/words.ts';
+import { splitText } from '#platform/shared/words/fill-in.ts';
+import type { PageKey } from '#platform/shared/words/words.ts';
 import type { Say } from './words.ts';
 
 /** The language of the page, for every component. */

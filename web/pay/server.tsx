@@ -1,6 +1,6 @@
 import { renderToString } from 'preact-render-to-string';
-import mark from '../../src/docs/mark.svg?inline';
-import type { RenderPayPage } from '../../src/payments/pay-html.ts';
+import type { RenderPayPage } from '#purchases/payments/pay-html.ts';
+import mark from '../../src/operating/docs/mark.svg?inline';
 import { App, title } from './app.tsx';
 import css from './pay.css?inline';
 import { firstView } from './payment.ts';

@@ -1,11 +1,11 @@
-import type { DeclineReason } from '../../src/gateway/gateway.ts';
-import type { PlannedPayment } from '../../src/instalments/instalment.ts';
-import type { PayPage, Plan } from '../../src/payments/pay-page.ts';
-import { showMoney } from '../../src/shared/money.ts';
-import { fillIn } from '../../src/shared/words/fill-in.ts';
-import type { PageKey, PageWords } from '../../src/shared/words/words.ts';
-import { writeCharges } from '../../src/shared/words/write-charges.ts';
-import type { PaymentState } from '../../src/shoppers/plan.ts';
+import type { DeclineReason } from '#gateway/gateway.ts';
+import { showMoney } from '#platform/shared/money.ts';
+import { fillIn } from '#platform/shared/words/fill-in.ts';
+import type { PageKey, PageWords } from '#platform/shared/words/words.ts';
+import { writeCharges } from '#platform/shared/words/write-charges.ts';
+import type { PlannedPayment } from '#purchases/instalments/instalment.ts';
+import type { PayPage, Plan } from '#purchases/payments/pay-page.ts';
+import type { PaymentState } from '#purchases/shoppers/plan.ts';
 
 // The page's texts that depend on amounts, dates or reasons, in the language that it speaks.
 

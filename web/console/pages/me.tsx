@@ -1,7 +1,7 @@
 import { Button, TextInput } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { Passkeys, Sessions } from '../../../src/console/session.schema.ts';
+import type { Passkeys, Sessions } from '#operating/console/session.schema.ts';
 import { get } from '../api.ts';
 import { sentence, words } from '../format.ts';
 import { problemOf, useQuietAct } from '../parts/acts.tsx';

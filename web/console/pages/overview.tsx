@@ -1,6 +1,6 @@
 import { useQuery } from '@tanstack/react-query';
 import { Link } from 'wouter';
-import type { Overview } from '../../../src/console/overview.schema.ts';
+import type { Overview } from '#operating/console/overview.schema.ts';
 import { get, type Query, withQuery } from '../api.ts';
 import {
   count,

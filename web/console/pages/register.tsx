@@ -1,7 +1,7 @@
 import { Button, TextInput } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { Invited } from '../../../src/console/session.schema.ts';
+import type { Invited } from '#operating/console/session.schema.ts';
 import { ApiError, act } from '../api.ts';
 import { longDate, sentence, words } from '../format.ts';
 import { Facts, Notice } from '../parts/basics.tsx';

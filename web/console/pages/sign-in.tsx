@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
-import type { SignInWays } from '../../../src/console/session.schema.ts';
+import type { SignInWays } from '#operating/console/session.schema.ts';
 import { get } from '../api.ts';
 import { Mark } from '../icons.tsx';
 import { Notice } from '../parts/basics.tsx';

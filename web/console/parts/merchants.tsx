@@ -2,7 +2,7 @@ import { MultiSelect, Select } from '@mantine/core';
 import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
-import type { MerchantNames } from '../../../src/console/merchant-name.schema.ts';
+import type { MerchantNames } from '#operating/console/merchant-name.schema.ts';
 import { get } from '../api.ts';
 
 // A field offers the merchants whose names begin with what the person types: there may be thousands.

@@ -1,5 +1,5 @@
 import { Button } from '@mantine/core';
-import type { Sessions } from '../../../src/console/session.schema.ts';
+import type { Sessions } from '#operating/console/session.schema.ts';
 import { useQuietAct } from './acts.tsx';
 import { Time } from './basics.tsx';
 

@@ -3,7 +3,7 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { keepPreviousData, useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import type { Hit, SearchAnswer } from '../../../src/console/overview.schema.ts';
+import type { Hit, SearchAnswer } from '#operating/console/overview.schema.ts';
 import { get } from '../api.ts';
 import { home, sentence, shortId } from '../format.ts';
 import { Icon } from '../icons.tsx';

@@ -1,7 +1,7 @@
 import { Menu, useMantineColorScheme } from '@mantine/core';
 import { type ReactNode, useEffect, useRef, useState } from 'react';
 import { Link, useLocation } from 'wouter';
-import type { Counts } from '../../../src/console/overview.schema.ts';
+import type { Counts } from '#operating/console/overview.schema.ts';
 import { act } from '../api.ts';
 import { sentence, words } from '../format.ts';
 import { Icon, type IconName, Mark } from '../icons.tsx';

@@ -1,0 +1,132 @@
+import {
+  findDifferences,
+  findMerchantDifferences,
+  type Violation,
+} from '#checks/invariants/invariants.ts';
+import type { Database, Handle } from '#platform/database/database.ts';
+import { type Clock, secondsAfter, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { hasAlert } from '#record/alerts/alert.sql.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import {
+  type AuditMark,
+  claimAudit,
+  findMerchantSlice,
+  findSlice,
+  moveAudit,
+  moveAuditProved,
+  sumCheckouts,
+} from './audit.sql.ts';
+
+const firstId = '00000000-0000-0000-0000-000000000000';
+/** The mark past all checkouts. Versions that know no merchants' ranges end their pass there. */
+const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
+/** Small enough not to slow requests down; a million checkouts still take only hours. */
+const auditBatchSize = 500;
+const auditMerchantsMax = { merchants: 100, checkouts: 5_000 };
+/** Longer than the check of the largest merchant may take (decision 0132). */
+const leaseSeconds = 900;
+
+/**
+ * Audits the next range of checkouts, or of merchants once all checkouts are audited, and moves the
+ * mark past it.
+ */
+export async function auditSlice(deps: {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+}): Promise<number> {
+  const { db } = deps.database;
+  const now = deps.clock.now();
+  const lease = timestamp(secondsAfter(now, leaseSeconds));
+  const mark = await claimAudit(db, timestamp(now), lease);
+  if (mark === null) return 0;
+  const range = await findRange(db, mark);
+  const found = range ? await range.find(deps.database, range.first, range.last) : [];
+  for (const violation of found) {
+    const detail = describeDifference(violation);
+    // Every round finds the difference again until it is repaired. One alert is enough.
+    if (await hasAlert(db, 'books_differ', detail)) continue;
+    await raiseAlert(deps, db, { kind: 'books_differ', detail });
+  }
+  if (range) await moveAudit(db, range.mark, found.length);
+  else await moveAuditProved(db, firstId, timestamp(now));
+  // Zero means that nothing more is due now. The next range waits for the next poll, so that the
+  // audit never competes with the shoppers.
+  return 0;
+}
+
+async function findRange(db: Handle, { after, after_merchant }: AuditMark) {
+  const checkouts = await findSlice(db, after, auditBatchSize);
+  if (checkouts) {
+    const mark = { after: checkouts.last, after_merchant: null };
+    return { ...checkouts, find: findDifferences, mark };
+  }
+  // Another mark of a merchant is from a pass that an earlier version ended.
+  const past = after === lastId ? after_merchant : null;
+  const merchants = await findMerchantSlice(db, past ?? firstId, auditMerchantsMax);
+  if (merchants === null) return null;
+  const mark = { after: lastId, after_merchant: merchants.last };
+  return { ...merchants, find: findMerchantDifferences, mark };
+}
+
+export function describeDifference({ name, says, row }: Violation): string {
+  return `${name}, ${says}: ${JSON.stringify(row)}`;
+}
+
+/** Small enough to be grouped in memory and to report progress. */
+const checkBatchSize = 5_000;
+const checkMerchantsMax = { merchants: 1_000, checkouts: 50_000 };
+/** Ranges that are checked at the same time. */
+const concurrency = 2;
+
+/**
+ * Compares the postings of every checkout with its instalments and refunds, then what every merchant
+ * is owed with its payouts.
+ */
+export async function checkLedger(
+  deps: { database: Database },
+  progress: (done: number, all: number) => void = () => {},
+): Promise<{ checkouts: number; differences: Violation[] }> {
+  const { db } = deps.database;
+  const all = await sumCheckouts(db);
+  const differences: Violation[] = [];
+  let checkouts = 0;
+  const ofCheckouts = (after: string) => findSlice(db, after, checkBatchSize);
+  await checkSlices(ofCheckouts, async ({ first, last, count }) => {
+    differences.push(...(await findDifferences(deps.database, first, last)));
+    checkouts += count;
+    progress(checkouts, all);
+  });
+  const ofMerchants = (after: string) => findMerchantSlice(db, after, checkMerchantsMax);
+  await checkSlices(ofMerchants, async ({ first, last }) => {
+    differences.push(...(await findMerchantDifferences(deps.database, first, last)));
+  });
+  return { checkouts, differences };
+}
+
+async function checkSlices<Slice extends { last: string }>(
+  findNext: (after: string) => Promise<Slice | null>,
+  check: (slice: Slice) => Promise<void>,
+): Promise<void> {
+  const slices = listSlices(findNext);
+  await Promise.all(
+    Array.from({ length: concurrency }, async () => {
+      for await (const slice of slices) await check(slice);
+    }),
+  );
+}
+
+/** Consecutive ranges of ids. Several consumers may share the generator. */
+async function* listSlices<Slice extends { last: string }>(
+  findNext: (after: string) => Promise<Slice | null>,
+) {
+  for (let after = firstId; ; ) {
+    const slice = await findNext(after);
+    if (slice === null) return;
+    after = slice.last;
+    yield slice;
+  }
+}

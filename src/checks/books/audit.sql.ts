@@ -1,0 +1,105 @@
+import { sql } from 'kysely';
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+
+/** Where the audit is: past a checkout, and once it is past the last one, past a merchant. */
+export type AuditMark = { after: string; after_merchant: string | null };
+
+/** Claims the audit and returns its mark, or null when another worker has claimed it. */
+export async function claimAudit(
+  db: Handle,
+  now: Timestamp,
+  leased_until: Timestamp,
+): Promise<AuditMark | null> {
+  const row = await db
+    .updateTable('audit')
+    .set({ leased_until })
+    .where((where) =>
+      where.or([where('leased_until', 'is', null), where('leased_until', '<=', now)]),
+    )
+    .returning(['after', 'after_merchant'])
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** Moves the mark past a range with so many differences, and releases the audit. */
+export async function moveAudit(db: Handle, to: AuditMark, differences: number): Promise<void> {
+  await db
+    .updateTable('audit')
+    .set((set) => ({
+      ...to,
+      leased_until: null,
+      differences: set('differences', '+', differences),
+    }))
+    .execute();
+}
+
+/** Ends a pass and begins the next. A pass that began under an earlier version proves nothing. */
+export async function moveAuditProved(db: Handle, first: string, now: Timestamp): Promise<void> {
+  await sql`
+    update audit
+    set after = ${first}, after_merchant = null, leased_until = null, began_at = ${now}, differences = 0,
+      proved_at = case when began_at is null then proved_at else ${now} end,
+      proved_differences = case when began_at is null then proved_differences else differences end`.execute(
+    db,
+  );
+}
+
+/** The range of the next checkouts after an id, in the order of their ids. */
+export async function findSlice(
+  db: Handle,
+  after: string,
+  batchSize: number,
+): Promise<{ first: string; last: string; count: number } | null> {
+  // There is no min(uuid) before PostgreSQL 18.
+  const { rows } = await sql<{ first: string; last: string; count: number }>`
+    select (array_agg(id order by id))[1] as first, (array_agg(id order by id desc))[1] as last,
+      count(*)::integer as count
+    from (select id from checkouts where id > ${after} order by id limit ${batchSize}) s
+    having count(*) > 0`.execute(db);
+  return rows[0] ?? null;
+}
+
+/**
+ * The range of the next merchants after an id: at most so many, and no further one once they have so
+ * many checkouts. The books of one merchant cannot be divided.
+ */
+export async function findMerchantSlice(
+  db: Handle,
+  after: string,
+  max: { merchants: number; checkouts: number },
+): Promise<{ first: string; last: string } | null> {
+  const merchants = await db
+    .selectFrom('merchants')
+    .select('id')
+    .where('id', '>', after)
+    .orderBy('id')
+    .limit(max.merchants)
+    .execute();
+  const ids = merchants.map(({ id }) => id);
+  const [first] = ids;
+  if (first === undefined) return null;
+  const totals = await db
+    .selectFrom('list_totals')
+    .select(['merchant_id', 'total'])
+    .where('list', '=', 'checkouts')
+    .where('merchant_id', 'in', ids)
+    .execute();
+  const checkoutsOf = new Map(totals.map(({ merchant_id, total }) => [merchant_id, total]));
+  let last = first;
+  let checkouts = 0;
+  for (const id of ids) {
+    if (checkouts >= max.checkouts) break;
+    checkouts += checkoutsOf.get(id) ?? 0;
+    last = id;
+  }
+  return { first, last };
+}
+
+/** The number of all checkouts, from the totals of the lists instead of a count. */
+export async function sumCheckouts(db: Handle): Promise<number> {
+  const { rows } = await sql<{ sum: number }>`
+    select coalesce(sum(total), 0)::bigint as sum from list_totals
+    where list = 'checkouts'`.execute(db);
+  return rows[0]?.sum ?? 0;
+}

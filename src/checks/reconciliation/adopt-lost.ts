@@ -1,0 +1,87 @@
+import type pg from 'pg';
+import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
+import { comparePayouts } from '#purchases/payouts/compare-payouts.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { adoptInFlight } from './adopt-in-flight.ts';
+import { nameDatabase, readMark, resumeMoney } from './gateway-mark.sql.ts';
+import { type ReconcileDeps, type Reconciled, reconcileOn } from './reconcile.ts';
+import { lockAdoption } from './reconciliation.sql.ts';
+
+/** A hold of the days before the backup may have been captured or voided since. */
+const marginDays = 8;
+/** Without a beat to count from. */
+const ordinaryDays = 40;
+
+/**
+ * Reconciles, records what the gateway did and this database does not know, and then lets money move
+ * again (decision 0098). What could not be recorded is an alert that blocks its checkout.
+ */
+export async function adoptLost(
+  deps: ReconcileDeps & OperatorDeps,
+  operator: string,
+  progress: (checked: number) => void = () => {},
+): Promise<Reconciled> {
+  const client = await deps.database.pool.connect();
+  try {
+    if (!(await lockAdoption(client))) {
+      throw new OperatorError(
+        'Another process adopts what the gateway did. Wait until it has ended.',
+      );
+    }
+    return await adoptOn(client, deps, operator, progress);
+  } finally {
+    // The connection ends with its locks.
+    client.release(true);
+  }
+}
+
+async function adoptOn(
+  client: pg.ClientBase,
+  deps: ReconcileDeps & OperatorDeps,
+  operator: string,
+  progress: (checked: number) => void,
+): Promise<Reconciled> {
+  const { db } = deps.database;
+  await nameDatabase(db, deps.random.uuid());
+  const before = await readMark(db);
+  const isStopped = before.stopped_at !== null;
+  const day = 86_400;
+  const range =
+    before.beat_at !== null
+      ? secondsAfter(Temporal.Instant.from(before.beat_at), -marginDays * day)
+      : isStopped
+        ? null
+        : secondsAfter(startOfDay(deps.clock.now()), -ordinaryDays * day);
+  const from = range && timestamp(range);
+  // First, so that an attempt of a shopper that has ended does not keep a later one from adoption.
+  const adopter = { ...deps, operator, isStopped };
+  const settled = isStopped ? await adoptInFlight(adopter) : 0;
+  const reconciled = await reconcileOn(client, deps, { from, to: null, adopter }, progress);
+  const answer = { ...reconciled, adopted: reconciled.adopted + settled };
+  const { checked, adopted, findings } = answer;
+
+  const marks = await deps.gateway.listMarks();
+  const mark = await readMark(db);
+  const own = marks.find(({ database }) => database === mark.id) ?? null;
+  const beat = Math.max(own?.beat ?? 0, mark.beat) + 1;
+  // The gateway first, while money is stopped: the beat here is never behind once it moves.
+  if (isStopped && mark.id !== null) {
+    const mark_ref = own?.mark_ref ?? null;
+    await deps.gateway.writeMark({ mark_ref, database: mark.id, beat });
+  }
+  await operate(deps, operator, 'gateway resume', async (tx, at) => {
+    let payouts = 0;
+    if (isStopped) {
+      await resumeMoney(tx, { beat, at, server: mark.current_server });
+      payouts = await comparePayouts(tx, at);
+    }
+    const found = { checked, adopted, findings: findings.length };
+    const details = { ...found, resumed: isStopped, payouts_to_compare: payouts };
+    return { subject_id: null, details, result: null };
+  });
+  return answer;
+}
+
+/** A run that continues must have the same range. */
+const startOfDay = (now: Temporal.Instant) =>
+  Temporal.Instant.from(`${now.toString().slice(0, 10)}T00:00:00Z`);

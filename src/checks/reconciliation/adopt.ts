@@ -1,0 +1,231 @@
+import type pg from 'pg';
+import type { GatewayRecord } from '#gateway/gateway.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { type Merchant, merchantTime } from '#merchants/merchant.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { CannotAdopt } from '#platform/shared/cannot-adopt.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { findCheckoutMerchant, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { findDisputedCheckout } from '#purchases/disputes/dispute.sql.ts';
+import { recordDispute } from '#purchases/disputes/record-dispute.ts';
+import { adoptCapture, adoptCharge } from '#purchases/instalments/adopt-payment.ts';
+import { blockCheckout } from '#purchases/instalments/block-checkout.ts';
+import { adoptPurchase } from '#purchases/payments/adopt-payment.ts';
+import { adoptRefund } from '#purchases/refunds/adopt-refund.ts';
+import { adoptShopperPayment, findAttemptNumber } from '#purchases/shoppers/adopt-payment.ts';
+import { type OperatorDeps, operate } from '#record/actions/operate.ts';
+import { compareWithRows, type FindingKind } from './compare.ts';
+import type { ReconcileDeps } from './reconcile.ts';
+import {
+  clientOf,
+  listPaidCheckouts,
+  listRequestFindings,
+  type RunFinding,
+} from './reconciliation.sql.ts';
+
+export type AdoptDeps = ReconcileDeps &
+  OperatorDeps & {
+    operator: string;
+    /** Money is stopped, so no process settles what was in flight at the backup. */
+    isStopped: boolean;
+  };
+
+/** Our rows are as the gateway's record says: an earlier run has adopted it. */
+class AlreadyRecorded extends Error {}
+
+/** Shoppers were told of everything before the database was restored. */
+const silent = { sendsMessages: false };
+
+/**
+ * Records what the gateway did and we do not know (decision 0098). If that is not possible, raises
+ * an alert and blocks the checkout, so that nothing of it is charged or refunded twice. Returns the
+ * findings that are settled: all refunds of one request are adopted together.
+ */
+export async function adoptFinding(
+  deps: AdoptDeps,
+  client: pg.ClientBase,
+  run_id: string,
+  finding: RunFinding,
+  report: (why: string | null) => Promise<string>,
+): Promise<RunFinding[]> {
+  const reported = async (): Promise<RunFinding[]> => [
+    { ...finding, alert_id: await report(null), outcome: 'reported' },
+  ];
+  const { record, record_kind } = finding;
+  if (record === null || finding.kind === 'held_too_long') return await reported();
+  if (record_kind === 'dispute') {
+    const isAdopted = await adoptDispute(deps, record);
+    return isAdopted ? [{ ...finding, outcome: 'adopted' }] : await reported();
+  }
+  const checkout_id =
+    record_kind === 'refund'
+      ? (finding.checkout_id ?? (await findPaidCheckout(client, record)))
+      : finding.checkout_id;
+  const merchant = checkout_id === null ? null : await findOwner(deps.database.db, checkout_id);
+  // It belongs to a checkout that is not in this database, so that nothing can be done twice.
+  if (checkout_id === null || merchant === null) return await reported();
+  const group =
+    record_kind === 'refund' && record.request
+      ? await listRequestFindings(client, run_id, record.request.id)
+      : [finding];
+  try {
+    if (record_kind === 'refund') await adoptRefunds(deps, merchant, checkout_id, group);
+    else await adoptPayment(deps, merchant, checkout_id, record);
+    return group.map((one) => ({ ...one, outcome: 'adopted' }));
+  } catch (error) {
+    if (!(error instanceof CannotAdopt)) throw error;
+    const alert_id = await report(
+      `${error.message}. Nothing of this checkout is charged or refunded until \`tranche gateway release ${checkout_id}\`.`,
+    );
+    const blocked = { reference: finding.reference, alert_id };
+    await transaction(deps, async ({ db }) => {
+      const key = { merchant_id: merchant.id, checkout_id };
+      await lockCheckout(db, merchant.id, checkout_id);
+      const created_at = timestamp(deps.clock.now());
+      await blockCheckout(db, key, { ...blocked, created_at });
+    });
+    return [{ ...finding, checkout_id, alert_id, outcome: 'blocked' }];
+  }
+}
+
+async function findPaidCheckout(
+  client: pg.ClientBase,
+  { payment_ref }: GatewayRecord,
+): Promise<string | null> {
+  if (payment_ref === null) return null;
+  const checkouts = await listPaidCheckouts(client, [payment_ref]);
+  return checkouts.get(payment_ref)?.checkout_id ?? null;
+}
+
+async function findOwner(db: Handle, checkout_id: string): Promise<Merchant | null> {
+  const merchant_id = isUuid(checkout_id) ? await findCheckoutMerchant(db, checkout_id) : null;
+  return merchant_id === null ? null : await findMerchant(db, merchant_id);
+}
+
+async function adoptPayment(
+  deps: AdoptDeps,
+  merchant: Merchant,
+  checkout_id: string,
+  record: GatewayRecord,
+): Promise<void> {
+  const { reference: payment_ref, amount, own_id, customer_ref, instalments } = record;
+  const key = { merchant_id: merchant.id, checkout_id };
+  const quiet = { ...deps, ...silent };
+  // Only the first payment of a plan is held, and only then the whole state is needed.
+  const state = instalments.includes(1)
+    ? await deps.gateway.payment(merchantTime(deps.clock, merchant), payment_ref)
+    : null;
+  const adopted = await withCheckout(deps, key, checkout_id, async (db, checkout) => {
+    const kind = await compareAgain(deps, db, 'payments', record);
+    if (kind === null) throw new AlreadyRecorded();
+    if (kind === 'other_state' && record.state === 'taken') {
+      await adoptCapture(deps, db, merchant, key, { payment_ref, amount });
+      return 'all';
+    }
+    if (kind !== 'unknown_to_us') {
+      throw new CannotAdopt(`the gateway says ${record.state} over ${amount} cents`);
+    }
+    if (own_id === null || customer_ref === null) throw new CannotAdopt('it is not ours');
+    if (record.state === 'in_flight') {
+      throw new CannotAdopt('the shopper may still approve it. Void it at the gateway first');
+    }
+    const at = record.created_at;
+    const number = findAttemptNumber(checkout_id, own_id);
+    if (number !== null) {
+      const paid = { id: own_id, number, instalments, amount, payment_ref, customer_ref, at };
+      await adoptShopperPayment(quiet, db, checkout, paid);
+      return 'all';
+    }
+    if (checkout.status === 'received') {
+      const { number_of_payments } = record;
+      const isLive = state?.outcome === 'authorised' || state?.outcome === 'captured';
+      if (number_of_payments === null || !isLive) throw new CannotAdopt('it is no first payment');
+      const held = { id: own_id, amount, number_of_payments, customer_ref, created_at: at, state };
+      await adoptPurchase(quiet, db, merchant, checkout, held);
+      return state.outcome === 'captured' ? 'purchase' : 'all';
+    }
+    const [instalment] = instalments;
+    if (checkout.status !== 'successful' || instalment === undefined || instalments.length > 1) {
+      throw new CannotAdopt(`the checkout is ${checkout.status}`);
+    }
+    if (record.state !== 'taken') throw new CannotAdopt('it is a hold of a checkout that was paid');
+    await adoptCharge(deps, db, key, { id: own_id, instalment, amount, payment_ref, at });
+    return 'all';
+  });
+  // The capture is an act of its own. If it cannot be recorded, the plan exists and is blocked.
+  if (adopted === 'purchase') await adoptPayment(deps, merchant, checkout_id, record);
+}
+
+/** How a record differs from our rows now. The caller holds the checkout's lock. */
+async function compareAgain(
+  deps: AdoptDeps,
+  db: Handle,
+  kind: 'payments' | 'refunds',
+  record: GatewayRecord,
+): Promise<FindingKind | null> {
+  // Only how long a hold has lasted depends on the time, and that is not adopted.
+  const nowOf = () => deps.clock.now();
+  const found = await compareWithRows(clientOf(db), kind, [record], { nowOf, adopter: deps });
+  return (found[0]?.kind as FindingKind | undefined) ?? null;
+}
+
+/** Records a dispute. Returns whether the disputed payment is known. */
+async function adoptDispute(
+  deps: AdoptDeps,
+  { reference, payment_ref }: GatewayRecord,
+): Promise<boolean> {
+  const { db } = deps.database;
+  const owner = payment_ref === null ? null : await findDisputedCheckout(db, payment_ref);
+  const merchant = owner ? await findMerchant(db, owner.merchant_id) : null;
+  if (payment_ref === null || !owner || !merchant) return false;
+  const state = await deps.gateway.dispute(merchantTime(deps.clock, merchant), reference);
+  await recordDispute(deps, merchant, owner.checkout_id, { ...state, payment_ref });
+  return true;
+}
+
+async function adoptRefunds(
+  deps: AdoptDeps,
+  merchant: Merchant,
+  checkout_id: string,
+  findings: RunFinding[],
+): Promise<void> {
+  const records = findings.flatMap(({ record }) => (record ? [record] : []));
+  const request = records[0]?.request;
+  const key = { merchant_id: merchant.id, checkout_id };
+  await withCheckout(deps, key, request?.id ?? checkout_id, async (db, checkout) => {
+    const kinds: FindingKind[] = [];
+    for (const record of records) {
+      const kind = await compareAgain(deps, db, 'refunds', record);
+      if (kind !== null) kinds.push(kind);
+    }
+    if (kinds.length === 0) throw new AlreadyRecorded();
+    const isLost = kinds.length === records.length && kinds.every((one) => one === 'unknown_to_us');
+    if (!request || !isLost) throw new CannotAdopt('its request is not known');
+    await adoptRefund(deps, db, merchant, checkout, request, records);
+  });
+}
+
+/**
+ * Each adoption is one act of the operator, with its audit row. Null: there was nothing to adopt, and
+ * nothing is written.
+ */
+async function withCheckout<T>(
+  deps: AdoptDeps,
+  { merchant_id, checkout_id }: { merchant_id: string; checkout_id: string },
+  subject_id: string,
+  work: (db: Handle, checkout: Checkout) => Promise<T>,
+): Promise<T | null> {
+  try {
+    return await operate(deps, deps.operator, 'gateway adopt', async (db) => {
+      const checkout = await lockCheckout(db, merchant_id, checkout_id);
+      if (!checkout) throw new CannotAdopt('the checkout is gone');
+      return { subject_id, details: { checkout_id }, result: await work(db, checkout) };
+    });
+  } catch (error) {
+    if (error instanceof AlreadyRecorded) return null;
+    throw error;
+  }
+}

@@ -1,0 +1,143 @@
+import type pg from 'pg';
+import type { GatewayRecord, RecordKind } from '#gateway/gateway.ts';
+import {
+  type ComparedKind,
+  listOwnRows,
+  type NewFinding,
+  type OwnRow,
+  sumCollected,
+} from './reconciliation.sql.ts';
+
+/** How our rows differ from the gateway's records, and what an operator does about it. */
+export const remedies = {
+  unknown_to_us:
+    'Find out what made it. If it is not ours, refund or void it at the gateway; after a restore, `tranche gateway reconcile --adopt` records it.',
+  missing_there:
+    'Look the reference up at the gateway. If it never existed there, the money did not move: correct the order with the merchant.',
+  other_amount:
+    'Compare both amounts. Refund the difference at the gateway, or correct the order with the merchant.',
+  other_state:
+    'Look at the checkout and at the gateway. The service takes over what is still due; anything else needs a refund or a void at the gateway.',
+  held_too_long:
+    'Find out why the hold was not captured (`tranche checkouts show`). Capture is retried by itself.',
+} as const;
+export type FindingKind = keyof typeof remedies;
+
+/** A hold that should have been captured is given a day, because the gateway may be away. */
+const captureGraceHours = 24;
+
+/** Null: differences are reported only. */
+export type Adopting = { isStopped: boolean } | null;
+export type Comparing = { nowOf: (merchant_id: string) => Temporal.Instant; adopter: Adopting };
+
+/** The differences between records of the gateway and our rows about them. */
+export async function compareWithRows(
+  client: Pick<pg.ClientBase, 'query'>,
+  kind: ComparedKind,
+  all: GatewayRecord[],
+  { nowOf, adopter }: Comparing,
+): Promise<NewFinding[]> {
+  const records = kind === 'payments' ? await leaveOutCollected(client, all) : all;
+  if (records.length === 0) return [];
+  const rows = await listOwnRows(client, kind, records);
+  const byId = Map.groupBy(rows, ({ own_id }) => own_id);
+  const byReference = Map.groupBy(rows, ({ reference }) => reference);
+  return records.flatMap((record) => {
+    const own = [
+      ...new Set([
+        ...(byReference.get(record.reference) ?? []),
+        ...(byId.get(record.own_id ?? '') ?? []).filter((row) => isAbout(row, record)),
+      ]),
+    ];
+    const found = compareToAdopt(kind, record, own, adopter) ?? compare(record, own, nowOf);
+    return found === null ? [] : [findingOf(kind, record, found, own[0] ?? null)];
+  });
+}
+
+/**
+ * What an adoption takes up although it is no difference. A refund in flight without a row was sent
+ * by the lost database, which would ask for it again. A payment that a shopper can still approve at
+ * their bank could be charged a second time on its date. While money is stopped, no process settles
+ * an attempt whose hold or capture the gateway has.
+ */
+function compareToAdopt(
+  kind: ComparedKind,
+  { state, own_id, number_of_payments }: GatewayRecord,
+  own: OwnRow[],
+  adopter: Adopting,
+): FindingKind | null {
+  if (adopter === null) return null;
+  const isLost = state === 'in_flight' && own.length === 0;
+  const isLostRefund = kind === 'refunds' && isLost;
+  // First payments and charges name the term. A hold takes nothing, and a charge is looked up.
+  const isOfShopper = kind === 'payments' && own_id !== null && number_of_payments === null;
+  const isEnded = state === 'taken' || state === 'held';
+  const isUnsettled = adopter.isStopped && isEnded && own.some(({ attempt }) => attempt !== null);
+  return isLostRefund || (isLost && isOfShopper) || isUnsettled ? 'unknown_to_us' : null;
+}
+
+/**
+ * Whether a row with our id of a record is about that record. A request that was declined and then
+ * lost by a restore gave its id to the next one: the row names the payment of that one.
+ */
+const isAbout = ({ reference }: OwnRow, record: GatewayRecord) =>
+  record.state !== 'nothing' || reference === null || reference === record.reference;
+
+/** Most payments were collected for what the gateway took. Nothing else about them matters. */
+async function leaveOutCollected(
+  client: Pick<pg.ClientBase, 'query'>,
+  records: GatewayRecord[],
+): Promise<GatewayRecord[]> {
+  const taken = records.filter(({ state }) => state === 'taken');
+  if (taken.length === 0) return records;
+  const sums = await sumCollected(
+    client,
+    taken.map(({ reference }) => reference),
+  );
+  return records.filter(
+    ({ state, reference, amount }) => state !== 'taken' || sums.get(reference) !== amount,
+  );
+}
+
+export const findingOf = (
+  kind: RecordKind,
+  record: GatewayRecord,
+  found: FindingKind,
+  own: OwnRow | null,
+): NewFinding => ({
+  record_kind: kind.slice(0, -1),
+  reference: record.reference,
+  kind: found,
+  merchant_id: own?.merchant_id ?? null,
+  checkout_id: own?.checkout_id ?? record.checkout_id,
+  record,
+});
+
+/** How a record differs from our rows about it, or null. */
+export function compare(
+  record: Pick<GatewayRecord, 'amount' | 'state'>,
+  own: Pick<OwnRow, 'amount' | 'state' | 'captures_at' | 'merchant_id'>[],
+  nowOf: (merchant_id: string) => Temporal.Instant,
+): FindingKind | null {
+  const isLive = record.state === 'taken' || record.state === 'held';
+  if (own.length === 0) return isLive ? 'unknown_to_us' : null;
+  // The service is finding out by itself.
+  if (record.state === 'in_flight' || own.some(({ state }) => state === 'in_flight')) return null;
+  const taken = own.filter(({ state }) => state === 'taken');
+  const held = own.find(({ state }) => state === 'held');
+  const state = taken.length > 0 ? 'taken' : held ? 'held' : 'nothing';
+  if (state !== record.state) return 'other_state';
+  if (state === 'taken') {
+    // A shopper may pay several payments at once.
+    const sum = taken.reduce((total, { amount }) => total + amount, 0);
+    return sum === record.amount ? null : 'other_amount';
+  }
+  if (state === 'held' && held) {
+    if (held.amount !== record.amount) return 'other_amount';
+    const { captures_at, merchant_id } = held;
+    if (captures_at === null) return null;
+    const late = Temporal.Instant.from(captures_at).add({ hours: captureGraceHours });
+    return Temporal.Instant.compare(late, nowOf(merchant_id)) < 0 ? 'held_too_long' : null;
+  }
+  return null;
+}

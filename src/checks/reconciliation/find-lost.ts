@@ -1,0 +1,38 @@
+import type { Gateway } from '#gateway/gateway.ts';
+import type { Database } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import { listOwnRows, ownIdsOf } from './reconciliation.sql.ts';
+
+/** The gateway's clock and ours may differ a little. */
+const marginMinutes = 5;
+const pagesMax = 1_000;
+
+/**
+ * The first payment or refund since the last beat that the gateway made for this service and the
+ * database does not know; null: it knows all. A row is committed before the gateway is called, so
+ * a record without a row was lost.
+ */
+export async function findLost(
+  { database, gateway }: { database: Database; gateway: Gateway },
+  beat_at: Timestamp | null,
+): Promise<string | null> {
+  const from =
+    beat_at && Temporal.Instant.from(beat_at).subtract({ minutes: marginMinutes }).toString();
+  for (const kind of ['payments', 'refunds'] as const) {
+    let after: string | null = null;
+    for (let page = 0; page < pagesMax; page += 1) {
+      const { records, next } = await gateway.listRecords(kind, { from, to: null, after });
+      const ours = records.filter(({ own_id }) => own_id !== null);
+      const rows = await listOwnRows(database.pool, kind, ours);
+      // An attempt has its customer before it is sent: without one, its row went back.
+      const known = new Set(rows.filter(({ attempt }) => attempt !== 'unsent').flatMap(ownIdsOf));
+      const lost = ours.find(
+        ({ own_id, reference }) => !known.has(own_id ?? '') && !known.has(reference),
+      );
+      if (lost) return lost.reference;
+      if (next === null) break;
+      after = next;
+    }
+  }
+  return null;
+}

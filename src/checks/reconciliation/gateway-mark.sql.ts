@@ -1,0 +1,100 @@
+import { sql } from 'kysely';
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+
+/** How far this database is, and whether money may move (decision 0097). */
+export type Mark = {
+  id: string | null;
+  beat: number;
+  beat_at: Timestamp | null;
+  server: string | null;
+  stopped_at: Timestamp | null;
+  stopped_reason: string | null;
+  /** The server that answered now. */
+  current_server: string;
+};
+
+/**
+ * The server is asked in a statement of its own: Citus may answer the other one on any node. A
+ * restored cluster begins a new timeline, as a standby does that takes over. A dump that is read
+ * into another server, or under another name, has another system identifier or database.
+ */
+export async function readMark(db: Handle): Promise<Mark> {
+  const { rows } = await sql<{ current_server: string }>`
+    select (select system_identifier from pg_control_system()) || '/' ||
+      left(pg_walfile_name(pg_current_wal_lsn()), 8) || '/' ||
+      (select oid from pg_database where datname = current_database()) as current_server`.execute(
+    db,
+  );
+  const mark = await db
+    .selectFrom('gateway_mark')
+    .select(['id', 'beat', 'beat_at', 'server', 'stopped_at', 'stopped_reason'])
+    .executeTakeFirstOrThrow();
+  const [server] = rows;
+  if (!server) throw new Error('the server does not say which it is');
+  return { ...mark, ...server };
+}
+
+/** Names the database once, at its first start. */
+export async function nameDatabase(db: Handle, id: string): Promise<void> {
+  await db.updateTable('gateway_mark').set({ id }).where('id', 'is', null).execute();
+}
+
+/** Claims the next beat. False: it is not due, or another process makes it. */
+export async function claimBeat(db: Handle, now: Timestamp, next: Timestamp): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('gateway_mark')
+    .set({ due_at: next })
+    .where((where) => where.or([where('due_at', 'is', null), where('due_at', '<=', now)]))
+    .where('stopped_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
+/** Null: money was stopped meanwhile. */
+export async function raiseBeat(
+  db: Handle,
+  now: Timestamp,
+  server: string,
+): Promise<number | null> {
+  const row = await db
+    .updateTable('gateway_mark')
+    .set((set) => ({ beat: set('beat', '+', 1), beat_at: now, server }))
+    .where('stopped_at', 'is', null)
+    .returning('beat')
+    .executeTakeFirst();
+  return row?.beat ?? null;
+}
+
+/** The database runs on another server and has lost nothing. */
+export async function moveServer(db: Handle, server: string): Promise<void> {
+  await db.updateTable('gateway_mark').set({ server }).execute();
+}
+
+/** False: money is stopped already. */
+export async function stopMoney(db: Handle, at: Timestamp, reason: string): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('gateway_mark')
+    .set({ stopped_at: at, stopped_reason: reason })
+    .where('stopped_at', 'is', null)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
+/** Money may move again. The next beat is higher than any that the gateway has seen. */
+export async function resumeMoney(
+  db: Handle,
+  mark: { beat: number; at: Timestamp; server: string },
+): Promise<void> {
+  await db
+    .updateTable('gateway_mark')
+    .set({
+      beat: mark.beat,
+      beat_at: mark.at,
+      server: mark.server,
+      stopped_at: null,
+      stopped_reason: null,
+      due_at: null,
+    })
+    .execute();
+}

@@ -1,0 +1,438 @@
+import type pg from 'pg';
+import {
+  type Gateway,
+  type GatewayRecord,
+  OutcomeUnknown,
+  type RecordKind,
+  RequestRefused,
+  recordKinds,
+} from '#gateway/gateway.ts';
+import type { MoneyProblem } from '#gateway/guard-gateway.ts';
+import { listMerchantClocks } from '#merchants/merchant.sql.ts';
+import type { Database } from '#platform/database/database.ts';
+import { type Clock, secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { findBlockAlert } from '#purchases/instalments/instalment.sql.ts';
+import { findAlertThatStarts, hasAlert } from '#record/alerts/alert.sql.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { postAccountFees, postFees } from '#record/ledger/post-fees.ts';
+import { type AdoptDeps, adoptFinding } from './adopt.ts';
+import {
+  type Adopting,
+  type Comparing,
+  compareWithRows,
+  type FindingKind,
+  findingOf,
+  remedies,
+} from './compare.ts';
+import {
+  claimDailyRun,
+  claimRun,
+  countAdopted,
+  endRun,
+  findDailyRun,
+  isCompared,
+  listFindings,
+  listKnownFees,
+  listOpenFindings,
+  listPaidCheckouts,
+  listUnseen,
+  moveDailyRun,
+  moveFinding,
+  type NewFinding,
+  type Run,
+  type RunFinding,
+  recordPages,
+  renewDailyRun,
+} from './reconciliation.sql.ts';
+
+export type Finding = {
+  id: string;
+  kind: FindingKind;
+  reference: string;
+  checkout_id: string | null;
+  remedy: string;
+};
+
+export type ReconcileDeps = {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  gateway: Gateway;
+};
+
+export type Reconciled = { checked: number; findings: Finding[]; adopted: number };
+
+/** A run that was interrupted longer ago begins anew. */
+const continuesHours = 24;
+/** How many findings are settled between two looks at the table. */
+const findingsBatchSize = 100;
+
+type Range = { from: Timestamp | null; to: Timestamp | null };
+/** Is called after each batch. */
+type Progress = (checked: number) => void | Promise<void>;
+
+/**
+ * Walks the gateway's records and compares each with our rows, then looks for rows of ours that the
+ * gateway does not have. Each difference is an alert, raised once. The gateway's fees are posted on
+ * the way. With an `adopter`, what the gateway did and we do not know is recorded (decision 0098).
+ *
+ * The place in the walk and the differences are rows, so a run that was interrupted continues, and
+ * the memory of the process does not grow with the number of records.
+ */
+export async function reconcile(
+  deps: ReconcileDeps,
+  range: Range & { adopter?: AdoptDeps },
+  progress: Progress = () => {},
+): Promise<Reconciled> {
+  const client = await deps.database.pool.connect();
+  try {
+    return await reconcileOn(client, deps, range, progress);
+  } finally {
+    // The connection ends with its lock.
+    client.release(true);
+  }
+}
+
+/** The same on a connection of the caller, which ends it afterwards. */
+export async function reconcileOn(
+  client: pg.ClientBase,
+  deps: ReconcileDeps,
+  { from, to, adopter }: Range & { adopter?: AdoptDeps },
+  progress: Progress,
+): Promise<Reconciled> {
+  const now = deps.clock.now();
+  const run = await claimRun(
+    client,
+    {
+      id: deps.random.uuid(),
+      from_at: from,
+      to_at: to,
+      adopts: adopter !== undefined,
+      kind: recordKinds[0],
+    },
+    {
+      now: timestamp(now),
+      since: timestamp(now.subtract({ hours: continuesHours })),
+    },
+  );
+  const checked = await walk(deps, client, run, adopter ?? null, progress);
+  await noteUnseen(client, run, checked);
+  await settleFindings(deps, client, run, adopter ?? null, () => progress(checked));
+  const found = await listFindings(client, run.id);
+  const adopted = await countAdopted(client, run.id);
+  await endRun(client, run.id, timestamp(deps.clock.now()));
+  return { checked, findings: found.map(present), adopted };
+}
+
+const present = ({ alert_id, kind, reference, checkout_id }: RunFinding): Finding => ({
+  id: alert_id ?? '',
+  kind: kind as FindingKind,
+  reference,
+  checkout_id,
+  remedy: remedies[kind as FindingKind],
+});
+
+/**
+ * Reads what is left of the run, page after page. One batch of pages is compared while the next is
+ * read. What is read again after an interruption is little.
+ */
+async function walk(
+  deps: ReconcileDeps,
+  client: pg.ClientBase,
+  run: Run,
+  adopter: Adopting,
+  progress: Progress,
+): Promise<number> {
+  const clocks = await listMerchantClocks(deps.database.db);
+  const nowOf = (merchant_id: string) =>
+    deps.clock.now().add({ milliseconds: clocks.get(merchant_id) ?? 0 });
+  let { kind, after, checked } = run;
+  const compareBatch = async (of: RecordKind, records: GatewayRecord[], next: string | null) => {
+    const findings = await compareRecords(deps, client, of, records, { nowOf, adopter });
+    const references = isCompared(of) ? records.map(({ reference }) => reference) : [];
+    checked += records.length;
+    const reached = { kind: next === null ? nextKind(of) : of, after: next, checked };
+    await recordPages(client, { id: run.id, ...reached }, { references, findings });
+    await progress(checked);
+  };
+  let comparing = Promise.resolve();
+  try {
+    while (kind !== null) {
+      const batch = await readBatch(deps, kind, run, after);
+      await comparing;
+      comparing = compareBatch(kind, batch.records, batch.next);
+      // A failure is thrown above or below.
+      comparing.catch(() => {});
+      after = batch.next;
+      if (after === null) kind = nextKind(kind);
+    }
+    await comparing;
+  } finally {
+    // The connection is still in use if the gateway failed.
+    await comparing.catch(() => {});
+  }
+  return checked;
+}
+
+/** Pages that are compared together. */
+const batchPages = 10;
+
+async function readBatch(
+  { gateway, clock }: ReconcileDeps,
+  kind: RecordKind,
+  { from_at: from, to_at: to }: Run,
+  after: string | null,
+): Promise<{ records: GatewayRecord[]; next: string | null }> {
+  const records: GatewayRecord[] = [];
+  let next = after;
+  for (let page = 0; page < batchPages; page += 1) {
+    const read = await whenAllowed(clock, () =>
+      gateway.listRecords(kind, { from, to, after: next }),
+    );
+    records.push(...read.records);
+    next = read.next;
+    if (next === null) break;
+  }
+  return { records, next };
+}
+
+const pausesMax = 6;
+
+/** Waits while the gateway asks for fewer requests, longer each time. */
+async function whenAllowed<T>(clock: Clock, read: () => Promise<T>): Promise<T> {
+  for (let pauses = 0; ; pauses += 1) {
+    try {
+      return await read();
+    } catch (error) {
+      const isTooMany = error instanceof OutcomeUnknown && error.why === 'too_many';
+      if (!isTooMany || pauses === pausesMax) throw error;
+      await clock.sleep(500 * 2 ** pauses);
+    }
+  }
+}
+
+const nextKind = (kind: RecordKind): RecordKind | null =>
+  recordKinds[recordKinds.indexOf(kind) + 1] ?? null;
+
+async function compareRecords(
+  deps: ReconcileDeps,
+  client: pg.ClientBase,
+  kind: RecordKind,
+  records: GatewayRecord[],
+  by: Comparing,
+): Promise<NewFinding[]> {
+  if (records.length === 0) return [];
+  if (kind === 'transactions') {
+    await takeFees(deps, client, records);
+    // A movement that is neither of a payment nor a fee of the account.
+    return records
+      .filter(({ state }) => state === 'taken')
+      .map((record) => findingOf(kind, record, 'unknown_to_us', null));
+  }
+  if (isCompared(kind)) return await compareWithRows(client, kind, records, by);
+  // A charge is compared as its payment. Other programs make charges without one.
+  return records
+    .filter(({ payment_ref, state }) => payment_ref === null && state === 'taken')
+    .map((record) => findingOf(kind, record, 'unknown_to_us', null));
+}
+
+/**
+ * Posts the fees of the account, and those of payments that we know. Others are posted once their
+ * payment is.
+ */
+async function takeFees(
+  deps: ReconcileDeps,
+  client: pg.ClientBase,
+  records: GatewayRecord[],
+): Promise<void> {
+  const fees = records.flatMap(({ fee, payment_ref, reference, created_at }) => {
+    if (fee === null || fee.amount === 0) return [];
+    const { type, currency, amount, isOfAccount } = fee;
+    const posted = { transaction_ref: reference, type, currency, fee: amount, at: created_at };
+    return [{ isOfAccount, payment_ref, posted }];
+  });
+  const ofAccount = fees.filter(({ isOfAccount }) => isOfAccount);
+  await postAccountFees(
+    deps,
+    ofAccount.map(({ posted }) => posted),
+  );
+  const known = await listKnownFees(
+    client,
+    fees.map(({ posted }) => posted.transaction_ref),
+  );
+  const charged = fees.flatMap(({ payment_ref, posted }) =>
+    payment_ref !== null && !known.has(posted.transaction_ref) ? [{ ...posted, payment_ref }] : [],
+  );
+  if (charged.length === 0) return;
+  const payments = charged.map(({ payment_ref }) => payment_ref);
+  const checkouts = await listPaidCheckouts(client, payments);
+  await postFees(
+    deps,
+    charged.flatMap((fee) => {
+      const checkout = checkouts.get(fee.payment_ref);
+      return checkout?.currency === fee.currency ? [{ ...fee, ...checkout }] : [];
+    }),
+  );
+  for (const { currency, payment_ref } of charged) {
+    const paidIn = checkouts.get(payment_ref)?.currency ?? currency;
+    if (paidIn !== currency) await reportCurrency(deps, currency, paidIn);
+  }
+}
+
+/** One alert for all fees in a currency: the cause is a setting of the gateway's account. */
+async function reportCurrency(deps: ReconcileDeps, currency: string, paidIn: string) {
+  const { db } = deps.database;
+  const kind = 'gateway_currency';
+  const detail = `The gateway charges its fees for payments in ${paidIn} in ${currency}. They are not posted. The gateway's account must settle in ${paidIn}.`;
+  if (!(await hasAlert(db, kind, detail))) await raiseAlert(deps, db, { kind, detail });
+}
+
+/** Our rows that the gateway did not list. The walk has ended. */
+async function noteUnseen(client: pg.ClientBase, run: Run, checked: number): Promise<void> {
+  const unseen = await listUnseen(client, run);
+  if (unseen.length === 0) return;
+  const findings = unseen.map((own) => ({
+    ...own,
+    kind: 'missing_there',
+    record_kind: 'row',
+    record: null,
+  }));
+  const reached = { id: run.id, kind: null, after: null, checked };
+  await recordPages(client, reached, { references: [], findings });
+}
+
+/**
+ * Adopts or reports every finding of the run, the oldest first: a refund needs its payment. Disputes
+ * come last. They pause plans, and the lost service may have charged before it knew of them.
+ */
+async function settleFindings(
+  deps: ReconcileDeps,
+  client: pg.ClientBase,
+  run: Run,
+  adopter: AdoptDeps | null,
+  progress: () => void | Promise<void>,
+): Promise<void> {
+  for (;;) {
+    const open = await listOpenFindings(client, run.id, findingsBatchSize);
+    if (open.length === 0) return;
+    await progress();
+    for (const finding of open) {
+      const settled = adopter
+        ? await adoptFinding(adopter, client, run.id, finding, (why) => report(deps, finding, why))
+        : [{ ...finding, alert_id: await report(deps, finding), outcome: 'reported' as const }];
+      for (const one of settled) await moveFinding(client, run.id, one);
+    }
+  }
+}
+
+const cannotRecord = 'It cannot be recorded: ';
+
+/**
+ * A difference is an alert, raised once. One that still blocks its checkout keeps its alert. `why`
+ * says why it blocks its checkout. Returns the alert's id, which is the finding's.
+ */
+async function report(
+  deps: ReconcileDeps,
+  finding: RunFinding,
+  why: string | null = null,
+): Promise<string> {
+  const { kind, record_kind, reference, checkout_id, merchant_id } = finding;
+  const about = checkout_id === null ? '' : ` (checkout ${checkout_id})`;
+  const alert = `gateway_${kind}`;
+  const subject = `The gateway's ${record_kind} ${reference}`;
+  const what = `${subject}${about}: ${kind.replaceAll('_', ' ')}.`;
+  const detail = `${what} ${why ? `${cannotRecord}${why}` : remedies[kind as FindingKind]}`;
+  const { db } = deps.database;
+  const of = checkout_id !== null && isUuid(checkout_id) ? checkout_id : null;
+  // The first run that found it may have called the difference something else.
+  const block = of === null ? null : await findBlockAlert(db, of, reference);
+  if (block !== null) return block;
+  // The text of a block says how to release the checkout, so an operator must see it. Why it cannot be
+  // recorded may differ when an interrupted run goes on: then the payment is paused.
+  const starts = why === null ? [`${subject} (`, `${subject}:`] : [`${what} ${cannotRecord}`];
+  const known = await findAlertThatStarts(db, alert, starts, { isOpen: why !== null });
+  return (
+    known ??
+    (await raiseAlert(deps, db, {
+      kind: alert,
+      ...(merchant_id !== null && { merchant_id }),
+      ...(of !== null && { subject_id: of }),
+      detail,
+    }))
+  );
+}
+
+/** Each batch renews it. A process that was killed delays the run by as much. */
+const dailyLeaseSeconds = 1_800;
+const daySeconds = 86_400;
+/** An operator is called if no run has ended for a day and a half. */
+const lateSeconds = daySeconds / 2;
+/** Disputes and refunds come late; older records were compared on earlier days. */
+const dailyDays = 40;
+
+/**
+ * Reconciles once a day, in one process. Returns 0: nothing more is due today. While money is
+ * stopped it waits: it would report everything that an adoption is about to record.
+ */
+export async function runDailyReconciliation(
+  deps: ReconcileDeps & { money: MoneyProblem },
+): Promise<number> {
+  const { pool } = deps.database;
+  const now = deps.clock.now();
+  const isStopped = await deps.money.problem().then(
+    (problem) => problem !== null,
+    (error) => {
+      if (!(error instanceof OutcomeUnknown || error instanceof RequestRefused)) throw error;
+      // The walk meets the same failure, and says that it is late.
+      return false;
+    },
+  );
+  if (isStopped) return 0;
+  let lease = leaseFrom(now);
+  const claim = await claimDailyRun(pool, {
+    now: timestamp(now),
+    tomorrow: timestamp(secondsAfter(now, daySeconds)),
+    leased_until: lease,
+  });
+  if (claim === 'not due') return 0;
+  if (claim === 'claimed by another') {
+    await callIfLate(deps);
+    return 0;
+  }
+  // The whole day, so that a run which continues has the same range.
+  const day = Temporal.Instant.from(`${now.toString().slice(0, 10)}T00:00:00Z`);
+  const from = timestamp(day.subtract({ hours: 24 * dailyDays }));
+  try {
+    const { checked, findings } = await reconcile(deps, { from, to: null }, async () => {
+      const renewed = leaseFrom(deps.clock.now());
+      if (!(await renewDailyRun(pool, lease, renewed))) {
+        throw new Error('another process has claimed the daily reconciliation');
+      }
+      lease = renewed;
+    });
+    await moveDailyRun(pool, timestamp(secondsAfter(now, daySeconds)));
+    deps.log.info({ checked, findings: findings.length }, 'the gateway was reconciled');
+  } catch (error) {
+    await callIfLate(deps);
+    throw error;
+  }
+  return 0;
+}
+
+const leaseFrom = (now: Temporal.Instant) => timestamp(secondsAfter(now, dailyLeaseSeconds));
+
+/** Raises one alert for each daily run that is half a day late. */
+async function callIfLate(deps: ReconcileDeps): Promise<void> {
+  const due_at = await findDailyRun(deps.database.pool);
+  if (due_at === null) return;
+  const late = secondsAfter(Temporal.Instant.from(due_at), lateSeconds);
+  if (Temporal.Instant.compare(deps.clock.now(), late) < 0) return;
+  const detail = `The daily reconciliation with the gateway was due at ${due_at} and has not ended. The log says why. \`tranche gateway reconcile\` does the same.`;
+  const { db } = deps.database;
+  if (await hasAlert(db, 'gateway_not_reconciled', detail)) return;
+  await raiseAlert(deps, db, { kind: 'gateway_not_reconciled', detail });
+}

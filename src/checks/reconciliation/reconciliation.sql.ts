@@ -1,0 +1,416 @@
+import { CompiledQuery } from 'kysely';
+import type pg from 'pg';
+import type { GatewayRecord, RecordKind } from '#gateway/gateway.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { isDistributed } from '#platform/database/distribute-database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+
+// What our rows say about records of the gateway. A batch of records is one statement by index,
+// whatever the size of the tables.
+
+/** What we know about one record of the gateway. */
+export type OwnRow = {
+  reference: string | null;
+  own_id: string;
+  merchant_id: string;
+  checkout_id: string;
+  amount: number;
+  /** `taken`, `held` or `nothing` as the gateway should say; `in_flight`: not known yet. */
+  state: 'taken' | 'held' | 'nothing' | 'in_flight';
+  /** When a hold should have been captured; null if it is no hold or is paused. */
+  captures_at: Timestamp | null;
+  /** A first payment whose outcome is not known yet: `unsent` if no request of it was noted. */
+  attempt: 'unsent' | 'open' | null;
+};
+
+export type Client = Pick<pg.ClientBase, 'query'>;
+
+/** Asks in the transaction of a handle. */
+export const clientOf = (db: Handle) =>
+  ({
+    query: async ({ text, values }: { text: string; values: unknown[] }) =>
+      await db.executeQuery(CompiledQuery.raw(text, values)),
+  }) as unknown as Client;
+
+/**
+ * Attempts, collections and shoppers' own payments, by reference or by our id. Collections have no
+ * index by id, so all of a checkout are read: they are few.
+ */
+const payments = `
+  select a.payment_ref as reference, a.id as own_id, a.merchant_id, a.checkout_id, a.amount,
+    case when a.status in ('starting', 'challenged', 'voiding') then 'in_flight'
+      when a.status = 'authorised' and i.status = 'authorised' then 'held'
+      else 'nothing' end as state,
+    case when a.status = 'authorised' and i.status = 'authorised' and not i.paused
+      then i.due_at end as captures_at,
+    case when a.status not in ('starting', 'challenged') then null
+      when a.customer_ref is null then 'unsent' else 'open' end as attempt
+  from payment_attempts a
+  left join instalments i on i.merchant_id = a.merchant_id and i.checkout_id = a.checkout_id
+    and i.number = 1
+  where a.payment_ref = any ($1) or a.id = any ($2)
+  union all
+  select k.payment_ref, k.id, k.merchant_id, k.checkout_id, k.amount,
+    case k.status when 'collected' then 'taken' when 'open' then 'in_flight' else 'nothing' end,
+    null, null
+  from collections k where k.payment_ref = any ($1) or k.checkout_id = any ($3)
+  union all
+  select s.payment_ref, s.id, s.merchant_id, s.checkout_id, 0,
+    case when s.status in ('starting', 'challenged', 'voiding') then 'in_flight' else 'nothing' end,
+    null, null
+  from shopper_attempts s where s.id = any ($2)`;
+
+const refunds = `
+  select refund_ref as reference, id as own_id, merchant_id, checkout_id, amount,
+    case status when 'done' then 'taken' when 'open' then 'in_flight' else 'nothing' end as state,
+    null::timestamptz as captures_at, null as attempt
+  from refund_parts where refund_ref = any ($1) or id = any ($2)`;
+
+const disputes = `
+  select dispute_ref as reference, id as own_id, merchant_id, checkout_id, withdrawn as amount,
+    case when withdrawn > 0 then 'taken' else 'nothing' end as state,
+    null::timestamptz as captures_at, null as attempt
+  from disputes where dispute_ref = any ($1)`;
+
+const statements = { payments, refunds, disputes };
+export type ComparedKind = keyof typeof statements;
+export const isCompared = (kind: RecordKind): kind is ComparedKind => kind in statements;
+
+export async function listOwnRows(
+  client: Client,
+  kind: ComparedKind,
+  records: Pick<GatewayRecord, 'reference' | 'own_id' | 'checkout_id'>[],
+): Promise<OwnRow[]> {
+  const uuids = (ids: (string | null)[]) => [
+    ...new Set(ids.flatMap((id) => (id && isUuid(id) ? [id] : []))),
+  ];
+  const values: unknown[] = [records.map(({ reference }) => reference)];
+  if (kind !== 'disputes') values.push(uuids(records.map(({ own_id }) => own_id)));
+  if (kind === 'payments') values.push(uuids(records.map(({ checkout_id }) => checkout_id)));
+  const { rows } = await client.query<OwnRow>({
+    name: `own ${kind}`,
+    text: statements[kind],
+    values,
+  });
+  return rows;
+}
+
+/** What was collected by each of these payments. */
+export async function sumCollected(
+  client: Client,
+  references: string[],
+): Promise<Map<string, number>> {
+  const { rows } = await client.query<{ payment_ref: string; amount: number }>({
+    name: 'sums of collected payments',
+    text: `select payment_ref, amount from collections
+      where payment_ref = any ($1) and status = 'collected'`,
+    values: [references],
+  });
+  const sums = new Map<string, number>();
+  for (const { payment_ref, amount } of rows) {
+    sums.set(payment_ref, (sums.get(payment_ref) ?? 0) + amount);
+  }
+  return sums;
+}
+
+/** Which of these transactions of the gateway are posted. */
+export async function listKnownFees(client: Client, references: string[]): Promise<Set<string>> {
+  const { rows } = await client.query<{ transaction_ref: string }>({
+    name: 'known fees',
+    text: 'select transaction_ref from gateway_fees where transaction_ref = any ($1)',
+    values: [references],
+  });
+  return new Set(rows.map(({ transaction_ref }) => transaction_ref));
+}
+
+export const ownIdsOf = ({ reference, own_id }: OwnRow) =>
+  reference === null ? [own_id] : [own_id, reference];
+
+/** The checkouts of these payments. */
+export async function listPaidCheckouts(
+  client: Client,
+  payment_refs: string[],
+): Promise<Map<string, { merchant_id: string; checkout_id: string; currency: string }>> {
+  if (payment_refs.length === 0) return new Map();
+  const { rows } = await client.query<{
+    payment_ref: string;
+    merchant_id: string;
+    checkout_id: string;
+    currency: string;
+  }>(
+    `select distinct payment_ref, merchant_id, checkout_id, currency
+     from collections where payment_ref = any ($1) and status = 'collected'`,
+    [payment_refs],
+  );
+  return new Map(rows.map(({ payment_ref, ...checkout }) => [payment_ref, checkout]));
+}
+
+// A run of the reconciliation, which another process can continue.
+
+export type Run = {
+  id: string;
+  from_at: Timestamp | null;
+  to_at: Timestamp | null;
+  adopts: boolean;
+  kind: RecordKind | null;
+  after: string | null;
+  checked: number;
+  began_at: Timestamp;
+};
+
+/**
+ * Continues a run of the same range that was interrupted, or begins one. The connection holds a lock
+ * until it ends, so that a process that was killed leaves no claim behind.
+ */
+export async function claimRun(
+  client: Client,
+  wanted: Pick<Run, 'id' | 'from_at' | 'to_at' | 'adopts' | 'kind'>,
+  { now, since }: { now: Timestamp; since: Timestamp },
+): Promise<Run> {
+  const { id, from_at, to_at, adopts, kind } = wanted;
+  const columns = 'id, from_at, to_at, adopts, kind, after, checked, began_at';
+  const { rows: interrupted } = await client.query<Run>(
+    `select ${columns} from reconciliation_runs
+     where ended_at is null and began_at >= $4 and adopts = $3
+       and from_at is not distinct from $1 and to_at is not distinct from $2
+     order by began_at desc`,
+    [from_at, to_at, adopts, since],
+  );
+  for (const run of interrupted) if (await lockRun(client, run.id)) return run;
+  await lockRun(client, id);
+  const { rows } = await client.query<Run>(
+    `insert into reconciliation_runs (id, from_at, to_at, adopts, kind, began_at)
+     values ($1, $2, $3, $4, $5, $6) returning ${columns}`,
+    [id, from_at, to_at, adopts, kind, now],
+  );
+  return rows[0] as Run;
+}
+
+/**
+ * One process adopts at a time. The lock ends with the connection, so a process that was killed does
+ * not keep it. False: another process has it.
+ */
+export async function lockAdoption(client: Client): Promise<boolean> {
+  return await lockRun(client, 'adoption');
+}
+
+async function lockRun(client: Client, id: string): Promise<boolean> {
+  const { rows } = await client.query<{ locked: boolean }>(
+    'select pg_try_advisory_lock(hashtextextended($1, 97)) as locked',
+    [id],
+  );
+  return rows[0]?.locked === true;
+}
+
+export type RunFinding = {
+  record_kind: string;
+  reference: string;
+  kind: string;
+  merchant_id: string | null;
+  checkout_id: string | null;
+  record: GatewayRecord | null;
+  alert_id: string | null;
+  outcome: 'adopted' | 'blocked' | 'reported' | null;
+};
+
+export type NewFinding = Omit<RunFinding, 'alert_id' | 'outcome'>;
+
+/** Records what a batch of pages brought and how far the walk has come, in one statement. */
+export async function recordPages(
+  client: Client,
+  run: Pick<Run, 'id' | 'kind' | 'after' | 'checked'>,
+  page: { references: string[]; findings: NewFinding[] },
+): Promise<void> {
+  await client.query(
+    `with seen as (
+       insert into reconciliation_seen (run_id, reference)
+       select $1, unnest($5::text[]) on conflict do nothing
+     ), found as (
+       insert into reconciliation_findings
+         (run_id, record_kind, reference, kind, of_merchant, checkout_id, record, created_at)
+       select $1, f.record_kind, f.reference, f.kind, f.merchant_id, f.checkout_id, f.record,
+         (f.record ->> 'created_at')::timestamptz
+       from jsonb_to_recordset($6::jsonb) as f(record_kind text, reference text, kind text,
+         merchant_id uuid, checkout_id text, record jsonb)
+       on conflict do nothing
+     )
+     update reconciliation_runs set kind = $2, after = $3, checked = $4 where id = $1`,
+    [run.id, run.kind, run.after, run.checked, page.references, JSON.stringify(page.findings)],
+  );
+}
+
+/** Findings that are neither adopted nor reported, the oldest record first. */
+export async function listOpenFindings(
+  client: Client,
+  run_id: string,
+  limit: number,
+): Promise<RunFinding[]> {
+  const { rows } = await client.query<RunFinding>(
+    `select record_kind, reference, kind, of_merchant as merchant_id, checkout_id, record, alert_id, outcome
+     from reconciliation_findings where run_id = $1 and outcome is null
+     order by record_kind = 'dispute', created_at, record_kind, reference limit $2`,
+    [run_id, limit],
+  );
+  return rows;
+}
+
+export async function listFindings(client: Client, run_id: string): Promise<RunFinding[]> {
+  const { rows } = await client.query<RunFinding>(
+    `select record_kind, reference, kind, of_merchant as merchant_id, checkout_id, null as record, alert_id, outcome
+     from reconciliation_findings where run_id = $1 and outcome <> 'adopted'
+     order by created_at desc nulls last, record_kind, reference`,
+    [run_id],
+  );
+  return rows;
+}
+
+export async function countAdopted(client: Client, run_id: string): Promise<number> {
+  const { rows } = await client.query<{ count: number }>(
+    `select count(*)::int as count from reconciliation_findings
+     where run_id = $1 and outcome = 'adopted'`,
+    [run_id],
+  );
+  return rows[0]?.count ?? 0;
+}
+
+export async function moveFinding(
+  client: Client,
+  run_id: string,
+  finding: Pick<RunFinding, 'record_kind' | 'reference' | 'outcome' | 'alert_id'>,
+): Promise<void> {
+  await client.query(
+    `update reconciliation_findings set outcome = $4, alert_id = $5, record = null
+     where run_id = $1 and record_kind = $2 and reference = $3`,
+    [run_id, finding.record_kind, finding.reference, finding.outcome, finding.alert_id],
+  );
+}
+
+/** Ends a run and deletes its notes. Its findings are alerts by now. */
+export async function endRun(client: Client, run_id: string, at: Timestamp): Promise<void> {
+  await client.query('update reconciliation_runs set ended_at = $2 where id = $1', [run_id, at]);
+  await client.query(
+    `delete from reconciliation_seen where run_id in
+       (select id from reconciliation_runs where ended_at is not null or began_at < $1)`,
+    [
+      Temporal.Instant.from(at)
+        .subtract({ hours: 24 * 7 })
+        .toString(),
+    ],
+  );
+  await client.query('delete from reconciliation_findings where run_id = $1', [run_id]);
+}
+
+/** The open refunds of one request at the gateway. */
+export async function listRequestFindings(
+  client: Client,
+  run_id: string,
+  request_id: string,
+): Promise<RunFinding[]> {
+  const { rows } = await client.query<RunFinding>(
+    `select record_kind, reference, kind, of_merchant as merchant_id, checkout_id, record, alert_id, outcome
+     from reconciliation_findings
+     where run_id = $1 and outcome is null and record_kind = 'refund'
+       and record -> 'request' ->> 'id' = $2`,
+    [run_id, request_id],
+  );
+  return rows;
+}
+
+/** The gateway's clock and ours may differ a little. */
+const marginMinutes = 5;
+
+/**
+ * Payments, holds, refunds and disputes of ours that the gateway did not list and must have: the
+ * record was created in the range and before the walk began. A hold is as old as its attempt, also
+ * once it is captured. A dispute may be older than our row, but not than its payment.
+ */
+export async function listUnseen(
+  client: Client,
+  run: Pick<Run, 'id' | 'from_at' | 'to_at' | 'began_at'>,
+): Promise<{ reference: string; merchant_id: string; checkout_id: string }[]> {
+  // The notes of a run stay on the coordinator of Citus, which joins them only as a result of their
+  // own. Elsewhere their index finds each reference.
+  const notes = 'select reference from reconciliation_seen where run_id = $3';
+  const [prefix, seen] = (await isDistributed(client))
+    ? [`seen as materialized (${notes}),`, 'seen']
+    : ['', `(${notes})`];
+  const { rows } = await client.query(
+    `with ${prefix} paid as (
+       select k.payment_ref, k.merchant_id, k.checkout_id, min(coalesce(a.created_at, k.created_at)) as at
+       from collections k left join payment_attempts a on a.merchant_id = k.merchant_id
+         and a.checkout_id = k.checkout_id and a.payment_ref = k.payment_ref
+       where k.status = 'collected'
+       group by k.payment_ref, k.merchant_id, k.checkout_id
+     ), own as (
+       select payment_ref as reference, merchant_id, checkout_id, at from paid
+       union all
+       select i.payment_ref, i.merchant_id, i.checkout_id, a.created_at
+       from instalments i join payment_attempts a on a.merchant_id = i.merchant_id
+         and a.checkout_id = i.checkout_id and a.status = 'authorised'
+       where i.status = 'authorised'
+       union all
+       select refund_ref, merchant_id, checkout_id, keyed_at
+       from refund_parts where status = 'done' and refund_ref is not null
+       union all
+       select d.dispute_ref, d.merchant_id, d.checkout_id, p.at
+       from disputes d join paid p on p.merchant_id = d.merchant_id
+         and p.checkout_id = d.checkout_id and p.payment_ref = d.payment_ref
+     )
+     select o.reference, o.merchant_id, o.checkout_id
+     from own o join merchants m on m.id = o.merchant_id
+     where not exists (select from ${seen} s where s.reference = o.reference)
+       and ($1::timestamptz is null or o.at >= $1::timestamptz + interval '${marginMinutes} minutes')
+       and ($2::timestamptz is null or o.at < $2::timestamptz - interval '${marginMinutes} minutes')
+       and o.at < $4::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
+         - interval '${marginMinutes} minutes'
+     order by o.reference limit 1000`,
+    [run.from_at, run.to_at, run.id, run.began_at],
+  );
+  return rows;
+}
+
+/**
+ * Claims the daily run. The first call of all only sets its time: a service that has just started
+ * has other work.
+ */
+export async function claimDailyRun(
+  client: Client,
+  { now, tomorrow, leased_until }: Record<'now' | 'tomorrow' | 'leased_until', Timestamp>,
+): Promise<'claimed' | 'claimed by another' | 'not due'> {
+  await client.query('update reconciliation set due_at = $1 where due_at is null', [tomorrow]);
+  const { rowCount } = await client.query(
+    `update reconciliation set leased_until = $2
+     where due_at <= $1 and (leased_until is null or leased_until <= $1)`,
+    [now, leased_until],
+  );
+  if (rowCount === 1) return 'claimed';
+  const due_at = await findDailyRun(client);
+  const isDue = due_at !== null && due_at <= now;
+  return isDue ? 'claimed by another' : 'not due';
+}
+
+/** When the daily run is or was due; null: no process has started yet. */
+export async function findDailyRun(client: Client): Promise<Timestamp | null> {
+  const { rows } = await client.query<{ due_at: Timestamp | null }>(
+    'select due_at from reconciliation',
+  );
+  return rows[0]?.due_at ?? null;
+}
+
+/** False: the lease has ended and another process has claimed the run. */
+export async function renewDailyRun(
+  client: Client,
+  lease: Timestamp,
+  leased_until: Timestamp,
+): Promise<boolean> {
+  const { rowCount } = await client.query(
+    'update reconciliation set leased_until = $2 where leased_until = $1',
+    [lease, leased_until],
+  );
+  return rowCount === 1;
+}
+
+export async function moveDailyRun(client: Client, due_at: Timestamp): Promise<void> {
+  await client.query('update reconciliation set due_at = $1, leased_until = null', [due_at]);
+}

@@ -1,0 +1,133 @@
+import type Stripe from 'stripe';
+import type { DisputeState, Gateway, MerchantTime } from '#gateway/gateway.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+
+const statuses: Partial<Record<Stripe.Dispute['status'], DisputeState['status']>> = {
+  warning_needs_response: 'inquiry',
+  warning_under_review: 'inquiry',
+  needs_response: 'needs_response',
+  under_review: 'under_review',
+  won: 'won',
+  lost: 'lost',
+};
+
+const needsResponse = new Set<Stripe.Dispute['status']>([
+  'needs_response',
+  'warning_needs_response',
+]);
+
+const idOf = (value: string | { id: string } | null) =>
+  typeof value === 'string' || value === null ? value : value.id;
+
+const timeOf = (seconds: number) =>
+  timestamp(Temporal.Instant.fromEpochMilliseconds(seconds * 1000));
+
+/**
+ * What a dispute moved, in the currency of the payment. Balance transactions are in the currency in
+ * which the account settles. If that is another one, a withdrawal and its reversal may be converted
+ * at different rates, so only their signs count: each moves the disputed amount.
+ */
+export function movedBy({
+  amount: disputed,
+  currency,
+  balance_transactions: moved,
+}: Stripe.Dispute): Pick<DisputeState, 'withdrawn' | 'fee' | 'other_currency'> {
+  const other = moved.find((one) => one.currency !== currency)?.currency ?? null;
+  const own = moved.filter((one) => one.currency === currency);
+  const sum = moved.reduce(
+    (total, { amount }) => total + (other === null ? amount : Math.sign(amount) * disputed),
+    0,
+  );
+  return {
+    withdrawn: Math.max(0, 0 - sum),
+    fee: own.reduce((total, { fee }) => total + fee, 0),
+    other_currency: other?.toUpperCase() ?? null,
+  };
+}
+
+function disputeState(dispute: Stripe.Dispute): DisputeState {
+  const { evidence_details: evidence } = dispute;
+  return {
+    dispute_ref: dispute.id,
+    payment_ref: idOf(dispute.payment_intent),
+    amount: dispute.amount,
+    currency: dispute.currency.toUpperCase(),
+    reason: dispute.reason,
+    network_reason_code: dispute.network_reason_code ?? null,
+    // An inquiry that ended, and whatever Stripe adds: nothing can be done about it.
+    status: statuses[dispute.status] ?? 'closed',
+    opened_at: timeOf(dispute.created),
+    due_by: evidence.due_by === null ? null : timeOf(evidence.due_by),
+    // An inquiry that was answered keeps its count when it becomes a dispute, which needs evidence.
+    has_answer: evidence.submission_count > 0 && !needsResponse.has(dispute.status),
+    ...movedBy(dispute),
+  };
+}
+
+type DisputeCalls = Pick<
+  Gateway,
+  | 'receivesEvents'
+  | 'readEvent'
+  | 'listDisputes'
+  | 'dispute'
+  | 'stageEvidence'
+  | 'submitEvidence'
+  | 'acceptDispute'
+>;
+
+/** The part of the port that is about disputes. */
+export function disputeCalls(
+  stripe: Stripe,
+  options: (merchant: MerchantTime, key?: string) => Stripe.RequestOptions,
+  fail: (error: unknown) => never,
+  webhookSecret: string | undefined,
+): DisputeCalls {
+  return {
+    receivesEvents: webhookSecret !== undefined,
+
+    async readEvent(raw, signature) {
+      if (webhookSecret === undefined) return null;
+      try {
+        const event = await stripe.webhooks.constructEventAsync(raw, signature, webhookSecret);
+        const isDispute = event.type.startsWith('charge.dispute.');
+        return { dispute_ref: isDispute ? (event.data.object as { id: string }).id : null };
+      } catch {
+        return null;
+      }
+    },
+
+    async listDisputes(after) {
+      const page = await stripe.disputes
+        .list({ limit: 100, ...(after !== null && { starting_after: after }) })
+        .catch(fail);
+      const next = page.has_more ? (page.data.at(-1)?.id ?? null) : null;
+      return { disputes: page.data.map(disputeState), next };
+    },
+
+    async dispute(merchant, dispute_ref) {
+      const found = await stripe.disputes.retrieve(dispute_ref, {}, options(merchant)).catch(fail);
+      return disputeState(found);
+    },
+
+    async stageEvidence({ key, merchant, dispute_ref, evidence }) {
+      const staged = await stripe.disputes
+        .update(dispute_ref, { evidence, submit: false }, options(merchant, key))
+        .catch(fail);
+      return disputeState(staged);
+    },
+
+    async submitEvidence({ key, merchant, dispute_ref, evidence }) {
+      const submitted = await stripe.disputes
+        .update(dispute_ref, { evidence, submit: true }, options(merchant, key))
+        .catch(fail);
+      return disputeState(submitted);
+    },
+
+    async acceptDispute({ key, merchant, dispute_ref }) {
+      const closed = await stripe.disputes
+        .close(dispute_ref, {}, options(merchant, key))
+        .catch(fail);
+      return disputeState(closed);
+    },
+  };
+}

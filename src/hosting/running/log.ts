@@ -1,0 +1,48 @@
+import { pino } from 'pino';
+import type { Config } from '#config.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import { currentTraceId } from '#platform/tracing/trace.ts';
+
+/**
+ * Writes one JSON object a line, to a file or to standard output. Each call chooses its fields.
+ * Headers, bodies and addresses with a payment token are never logged.
+ */
+export function openLog(
+  { logLevel: level, traces }: Pick<Config, 'logLevel' | 'traces'>,
+  file?: string,
+): Logger & { flushSync(): void } {
+  const destination = pino.destination({ dest: file ?? 1, sync: false, minLength: 0, mode: 0o600 });
+  const log = pino(
+    {
+      level,
+      base: { pid: process.pid },
+      timestamp: pino.stdTimeFunctions.isoTime,
+      serializers: { err: describeError },
+      ...(traces && { mixin: currentTraceId }),
+    },
+    destination,
+  );
+  return Object.assign(log, { flushSync: () => destination.flushSync() });
+}
+
+/**
+ * Logs only those members of an error that cannot hold data. PostgreSQL puts the failing row into
+ * `detail`, and the driver attaches the whole connection to some errors.
+ */
+function describeError(error: unknown): object {
+  if (!(error instanceof Error)) return { message: String(error) };
+  const { code, table, constraint } = error as {
+    code?: string;
+    table?: string;
+    constraint?: string;
+  };
+  return {
+    type: error.constructor.name,
+    message: error.message,
+    code,
+    table,
+    constraint,
+    stack: error.stack,
+    ...(error.cause !== undefined && { cause: describeError(error.cause) }),
+  };
+}

@@ -1,0 +1,96 @@
+import type { Worker } from 'node:cluster';
+import { AggregatorRegistry, type Registry } from 'prom-client';
+import { type Clock, within } from '#platform/shared/clock.ts';
+
+// The metrics of several processes in one answer. The library's own way fails as a whole if one
+// process hangs, dies or is about to start, and its sums fall when a process ends (decision 0141).
+
+/** One process's metrics, as the library describes them. */
+type Readings = { name: string; type: string }[];
+
+/** Sent by the supervisor to ask a process for its metrics. */
+const askMessage = 'metrics';
+/** The answer. */
+type MetricsMessage = { readings: Readings };
+
+/** How long a scrape waits for a process. Prometheus itself gives up after ten seconds. */
+const answerMilliseconds = 3_000;
+
+/** Makes this process answer its supervisor. */
+export function answerMetrics(registry: Registry): void {
+  process.on('message', async (message) => {
+    if (message !== askMessage) return;
+    // Without an answer the supervisor goes on with the last one.
+    const metrics = await registry.getMetricsAsJSON().catch(() => null);
+    if (metrics === null || !process.connected) return;
+    process.send?.({ readings: metrics as unknown as Readings } satisfies MetricsMessage);
+  });
+}
+
+/** Counters and histograms only grow, and those of a process stay true when it has ended. */
+const isLasting = ({ type }: { type: string }) => type === 'counter' || type === 'histogram';
+
+const sum = (all: Readings[]) => AggregatorRegistry.aggregate(all);
+
+/** Adds up the metrics of several processes. The sum of a counter never falls. */
+export function gatherMetrics(clock: Clock): {
+  /** Call it when the process has begun to answer. */
+  add(worker: Worker): void;
+  read(): Promise<string>;
+} {
+  type Process = { worker: Worker; last: Readings; settle: () => void };
+  const live = new Set<Process>();
+  /** The counters of processes that ended. A scrape makes one sum of them. */
+  const ended: Readings[] = [];
+  let reading: Promise<string> | null = null;
+
+  /** Asks a process and waits for its answer or its end. */
+  async function ask(one: Process): Promise<void> {
+    const settled = new Promise<void>((resolve) => {
+      one.settle = resolve;
+    });
+    one.worker.send(askMessage, () => {});
+    await within(clock, answerMilliseconds, settled);
+  }
+
+  async function read(): Promise<string> {
+    const before = new Map([...live].map((one) => [one, one.last]));
+    await Promise.all([...live].map(ask));
+    const current = [...live].map((one) => {
+      const isFresh = one.last !== before.get(one);
+      // Gauges of a process that does not answer may be wrong by now.
+      return isFresh ? one.last : one.last.filter(isLasting);
+    });
+    const text = await sum([...ended, ...current]).metrics();
+    if (ended.length > 1) {
+      const count = ended.length;
+      const one = (await sum(ended).getMetricsAsJSON()) as unknown as Readings;
+      ended.splice(0, count, one);
+    }
+    return text;
+  }
+
+  return {
+    add(worker) {
+      const one: Process = { worker, last: [], settle: () => {} };
+      live.add(one);
+      worker.on('message', (message: Partial<MetricsMessage>) => {
+        if (message.readings === undefined) return;
+        one.last = message.readings;
+        one.settle();
+      });
+      worker.on('exit', () => {
+        live.delete(one);
+        ended.push(one.last.filter(isLasting));
+        one.settle();
+      });
+    },
+    read() {
+      // Scrapes that come together share one reading.
+      reading ??= read().finally(() => {
+        reading = null;
+      });
+      return reading;
+    },
+  };
+}

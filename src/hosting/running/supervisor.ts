@@ -1,0 +1,309 @@
+import cluster, { type Worker } from 'node:cluster';
+import { createServer } from 'node:http';
+import { type Config, type Role, testGatewayAt } from '#config.ts';
+import type { StripeSettings } from '#gateway/settings.ts';
+import { startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
+import { startTestGatewayProcess } from '#hosting/sandbox/test-gateway-process.ts';
+import { type ReadyConfig, startProcess, stopMilliseconds } from '#main.ts';
+import { openDatabase, verifyConnection } from '#platform/database/database.ts';
+import { type DatabaseClock, followDatabaseClock } from '#platform/database/database-clock.ts';
+import { claimInstallation, refuseOtherEnvironment } from '#platform/database/installation.ts';
+import { migrate } from '#platform/database/migrate.ts';
+import { isTransient } from '#platform/database/transaction.ts';
+import { type Clock, systemClock, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import { systemRandom } from '#platform/shared/random.ts';
+import { checkMasterKeys, loadMasterKeys } from './master-key.ts';
+import { gatherMetrics } from './process-metrics.ts';
+
+export type Running = {
+  config: ReadyConfig;
+  metricsUrl: string;
+  stop(): Promise<void>;
+};
+
+/**
+ * Starts the service with everything below it: a database, its migrations, and the number of
+ * processes asked for. `stop` ends them in reverse order, and so does a step that fails.
+ */
+export async function startService(
+  config: Config,
+  options: {
+    role: Role;
+    processes: number;
+    log: Logger;
+    /** Called once no other process can be using the data folder. */
+    whenOwned?: () => Promise<void>;
+  },
+): Promise<Running> {
+  const { role, processes, log, whenOwned } = options;
+  const started: (() => Promise<void>)[] = [];
+  const stop = async () => {
+    for (let end = started.pop(); end; end = started.pop()) {
+      // A part that fails to stop must not keep the others, above all the database, running.
+      await end().catch((error) => log.error({ err: error }, 'a part did not stop cleanly'));
+    }
+  };
+  const startGateway = async (): Promise<StripeSettings> => {
+    const gateway = await startTestGatewayProcess(
+      { clock: systemClock, random: systemRandom, log },
+      {
+        dataDir: config.dataDir,
+        port: config.gatewayPort,
+        pageOrigin: new URL(config.baseUrl).origin,
+        webhookUrl: `http://${localHost(config.host)}:${config.port}/gateway/events`,
+      },
+    );
+    started.push(gateway.stop);
+    return {
+      environment: config.environment,
+      secretKey: gateway.secret_key,
+      publicKey: gateway.publishable_key,
+      webhookSecret: gateway.webhook_secret,
+      ...testGatewayAt(gateway.url),
+    };
+  };
+  try {
+    let { databaseUrl } = config;
+    if (databaseUrl === null) {
+      const server = await startEmbeddedPostgres({
+        dataDir: config.dataDir,
+        log,
+        ...(whenOwned && { whenLocked: whenOwned }),
+      });
+      started.push(() => server.stop());
+      databaseUrl = server.url;
+    } else {
+      await whenOwned?.();
+    }
+    const ready: ReadyConfig = {
+      ...config,
+      databaseUrl,
+      masterKeys: await loadMasterKeys(config),
+      gateway: config.gateway ?? (await startGateway()),
+      rateLimitStore: chooseRateLimitStore(config, processes),
+    };
+    await waitForDatabase(() => prepareDatabase(ready, role, log), log);
+    const graceMilliseconds = inFlightGrace(config);
+
+    if (processes === 1) {
+      const process = await startProcess(ready, role, log);
+      started.push(() => process.stop(graceMilliseconds));
+      const metrics = await serveMetrics(config, () => process.deps.metrics.registry.metrics());
+      started.push(metrics.close);
+      return { config: ready, metricsUrl: metrics.url, stop };
+    }
+    const gathered = gatherMetrics(systemClock);
+    const workers = await startProcesses(
+      ready,
+      role,
+      processes,
+      graceMilliseconds,
+      log,
+      gathered.add,
+    );
+    started.push(workers.stop);
+    const metrics = await serveMetrics(config, gathered.read);
+    started.push(metrics.close);
+    return { config: ready, metricsUrl: metrics.url, stop };
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+}
+
+/**
+ * How long requests in flight may take once the service stops. A developer who stops a sandbox with
+ * its own database does not wait for them.
+ */
+function inFlightGrace({ databaseUrl, requestDeadlineSeconds }: Config): number {
+  return databaseUrl === null ? 2_000 : requestDeadlineSeconds * 1_000;
+}
+
+/** Where a program on this machine reaches us. */
+function localHost(host: string): string {
+  if (host === '0.0.0.0' || host === '::') return 'localhost';
+  return host.includes(':') ? `[${host}]` : host;
+}
+
+/** One process may count in its own memory. Several must share their counts (decision 0007). */
+function chooseRateLimitStore(config: Config, processes: number): ReadyConfig['rateLimitStore'] {
+  if (config.rateLimitStore === 'memory' && processes > 1) {
+    throw new Error('RATE_LIMIT_STORE is memory: that works with a single process only.');
+  }
+  if (config.rateLimitStore) return config.rateLimitStore;
+  if (config.redisUrl !== null) return 'redis';
+  return config.databaseUrl === null && processes === 1 ? 'memory' : 'postgres';
+}
+
+/** A node that starts during a failover waits for the new primary. */
+const startGraceMilliseconds = 60_000;
+
+async function waitForDatabase(prepare: () => Promise<void>, log: Logger): Promise<void> {
+  const start = systemClock.monotonic();
+  for (;;) {
+    try {
+      return await prepare();
+    } catch (error) {
+      const hasTime = systemClock.monotonic() - start < startGraceMilliseconds;
+      if (!isTransient(error) || !hasTime) throw error;
+      log.warn({ err: error }, 'the database does not answer yet: waiting');
+      await systemClock.sleep(1_000);
+    }
+  }
+}
+
+/** The locks of a reconciliation belong to a session, and a pooler changes those between statements. */
+const pooledWorker =
+  'DATABASE_URL goes through a connection pooler, and the daily reconciliation needs a direct ' +
+  'connection. Start this node with --role web, and workers (--role worker) with a DATABASE_URL ' +
+  'that names the server itself.';
+
+async function prepareDatabase(config: ReadyConfig, role: Role, log: Logger): Promise<void> {
+  // A migration, and a node that waits for another node's migration, may take long.
+  const queryTimeoutMilliseconds = 24 * 3_600_000;
+  const database = openDatabase(config.databaseUrl, {
+    log,
+    maxConnections: 2,
+    queryTimeoutMilliseconds,
+  });
+  let clock: DatabaseClock | null = null;
+  try {
+    clock = await followDatabaseClock({ database, log }, systemClock);
+    const { isPooled } = await verifyConnection(database);
+    if (isPooled && role !== 'web') log.warn(pooledWorker);
+    await refuseOtherEnvironment(database.db, config.environment);
+    await migrate(database, { clock, log });
+    await claimInstallation(database.db, config.environment, timestamp(clock.now()));
+    await checkMasterKeys(database.db, config.masterKeys);
+  } finally {
+    clock?.stop();
+    await database.close();
+  }
+}
+
+const processFile = new URL('./process.ts', import.meta.url).pathname;
+
+/** Sent by a process to its supervisor: it serves, or it could not start. */
+export const readyMessage = 'ready';
+export type FailedMessage = { failed: { message: string; code?: string; port?: number } };
+/** Sent by the supervisor to make a process finish its work and exit. */
+export type StopMessage = { graceMilliseconds: number };
+
+async function startProcesses(
+  config: ReadyConfig,
+  role: Role,
+  count: number,
+  graceMilliseconds: number,
+  log: Logger,
+  whenReady: (worker: Worker) => void,
+  clock: Clock = systemClock,
+): Promise<{ stop(): Promise<void> }> {
+  // The processes accept connections themselves. If the supervisor handed them over, it would forget
+  // the one that it was handing to a process that hangs or dies (decision 0134).
+  cluster.schedulingPolicy = cluster.SCHED_NONE;
+  cluster.setupPrimary({ exec: processFile, args: [role] });
+  const [masterKey, previousKey] = config.masterKeys.map((key) => key.toString('base64'));
+  const env = {
+    HOST: config.host,
+    PORT: String(config.port),
+    BASE_URL: config.baseUrl,
+    CONSOLE_PORT: String(config.console.port),
+    CONSOLE_URL: config.console.url,
+    DATABASE_URL: config.databaseUrl,
+    RATE_LIMIT_STORE: config.rateLimitStore,
+    MASTER_KEY: masterKey,
+    ...(previousKey !== undefined && { MASTER_KEY_PREVIOUS: previousKey }),
+    STRIPE_SECRET_KEY: config.gateway.secretKey,
+    STRIPE_PUBLISHABLE_KEY: config.gateway.publicKey,
+    ...(config.gateway.apiUrl !== undefined && { TEST_GATEWAY_URL: config.gateway.apiUrl }),
+  };
+  let stopping = false;
+  const live = new Set<Worker>();
+
+  const start = (pause: number): Promise<void> => {
+    const worker = cluster.fork(env);
+    live.add(worker);
+    return new Promise((resolve, reject) => {
+      let served = false;
+      worker.on('message', (message: typeof readyMessage | Partial<FailedMessage>) => {
+        if (message === readyMessage) {
+          served = true;
+          whenReady(worker);
+          resolve();
+        } else if (message.failed) {
+          const { message: text, ...about } = message.failed;
+          reject(Object.assign(new Error(text), about));
+        }
+      });
+      // A message went to a process that was just killed. Its `exit` event follows.
+      worker.on('error', (error) => log.warn({ err: error }, 'a process cannot be reached'));
+      worker.on('exit', (code, signal) => {
+        live.delete(worker);
+        if (!served) reject(new Error(`A process ended before it served (${signal ?? code}).`));
+        if (stopping || (!served && pause === 0)) return;
+        log.error({ process: worker.process.pid, code, signal }, 'a process died and is replaced');
+        const next = served ? 100 : Math.min(pause * 2, 5_000);
+        void clock.sleep(next).then(() => (stopping ? undefined : start(next).catch(() => {})));
+      });
+    });
+  };
+
+  const stop = async () => {
+    stopping = true;
+    const ended = [...live].map(
+      (worker) =>
+        new Promise<void>((resolve) => {
+          worker.on('exit', () => resolve());
+          if (worker.isConnected()) worker.send({ graceMilliseconds } satisfies StopMessage);
+        }),
+    );
+    const grace = new AbortController();
+    const allowed = config.drainSeconds * 1_000 + graceMilliseconds + stopMilliseconds;
+    const cutOff = clock.sleep(allowed, grace.signal).then(() => {
+      if (grace.signal.aborted) return;
+      for (const worker of live) worker.process.kill('SIGKILL');
+    });
+    await Promise.all(ended);
+    grace.abort();
+    await cutOff;
+  };
+
+  try {
+    await Promise.all(Array.from({ length: count }, () => start(0)));
+  } catch (error) {
+    await stop();
+    throw error;
+  }
+  return { stop };
+}
+
+/** Metrics are for the operator alone, so they have a port of their own, on loopback by default. */
+async function serveMetrics(
+  config: Config,
+  read: () => Promise<string>,
+): Promise<{ url: string; close(): Promise<void> }> {
+  const server = createServer((request, response) => {
+    if (request.url !== '/metrics') {
+      response.writeHead(404).end();
+      return;
+    }
+    read().then(
+      (text) => response.writeHead(200, { 'content-type': 'text/plain; version=0.0.4' }).end(text),
+      () => response.writeHead(500).end(),
+    );
+  });
+  const { host, port } = config.metrics;
+  await new Promise<void>((resolve, reject) => {
+    server.once('error', reject).listen(port, host, resolve);
+  });
+  const address = server.address();
+  const actualPort = typeof address === 'object' && address ? address.port : port;
+  return {
+    url: `http://${host}:${actualPort}/metrics`,
+    async close() {
+      server.closeAllConnections();
+      await new Promise((resolve) => server.close(resolve));
+    },
+  };
+}

@@ -1,0 +1,60 @@
+import { readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { createMerchant } from '#merchants/create-merchant.ts';
+import {
+  createIntegration,
+  type IntegrationDeps,
+  type IssuedCredentials,
+} from '#merchants/integrations/create-integration.ts';
+import { findCaller } from '#merchants/integrations/integration.sql.ts';
+import { hashClientSecret } from '#merchants/integrations/integration.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { writePrivately } from '#platform/shared/files.ts';
+
+/** A merchant for trying the API, the same at every start of a sandbox. */
+export type Demo = {
+  merchant: { id: string; name: string };
+  integration: IssuedCredentials;
+};
+
+const operator = 'sandbox';
+const demoRules = [
+  { from_amount: 10_000, to_amount: 99_999, terms: [1, 3] },
+  { from_amount: 100_000, to_amount: 2_000_000, terms: [1, 3, 6, 12] },
+];
+
+/** The credentials are kept in the data folder, readable by the owner only. */
+export async function ensureDemo(deps: IntegrationDeps, dataDir: string): Promise<Demo> {
+  const file = join(dataDir, 'demo.json');
+  const kept = await readDemo(file);
+  if (kept && (await isInForce(deps, kept))) return kept;
+  const merchant = await createMerchant(deps, operator, {
+    name: 'Karoo Outfitters',
+    territory: 'ZA',
+    rules: demoRules,
+  });
+  const integration = await createIntegration(deps, operator, {
+    merchant_id: merchant.id,
+    refund_mode: 'manual',
+  });
+  const demo = { merchant: { id: merchant.id, name: merchant.name }, integration };
+  await writePrivately(file, demo);
+  return demo;
+}
+
+async function readDemo(file: string): Promise<Demo | null> {
+  try {
+    return JSON.parse(await readFile(file, 'utf8'));
+  } catch {
+    return null;
+  }
+}
+
+/** False if the credentials were revoked or rotated, or if this is another database. */
+async function isInForce(deps: IntegrationDeps, demo: Demo): Promise<boolean> {
+  const hash = hashClientSecret(demo.integration.client_secret);
+  const now = timestamp(deps.clock.now());
+  const caller = await reading(deps, (db) => findCaller(db, hash, now));
+  return caller?.id === demo.integration.id;
+}

@@ -1,0 +1,35 @@
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Config } from '#config.ts';
+import type { Clock } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import { isLoopback } from '#platform/shared/loopback.ts';
+import { startProgram } from '#platform/shared/program.ts';
+import type { Demo } from './demo-merchant.ts';
+
+/**
+ * Starts the demo merchant's shop, a program that knows as little of us as any merchant's. It has
+ * no address other than `localhost`, so it only runs where the service is reached there too.
+ */
+export async function startDemoShop(
+  deps: { clock: Clock; log: Logger },
+  config: Pick<Config, 'baseUrl' | 'dataDir' | 'shopPort'>,
+  { integration }: Demo,
+  mailboxUrl: string | null = null,
+): Promise<{ url: string; stop(): Promise<void> } | null> {
+  if (!isLoopback(new URL(config.baseUrl).hostname)) return null;
+  return await startProgram(deps, {
+    name: 'the demo shop',
+    file: fileURLToPath(new URL('../../../examples/shop/server.js', import.meta.url)),
+    port: config.shopPort,
+    // Pass nothing of our own environment: it holds our secrets.
+    env: (port) => ({
+      SHOP_PORT: String(port),
+      SHOP_FILE: join(config.dataDir, 'shop.json'),
+      TRANCHE_URL: config.baseUrl,
+      CLIENT_SECRET: integration.client_secret,
+      SIGNING_KEY: integration.signing_key,
+      ...(mailboxUrl !== null && { MAILBOX_URL: mailboxUrl }),
+    }),
+  });
+}

@@ -1,0 +1,61 @@
+import { mkdir, readFile } from 'node:fs/promises';
+import { join } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import type { Clock } from '#platform/shared/clock.ts';
+import { writePrivately } from '#platform/shared/files.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import { startProgram } from '#platform/shared/program.ts';
+import type { Random } from '#platform/shared/random.ts';
+
+type Keys = { secret_key: string; publishable_key: string; webhook_secret: string };
+
+/**
+ * Starts the sandbox's gateway as a separate program with its own origin, as the real one is. Its
+ * books are in the data folder and survive a restart.
+ */
+export async function startTestGatewayProcess(
+  deps: { clock: Clock; random: Random; log: Logger },
+  options: {
+    dataDir: string;
+    port: number;
+    pageOrigin: string;
+    /** Where it posts events; null: nowhere. */
+    webhookUrl: string | null;
+  },
+): Promise<Keys & { url: string; stop(): Promise<void> }> {
+  await mkdir(options.dataDir, { recursive: true });
+  const keys = await ensureKeys(deps.random, options.dataDir);
+  const program = await startProgram(deps, {
+    name: 'the test gateway',
+    file: fileURLToPath(new URL('../../../test-gateway/main.ts', import.meta.url)),
+    port: options.port,
+    env: (port) => ({
+      ...process.env,
+      GATEWAY_PORT: String(port),
+      GATEWAY_HOST: 'localhost',
+      GATEWAY_STATE_FILE: join(options.dataDir, 'gateway.sqlite'),
+      GATEWAY_SECRET_KEY: keys.secret_key,
+      GATEWAY_PUBLISHABLE_KEY: keys.publishable_key,
+      GATEWAY_PAGE_ORIGINS: options.pageOrigin,
+      GATEWAY_WEBHOOK_URL: options.webhookUrl ?? '',
+      GATEWAY_WEBHOOK_SECRET: keys.webhook_secret,
+    }),
+  });
+  return { ...keys, ...program };
+}
+
+async function ensureKeys(random: Random, dataDir: string): Promise<Keys> {
+  const file = join(dataDir, 'gateway.json');
+  const made = (prefix: string) => `${prefix}_${random.bytes(24).toString('base64url')}`;
+  const known: Partial<Keys> = await readFile(file, 'utf8')
+    .then(JSON.parse)
+    .catch(() => ({}));
+  const keys = {
+    secret_key: known.secret_key ?? made('sk_test'),
+    publishable_key: known.publishable_key ?? made('pk_test'),
+    // A folder of an earlier version has none.
+    webhook_secret: known.webhook_secret ?? made('whsec'),
+  };
+  if (known.webhook_secret === undefined) await writePrivately(file, keys);
+  return keys;
+}

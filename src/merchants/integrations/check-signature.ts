@@ -1,0 +1,99 @@
+import type { Database } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { type ApiError, badRequest } from '#platform/http/errors.ts';
+import type { JsonObject } from '#platform/http/json.ts';
+import type { RateLimits } from '#platform/http/rate-limits.ts';
+import type { Clock, Timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { explainMismatch, sign, verifySignature } from '#platform/signing/signature.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { findIntegration } from './integration.sql.ts';
+import type { Caller, SigningKey } from './integration.ts';
+
+export const mustSign = () =>
+  badRequest(
+    'Signing has become mandatory for this integration: every POST must carry an X-Signature header.',
+  );
+
+export type SignedBody = {
+  caller: Caller;
+  clientSecret: string;
+  header: string | string[] | undefined;
+  value: JsonObject;
+  raw: Buffer;
+  compact: Buffer;
+  /** The top-level members that the endpoint takes. */
+  members: readonly string[];
+};
+
+type Deps = {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  rateLimits: RateLimits;
+};
+
+/** The key that signed a body, or null when an unsigned body is acceptable. */
+export async function checkSignature(deps: Deps, body: SignedBody): Promise<SigningKey | null> {
+  const { caller, header, compact } = body;
+  if (header === undefined) {
+    // The cached caller may be half a second old. The first signed POST makes signing mandatory at
+    // once, so ask the database before letting an unsigned one pass.
+    const known = caller.signing_required_at ?? (await findSigningRequired(deps, caller.id));
+    if (known !== null) throw mustSign();
+    return null;
+  }
+  const signingKeys = caller.signing_keys.map(({ key }) => key);
+  const match = verifySignature(header, compact, signingKeys);
+  if (match === null) throw await refuseSignature(deps, body, signingKeys);
+  return caller.signing_keys[match] ?? null;
+}
+
+async function findSigningRequired(deps: Deps, integration_id: string): Promise<Timestamp | null> {
+  const integration = await reading(deps, (db) => findIntegration(db, integration_id));
+  return integration?.signing_required_at ?? null;
+}
+
+/**
+ * The contract makes the refusal show the expected signature. The same key signs callbacks, so an
+ * attacker with only the client secret could have a forged callback signed. We therefore show it
+ * only for bodies of this endpoint's own shape, and only 30 times an hour (decision 0005).
+ */
+async function refuseSignature(
+  deps: Deps,
+  body: SignedBody,
+  signingKeys: string[],
+): Promise<ApiError> {
+  const sentences = ['The X-Signature header does not match the body.'];
+  const isOwnShape = Object.keys(body.value).every((name) => body.members.includes(name));
+  const [newestKey] = signingKeys;
+  if (newestKey === undefined) {
+    sentences.push('This integration has no signing key in force: ask the operator for one.');
+  } else if (isOwnShape && Object.keys(body.value).length > 0) {
+    const { show, last } = await deps.rateLimits.shownSignature(body.caller);
+    if (last) {
+      await raiseAlert(deps, deps.database.db, {
+        kind: 'signature_mismatches',
+        integration_id: body.caller.id,
+        detail:
+          'An integration keeps sending wrong signatures: 30 expected ones were shown to it within an hour.',
+      });
+    }
+    sentences.push(
+      show
+        ? `Expected ${sign(newestKey, body.compact)}.`
+        : 'The expected signature was shown 30 times within an hour and is not shown again for now.',
+    );
+  }
+  const mistake = explainMismatch({
+    header: body.header,
+    rawBody: body.raw,
+    compactBody: body.compact,
+    signingKeys,
+    clientSecret: body.clientSecret,
+  });
+  if (mistake !== null) sentences.push(mistake);
+  return badRequest(sentences.join(' '));
+}

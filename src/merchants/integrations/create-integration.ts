@@ -1,0 +1,73 @@
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import type { Sealing } from '#platform/shared/sealing.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { sealingContext } from './callers.ts';
+import { insertClientSecret, insertSigningKey } from './credential.sql.ts';
+import { insertIntegration, insertManagedMerchants } from './integration.sql.ts';
+import {
+  type Environment,
+  hashClientSecret,
+  type Integration,
+  newClientSecret,
+  newSigningKey,
+  type RefundMode,
+} from './integration.ts';
+
+export type IntegrationDeps = OperatorDeps & { environment: Environment; sealing: Sealing };
+
+/** Returned only once: the database holds a hash of the client secret and the sealed signing key. */
+export type IssuedCredentials = { id: string; client_secret: string; signing_key: string };
+
+export async function createIntegration(
+  deps: IntegrationDeps,
+  operator: string,
+  wanted: { refund_mode: RefundMode } & (
+    | { merchant_id: string }
+    | { managed_merchant_ids: string[] }
+  ),
+): Promise<IssuedCredentials> {
+  const merchant_id = 'merchant_id' in wanted ? wanted.merchant_id : null;
+  const managed = 'managed_merchant_ids' in wanted ? wanted.managed_merchant_ids : [];
+  const id = deps.random.uuid();
+  const keyId = deps.random.uuid();
+  const client_secret = newClientSecret(deps.environment, deps.random);
+  const signing_key = newSigningKey(deps.environment, deps.random);
+
+  return await operate(deps, operator, 'integrations create', async (db, now) => {
+    for (const merchant of merchant_id === null ? managed : [merchant_id]) {
+      if (!isUuid(merchant) || !(await findMerchant(db, merchant))) {
+        throw new OperatorError(`There is no merchant ${merchant}.`);
+      }
+    }
+    const integration: Integration = {
+      id,
+      merchant_id,
+      intermediary: merchant_id === null,
+      refund_mode: wanted.refund_mode,
+      // In production signatures are mandatory from the start (decision 0006).
+      signing_required_at: deps.environment === 'production' ? now : null,
+      revoked_at: null,
+      created_at: now,
+    };
+    await insertIntegration(db, integration);
+    await insertManagedMerchants(db, id, managed, now);
+    await insertClientSecret(db, {
+      secret_hash: hashClientSecret(client_secret),
+      integration_id: id,
+      created_at: now,
+      expires_at: null,
+    });
+    await insertSigningKey(db, {
+      id: keyId,
+      integration_id: id,
+      sealed_key: deps.sealing.seal(signing_key, sealingContext({ id: keyId, integration_id: id })),
+      created_at: now,
+      expires_at: null,
+      // It is the only key, so callbacks are signed with it before the integration has used it.
+      first_used_at: now,
+    });
+    const details = { merchant_id, managed_merchant_ids: managed, refund_mode: wanted.refund_mode };
+    return { subject_id: id, details, result: { id, client_secret, signing_key } };
+  });
+}

@@ -1,0 +1,23 @@
+import type { Handle } from '#platform/database/database.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { OperatorError } from '#record/actions/operate.ts';
+import { lockIntegrations } from './integration.sql.ts';
+import type { Integration } from './integration.ts';
+
+/** Makes concurrent changes by operators wait for each other. */
+export async function lockIntegration(db: Handle, id: string): Promise<Integration> {
+  const [integration] = isUuid(id) ? await lockIntegrations(db, [id]) : [];
+  if (!integration) throw new OperatorError(`There is no integration ${id}.`);
+  return integration;
+}
+
+/** Like `lockIntegration`, for changes that are pointless after a revocation. */
+export async function lockLiveIntegration(db: Handle, id: string): Promise<Integration> {
+  const integration = await lockIntegration(db, id);
+  if (integration.revoked_at !== null) {
+    throw new OperatorError(
+      `The integration ${id} was revoked permanently at ${integration.revoked_at}. Create a new one with \`tranche integrations create\`.`,
+    );
+  }
+  return integration;
+}

@@ -1,0 +1,87 @@
+import type { Handle } from '#platform/database/database.ts';
+import { secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { OperatorError, operate } from '#record/actions/operate.ts';
+import { sealingContext } from './callers.ts';
+import type { IntegrationDeps } from './create-integration.ts';
+import { insertClientSecret, insertSigningKey, listInForce, moveExpiry } from './credential.sql.ts';
+import { hashClientSecret, newClientSecret, newSigningKey } from './integration.ts';
+import { lockIntegration, lockLiveIntegration } from './lock-integration.ts';
+
+export const credentials = ['client_secret', 'signing_key'] as const;
+export type Credential = (typeof credentials)[number];
+
+const overlapSecondsMax = 7 * 24 * 3600;
+
+/** `value` is returned only once. */
+export type RotatedCredential = { id: string; value: string; old_valid_until: Timestamp };
+
+/**
+ * Issues a new client secret or signing key. The old one stays valid for the overlap (decision 0006).
+ *
+ * Invariant: of each kind one credential never expires, and at most one other is in force. So a
+ * rotation during the overlap of another is refused. A rotation without an overlap is not: it makes
+ * everything older expire at once, because a leaked credential cannot wait.
+ *
+ * Overlaps are in real time, even in a sandbox (decision 0031).
+ */
+export async function rotateCredential(
+  deps: IntegrationDeps,
+  operator: string,
+  wanted: { id: string; credential: Credential; overlapSeconds: number },
+): Promise<RotatedCredential> {
+  const { credential, overlapSeconds } = wanted;
+  if (!(overlapSeconds >= 0 && overlapSeconds <= overlapSecondsMax)) {
+    throw new OperatorError('The overlap is at most 7 days (7d). 0 ends the old one at once.');
+  }
+  const isSecret = credential === 'client_secret';
+  const value = (isSecret ? newClientSecret : newSigningKey)(deps.environment, deps.random);
+  const keyId = deps.random.uuid();
+
+  return await operate(deps, operator, 'integrations rotate', async (db, now) => {
+    // The key of a revoked integration still signs the callbacks of its checkouts, so an operator
+    // may have to replace it. Its client secret is invalid and needs no replacement.
+    const lock = isSecret ? lockLiveIntegration : lockIntegration;
+    const { id } = await lock(db, wanted.id);
+    const table = isSecret ? 'client_secrets' : 'signing_keys';
+    const inForce = await listInForce(db, table, id, now);
+    const ending = inForce.find(({ expires_at }) => expires_at !== null);
+    if (ending && overlapSeconds > 0) {
+      throw new OperatorError(
+        `The ${credential} of ${id} is being rotated: the old one is valid until ${ending.expires_at}. ` +
+          'Rotate again after that. If one of them leaked, use --overlap 0, which ends both at once.',
+      );
+    }
+    const old_valid_until = timestamp(secondsAfter(Temporal.Instant.from(now), overlapSeconds));
+    await moveExpiry(db, table, id, old_valid_until);
+    const insert = isSecret ? insertNewSecret : insertNewKey(deps, keyId);
+    await insert(db, id, value, now);
+    return {
+      subject_id: id,
+      details: { credential, old_valid_until },
+      result: { id, value, old_valid_until },
+    };
+  });
+}
+
+function insertNewSecret(
+  db: Handle,
+  integration_id: string,
+  value: string,
+  created_at: Timestamp,
+): Promise<void> {
+  const secret_hash = hashClientSecret(value);
+  return insertClientSecret(db, { secret_hash, integration_id, created_at, expires_at: null });
+}
+
+function insertNewKey({ sealing }: IntegrationDeps, id: string): typeof insertNewSecret {
+  return (db, integration_id, value, created_at) =>
+    insertSigningKey(db, {
+      id,
+      integration_id,
+      sealed_key: sealing.seal(value, sealingContext({ id, integration_id })),
+      created_at,
+      expires_at: null,
+      // The old key signs callbacks until the integration has used this one (decision 0033).
+      first_used_at: null,
+    });
+}

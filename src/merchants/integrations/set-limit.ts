@@ -1,0 +1,55 @@
+import { endpointLimits } from '#platform/http/rate-limits.ts';
+import type { Limit } from '#platform/shared/limit.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { insertLimit, listLimits } from './integration.sql.ts';
+import { lockLiveIntegration } from './lock-integration.ts';
+
+const requestsMax = 1_000_000_000;
+const windowSecondsMax = 86_400;
+
+/**
+ * Replaces the spec's limit for one endpoint of one integration (decision 0007). A window that has
+ * begun keeps its end; the number of requests allowed in it changes at once.
+ */
+export async function setLimit(
+  deps: OperatorDeps,
+  operator: string,
+  wanted: Limit & { id: string; endpoint: string },
+): Promise<Limit & { id: string; endpoint: string }> {
+  const { id, endpoint, max_requests, window_seconds } = wanted;
+  if (!Object.hasOwn(endpointLimits, endpoint)) {
+    const known = Object.keys(endpointLimits).map((one) => `  ${one}`);
+    throw new OperatorError(
+      `There is no endpoint "${endpoint}". Name one of these:\n${known.join('\n')}`,
+    );
+  }
+  if (!Number.isInteger(max_requests) || max_requests < 0 || max_requests > requestsMax) {
+    throw new OperatorError(
+      `A limit is a whole number of requests from 0 to ${requestsMax}. 0 allows none.`,
+    );
+  }
+  if (
+    !Number.isInteger(window_seconds) ||
+    window_seconds < 1 ||
+    window_seconds > windowSecondsMax
+  ) {
+    throw new OperatorError(`A window has 1 to ${windowSecondsMax} seconds (a day).`);
+  }
+  return await operate(deps, operator, 'integrations limit', async (db) => {
+    const integration = await lockLiveIntegration(db, id);
+    const limit = { endpoint, max_requests, window_seconds };
+    const earlier = (await listLimits(db, integration.id)).find((one) => one.endpoint === endpoint);
+    const before = pickLimit(earlier ?? endpointLimits[endpoint as keyof typeof endpointLimits]);
+    await insertLimit(db, { integration_id: integration.id, ...limit });
+    return {
+      subject_id: integration.id,
+      details: { ...limit, before },
+      result: { id: integration.id, ...limit },
+    };
+  });
+}
+
+const pickLimit = ({ max_requests, window_seconds }: Limit): Limit => ({
+  max_requests,
+  window_seconds,
+});

@@ -1,0 +1,36 @@
+import { operate } from '#record/actions/operate.ts';
+import { type LiftDeps, liftReview } from '#record/alerts/lift-review.ts';
+import { moveRefundMode } from './integration.sql.ts';
+import type { RefundMode } from './integration.ts';
+import { lockLiveIntegration } from './lock-integration.ts';
+
+/**
+ * Sets whether an operator reviews each refund of an integration. Refunds that were asked for before
+ * keep what they have: one that waits for a review still needs it. To end the review, a person needs
+ * `mayLiftReview`.
+ */
+export async function setRefundMode(
+  deps: LiftDeps,
+  operator: string,
+  wanted: { id: string; refund_mode: RefundMode; mayLiftReview?: boolean },
+): Promise<{ id: string; refund_mode: RefundMode }> {
+  const { refund_mode } = wanted;
+  return await operate(deps, operator, 'integrations refunds', async (db) => {
+    const before = await lockLiveIntegration(db, wanted.id);
+    await moveRefundMode(db, before.id, refund_mode);
+    if (refund_mode === 'auto' && before.refund_mode !== 'auto') {
+      await liftReview(deps, db, operator, {
+        mayLiftReview: wanted.mayLiftReview,
+        integration_id: before.id,
+        ...(before.merchant_id !== null && { merchant_id: before.merchant_id }),
+        did: `ended the review of refunds of integration ${before.id}: they are approved at once.`,
+        restore: `tranche integrations refunds ${before.id} --mode manual`,
+      });
+    }
+    return {
+      subject_id: before.id,
+      details: { refund_mode, before: { refund_mode: before.refund_mode } },
+      result: { id: before.id, refund_mode },
+    };
+  });
+}

@@ -1,0 +1,158 @@
+import { sql } from 'kysely';
+import type { Handle } from '#platform/database/database.ts';
+import { isFree, type Lease } from '#platform/database/due-work.sql.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { LongAct, LongActProblem } from './long-act.ts';
+
+export async function insertLongAct(
+  db: Handle,
+  act: Pick<LongAct, 'id' | 'kind' | 'actor' | 'wanted' | 'created_at' | 'total'>,
+): Promise<void> {
+  await db
+    .insertInto('long_acts')
+    .values({
+      ...act,
+      actor: JSON.stringify(act.actor),
+      wanted: JSON.stringify(act.wanted),
+      problems: '[]',
+      due_at: act.created_at,
+    })
+    .execute();
+}
+
+/** A long act of one person. */
+export async function findLongAct(
+  db: Handle,
+  person_id: string,
+  id: string,
+): Promise<LongAct | null> {
+  const row = await db
+    .selectFrom('long_acts')
+    .selectAll()
+    .where('id', '=', id)
+    .where(sql<boolean>`actor ->> 'person_id' = ${person_id}`)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** The newest long acts of one person. */
+export async function listLongActs(
+  db: Handle,
+  person_id: string,
+  limit: number,
+): Promise<LongAct[]> {
+  return await db
+    .selectFrom('long_acts')
+    .selectAll()
+    .where(sql<boolean>`actor ->> 'person_id' = ${person_id}`)
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+/** Claims the long act that has waited longest. They belong to no merchant. */
+export async function claimLongAct(
+  db: Handle,
+  { lease, leased_until, now }: Lease,
+): Promise<LongAct | null> {
+  const row = await db
+    .with(
+      (name) => name('chosen').materialized(),
+      (from) =>
+        from
+          .selectFrom('long_acts')
+          .select('id')
+          .where('due_at', '<=', now)
+          .where(isFree(now))
+          .orderBy('due_at')
+          .orderBy('id')
+          .limit(1)
+          .forUpdate()
+          .skipLocked(),
+    )
+    .updateTable('long_acts')
+    .from('chosen')
+    .set({ lease, leased_until })
+    .whereRef('long_acts.id', '=', 'chosen.id')
+    .returningAll('long_acts')
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+export type Progress = {
+  position: string | null;
+  done: number;
+  failed: number;
+  problems: LongActProblem[];
+};
+
+/** Writes how far a long act has come, and prolongs the claim. False: the claim was lost. */
+export async function moveProgress(
+  db: Handle,
+  { id, lease }: { id: string; lease: string },
+  { problems, ...progress }: Progress,
+  leased_until: Timestamp,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('long_acts')
+    .set({ ...progress, problems: JSON.stringify(problems), leased_until })
+    .where('id', '=', id)
+    .where('lease', '=', lease)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Ends a claim: the act is finished, or due again. */
+export async function releaseLongAct(
+  db: Handle,
+  { id, lease }: { id: string; lease: string },
+  to: { due_at: Timestamp | null; finished_at: Timestamp | null },
+): Promise<void> {
+  await db
+    .updateTable('long_acts')
+    .set({ ...to, lease: null, leased_until: null })
+    .where('id', '=', id)
+    .where('lease', '=', lease)
+    .execute();
+}
+
+type WantedCallbacks = { merchant_ids: string[] | null; host: string | null; until_id: string };
+
+/** Exhausted callbacks up to the newest when the act began. */
+function selectCallbacksToRetry(db: Handle, wanted: WantedCallbacks) {
+  let query = db
+    .selectFrom('callbacks')
+    .select('id')
+    .where('status', '=', 'exhausted')
+    .where('id', '<=', wanted.until_id);
+  const { merchant_ids, host } = wanted;
+  if (merchant_ids !== null) {
+    query = query.where(sql<boolean>`merchant_id = any(${merchant_ids}::uuid[])`);
+  }
+  return host === null ? query : query.where('host', '=', host);
+}
+
+/** The next of them after an id, in the order of ids. */
+export async function listCallbacksToRetry(
+  db: Handle,
+  wanted: WantedCallbacks,
+  after: string | null,
+  limit: number,
+): Promise<string[]> {
+  const query = selectCallbacksToRetry(db, wanted).orderBy('id').limit(limit);
+  const rest = after === null ? query : query.where('id', '>', after);
+  return (await rest.execute()).map(({ id }) => id);
+}
+
+/** How many there are, up to a number. */
+export async function countCallbacksToRetry(
+  db: Handle,
+  wanted: WantedCallbacks,
+  max: number,
+): Promise<number> {
+  const { count } = await db
+    .selectFrom(selectCallbacksToRetry(db, wanted).limit(max).as('found'))
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return Number(count);
+}

@@ -1,0 +1,158 @@
+import { permissionsOf } from '#operating/people/permission.ts';
+import { findPerson } from '#operating/people/person.sql.ts';
+import type { Scope } from '#operating/search/scope.sql.ts';
+import { type FoundRow, findRowById } from '#operating/search/search.sql.ts';
+import { type Lease, newLease } from '#platform/database/due-work.sql.ts';
+import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
+import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callback.ts';
+import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
+import type { RefundProcessDeps } from '#purchases/refunds/process-refunds.ts';
+import { approveRefund } from '#purchases/refunds/review-refund.ts';
+import { OperatorError } from '#record/actions/operate.ts';
+import {
+  claimLongAct,
+  listCallbacksToRetry,
+  moveProgress,
+  type Progress,
+  releaseLongAct,
+} from './long-act.sql.ts';
+import type { LongAct } from './long-act.ts';
+import { problemsMax } from './long-act.ts';
+
+export type LongActDeps = DeliveryDeps & RefundProcessDeps;
+
+/** Longer than one act takes. The claim is prolonged after each. */
+const leaseSeconds = 120;
+/** An act that failed for a reason of ours is tried again after this time. */
+const retrySeconds = 15;
+const batchSize = 100;
+/** After this time an act is released where it is, so that others have their turn. */
+const turnSeconds = 3;
+
+/**
+ * Goes on with the long act that has waited longest, until it is finished or its turn is over. Then it
+ * is due again, behind the acts that have waited meanwhile. Returns 0 if there is no more to do now.
+ */
+export async function runLongActs(deps: LongActDeps, stopping?: AbortSignal): Promise<number> {
+  const { db } = deps.database;
+  const lease = newLease(deps, leaseSeconds);
+  const act = await claimLongAct(db, lease);
+  if (!act) return 0;
+  try {
+    const end = await goOn(deps, act, lease, stopping);
+    const now = timestamp(deps.clock.now());
+    const to =
+      end === 'finished' ? { due_at: null, finished_at: now } : { due_at: now, finished_at: null };
+    await releaseLongAct(db, { id: act.id, lease: lease.lease }, to);
+    return end === 'stopped' ? 0 : 1;
+  } catch (error) {
+    deps.log.error({ err: error, act_id: act.id }, 'a long act could not go on');
+    const due_at = timestamp(secondsAfter(deps.clock.now(), retrySeconds));
+    await releaseLongAct(db, { id: act.id, lease: lease.lease }, { due_at, finished_at: null });
+    return 0;
+  }
+}
+
+/**
+ * Acts on one item after another, and writes after each how far it has come. A turn handles at least
+ * one item. `stopped`: this process ends, or it lost the claim.
+ */
+async function goOn(
+  deps: LongActDeps,
+  act: LongAct,
+  { lease }: Lease,
+  stopping?: AbortSignal,
+): Promise<'finished' | 'turn over' | 'stopped'> {
+  const turnEnds = secondsAfter(deps.clock.now(), turnSeconds);
+  const { operator, ...origin } = act.actor;
+  const acting = { ...deps, origin };
+  let progress: Progress = {
+    position: act.position,
+    done: act.done,
+    failed: act.failed,
+    problems: act.problems,
+  };
+  for (;;) {
+    const items = await nextItems(deps, act, progress.position);
+    if (items.length === 0) return 'finished';
+    for (const { id, position } of items) {
+      if (stopping?.aborted) return 'stopped';
+      // A process that died here repeats one act. An approval is refused then, and a callback is
+      // delivered once more, which every receiver has to expect.
+      const found = await findAllowed(deps, act, id);
+      const problem =
+        'problem' in found ? found.problem : await attempt(acting, operator, act, found);
+      progress = {
+        position,
+        done: progress.done + (problem === null ? 1 : 0),
+        failed: progress.failed + (problem === null ? 0 : 1),
+        problems:
+          problem === null || progress.problems.length >= problemsMax
+            ? progress.problems
+            : [...progress.problems, { id, problem }],
+      };
+      const now = deps.clock.now();
+      const until = timestamp(secondsAfter(now, leaseSeconds));
+      const isOurs = await moveProgress(deps.database.db, { id: act.id, lease }, progress, until);
+      if (!isOurs) return 'stopped';
+      if (Temporal.Instant.compare(now, turnEnds) >= 0) return 'turn over';
+    }
+  }
+}
+
+/** The next items, each with the position to note when it is done. */
+async function nextItems(
+  deps: LongActDeps,
+  { wanted }: LongAct,
+  position: string | null,
+): Promise<{ id: string; position: string }[]> {
+  if ('refund_ids' in wanted) {
+    const start = position === null ? 0 : Number(position);
+    return wanted.refund_ids
+      .slice(start, start + batchSize)
+      .map((id, index) => ({ id, position: String(start + index + 1) }));
+  }
+  const ids = await listCallbacksToRetry(deps.database.db, wanted, position, batchSize);
+  return ids.map((id) => ({ id, position: id }));
+}
+
+/** The row of an item, or why the person may not act on it any more: they may have been revoked. */
+async function findAllowed(
+  deps: LongActDeps,
+  act: LongAct,
+  id: string,
+): Promise<FoundRow | { problem: string }> {
+  const { db } = deps.database;
+  const person = await findPerson(db, act.actor.person_id);
+  const hasAll = person?.merchant_ids === null;
+  const needed = act.kind === 'refunds approve' ? 'refunds.review' : 'callbacks.retry';
+  const isAllowed =
+    person !== null &&
+    person.revoked_at === null &&
+    permissionsOf(person.roles, hasAll).includes(needed);
+  if (!isAllowed) return { problem: 'The person who began this may not do it any more.' };
+  const scope: Scope = hasAll ? 'all merchants' : { merchant_ids: person.merchant_ids ?? [] };
+  const table = act.kind === 'refunds approve' ? 'refund_requests' : 'callbacks';
+  const row = await findRowById(db, scope, table, id);
+  return row ?? { problem: 'This belongs to a merchant that the person may not see any more.' };
+}
+
+/** Why one act was refused, or null. */
+async function attempt(
+  deps: LongActDeps,
+  operator: string,
+  { kind }: LongAct,
+  row: FoundRow,
+): Promise<string | null> {
+  try {
+    if (kind === 'refunds approve') {
+      await approveRefund(deps, operator, row);
+      return null;
+    }
+    const { status } = await retriggerCallback(deps, operator, row.id);
+    return status === 'delivered' ? null : 'The delivery failed. Retries have begun.';
+  } catch (error) {
+    if (error instanceof OperatorError) return error.message;
+    throw error;
+  }
+}

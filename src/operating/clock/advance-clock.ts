@@ -1,0 +1,95 @@
+import { rememberedMilliseconds } from '#merchants/integrations/callers.ts';
+import type { Environment } from '#merchants/integrations/integration.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import { setClock } from '#merchants/set-clock.ts';
+import { findNextDue } from '#platform/database/due-work.sql.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import type { MerchantWork, WorkerDeps } from '#worker.ts';
+
+export type ClockDeps = WorkerDeps &
+  OperatorDeps & {
+    environment: Environment;
+    /** The due work that follows a merchant's clock. */
+    merchantWork: readonly MerchantWork[];
+  };
+
+/** Together longer than any lease: a worker may have died with due work claimed. */
+const pauseMilliseconds = 50;
+const pausesMax = 2_400;
+
+/**
+ * Moves a sandbox merchant's clock forward. Work that falls due on the way is done in order, each at
+ * its own due time, before the clock moves on (decision 0031).
+ */
+export async function advanceClock(
+  deps: ClockDeps,
+  operator: string,
+  merchant_id: string,
+  wanted: { by: Temporal.Duration } | 'next event',
+  progress: (now: Timestamp) => void = () => {},
+): Promise<{ merchant_id: string; now: Timestamp; next_event_at: Timestamp | null }> {
+  if (deps.environment === 'production') {
+    throw new OperatorError('Only a sandbox can move a clock. Production runs on real time.');
+  }
+  let merchant = await mustFind(deps, merchant_id);
+  const next = await findNextEvent(deps, merchant_id);
+  if (wanted === 'next event' && next === null) {
+    throw new OperatorError('Nothing is scheduled for this merchant, so there is no next event.');
+  }
+  const target =
+    wanted === 'next event'
+      ? Temporal.Instant.from(next as Timestamp)
+      : merchantNow(deps.clock, merchant).add(wanted.by);
+  await operate(deps, operator, 'clock advance', async () => ({
+    subject_id: merchant_id,
+    details: { to: timestamp(target) },
+    result: null,
+  }));
+
+  for (let pauses = 0; ; ) {
+    const due = await findNextEvent(deps, merchant_id);
+    const isOnTheWay = due !== null && Temporal.Instant.compare(due, target) <= 0;
+    const to = isOnTheWay ? due : timestamp(target);
+    merchant = await transaction(deps, ({ db }) => setClock(deps, db, merchant_id, to));
+    progress(timestamp(merchantNow(deps.clock, merchant)));
+    if (!isOnTheWay) break;
+    const counts = await Promise.all(deps.merchantWork.map((work) => work.runFor(deps, merchant)));
+    const isClaimedElsewhere = counts.every((count) => count === 0);
+    pauses = isClaimedElsewhere ? pauses + 1 : 0;
+    if (pauses > pausesMax) {
+      throw new OperatorError(
+        `A worker claimed what was due at ${due} and does not finish it. The clock stays there.`,
+      );
+    }
+    if (isClaimedElsewhere) await deps.clock.sleep(pauseMilliseconds);
+  }
+  // Other processes cache the merchant for this long. Afterwards the caller can rely on the new
+  // time in every request.
+  await deps.clock.sleep(rememberedMilliseconds);
+  return {
+    merchant_id,
+    now: timestamp(merchantNow(deps.clock, merchant)),
+    next_event_at: await findNextEvent(deps, merchant_id),
+  };
+}
+
+/** When the merchant's next row falls due. */
+export async function findNextEvent(
+  deps: Pick<ClockDeps, 'database' | 'merchantWork'>,
+  merchant_id: string,
+): Promise<Timestamp | null> {
+  const dues = await Promise.all(
+    deps.merchantWork.map((work) => findNextDue(deps.database.db, work.due, merchant_id)),
+  );
+  return dues.filter((due) => due !== null).sort()[0] ?? null;
+}
+
+async function mustFind(deps: ClockDeps, merchant_id: string): Promise<Merchant> {
+  const merchant = isUuid(merchant_id) ? await findMerchant(deps.database.db, merchant_id) : null;
+  if (!merchant) throw new OperatorError(`There is no merchant ${merchant_id}.`);
+  return merchant;
+}

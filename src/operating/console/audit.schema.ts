@@ -1,0 +1,66 @@
+import Type from 'typebox';
+import { alertStates } from '#record/alerts/alert.sql.ts';
+import { Id, nullable, oneOf, pageOf, paging, Time } from './list.schema.ts';
+
+/** Who acted. `person_id` is null for the command line and for rows from before the console. */
+export const ActorSummary = Type.Object({ person_id: nullable(Id), name: Type.String() });
+export type ActorSummary = Type.Static<typeof ActorSummary>;
+
+/** One operator's act. `details` may hold `before` and `after`. */
+export const Action = Type.Object({
+  id: Id,
+  number: nullable(Type.Integer()),
+  at: Time,
+  operator: Type.String(),
+  /** The person's name today; the operator's name if there is no person. */
+  name: Type.String(),
+  person_id: nullable(Id),
+  roles: nullable(Type.Array(Type.String())),
+  address: nullable(Type.String()),
+  session_id: nullable(Type.String()),
+  /** Of the command line: the user and the host as facts, where `operator` is a claim. */
+  os_user: nullable(Type.String()),
+  host: nullable(Type.String()),
+  action: Type.String(),
+  subject_id: nullable(Id),
+  details: Type.Unknown(),
+});
+export type Action = Type.Static<typeof Action>;
+
+/** GET /api/audit. The newest first. */
+export const AuditQuery = Type.Object({
+  after: paging.after,
+  limit: paging.limit,
+  subject: Type.Optional(Id),
+  person: Type.Optional(Id),
+});
+export const AuditPage = pageOf(Action);
+export type AuditPage = Type.Static<typeof AuditPage>;
+
+/** GET /api/alerts. The newest first. Without `state`: open and taken. */
+export const AlertsQuery = Type.Object({ ...paging, state: Type.Optional(oneOf(alertStates)) });
+export const AlertRow = Type.Object({
+  id: Id,
+  at: Time,
+  kind: Type.String(),
+  state: oneOf(alertStates),
+  integration_id: nullable(Id),
+  merchant_id: nullable(Id),
+  merchant_name: nullable(Type.String()),
+  subject_id: nullable(Id),
+  detail: Type.String(),
+  taken_at: nullable(Time),
+  taken_by: nullable(Type.String()),
+  /** The names of the people today; the operator's name if there is no person. */
+  taken_by_name: nullable(Type.String()),
+  closed_at: nullable(Time),
+  closed_by: nullable(Type.String()),
+  closed_by_name: nullable(Type.String()),
+  close_reason: nullable(Type.String()),
+});
+export type AlertRow = Type.Static<typeof AlertRow>;
+export const AlertsPage = pageOf(AlertRow);
+export type AlertsPage = Type.Static<typeof AlertsPage>;
+
+/** POST /api/alerts/:id/close */
+export const CloseAlert = Type.Object({ reason: Type.String({ minLength: 1, maxLength: 500 }) });

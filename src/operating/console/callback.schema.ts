@@ -1,0 +1,109 @@
+import Type from 'typebox';
+import { callbackStatuses } from '#purchases/callbacks/callback.ts';
+import { instalmentStatuses } from '#purchases/instalments/instalment.ts';
+import { Cents, Day, Id, nullable, oneOf, pageOf, paging, Time, whose } from './list.schema.ts';
+
+/** GET /api/callbacks. Pending ones by their next attempt, all others the newest first. */
+export const CallbacksQuery = Type.Object({
+  ...paging,
+  status: Type.Optional(oneOf(callbackStatuses)),
+  /** Only of exhausted callbacks, and of the pending ones of one merchant. */
+  host: Type.Optional(Type.String({ maxLength: 255 })),
+});
+
+export const CallbackRow = Type.Object({
+  id: Id,
+  checkout_id: Id,
+  ...whose,
+  status: oneOf(callbackStatuses),
+  notify_url: Type.String(),
+  host: Type.String(),
+  attempts: Type.Integer(),
+  created_at: Time,
+  due_at: nullable(Time),
+  delivered_at: nullable(Time),
+  /** Why the last attempt failed. */
+  reason: nullable(Type.String()),
+  response_status: nullable(Type.Integer()),
+});
+export type CallbackRow = Type.Static<typeof CallbackRow>;
+export const CallbacksPage = pageOf(CallbackRow);
+export type CallbacksPage = Type.Static<typeof CallbacksPage>;
+
+/** GET /api/destinations: each merchant's receivers by host, over the last 7 days. */
+export const DestinationsQuery = Type.Object(paging);
+export const DestinationRow = Type.Object({
+  merchant_id: Id,
+  merchant_name: Type.String(),
+  host: Type.String(),
+  attempts: Type.Integer(),
+  delivered: Type.Integer(),
+  /** Delivered of attempted, 0 to 1. Null: nothing was attempted. */
+  success_rate: nullable(Type.Number()),
+  /** Nineteen of twenty answers came within this time; an upper bound from a histogram. */
+  p95_ms: nullable(Type.Integer()),
+  last_attempt_at: nullable(Time),
+  last_error: nullable(Type.String()),
+  last_error_at: nullable(Time),
+  failures_in_a_row: Type.Integer(),
+});
+export type DestinationRow = Type.Static<typeof DestinationRow>;
+export const DestinationsPage = pageOf(DestinationRow);
+export type DestinationsPage = Type.Static<typeof DestinationsPage>;
+
+/** POST /api/callbacks/retry-all: resends what matches, as a long act. Only exhausted callbacks. */
+export const RetryCallbacks = Type.Object({
+  merchant: Type.Optional(Id),
+  host: Type.Optional(Type.String({ maxLength: 255 })),
+});
+
+/** POST /api/callbacks/:id/retry */
+export const RetriedCallback = Type.Object({
+  id: Id,
+  status: oneOf(callbackStatuses),
+  due_at: nullable(Time),
+  /** Why the delivery failed; null if it did not. */
+  reason: nullable(Type.String()),
+});
+export type RetriedCallback = Type.Static<typeof RetriedCallback>;
+
+/** GET /api/overdue. The longest overdue first. */
+export const OverdueQuery = Type.Object(paging);
+export const OverdueRow = Type.Object({
+  checkout_id: Id,
+  number: Type.Integer(),
+  ...whose,
+  number_of_payments: Type.Integer(),
+  /** What is to be collected: the payment less what refunds took. */
+  amount: Cents,
+  currency: Type.String(),
+  due_on: Day,
+  days_late: Type.Integer(),
+  status: oneOf(instalmentStatuses),
+  /** Why the last try was declined. */
+  reason: nullable(Type.String()),
+  last_tried_at: nullable(Time),
+  /** Why the service does not collect it now. A retry is refused until that has ended. */
+  paused_by: nullable(oneOf(['dispute', 'difference', 'refund', 'shopper'] as const)),
+  /** Whether a retry could succeed: a card is stored, and the issuer did not forbid it. */
+  is_retry_sensible: Type.Boolean(),
+  /** In one sentence, why or why not. */
+  advice: Type.String(),
+});
+export type OverdueRow = Type.Static<typeof OverdueRow>;
+export const OverduePage = pageOf(OverdueRow);
+export type OverduePage = Type.Static<typeof OverduePage>;
+
+/** POST /api/instalments/:checkout/:number/retry */
+export const InstalmentParams = Type.Object({
+  checkout: Id,
+  number: Type.Integer({ minimum: 1, maximum: 999 }),
+});
+export const RetriedInstalment = Type.Object({
+  checkout_id: Id,
+  number: Type.Integer(),
+  status: oneOf(instalmentStatuses),
+  /** Why it was declined again; null if it was not. */
+  reason: nullable(Type.String()),
+});
+export type RetriedInstalment = Type.Static<typeof RetriedInstalment>;

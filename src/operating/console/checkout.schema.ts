@@ -1,0 +1,267 @@
+import Type from 'typebox';
+import {
+  attemptOutcomes,
+  callbackStatuses,
+  callbackTriggers,
+} from '#purchases/callbacks/callback.ts';
+import { checkoutStatuses } from '#purchases/checkouts/checkout.ts';
+import { disputeStatuses } from '#purchases/disputes/dispute.ts';
+import {
+  collectionKinds,
+  collectionStatuses,
+  instalmentStatuses,
+} from '#purchases/instalments/instalment.ts';
+import { Action, ActorSummary } from './audit.schema.ts';
+import {
+  Cents,
+  Day,
+  FilterDay,
+  Id,
+  nullable,
+  oneOf,
+  pageOf,
+  paging,
+  Time,
+  whose,
+} from './list.schema.ts';
+import { PlannedPart, RefundPart, RefundRow } from './refund.schema.ts';
+
+/** GET /api/checkouts. The newest first. `from` and `to` are days in UTC, both included. */
+export const CheckoutsQuery = Type.Object({
+  ...paging,
+  status: Type.Optional(oneOf(checkoutStatuses)),
+  /** Days of the merchant's zone, or of the service's home if the list is of several merchants. */
+  from: Type.Optional(FilterDay),
+  to: Type.Optional(FilterDay),
+});
+
+export const CheckoutRow = Type.Object({
+  id: Id,
+  ...whose,
+  status: oneOf(checkoutStatuses),
+  amount: Cents,
+  currency: Type.String(),
+  number_of_payments: nullable(Type.Integer()),
+  created_at: Time,
+  collected: Cents,
+  outstanding: Cents,
+});
+export type CheckoutRow = Type.Static<typeof CheckoutRow>;
+export const CheckoutsPage = pageOf(CheckoutRow);
+export type CheckoutsPage = Type.Static<typeof CheckoutsPage>;
+
+/** One payment of the plan. `state` is what its dot shows. */
+export const PlanPayment = Type.Object({
+  number: Type.Integer(),
+  amount: Cents,
+  /** What refunds took before it was collected. */
+  reduced: Cents,
+  status: oneOf(instalmentStatuses),
+  due_on: Day,
+  /** When it is tried next, on the merchant's clock. */
+  due_at: nullable(Time),
+  collected_at: nullable(Time),
+  declines: Type.Integer(),
+  /** Why the last try was declined. */
+  reason: nullable(Type.String()),
+  /** Whether another try could succeed. Null: it was never declined. */
+  may_retry: nullable(Type.Boolean()),
+  payment_ref: nullable(Type.String()),
+  /** It is not collected now: a refund or a dispute is open, or the shopper is paying it. */
+  paused: Type.Boolean(),
+});
+export type PlanPayment = Type.Static<typeof PlanPayment>;
+
+export const timelineKinds = [
+  'checkout',
+  'attempt',
+  'callback',
+  'collection',
+  'refund',
+  'dispute',
+  'message',
+  'note',
+] as const;
+
+/** What happened, oldest first. `by` is a person's name for acts. */
+export const TimelineEntry = Type.Object({
+  at: Time,
+  kind: oneOf(timelineKinds),
+  says: Type.String(),
+  by: nullable(Type.String()),
+  /** How the entry is to be coloured. */
+  tone: oneOf(['neutral', 'good', 'bad', 'waiting'] as const),
+});
+export type TimelineEntry = Type.Static<typeof TimelineEntry>;
+
+export const PaymentAttempt = Type.Object({
+  id: Id,
+  number: Type.Integer(),
+  status: Type.String(),
+  amount: Cents,
+  number_of_payments: Type.Integer(),
+  card_brand: nullable(Type.String()),
+  card_last4: nullable(Type.String()),
+  decline_reason: nullable(Type.String()),
+  may_retry: nullable(Type.Boolean()),
+  payment_ref: nullable(Type.String()),
+  created_at: Time,
+  settled_at: nullable(Time),
+});
+
+export const Collection = Type.Object({
+  id: Id,
+  instalment: Type.Integer(),
+  number: Type.Integer(),
+  kind: oneOf(collectionKinds),
+  status: oneOf(collectionStatuses),
+  amount: Cents,
+  payment_ref: nullable(Type.String()),
+  decline_reason: nullable(Type.String()),
+  may_retry: nullable(Type.Boolean()),
+  created_at: Time,
+  settled_at: nullable(Time),
+});
+
+/** One attempt to deliver a callback, with what was sent and answered. Texts are foreign: escape. */
+export const CallbackAttempt = Type.Object({
+  number: Type.Integer(),
+  run: Type.Integer(),
+  trigger: oneOf(callbackTriggers),
+  operator: nullable(Type.String()),
+  started_at: Time,
+  finished_at: nullable(Time),
+  outcome: oneOf(attemptOutcomes),
+  reason: nullable(Type.String()),
+  address: nullable(Type.String()),
+  tls_version: nullable(Type.String()),
+  request_headers: Type.Record(Type.String(), Type.String()),
+  response_status: nullable(Type.Integer()),
+  response_headers: nullable(
+    Type.Record(Type.String(), Type.Union([Type.String(), Type.Array(Type.String())])),
+  ),
+  /** The beginning of the body; `response_body_bytes` is the length of all of it. */
+  response_body: nullable(Type.String()),
+  response_body_bytes: nullable(Type.Integer()),
+  milliseconds: nullable(Type.Number()),
+});
+export type CallbackAttempt = Type.Static<typeof CallbackAttempt>;
+
+export const CallbackDetails = Type.Object({
+  id: Id,
+  merchant_id: Id,
+  checkout_id: Id,
+  status: oneOf(callbackStatuses),
+  notify_url: Type.String(),
+  host: Type.String(),
+  payload: Type.String(),
+  attempts: Type.Integer(),
+  attempts_expired: Type.Integer(),
+  created_at: Time,
+  due_at: nullable(Time),
+  delivered_at: nullable(Time),
+  redirect_url: nullable(Type.String()),
+  history: Type.Array(CallbackAttempt),
+});
+export type CallbackDetails = Type.Static<typeof CallbackDetails>;
+
+export const Posting = Type.Object({
+  id: Id,
+  at: Time,
+  kind: Type.String(),
+  debit: Type.String(),
+  credit: Type.String(),
+  amount: Cents,
+  instalment: nullable(Type.Integer()),
+  refund_id: nullable(Id),
+});
+
+export const Note = Type.Object({ id: Id, at: Time, by: ActorSummary, text: Type.String() });
+export type Note = Type.Static<typeof Note>;
+
+/** GET /api/checkouts/:id */
+export const CheckoutDetails = Type.Object({
+  ...CheckoutRow.properties,
+  number: Type.Integer(),
+  integration_id: Id,
+  /** Where the checkout is found in the collector of traces. Null: there is no collector. */
+  trace_id: nullable(Type.String()),
+  phone_number: nullable(Type.String()),
+  billing_address: nullable(Type.String()),
+  line_items: Type.Array(
+    Type.Object({ name: Type.String(), amount: Cents, quantity: Type.Integer() }),
+  ),
+  terms: Type.Array(Type.Integer()),
+  language: nullable(Type.String()),
+  notify_url: Type.String(),
+  success_url: Type.String(),
+  cancel_url: Type.String(),
+  signed: Type.Boolean(),
+  is_v1: Type.Boolean(),
+  expires_at: Time,
+  completed_at: nullable(Time),
+  erased_at: nullable(Time),
+  card: nullable(Type.Object({ brand: nullable(Type.String()), last4: nullable(Type.String()) })),
+  refunded: Cents,
+  cancelled: Cents,
+  /** What can still be refunded. */
+  refundable: Cents,
+  plan: Type.Array(PlanPayment),
+  timeline: Type.Array(TimelineEntry),
+  attempts: Type.Array(PaymentAttempt),
+  collections: Type.Array(Collection),
+  callback: nullable(CallbackDetails),
+  refunds: Type.Array(Type.Object({ ...RefundRow.properties, parts: Type.Array(RefundPart) })),
+  postings: Type.Array(Posting),
+  balances: Type.Record(Type.String(), Cents),
+  audit: Type.Array(Action),
+  notes: Type.Array(Note),
+  disputes: Type.Array(
+    Type.Object({
+      id: Id,
+      instalment: Type.Integer(),
+      amount: Cents,
+      status: oneOf(disputeStatuses),
+      reason: Type.String(),
+      created_at: Time,
+      due_by: nullable(Time),
+    }),
+  ),
+});
+export type CheckoutDetails = Type.Static<typeof CheckoutDetails>;
+
+/** POST /api/checkouts/:id/refund-preview and POST /api/checkouts/:id/refunds */
+export const RefundAmount = Type.Object({ amount: Type.Integer({ minimum: 1 }) });
+export const CreateRefund = Type.Object({
+  amount: Type.Integer({ minimum: 1 }),
+  /** Chosen by the browser, so that a repeated request makes one refund. */
+  request_id: Id,
+  reason: Type.Optional(Type.String({ minLength: 1, maxLength: 500 })),
+});
+
+export const RefundPreview = Type.Object({
+  amount: Cents,
+  currency: Type.String(),
+  remainder: Cents,
+  /** What it would be taken from, payment by payment. */
+  parts: Type.Array(PlannedPart),
+  /** The plan after the refund. */
+  after: Type.Array(
+    Type.Object({
+      number: Type.Integer(),
+      /** What is still collected of this payment. */
+      amount: Cents,
+      status: oneOf(instalmentStatuses),
+      returned: Cents,
+    }),
+  ),
+  /** Why it cannot be refunded, or null. */
+  refusal: nullable(Type.String()),
+  warnings: Type.Array(Type.String()),
+  /** The amount is above the merchant's threshold: another person has to approve it. */
+  needs_second_person: Type.Boolean(),
+});
+export type RefundPreview = Type.Static<typeof RefundPreview>;
+
+/** POST /api/checkouts/:id/notes */
+export const CreateNote = Type.Object({ text: Type.String({ minLength: 1, maxLength: 2_000 }) });

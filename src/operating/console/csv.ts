@@ -1,0 +1,67 @@
+import type { List, PageRequest } from '#operating/search/lists.ts';
+
+/** A download reads its rows in pages of this size, up to so many rows. */
+const limits = { pageSize: 500, rowsMax: 50_000 };
+
+export type Column<Row> = [header: string, value: (row: Row) => string | number | boolean | null];
+
+/** The first characters that make a spreadsheet run a cell as a formula, also in full width. */
+const formula = /^[\s]*[=+\-@＝＋－＠]|^[\t\r\n]/u;
+
+/** A cell, quoted. A text that looks like a formula begins with an apostrophe. */
+export function csvCell(value: string | number | boolean | null): string {
+  if (value === null) return '';
+  if (typeof value !== 'string') return String(value);
+  const safe = formula.test(value) ? `'${value}` : value;
+  return `"${safe.replaceAll('"', '""')}"`;
+}
+
+/**
+ * The lines of a list as a file, page by page, so that no download holds all of them in memory. The
+ * first page is read before the first line, so that a refusal is still an answer. If a later page
+ * cannot be read, the lines end in an error: the connection is cut, and no browser takes the part
+ * for the whole.
+ */
+export async function openCsv<Row>(
+  columns: Column<Row>[],
+  read: (page: PageRequest) => Promise<List<Row>>,
+  { pageSize, rowsMax } = limits,
+): Promise<AsyncGenerator<string>> {
+  const first = await read({ after: null, limit: pageSize });
+  async function* lines(): AsyncGenerator<string> {
+    yield line(columns.map(([header]) => header));
+    let page = first;
+    for (let count = 0; ; ) {
+      for (const row of page.data) {
+        if (count === rowsMax) {
+          yield line([`Only the first ${rowsMax} rows are here. Narrow the filters.`]);
+          return;
+        }
+        count += 1;
+        yield line(columns.map(([, value]) => value(row)));
+      }
+      if (page.next === null) return;
+      page = await read({ after: page.next, limit: pageSize });
+    }
+  }
+  return lines();
+}
+
+const line = (values: (string | number | boolean | null)[]) =>
+  `${values.map(csvCell).join(',')}\r\n`;
+
+/** The columns that say whose a row is. */
+export const whoseColumns: Column<{
+  merchant_name: string;
+  client_reference_id: string;
+  email: string;
+  name: string | null;
+}>[] = [
+  ['Merchant', (row) => row.merchant_name],
+  ['Order', (row) => row.client_reference_id],
+  ['E-mail', (row) => row.email],
+  ['Shopper', (row) => row.name],
+];
+
+/** Cents as a decimal number, which spreadsheets can add up. */
+export const decimal = (cents: number) => (cents / 100).toFixed(2);

@@ -1,0 +1,63 @@
+import Type from 'typebox';
+import { disputeStatuses } from '#purchases/disputes/dispute.ts';
+import { Action } from './audit.schema.ts';
+import { Cents, Id, nullable, oneOf, pageOf, paging, Time, whose } from './list.schema.ts';
+
+/** GET /api/disputes. The newest first. */
+export const DisputesQuery = Type.Object({
+  ...paging,
+  status: Type.Optional(oneOf(disputeStatuses)),
+});
+
+export const DisputeRow = Type.Object({
+  id: Id,
+  checkout_id: Id,
+  ...whose,
+  /** What the gateway calls it. */
+  dispute_ref: Type.String(),
+  /** The first payment of the plan that the disputed payment brought, and how many there are. */
+  instalment: Type.Integer(),
+  number_of_payments: Type.Integer(),
+  payment_ref: Type.String(),
+  amount: Cents,
+  currency: Type.String(),
+  reason: Type.String(),
+  network_reason_code: nullable(Type.String()),
+  status: oneOf(disputeStatuses),
+  /** Whether evidence can still be submitted, or the dispute be accepted. */
+  is_answerable: Type.Boolean(),
+  /** The plan collects nothing. */
+  is_pausing: Type.Boolean(),
+  /** What the gateway withdrew and did not give back, and what it charged for the dispute. */
+  withdrawn: Cents,
+  fee: Cents,
+  created_at: Time,
+  due_by: nullable(Time),
+  staged_at: nullable(Time),
+  staged_hash: nullable(Type.String()),
+  submitting_at: nullable(Time),
+  submitted_at: nullable(Time),
+  closed_at: nullable(Time),
+});
+export type DisputeRow = Type.Static<typeof DisputeRow>;
+export const DisputesPage = pageOf(DisputeRow);
+export type DisputesPage = Type.Static<typeof DisputesPage>;
+
+/** GET /api/disputes/:id, and the answer of every act on a dispute. */
+export const DisputeDetails = Type.Object({
+  ...DisputeRow.properties,
+  /** The evidence that is staged, or that staging would store, and the hash that names it. */
+  evidence_hash: Type.String(),
+  is_staged: Type.Boolean(),
+  /** What we hold has changed since it was staged. */
+  is_outdated: Type.Boolean(),
+  evidence: Type.Array(Type.Object({ name: Type.String(), text: Type.String() })),
+  /** What people did to it, the oldest first. */
+  audit: Type.Array(Action),
+});
+/** POST /api/disputes/:id/submit. Only the evidence that the person looked at is submitted. */
+export const SubmitEvidence = Type.Object({
+  evidence_hash: Type.String({ minLength: 64, maxLength: 64 }),
+});
+
+export type DisputeDetails = Type.Static<typeof DisputeDetails>;

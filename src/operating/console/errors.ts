@@ -1,0 +1,119 @@
+import type { FastifyReply, FastifyRequest } from 'fastify';
+import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
+import { MoneyStopped } from '#gateway/guard-gateway.ts';
+import { LinkEnded } from '#operating/people/sign-in.ts';
+import { NotRecognised } from '#operating/people/webauthn.ts';
+import { hasCommitted } from '#platform/database/deadline.ts';
+import { FateUnknown, isTransient } from '#platform/database/transaction.ts';
+import { ApiError, RateLimited, retryAfterSeconds, unavailable } from '#platform/http/errors.ts';
+import { OperatorError } from '#record/actions/operate.ts';
+import { NotPermitted } from '#record/alerts/lift-review.ts';
+
+/** A refusal with a code for the application and a sentence for the person. */
+export class ConsoleError extends Error {
+  readonly status: number;
+  readonly code: string;
+  /** More members of the error, such as the fields that are wrong. */
+  readonly more: object;
+
+  constructor(status: number, code: string, message: string, more: object = {}) {
+    super(message);
+    this.status = status;
+    this.code = code;
+    this.more = more;
+  }
+}
+
+export const notSignedIn = () => new ConsoleError(401, 'signed_out', 'Sign in first.');
+export const forbidden = (message = 'Your roles do not allow this. Ask an administrator.') =>
+  new ConsoleError(403, 'forbidden', message);
+/** Also for rows outside of the person's scope, so that an answer does not say that they exist. */
+export const notFound = (message = 'There is nothing here.') =>
+  new ConsoleError(404, 'not_found', message);
+export const conflict = (message: string, code = 'conflict') =>
+  new ConsoleError(409, code, message);
+export const invalid = (fields: { path: string; problem: string }[]) => {
+  const sentences = fields.map(({ path, problem }) => `${path ? `${path} ` : ''}${problem}.`);
+  return new ConsoleError(422, 'invalid', sentences.join(' '), { fields });
+};
+
+/** An act was done, and the answer to it could not be made. */
+class DoneWithoutAnswer extends Error {}
+
+/** Makes the answer to an act that is done. An error from now on does not deny the act. */
+export async function afterAct<T>(answer: () => Promise<T> | T): Promise<T> {
+  try {
+    return await answer();
+  } catch (cause) {
+    throw new DoneWithoutAnswer('', { cause });
+  }
+}
+
+export function answerConsoleError(
+  error: Error,
+  request: FastifyRequest,
+  reply: FastifyReply,
+): void {
+  const { status, code, message, more } = toConsoleError(error, request);
+  if (error instanceof RateLimited) reply.header('retry-after', error.quota.resetSeconds);
+  // Not after an unknown outcome: the person has to look first.
+  if (code === 'unavailable') reply.header('retry-after', retryAfterSeconds);
+  reply.code(status).send({ error: { code, message, ...more } });
+}
+
+function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
+  if (error instanceof ConsoleError) return error;
+  if (error instanceof NotPermitted) return forbidden(error.message);
+  // The same use case refuses at the command line, with the same sentence.
+  if (error instanceof OperatorError) return conflict(error.message, 'refused');
+  if (error instanceof LinkEnded) {
+    const text = 'This link was used or has ended. Ask an administrator for a new one.';
+    return new ConsoleError(404, 'link_ended', text);
+  }
+  if (error instanceof NotRecognised) {
+    // The reason helps an attacker more than a person, so only the log has it.
+    request.log.warn({ err: error.cause ?? error }, 'a sign-in or a proof was refused');
+    return new ConsoleError(403, 'not_recognised', 'This did not prove who you are. Try again.');
+  }
+  if (error instanceof RateLimited) {
+    return new ConsoleError(429, 'too_many_requests', error.message);
+  }
+  if (error instanceof ApiError) return new ConsoleError(error.status, error.code, error.message);
+  // Nothing was sent, and the message says what an operator does about it.
+  if (error instanceof MoneyStopped) return conflict(error.message, 'refused');
+  if (error instanceof OutcomeUnknown) {
+    request.log.warn({ err: error }, 'the outcome of a request to the gateway is unknown');
+    const text = 'The gateway did not answer. It may have been done: look before you do it again.';
+    return new ConsoleError(503, 'outcome_unknown', text);
+  }
+  if (error instanceof RequestRefused) {
+    request.log.warn({ err: error }, 'the gateway refused a request');
+    return conflict('The gateway refused this. The log of the service says why.', 'refused');
+  }
+  const isAway = isTransient(error);
+  if (isAway && !hasCommitted()) {
+    request.log.error({ err: error }, 'a request was not done in time');
+    return new ConsoleError(503, 'unavailable', unavailable(error).message);
+  }
+  if (isAway || error instanceof FateUnknown) {
+    request.log.error({ err: error }, 'the fate of a commit is unknown');
+    const text = 'It is not known whether this was done. Look before you do it again.';
+    return new ConsoleError(503, 'outcome_unknown', text);
+  }
+  if (error instanceof DoneWithoutAnswer) {
+    request.log.error({ err: error.cause }, 'an act was done, and its result could not be read');
+    const text = 'This was done, but its result could not be read. Load the page again.';
+    return new ConsoleError(503, 'outcome_unknown', text);
+  }
+  const { statusCode = 500 } = error as { statusCode?: number };
+  if (statusCode >= 400 && statusCode < 500) {
+    return new ConsoleError(400, 'bad_request', `Malformed request: ${error.message}.`);
+  }
+  request.log.error({ err: error }, 'internal error');
+  if (request.method === 'GET') {
+    return new ConsoleError(500, 'internal_error', 'Something went wrong. Try again.');
+  }
+  // The act may have been committed before this error.
+  const text = 'Something went wrong. Look whether this was done before you do it again.';
+  return new ConsoleError(500, 'outcome_unknown', text);
+}

@@ -1,0 +1,47 @@
+import type { TSchema } from 'typebox';
+import { compileSchema } from '#platform/http/validation.ts';
+import { invalid, notFound } from './errors.ts';
+
+const idPattern = '^[0-9a-fA-F]{8}(-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$';
+
+/**
+ * Checks one part of a request against its schema. Addresses have only text, so integers of
+ * parameters and queries are read from it. A path that does not fit its schema is not found.
+ */
+export function inputReader(
+  schema: TSchema | undefined,
+  part: 'params' | 'query' | 'body',
+): (value: unknown) => unknown {
+  if (schema === undefined) return () => undefined;
+  const explain = compileSchema(withIdPattern(schema));
+  const convert = part === 'body' ? (value: unknown) => value : integersOf(schema);
+  return (given) => {
+    const value = convert(given);
+    const errors = explain(value).map(({ path, problem }) => ({
+      path,
+      problem: problem.includes(idPattern) ? 'must be an ID' : problem,
+    }));
+    if (errors.length === 0) return value;
+    throw part === 'params' ? notFound() : invalid(errors);
+  };
+}
+
+/** Elsewhere a text that is no UUID is an unknown ID. Here it would reach queries of many kinds. */
+function withIdPattern(schema: TSchema): TSchema {
+  return JSON.parse(JSON.stringify(schema), (_name, value) =>
+    value?.format === 'uuid' ? { ...value, format: undefined, pattern: idPattern } : value,
+  );
+}
+
+function integersOf(schema: TSchema): (value: unknown) => unknown {
+  const { properties = {} } = schema as { properties?: Record<string, { type?: string }> };
+  const names = Object.keys(properties).filter((name) => properties[name]?.type === 'integer');
+  return (given) => {
+    const value = { ...(given as Record<string, unknown>) };
+    for (const name of names) {
+      const text = value[name];
+      if (typeof text === 'string' && /^-?\d{1,15}$/.test(text)) value[name] = Number(text);
+    }
+    return value;
+  };
+}

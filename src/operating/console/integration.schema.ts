@@ -1,0 +1,121 @@
+import Type from 'typebox';
+import { refundModes } from '#merchants/integrations/integration.ts';
+import { Id, nullable, oneOf, pageOf, paging, Time } from './list.schema.ts';
+
+const Life = { created_at: Time, expires_at: nullable(Time) };
+
+export const IntegrationRow = Type.Object({
+  id: Id,
+  merchant_id: nullable(Id),
+  merchant_name: nullable(Type.String()),
+  intermediary: Type.Boolean(),
+  refund_mode: oneOf(refundModes),
+  signing_required_at: nullable(Time),
+  revoked_at: nullable(Time),
+  created_at: Time,
+  /** The merchants that an intermediary manages, of those that the person may see. */
+  managed_merchants: Type.Array(Type.Object({ id: Id, name: Type.String() })),
+  /** Of every endpoint. One that is not the integration's own is the contract's. */
+  limits: Type.Array(
+    Type.Object({
+      endpoint: Type.String(),
+      max_requests: Type.Integer(),
+      window_seconds: Type.Integer(),
+      is_own: Type.Boolean(),
+    }),
+  ),
+  /** In force now, the newest first. One that expires is being rotated out. */
+  client_secrets: Type.Array(Type.Object(Life)),
+  /** Without the first use of an intermediary's key for people who see only some merchants. */
+  signing_keys: Type.Array(
+    Type.Object({ id: Id, ...Life, first_used_at: Type.Optional(nullable(Time)) }),
+  ),
+  v1: nullable(
+    Type.Object({
+      client_id: Id,
+      created_at: Time,
+      disabled_at: nullable(Time),
+      /**
+       * Of the last 30 days. They are counted by integration, so those of an intermediary are null in
+       * a list of one merchant and for people who see only some merchants.
+       */
+      logins: nullable(Type.Integer()),
+      checkouts: nullable(Type.Integer()),
+    }),
+  ),
+});
+export type IntegrationRow = Type.Static<typeof IntegrationRow>;
+/** GET /api/integrations. The newest first. With `merchant` also the intermediaries that manage it. */
+export const IntegrationsQuery = Type.Object(paging);
+export const IntegrationsPage = pageOf(IntegrationRow);
+export type IntegrationsPage = Type.Static<typeof IntegrationsPage>;
+
+/** POST /api/integrations: of one merchant, or of an intermediary that manages several. */
+export const CreateIntegration = Type.Object({
+  merchant_id: Type.Optional(Id),
+  managed_merchant_ids: Type.Optional(Type.Array(Id, { minItems: 1, maxItems: 1_000 })),
+  refund_mode: oneOf(refundModes),
+});
+
+/** Credentials are in this answer and never again. */
+export const IssuedCredentials = Type.Object({
+  id: Id,
+  client_secret: Type.String(),
+  signing_key: Type.String(),
+});
+export type IssuedCredentials = Type.Static<typeof IssuedCredentials>;
+
+/** POST /api/integrations/:id/rotate */
+export const RotateCredential = Type.Object({
+  credential: oneOf(['client_secret', 'signing_key'] as const),
+  /** How long the old one stays valid: 7 days at most. */
+  overlap_seconds: Type.Integer({ minimum: 0, maximum: 7 * 24 * 3600 }),
+});
+export const RotatedCredential = Type.Object({
+  id: Id,
+  credential: oneOf(['client_secret', 'signing_key'] as const),
+  value: Type.String(),
+  old_valid_until: Time,
+});
+export type RotatedCredential = Type.Static<typeof RotatedCredential>;
+
+/** POST /api/integrations/:id/revoke */
+export const RevokedIntegration = Type.Object({ id: Id, revoked_at: Time });
+
+/** POST /api/integrations/:id/limit */
+export const LimitSet = Type.Object({
+  id: Id,
+  endpoint: Type.String(),
+  max_requests: Type.Integer(),
+  window_seconds: Type.Integer(),
+});
+export const SetLimit = Type.Object({
+  endpoint: Type.String({ maxLength: 200 }),
+  max_requests: Type.Integer({ minimum: 0 }),
+  window_seconds: Type.Integer({ minimum: 1, maximum: 86_400 }),
+});
+
+/** POST /api/integrations/:id/require-signing. It cannot be undone. */
+export const RequiredSigning = Type.Object({ id: Id, signing_required_at: Time });
+
+/** POST /api/integrations/:id/enable-v1. The secret is in this answer and never again. */
+export const IssuedV1Credentials = Type.Object({
+  id: Id,
+  client_id: Id,
+  client_secret: Type.String(),
+});
+export type IssuedV1Credentials = Type.Static<typeof IssuedV1Credentials>;
+
+/** POST /api/integrations/:id/disable-v1 */
+export const DisabledV1 = Type.Object({ id: Id, client_id: Id, disabled_at: Time });
+
+/** POST /api/integrations/:id/managed-merchants */
+export const ManagedMerchants = Type.Object({ id: Id, managed_merchant_ids: Type.Array(Id) });
+export const ManageMerchants = Type.Object({
+  add: Type.Array(Id, { maxItems: 1_000 }),
+  remove: Type.Array(Id, { maxItems: 1_000 }),
+});
+
+/** POST /api/integrations/:id/refund-mode, for refunds that are asked for from now on. */
+export const SetRefundMode = Type.Object({ refund_mode: oneOf(refundModes) });
+export const RefundModeSet = Type.Object({ id: Id, refund_mode: oneOf(refundModes) });

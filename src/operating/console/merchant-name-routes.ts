@@ -1,0 +1,28 @@
+import { listMerchantNames } from '#operating/search/lists.sql.ts';
+import { findMerchantsByName } from '#operating/search/registers.sql.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { MerchantNames, MerchantNamesQuery, namedMax } from './merchant-name.schema.ts';
+import { type ConsoleRoute, consoleRoute } from './route.ts';
+
+const foundMax = 20;
+
+/** The merchants that a field of the console offers, and the names of those that are chosen. */
+export const merchantNameRoutes: ConsoleRoute[] = [
+  consoleRoute({
+    method: 'GET',
+    url: '/api/merchant-names',
+    permission: 'merchants.read',
+    schema: { query: MerchantNamesQuery, response: MerchantNames },
+    async handle({ deps, person: { scope } }, { query: { q = '', ids } }) {
+      if (ids === undefined) {
+        const found = await reading(deps, (db) => findMerchantsByName(db, scope, q, foundMax));
+        return { data: found.map(({ id, name, time_zone }) => ({ id, name, time_zone })) };
+      }
+      const wanted = ids.toLowerCase().split(',').filter(isUuid).slice(0, namedMax);
+      const names = await reading(deps, (db) => listMerchantNames(db, scope, wanted));
+      const data = [...names].map(([id, { name, time_zone }]) => ({ id, name, time_zone }));
+      return { data: data.sort((one, other) => (one.name < other.name ? -1 : 1)) };
+    },
+  }),
+];

@@ -1,0 +1,95 @@
+import Type from 'typebox';
+import { hitKinds } from '#operating/search/search.ts';
+import { checkoutStatuses } from '#purchases/checkouts/checkout.ts';
+import { BoundedCount, Cents, Day, Id, nullable, oneOf, Time } from './list.schema.ts';
+
+/** Null: the person may not read what is counted. */
+const Count = nullable(BoundedCount);
+
+/** GET /api/counts: what waits, for the navigation. Never later than the last request. */
+export const Counts = Type.Object({
+  refunds_to_review: Count,
+  overdue: Count,
+  callbacks_exhausted: Count,
+  alerts: Count,
+  disputes_to_answer: Count,
+  payouts_to_approve: Count,
+});
+export type Counts = Type.Static<typeof Counts>;
+
+export const OverviewQuery = Type.Object({ merchant: Type.Optional(Id) });
+
+/** GET /api/overview. Sums are of one currency. */
+export const Overview = Type.Object({
+  counts: Counts,
+  /** The oldest refund that waits for review. */
+  oldest_refund_at: nullable(Time),
+  /** Null: the person may not read payments. */
+  overdue_amount: nullable(Cents),
+  currency: Type.String(),
+  locale: Type.String(),
+  time_zone: Type.String(),
+  /** The continuous check of the books. `proved_at`: when it last came to the end. */
+  books: Type.Object({ agree: Type.Boolean(), proved_at: nullable(Time) }),
+  /** One entry for each of the last 30 days, oldest first; days without anything are zeros. */
+  days: Type.Array(
+    Type.Object({
+      day: Day,
+      sold: Cents,
+      collected: Cents,
+      refunded: Cents,
+      created: Type.Integer(),
+      opened: Type.Integer(),
+      tried: Type.Integer(),
+      paid: Type.Integer(),
+      approved: Type.Integer(),
+      declined: Type.Integer(),
+    }),
+  ),
+  /** Of the same 30 days: authorised attempts as a part of those decided. Null: there were none. */
+  approval_rate: nullable(Type.Number()),
+  /** The most frequent first. */
+  decline_reasons: Type.Array(Type.Object({ reason: Type.String(), count: Type.Integer() })),
+  /** Sums of the 30 days. `opened` counts pages that were opened. */
+  funnel: Type.Object({
+    created: Type.Integer(),
+    opened: Type.Integer(),
+    tried: Type.Integer(),
+    paid: Type.Integer(),
+  }),
+  /** One entry for each of the next 90 days, today first: what is still to be collected. */
+  due: Type.Array(Type.Object({ day: Day, amount: Cents })),
+  /** The charts contain everything up to this time; what waits is read now. */
+  as_of: nullable(Time),
+});
+export type Overview = Type.Static<typeof Overview>;
+
+/** GET /api/search?q= */
+export const SearchQuery = Type.Object({ q: Type.String({ minLength: 1, maxLength: 320 }) });
+export const Hit = Type.Object({
+  kind: oneOf(hitKinds),
+  id: Id,
+  merchant_id: nullable(Id),
+  merchant_name: nullable(Type.String()),
+  matched: oneOf([
+    'id',
+    'order_reference',
+    'email',
+    'name',
+    'last_four',
+    'gateway_reference',
+    'payout_reference',
+    'merchant_name',
+  ] as const),
+  checkout_id: nullable(Id),
+  client_reference_id: nullable(Type.String()),
+  email: nullable(Type.String()),
+  name: nullable(Type.String()),
+  status: nullable(oneOf(checkoutStatuses)),
+  amount: nullable(Cents),
+  currency: nullable(Type.String()),
+  created_at: Time,
+});
+export type Hit = Type.Static<typeof Hit>;
+export const SearchAnswer = Type.Object({ data: Type.Array(Hit) });
+export type SearchAnswer = Type.Static<typeof SearchAnswer>;

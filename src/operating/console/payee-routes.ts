@@ -1,0 +1,91 @@
+import { reading } from '#platform/database/transaction.ts';
+import {
+  confirmAccount,
+  proposeAccount,
+  readPayee,
+  type ShownAccount,
+  setStatementAddress,
+} from '#purchases/payouts/set-bank-account.ts';
+import { listPersonNames } from '#record/actions/person-names.sql.ts';
+import { IdParams } from './list.schema.ts';
+import { mustSeeMerchant } from './pages.ts';
+import {
+  type Account,
+  AccountParams,
+  Payee,
+  ProposeAccount,
+  StatementsTo,
+} from './payee.schema.ts';
+import { actRoute, type ConsoleRoute, type Context } from './route.ts';
+
+/** Where a merchant is paid: one person proposes an account, and another one confirms it. */
+export const payeeRoutes: ConsoleRoute[] = [
+  actRoute({
+    method: 'POST',
+    url: '/api/merchants/:id/bank-accounts',
+    permission: 'bank.propose',
+    fresh: true,
+    schema: { params: IdParams, body: ProposeAccount, response: Payee },
+    act: (context, { params, body }) =>
+      change(context, params.id, (id) => proposeAccount(context.deps, context.operator, id, body)),
+  }),
+  actRoute({
+    method: 'POST',
+    url: '/api/merchants/:id/bank-accounts/:number/confirm',
+    permission: 'bank.confirm',
+    fresh: true,
+    schema: { params: AccountParams, response: Payee },
+    act: (context, { params }) =>
+      change(context, params.id, (id) =>
+        confirmAccount(context.deps, context.operator, id, params.number),
+      ),
+  }),
+  actRoute({
+    method: 'POST',
+    url: '/api/merchants/:id/statements-to',
+    permission: 'merchants.change',
+    fresh: true,
+    schema: { params: IdParams, body: StatementsTo, response: Payee },
+    act: (context, { params, body }) =>
+      change(context, params.id, (id) =>
+        setStatementAddress(context.deps, context.operator, id, body.email),
+      ),
+  }),
+];
+
+/** Changes one merchant. The answer is where it is paid afterwards. */
+async function change(
+  context: Context,
+  merchant_id: string,
+  write: (id: string) => Promise<unknown>,
+): Promise<() => Promise<Payee>> {
+  const { id } = await mustSeeMerchant(context, merchant_id);
+  await write(id);
+  return () => presentPayee(context, id);
+}
+
+export async function presentPayee({ deps, operator }: Context, id: string): Promise<Payee> {
+  const { account, proposed, statement_email } = await readPayee(deps, id);
+  const ids = [account, proposed].flatMap((one) =>
+    one ? [one.proposed_person_id, one.confirmed_person_id] : [],
+  );
+  const names = await reading(deps, (db) => listPersonNames(db, ids));
+  const present = (one: ShownAccount): Account => ({
+    number: one.number,
+    holder: one.holder,
+    bank: one.bank,
+    branch_code: one.branch_code,
+    last4: one.last4,
+    created_at: one.created_at,
+    // A name that was given at the command line stays as it was given (decision 0095).
+    proposed_by: names.get(one.proposed_person_id ?? '') ?? one.proposed_by,
+    confirmed_by: names.get(one.confirmed_person_id ?? '') ?? one.confirmed_by,
+    confirmed_at: one.confirmed_at,
+  });
+  return {
+    account: account && present(account),
+    proposed: proposed && present(proposed),
+    is_own_proposal: proposed?.proposed_by === operator,
+    statement_email,
+  };
+}

@@ -1,0 +1,97 @@
+import Type from 'typebox';
+import { payoutStatuses } from '#purchases/payouts/payout.ts';
+import { Action } from './audit.schema.ts';
+import { Cents, Day, Id, nullable, oneOf, pageOf, paging, Time } from './list.schema.ts';
+
+/** GET /api/payouts. The newest first. */
+export const PayoutsQuery = Type.Object({
+  ...paging,
+  status: Type.Optional(oneOf(payoutStatuses)),
+});
+
+export const PayoutRow = Type.Object({
+  id: Id,
+  merchant_id: Id,
+  merchant_name: Type.String(),
+  time_zone: Type.String(),
+  locale: Type.String(),
+  /** What the merchant reads on its bank statement. */
+  reference: Type.String(),
+  business_on: Day,
+  amount: Cents,
+  currency: Type.String(),
+  line_count: Type.Integer(),
+  status: oneOf(payoutStatuses),
+  /** 0, 1 or 2 people have approved it. */
+  approvals: Type.Integer(),
+  /** Whether the signed-in person may approve it now, apart from permission and proof. */
+  may_approve: Type.Boolean(),
+  /** After a restore: since when a person must compare it with the bank before it is exported. */
+  compare_since: nullable(Time),
+  created_at: Time,
+  approved_at: nullable(Time),
+  export_id: nullable(Id),
+  exported_at: nullable(Time),
+  paid_at: nullable(Time),
+  bank_reference: nullable(Type.String()),
+  returned_at: nullable(Time),
+  return_reason: nullable(Type.String()),
+});
+export type PayoutRow = Type.Static<typeof PayoutRow>;
+export const PayoutsPage = pageOf(PayoutRow);
+export type PayoutsPage = Type.Static<typeof PayoutsPage>;
+
+const amounts = { gross: Cents, fee: Cents, vat: Cents, net: Cents };
+
+/** GET /api/payouts/:id, and the answer of every act on a payout. */
+export const PayoutDetails = Type.Object({
+  ...PayoutRow.properties,
+  /** The first lines. The statement has all of them. */
+  lines: Type.Array(
+    Type.Object({
+      line: Type.Integer(),
+      /** What the statement calls it. */
+      name: Type.String(),
+      checkout_id: nullable(Id),
+      client_reference_id: nullable(Type.String()),
+      ...amounts,
+      at: Time,
+    }),
+  ),
+  totals: Type.Object(amounts),
+  /** What people did to it, the oldest first. */
+  audit: Type.Array(Action),
+});
+export type PayoutDetails = Type.Static<typeof PayoutDetails>;
+
+/** POST /api/payouts/:id/paid */
+export const PaidPayout = Type.Object({
+  bank_reference: Type.String({ minLength: 1, maxLength: 200 }),
+});
+/** POST /api/payouts/:id/confirm: the bank has not paid it. */
+export const ConfirmedPayout = Type.Object({
+  reason: Type.String({ minLength: 1, maxLength: 200 }),
+});
+/** POST /api/payouts/:id/returned */
+export const ReturnedPayout = Type.Object({
+  reason: Type.String({ minLength: 1, maxLength: 200 }),
+});
+
+const NamedPayout = Type.Object({ id: Id, reference: Type.String(), merchant_id: Id });
+
+/** POST /api/payouts/export */
+export const PayoutExport = Type.Object({
+  /** Null: no payout was exported. */
+  export_id: nullable(Id),
+  payouts: Type.Integer(),
+  /** Approved payouts whose merchants have no confirmed bank account. They stay approved. */
+  without_account: Type.Array(NamedPayout),
+  /** Approved payouts that a person must compare with the bank first. They stay approved. */
+  to_compare: Type.Array(NamedPayout),
+  /** The file for the bank, with whole account numbers. */
+  file: Type.String(),
+});
+/** POST /api/payout-exports/:id/file: the same file again. */
+export const BankFile = Type.Object({ file: Type.String() });
+export type BankFile = Type.Static<typeof BankFile>;
+export type PayoutExport = Type.Static<typeof PayoutExport>;

@@ -1,0 +1,83 @@
+import Type from 'typebox';
+import { refundPartKinds, refundPartStatuses, refundStatuses } from '#purchases/refunds/refund.ts';
+import { ActorSummary } from './audit.schema.ts';
+import { Cents, Id, nullable, oneOf, pageOf, paging, Time, whose } from './list.schema.ts';
+
+/** `review`: requested and not approved yet. `approved`: past its review and not begun. */
+export const refundViews = ['review', 'approved', 'pending', 'complete', 'failed'] as const;
+
+/** GET /api/refunds. `review` and `approved` have the oldest first, all others the newest. */
+export const RefundsQuery = Type.Object({ ...paging, view: Type.Optional(oneOf(refundViews)) });
+
+export const PlannedPart = Type.Object({
+  instalment: Type.Integer(),
+  /** `cancel`: not collected yet. `hold`: less is captured. `card`: goes back to the card. */
+  kind: oneOf(refundPartKinds),
+  amount: Cents,
+});
+
+export const RefundPart = Type.Object({
+  round: Type.Integer(),
+  number: Type.Integer(),
+  instalment: Type.Integer(),
+  kind: oneOf(refundPartKinds),
+  status: oneOf(refundPartStatuses),
+  amount: Cents,
+  payment_ref: nullable(Type.String()),
+  refund_ref: nullable(Type.String()),
+  settled_at: nullable(Time),
+});
+
+export const RefundRow = Type.Object({
+  id: Id,
+  checkout_id: Id,
+  ...whose,
+  status: oneOf(refundStatuses),
+  view: oneOf(refundViews),
+  amount: Cents,
+  currency: Type.String(),
+  checkout_amount: Cents,
+  /** The time of the purchase, and whole days from then to the request. */
+  purchased_at: nullable(Time),
+  days_since_purchase: nullable(Type.Integer()),
+  created_at: Time,
+  approved_at: nullable(Time),
+  completed_at: nullable(Time),
+  /** Why it failed or was declined. */
+  reason: nullable(Type.String()),
+  /** What it would be taken from if it began now; null if it has begun or must wait. */
+  planned: nullable(Type.Array(PlannedPart)),
+  /** Refunded as a part of sold, of the last 30 days of the merchant. Null: nothing was sold. */
+  refund_rate: nullable(Type.Number()),
+  /** The person who asked for it in the console; null if the merchant did, by the API. */
+  requested_by: nullable(ActorSummary),
+  request_reason: nullable(Type.String()),
+  /** Two people have to agree: the amount is above the merchant's threshold, or a person asked for it. */
+  needs_second_person: Type.Boolean(),
+  /** Whether the next approval is only the first of two. Any other approval starts the refund. */
+  is_first_of_two: Type.Boolean(),
+  first_approved_by: nullable(ActorSummary),
+  first_approved_at: nullable(Time),
+  /** Whether the signed-in person may approve it now, apart from permission and proof. */
+  may_approve: Type.Boolean(),
+});
+export type RefundRow = Type.Static<typeof RefundRow>;
+export const RefundsPage = pageOf(RefundRow);
+export type RefundsPage = Type.Static<typeof RefundsPage>;
+
+/** GET /api/refunds/:id, and the answer of every act on a refund. */
+export const RefundDetails = Type.Object({
+  ...RefundRow.properties,
+  parts: Type.Array(RefundPart),
+  /** The payment that is being collected. Until its outcome is known there is no split. */
+  waits_for: nullable(Type.Integer()),
+});
+export type RefundDetails = Type.Static<typeof RefundDetails>;
+
+/** POST /api/refunds/:id/decline. The merchant reads the reason in the API. */
+export const DeclineRefund = Type.Object({ reason: Type.String({ minLength: 1, maxLength: 500 }) });
+
+/** POST /api/refunds/approve: several, as a long act. */
+export const ApproveRefunds = Type.Object({
+  ids: Type.Array(Id, { minItems: 1, maxItems: 500 }),
+});

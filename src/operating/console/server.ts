@@ -1,0 +1,164 @@
+import Fastify, {
+  type FastifyBaseLogger,
+  type FastifyInstance,
+  type FastifyReply,
+  type FastifyRequest,
+  LogController,
+} from 'fastify';
+import { recogniseSession } from '#operating/people/console-session.ts';
+import { permissionsOf } from '#operating/people/permission.ts';
+import { startDeadline } from '#platform/database/deadline.ts';
+import { clientAddress, networkOf } from '#platform/http/authentication.ts';
+import { jsonBodyOf, takeRawBodies } from '#platform/http/raw-body.ts';
+import { trustedProxies } from '#platform/http/trusted-proxies.ts';
+import { serveApplication } from './application.ts';
+import { sessionTokenOf } from './cookie.ts';
+import { answerConsoleError, ConsoleError, forbidden, notFound, notSignedIn } from './errors.ts';
+import { inputReader } from './input.ts';
+import { requireProof } from './proof.ts';
+import type { ConsoleDeps, ConsoleRoute, Context, PublicContext } from './route.ts';
+import { consoleRoutes } from './routes.ts';
+
+const bodyBytesMax = 64 * 1024;
+
+/** A page that refreshes itself says so, and its requests do not keep a session alive. */
+const backgroundHeader = 'tranche-background';
+
+/** The console: an application of its own, on an origin of its own. */
+export function buildConsole(deps: ConsoleDeps): FastifyInstance {
+  const app = Fastify({
+    loggerInstance: deps.log as FastifyBaseLogger,
+    // A URL can contain what was searched for, so we log the route instead.
+    logController: new LogController({
+      disableRequestLogging: true,
+      requestIdLogLabel: 'request_id',
+    }),
+    genReqId: () => deps.random.uuid(),
+    requestIdHeader: false,
+    trustProxy: trustedProxies(deps.trustProxy) as never,
+    requestTimeout: 9_000,
+    connectionTimeout: 60_000,
+    http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
+    forceCloseConnections: 'idle',
+    return503OnClosing: false,
+    exposeHeadRoutes: true,
+    routerOptions: { maxParamLength: 200 },
+  });
+  app.setValidatorCompiler(() => () => true);
+  app.setErrorHandler((error: Error, request, reply) => answerConsoleError(error, request, reply));
+  app.setNotFoundHandler((request, reply) => answerConsoleError(notFound(), request, reply));
+  takeRawBodies(app, ['application/json'], bodyBytesMax);
+
+  app.addHook('onRequest', async (request, reply) => {
+    startDeadline(deps.clock, deps.requestDeadlineSeconds * 1_000);
+    addHeaders(deps, request, reply);
+    if (deps.draining) reply.header('connection', 'close');
+    // The limit comes before any other work, also for paths that do not exist.
+    await deps.rateLimits.consoleRequest(networkOf(request));
+  });
+  app.addHook('onResponse', async (request, reply) => {
+    request.log.info(
+      {
+        method: request.method,
+        route: `console ${request.routeOptions.url ?? 'unknown'}`,
+        status: reply.statusCode,
+        milliseconds: Math.round(reply.elapsedTime * 10) / 10,
+        session_id: sessionIdOf(contexts.get(request)),
+      },
+      'request',
+    );
+  });
+
+  for (const route of consoleRoutes) addRoute(app, deps, route);
+  serveApplication(app);
+  return app;
+}
+
+const contexts = new WeakMap<FastifyRequest, PublicContext | Context>();
+
+const sessionIdOf = (context: PublicContext | Context | undefined) =>
+  context && 'session' in context ? context.session.id : undefined;
+
+/** The order of the checks is the order of the statements. */
+function addRoute(app: FastifyInstance, deps: ConsoleDeps, route: ConsoleRoute): void {
+  const { params, query, body } = route.schema;
+  const readParams = inputReader(params, 'params');
+  const readQuery = inputReader(query, 'query');
+  const readBody = inputReader(body, 'body');
+
+  app.route({
+    method: route.method,
+    url: route.url,
+    async onRequest(request, reply) {
+      const address = clientAddress(request);
+      const open: PublicContext = { deps, address, request, reply };
+      const { permission } = route;
+      const context = permission === 'public' ? null : await recognise(open);
+      contexts.set(request, context ?? open);
+      if (route.method !== 'GET') refuseForeignOrigin(deps, request);
+      if (route.isSignIn) await deps.rateLimits.consoleSignIn(networkOf(request));
+      if (context === null || permission === 'public') return;
+      const { permissions } = context.person;
+      if (permission !== 'signed-in' && !permissions.includes(permission)) throw forbidden();
+      if (route.fresh) requireProof(context);
+    },
+    async handler(request) {
+      const input = {
+        params: readParams(request.params),
+        query: readQuery(request.query),
+        body: body === undefined ? undefined : readBody(jsonBodyOf(request).value),
+      };
+      return await route.handle(contexts.get(request), input);
+    },
+  });
+}
+
+async function recognise(open: PublicContext): Promise<Context> {
+  const { deps, address, request } = open;
+  const token = sessionTokenOf(request, deps.console.url);
+  if (token === null) throw notSignedIn();
+  const isActive = request.headers[backgroundHeader] === undefined;
+  const found = await recogniseSession(deps, token, isActive);
+  if (!found) throw notSignedIn();
+  const { session, person } = found;
+  const { id, name, email, roles, merchant_ids } = person;
+  const origin = { person_id: id, roles, address, session_id: session.id };
+  return {
+    ...open,
+    deps: { ...deps, origin },
+    operator: email,
+    session,
+    person: {
+      id,
+      name,
+      email,
+      roles,
+      permissions: permissionsOf(roles, merchant_ids === null),
+      scope: merchant_ids === null ? 'all merchants' : { merchant_ids },
+    },
+  };
+}
+
+/** Browsers name the origin of every request that can change something. */
+function refuseForeignOrigin(deps: ConsoleDeps, request: FastifyRequest): void {
+  if (request.headers.origin === deps.console.url) return;
+  throw new ConsoleError(403, 'foreign_origin', 'This request comes from another site.');
+}
+
+function addHeaders(deps: ConsoleDeps, request: FastifyRequest, reply: FastifyReply): void {
+  if (deps.console.url.startsWith('https:')) {
+    reply.header('strict-transport-security', 'max-age=31536000');
+  }
+  reply.header('x-request-id', request.id);
+  reply.header('cache-control', 'no-store');
+  reply.header('x-content-type-options', 'nosniff');
+  reply.header('x-frame-options', 'DENY');
+  reply.header('referrer-policy', 'no-referrer');
+  reply.header('cross-origin-opener-policy', 'same-origin');
+  reply.header('cross-origin-resource-policy', 'same-origin');
+  reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
+  reply.header(
+    'permissions-policy',
+    'publickey-credentials-get=(self), publickey-credentials-create=(self), camera=(), microphone=(), geolocation=(), payment=()',
+  );
+}

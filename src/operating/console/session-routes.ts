@@ -1,0 +1,219 @@
+import type { ConsoleSession } from '#operating/people/console-session.sql.ts';
+import {
+  closeConsoleSession,
+  listSessions,
+  proofUntil,
+} from '#operating/people/console-session.ts';
+import { revokeSession } from '#operating/people/manage-people.ts';
+import { listPasskeys } from '#operating/people/passkey.sql.ts';
+import {
+  addPasskey,
+  offerPasskey,
+  offerProof,
+  proveByPasskey,
+  proveInSandbox,
+  removePasskey,
+} from '#operating/people/sign-in.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { clearSessionCookie } from './cookie.ts';
+import { ConsoleError, notFound } from './errors.ts';
+import { IdParams } from './list.schema.ts';
+import { requireProof } from './proof.ts';
+import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
+import {
+  AddPasskeyBody,
+  AuthenticationBody,
+  AuthenticationOptions,
+  Done,
+  Passkeys,
+  Proof,
+  RegistrationOptions,
+  Session,
+  Sessions,
+} from './session.schema.ts';
+
+export const sessionRoutes: ConsoleRoute[] = [
+  consoleRoute({
+    method: 'GET',
+    url: '/api/session',
+    permission: 'signed-in',
+    schema: { response: Session },
+    handle: async (context) => presentSession(context),
+  }),
+  actRoute({
+    method: 'DELETE',
+    url: '/api/session',
+    permission: 'signed-in',
+    schema: { response: Done },
+    async act({ deps, session, reply }) {
+      await closeConsoleSession(deps, session.id);
+      clearSessionCookie(reply, deps.console.url);
+      return () => ({ done: true });
+    },
+  }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/sessions',
+    permission: 'signed-in',
+    schema: { response: Sessions },
+    async handle(context) {
+      return presentSessions(context, await listSessions(context.deps, context.person.id));
+    },
+  }),
+  actRoute({
+    method: 'DELETE',
+    url: '/api/sessions/:id',
+    permission: 'signed-in',
+    schema: { params: IdParams, response: Done },
+    async act({ deps, operator, person }, { params }) {
+      const live = await listSessions(deps, person.id);
+      if (!live.some(({ id }) => id === params.id)) throw notFound();
+      await revokeSession(deps, operator, { person_id: person.id, session_id: params.id });
+      return () => ({ done: true });
+    },
+  }),
+  actRoute({
+    method: 'POST',
+    url: '/api/proof/options',
+    permission: 'signed-in',
+    schema: { response: AuthenticationOptions },
+    async act({ deps, session }) {
+      const options = await offerProof(deps, session);
+      return () => ({ options });
+    },
+  }),
+  actRoute({
+    method: 'POST',
+    url: '/api/proof',
+    permission: 'signed-in',
+    schema: { body: AuthenticationBody, response: Proof },
+    async act(context, { body }) {
+      await proveByPasskey(context.deps, context.session, body.response);
+      return () => presentProof(context);
+    },
+  }),
+  // The demo administrator of a sandbox has no passkey. A click stands for one.
+  actRoute({
+    method: 'POST',
+    url: '/api/proof/sandbox',
+    permission: 'signed-in',
+    schema: { response: Proof },
+    async act(context) {
+      const { deps, session } = context;
+      const isAllowed = deps.console.allowsSignInLinks && session.method === 'sandbox_link';
+      if (!isAllowed) throw notFound();
+      await proveInSandbox(deps, session);
+      return () => presentProof(context);
+    },
+  }),
+  consoleRoute({
+    method: 'GET',
+    url: '/api/passkeys',
+    permission: 'signed-in',
+    schema: { response: Passkeys },
+    async handle({ deps, person }) {
+      const passkeys = await reading(deps, (db) => listPasskeys(db, person.id));
+      return {
+        data: passkeys.map(({ id, name, created_at, used_at }) => ({
+          id,
+          name,
+          created_at,
+          used_at,
+        })),
+      };
+    },
+  }),
+  actRoute({
+    method: 'POST',
+    url: '/api/passkeys/options',
+    permission: 'signed-in',
+    schema: { response: RegistrationOptions },
+    async act(context) {
+      await requireAdding(context);
+      const options = await offerPasskey(context.deps, context.person.id);
+      return () => ({ options });
+    },
+  }),
+  actRoute({
+    method: 'POST',
+    url: '/api/passkeys',
+    permission: 'signed-in',
+    schema: { body: AddPasskeyBody, response: Done },
+    async act(context, { body }) {
+      await requireAdding(context);
+      const { deps, operator, session } = context;
+      await addPasskey(deps, operator, session, body);
+      return () => ({ done: true });
+    },
+  }),
+  actRoute({
+    method: 'DELETE',
+    url: '/api/passkeys/:id',
+    permission: 'signed-in',
+    fresh: true,
+    schema: { params: IdParams, response: Done },
+    async act({ deps, operator, person }, { params }) {
+      const passkeys = await reading(deps, (db) => listPasskeys(db, person.id));
+      if (!passkeys.some(({ id }) => id === params.id)) throw notFound();
+      await removePasskey(deps, operator, { person_id: person.id, id: params.id });
+      return () => ({ done: true });
+    },
+  }),
+];
+
+const enrolMinutes = 5;
+
+/**
+ * Adding a passkey needs a proof by one that exists. A person who has none, because an issuer signs
+ * them in, adds the first one right after signing in.
+ */
+async function requireAdding(context: Context): Promise<void> {
+  const { deps, person, session } = context;
+  const passkeys = await reading(deps, (db) => listPasskeys(db, person.id));
+  if (passkeys.length > 0) return requireProof(context);
+  const since = Temporal.Instant.from(session.created_at).add({ minutes: enrolMinutes });
+  if (Temporal.Instant.compare(deps.clock.now(), since) < 0) return;
+  throw new ConsoleError(
+    403,
+    'sign_in_again',
+    'Sign in again, then add your first passkey within five minutes.',
+  );
+}
+
+function presentSession({ deps, person, session }: Context): Session {
+  const { id, name, email, roles, permissions, scope } = person;
+  return {
+    person: { id, name, email, roles },
+    permissions,
+    scope: scope === 'all merchants' ? 'all' : scope.merchant_ids,
+    session: {
+      id: session.id,
+      method: session.method,
+      created_at: session.created_at,
+      expires_at: session.expires_at,
+    },
+    proof_until: proofUntil(session, deps.clock.now()),
+    sandbox: deps.environment === 'sandbox',
+  };
+}
+
+function presentProof({ deps, session }: Context): { proof_until: string } {
+  const now = deps.clock.now();
+  const proof_until = proofUntil({ ...session, proof_at: now.toString() }, now) as string;
+  return { proof_until };
+}
+
+export function presentSessions({ session }: Context, sessions: ConsoleSession[]): Sessions {
+  return {
+    data: sessions.map((one) => ({
+      id: one.id,
+      method: one.method,
+      address: one.address,
+      user_agent: one.user_agent,
+      created_at: one.created_at,
+      seen_at: one.seen_at,
+      expires_at: one.expires_at,
+      current: one.id === session.id,
+    })),
+  };
+}

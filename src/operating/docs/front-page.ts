@@ -1,0 +1,28 @@
+import { escapeHtml } from '#platform/shared/html.ts';
+import { type Site, writePage } from './page.ts';
+
+/** What a visitor finds at `/`: what this is, and where to go. */
+export function writeFrontPage(site: Site, baseUrl: string, shelf: string): string {
+  const card = (href: string, title: string, text: string) =>
+    `<li><a href="${href}">${title}</a><p>${text}</p></li>`;
+  return writePage(site, {
+    title: 'Instalment checkout',
+    part: '/',
+    contents: shelf,
+    contentsTitle: 'Guides',
+    main: `<article class="guide overview">
+<h1>Instalment checkout</h1>
+<div class="intro"><p>With Tranche a shopper pays an order in monthly payments by card. The merchant’s server creates a checkout, sends the shopper to its payment page, and receives a signed callback with the outcome.</p></div>
+<h2 id="developers">For developers</h2>
+<ul class="cards">
+${card('/docs/guides/quickstart', 'Quickstart', 'From the first signed request to a paid checkout.')}
+${card('/docs/guides', 'Guides', 'Signing, callbacks, refunds, testing and going live.')}
+${card('/docs', 'Reference', 'Every endpoint, with requests to copy.')}
+${card('/docs/signature', 'Signature doctor', 'Why a signature does not match. Nothing leaves your browser.')}
+</ul>
+<p>This is the ${site.environment} environment. The base address of the API is <code>${escapeHtml(baseUrl)}</code>, and its OpenAPI description is at <a href="/docs/api/v2"><code>/docs/api/v2</code></a>.</p>
+<h2 id="shoppers">For shoppers</h2>
+<p>To pay an order, open the payment link from the shop again. If the link has expired, start the payment again in the shop.</p>
+</article>`,
+  });
+}

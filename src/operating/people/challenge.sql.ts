@@ -1,0 +1,46 @@
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+
+export type ChallengePurpose = 'register' | 'sign_in' | 'proof' | 'oidc';
+
+export type Challenge = {
+  challenge_hash: Buffer;
+  purpose: ChallengePurpose;
+  person_id: string | null;
+  session_id: string | null;
+  sealed_oidc: Buffer | null;
+  expires_at: Timestamp;
+};
+
+export async function insertChallenge(db: Handle, challenge: Challenge): Promise<void> {
+  await db.insertInto('console_challenges').values(challenge).execute();
+}
+
+/** Deletes a challenge and returns it. Of two answers to one challenge, one gets it. */
+export async function takeChallenge(
+  db: Handle,
+  challenge_hash: Buffer,
+  purpose: ChallengePurpose,
+  now: Timestamp,
+): Promise<Challenge | null> {
+  const row = await db
+    .deleteFrom('console_challenges')
+    .where('challenge_hash', '=', challenge_hash)
+    .where('purpose', '=', purpose)
+    .where('expires_at', '>', now)
+    .returningAll()
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** Deletes challenges that ended, and links and sessions that ended before `keptSince`. */
+export async function deleteEndedIdentities(
+  db: Handle,
+  now: Timestamp,
+  keptSince: Timestamp,
+): Promise<void> {
+  // Challenges first: they refer to sessions.
+  await db.deleteFrom('console_challenges').where('expires_at', '<', now).execute();
+  await db.deleteFrom('person_links').where('expires_at', '<', keptSince).execute();
+  await db.deleteFrom('console_sessions').where('expires_at', '<', keptSince).execute();
+}

@@ -1,0 +1,105 @@
+import { createHash } from 'node:crypto';
+import type { Database, Handle } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Random } from '#platform/shared/random.ts';
+import {
+  type ConsoleSession,
+  endConsoleSession,
+  findLiveSession,
+  insertConsoleSession,
+  listLiveSessions,
+  type SessionMethod,
+  touchSession,
+} from './console-session.sql.ts';
+import type { Person } from './person.sql.ts';
+
+export type SessionDeps = { database: Database; clock: Clock; random: Random };
+
+const idleMinutes = 30;
+const sessionHours = 12;
+/** How long a proof of presence lasts. */
+export const proofMinutes = 5;
+/** A row is written at most this often for a person who is busy. */
+const touchSeconds = 60;
+const userAgentMax = 300;
+
+export const newToken = (random: Random) => random.bytes(32).toString('base64url');
+export const hashToken = (token: string) => createHash('sha256').update(token).digest();
+
+/** Opens a session in the caller's transaction, under a token that the caller chose. */
+export async function openConsoleSession(
+  deps: SessionDeps,
+  db: Handle,
+  session: {
+    id: string;
+    token: string;
+    person_id: string;
+    method: SessionMethod;
+    address: string;
+    user_agent: string;
+    proved: boolean;
+  },
+): Promise<void> {
+  const { token, proved, user_agent, ...rest } = session;
+  const now = deps.clock.now();
+  const at = timestamp(now);
+  await insertConsoleSession(db, {
+    ...rest,
+    user_agent: user_agent.slice(0, userAgentMax),
+    token_hash: hashToken(token),
+    created_at: at,
+    seen_at: at,
+    expires_at: timestamp(now.add({ hours: sessionHours })),
+    proof_at: proved ? at : null,
+    ended_at: null,
+  });
+}
+
+/**
+ * The session of a cookie and its person, or null. `isActive`: the person did something. A page that
+ * refreshes itself does not keep a session alive.
+ */
+export async function recogniseSession(
+  deps: Pick<SessionDeps, 'database' | 'clock'>,
+  token: string,
+  isActive: boolean,
+): Promise<{ session: ConsoleSession; person: Person } | null> {
+  const now = deps.clock.now();
+  const found = await reading(deps, (db) =>
+    findLiveSession(db, hashToken(token), timestamp(now), idleSince(deps.clock)),
+  );
+  if (!found || !isActive) return found;
+  const touchedBefore = timestamp(now.subtract({ seconds: touchSeconds }));
+  if (found.session.seen_at < touchedBefore) {
+    await touchSession(deps.database.db, found.session.id, timestamp(now));
+  }
+  return found;
+}
+
+export function idleSince(clock: Clock): Timestamp {
+  return timestamp(clock.now().subtract({ minutes: idleMinutes }));
+}
+
+/** When the proof of a session ends; null when it has none that counts. */
+export function proofUntil(session: ConsoleSession, now: Temporal.Instant): Timestamp | null {
+  if (session.proof_at === null) return null;
+  const until = Temporal.Instant.from(session.proof_at).add({ minutes: proofMinutes });
+  return Temporal.Instant.compare(until, now) > 0 ? timestamp(until) : null;
+}
+
+export async function listSessions(
+  deps: Pick<SessionDeps, 'database' | 'clock'>,
+  person_id: string,
+): Promise<ConsoleSession[]> {
+  const now = timestamp(deps.clock.now());
+  return await reading(deps, (db) => listLiveSessions(db, person_id, now, idleSince(deps.clock)));
+}
+
+/** A person signs out. */
+export async function closeConsoleSession(
+  deps: Pick<SessionDeps, 'database' | 'clock'>,
+  id: string,
+): Promise<void> {
+  await endConsoleSession(deps.database.db, id, timestamp(deps.clock.now()));
+}

@@ -1,0 +1,14 @@
+import type { Database } from '#platform/database/database.ts';
+import { type Clock, timestamp } from '#platform/shared/clock.ts';
+import { deleteEndedIdentities } from './challenge.sql.ts';
+
+/** An operator who looks into an incident finds the links and sessions of a month. */
+const keptDays = 30;
+
+/** There are few of these rows, so one statement per table deletes all that ended. */
+export async function forgetIdentities(deps: { database: Database; clock: Clock }): Promise<0> {
+  const now = deps.clock.now();
+  const keptSince = now.subtract({ hours: 24 * keptDays });
+  await deleteEndedIdentities(deps.database.db, timestamp(now), timestamp(keptSince));
+  return 0;
+}

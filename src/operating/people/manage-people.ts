@@ -1,0 +1,234 @@
+import type { Handle } from '#platform/database/database.ts';
+import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { refuseStale } from '#record/actions/refuse-stale.ts';
+import { endConsoleSession, endSessionsOf, findConsoleSession } from './console-session.sql.ts';
+import { hashToken, newToken } from './console-session.ts';
+import { deletePasskeysOf } from './passkey.sql.ts';
+import { operatorRoles } from './permission.ts';
+import {
+  insertPerson,
+  listKnownMerchants,
+  lockPerson,
+  lockPersonByEmail,
+  type Person,
+  updatePerson,
+} from './person.sql.ts';
+import { deleteUnusedLinks, insertPersonLink } from './person-link.sql.ts';
+
+const invitationHours = 72;
+const nameMax = 100;
+
+export type Access = { roles: string[]; merchant_ids: string[] | null };
+export type Invitation = { person: Person; url: string; expires_at: Timestamp };
+
+/**
+ * Invites a person, or invites them again, and returns the one-time link. With it the person
+ * registers a passkey. The address of a person who exists may have passed to a colleague, or their
+ * device may be lost. So every way to act as them ends at once: passkeys, sessions, links, and their
+ * subject at the issuer. The new roles apply when the invitation is accepted, because no earlier way
+ * in is left (decision 0135).
+ */
+export async function invitePerson(
+  deps: OperatorDeps & { console: { url: string } },
+  operator: string,
+  wanted: Access & { email: string; name?: string | undefined },
+): Promise<Invitation> {
+  const email = checkEmail(wanted.email);
+  const name = wanted.name === undefined ? undefined : checkName(wanted.name);
+  const access = checkAccess(wanted);
+  const id = deps.random.uuid();
+  const token = newToken(deps.random);
+  return await operate(deps, operator, 'operators invite', async (db, now) => {
+    await checkMerchants(db, access.merchant_ids);
+    const fresh: Person = {
+      id,
+      email,
+      name: name ?? email.slice(0, email.indexOf('@')),
+      ...access,
+      oidc_subject: null,
+      created_at: now,
+      revoked_at: null,
+    };
+    const isNew = await insertPerson(db, fresh);
+    const person = isNew ? fresh : await mustLock(await lockPersonByEmail(db, email), email);
+    if (!isNew) {
+      refuseOwnAccess(deps, person);
+      const change = { ...access, oidc_subject: null, revoked_at: null, ...(name && { name }) };
+      await updatePerson(db, person.id, change);
+    }
+    const ended = isNew ? null : await endAccess(db, person.id, now);
+    const expires_at = timestamp(Temporal.Instant.from(now).add({ hours: invitationHours }));
+    const link = { person_id: person.id, purpose: 'register' as const, created_at: now };
+    await insertPersonLink(db, { ...link, token_hash: hashToken(token), expires_at });
+    return {
+      subject_id: person.id,
+      details: {
+        email,
+        ...access,
+        ...(ended && { before: accessOf(person), ...ended }),
+        expires_at,
+      },
+      result: {
+        person: {
+          ...person,
+          ...access,
+          oidc_subject: null,
+          revoked_at: null,
+          ...(name && { name }),
+        },
+        // In the fragment, which no server and no Referer header sees.
+        url: `${deps.console.url}/register#${token}`,
+        expires_at,
+      },
+    };
+  });
+}
+
+/**
+ * Changes what a person may do. Sessions go on: every request reads the person. `was` is the access
+ * that the operator read; the change is refused if another one was made since.
+ */
+export async function changeAccess(
+  deps: OperatorDeps,
+  operator: string,
+  id: string,
+  wanted: Partial<Access> & { name?: string | undefined; was?: Partial<Access> | undefined },
+): Promise<Person> {
+  return await operate(deps, operator, 'operators change', async (db) => {
+    const person = await mustLock(isUuid(id) ? await lockPerson(db, id) : null, id);
+    refuseOwnAccess(deps, person);
+    refuseRevoked(person);
+    await refuseStale(db, person, wanted.was);
+    const before = accessOf(person);
+    const access = checkAccess({ ...before, ...definedOf(wanted) });
+    await checkMerchants(db, access.merchant_ids);
+    const name = wanted.name === undefined ? person.name : checkName(wanted.name);
+    await updatePerson(db, id, { ...access, name });
+    const details = { email: person.email, before, after: access };
+    return { subject_id: id, details, result: { ...person, ...access, name } };
+  });
+}
+
+/** Revokes a person: their sessions end, and their passkeys and links are deleted. */
+export async function revokePerson(
+  deps: OperatorDeps,
+  operator: string,
+  wanted: { id: string } | { email: string },
+): Promise<Person> {
+  return await operate(deps, operator, 'operators revoke', async (db, now) => {
+    const person =
+      'id' in wanted
+        ? await mustLock(isUuid(wanted.id) ? await lockPerson(db, wanted.id) : null, wanted.id)
+        : await mustLock(
+            await lockPersonByEmail(db, wanted.email.trim().toLowerCase()),
+            wanted.email,
+          );
+    refuseOwnAccess(deps, person);
+    refuseRevoked(person);
+    await updatePerson(db, person.id, { revoked_at: now });
+    const details = { email: person.email, ...(await endAccess(db, person.id, now)) };
+    return { subject_id: person.id, details, result: { ...person, revoked_at: now } };
+  });
+}
+
+/**
+ * Ends every way in that a person has here: their sessions, passkeys and unused links. Returns how
+ * many of the first two there were. The caller has the person's lock.
+ */
+export async function endAccess(
+  db: Handle,
+  person_id: string,
+  now: Timestamp,
+): Promise<{ sessions: number; passkeys: number }> {
+  const sessions = await endSessionsOf(db, person_id, now);
+  const passkeys = await deletePasskeysOf(db, person_id);
+  await deleteUnusedLinks(db, person_id);
+  return { sessions, passkeys };
+}
+
+/** Ends a session of a person. */
+export async function revokeSession(
+  deps: OperatorDeps,
+  operator: string,
+  wanted: { person_id: string; session_id: string },
+): Promise<void> {
+  await operate(deps, operator, 'operators end session', async (db, now) => {
+    const session = await findConsoleSession(db, wanted.session_id);
+    if (session?.person_id !== wanted.person_id)
+      throw new OperatorError('There is no such session.');
+    await endConsoleSession(db, session.id, now);
+    const details = { session_id: session.id };
+    return { subject_id: wanted.person_id, details, result: undefined };
+  });
+}
+
+const accessOf = ({ roles, merchant_ids }: Person): Access => ({ roles, merchant_ids });
+
+const definedOf = (wanted: Partial<Access>): Partial<Access> => ({
+  ...(wanted.roles !== undefined && { roles: wanted.roles }),
+  ...(wanted.merchant_ids !== undefined && { merchant_ids: wanted.merchant_ids }),
+});
+
+async function mustLock(person: Person | null, named: string): Promise<Person> {
+  if (!person) throw new OperatorError(`There is no person ${named}.`);
+  return person;
+}
+
+function refuseRevoked(person: Person): void {
+  if (person.revoked_at === null) return;
+  throw new OperatorError(
+    `${person.email} was revoked at ${person.revoked_at}. Invite them again.`,
+  );
+}
+
+/** A second administrator must agree to what an administrator may do. */
+function refuseOwnAccess({ origin }: OperatorDeps, person: Person): void {
+  if (origin && 'person_id' in origin && origin.person_id === person.id) {
+    throw new OperatorError('You cannot change your own access. Ask another administrator.');
+  }
+}
+
+/**
+ * The characters that addresses have without quotation marks, and those of other scripts. `$`, "`" and
+ * `|` are allowed by the standard but not in use, and dangerous in a command that is copied.
+ */
+const emailPattern =
+  /^[^\s@\p{C}()<>[\]:;,"\\$`|]{1,64}@[\p{L}\p{M}\p{N}-]+(\.[\p{L}\p{M}\p{N}-]+)+$/u;
+
+function checkEmail(text: string): string {
+  const email = text.trim().toLowerCase();
+  if (email.length > 254 || !emailPattern.test(email)) {
+    throw new OperatorError(`"${text}" is not an e-mail address.`);
+  }
+  return email;
+}
+
+export function checkName(text: string): string {
+  const name = text.trim();
+  if (name === '' || name.length > nameMax || /\p{C}/u.test(name)) {
+    throw new OperatorError(`A name has 1 to ${nameMax} characters, without control characters.`);
+  }
+  return name;
+}
+
+function checkAccess({ roles, merchant_ids }: Access): Access {
+  const unknown = roles.filter((role) => !operatorRoles.includes(role as never));
+  if (unknown.length > 0 || roles.length === 0) {
+    const found = unknown.length > 0 ? `There is no role "${unknown.join(', ')}". ` : '';
+    throw new OperatorError(`${found}Give one or more of ${operatorRoles.join(', ')}.`);
+  }
+  if (merchant_ids?.length === 0) throw new OperatorError('Give at least one merchant, or none.');
+  return {
+    roles: operatorRoles.filter((role) => roles.includes(role)),
+    merchant_ids: merchant_ids && [...new Set(merchant_ids.map((id) => id.toLowerCase()))].sort(),
+  };
+}
+
+async function checkMerchants(db: Handle, ids: string[] | null): Promise<void> {
+  if (ids === null) return;
+  const known = await listKnownMerchants(db, ids.filter(isUuid));
+  const unknown = ids.filter((id) => !known.includes(id));
+  if (unknown.length > 0) throw new OperatorError(`There is no merchant ${unknown.join(', ')}.`);
+}

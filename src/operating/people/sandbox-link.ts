@@ -1,0 +1,46 @@
+import { timestamp } from '#platform/shared/clock.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { hashToken, newToken } from './console-session.ts';
+import { insertPerson, lockPersonByEmail, updatePerson } from './person.sql.ts';
+import { insertPersonLink } from './person-link.sql.ts';
+
+const email = 'admin@sandbox.example';
+const linkHours = 24;
+
+/**
+ * A one-time link that signs in as the sandbox's demo administrator. A caller that may run commands
+ * may do everything already. Production and consoles on other machines refuse it.
+ */
+export async function createSignInLink(
+  deps: OperatorDeps & { console: { url: string; allowsSignInLinks: boolean } },
+  operator: string,
+): Promise<string> {
+  if (!deps.console.allowsSignInLinks) {
+    throw new OperatorError(
+      'Only a sandbox on this machine has sign-in links. Invite a person: `tranche operators invite`.',
+    );
+  }
+  const id = deps.random.uuid();
+  const token = newToken(deps.random);
+  return await operate(deps, operator, 'console sign-in link', async (db, now) => {
+    await insertPerson(db, {
+      id,
+      email,
+      name: 'Demo administrator',
+      roles: ['admin'],
+      merchant_ids: null,
+      oidc_subject: null,
+      created_at: now,
+      revoked_at: null,
+    });
+    const person = await lockPersonByEmail(db, email);
+    if (!person) throw new Error('the demo administrator is missing');
+    if (person.revoked_at !== null) await updatePerson(db, person.id, { revoked_at: null });
+    const expires_at = timestamp(Temporal.Instant.from(now).add({ hours: linkHours }));
+    const link = { person_id: person.id, purpose: 'sign_in' as const, created_at: now };
+    await insertPersonLink(db, { ...link, token_hash: hashToken(token), expires_at });
+    // In the fragment, which no server and no Referer header sees.
+    const result = `${deps.console.url}/sign-in#${token}`;
+    return { subject_id: person.id, details: { expires_at }, result };
+  });
+}

@@ -1,0 +1,245 @@
+import type { AuthenticationResponseJSON, RegistrationResponseJSON } from '@simplewebauthn/server';
+import type { Handle } from '#platform/database/database.ts';
+import { reading, transaction } from '#platform/database/transaction.ts';
+import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { OperatorError, operate } from '#record/actions/operate.ts';
+import {
+  type ConsoleSession,
+  findConsoleSession,
+  recordProof,
+  type SessionMethod,
+} from './console-session.sql.ts';
+import { hashToken, newToken, openConsoleSession } from './console-session.ts';
+import { checkName, endAccess } from './manage-people.ts';
+import {
+  deletePasskey,
+  insertPasskey,
+  listPasskeys,
+  movePasskeyUsed,
+  type Passkey,
+} from './passkey.sql.ts';
+import { findPerson, lockPerson, type Person, updatePerson } from './person.sql.ts';
+import { findLiveLink, type LinkPurpose, moveLinkUsed } from './person-link.sql.ts';
+import {
+  NotRecognised,
+  offerAuthentication,
+  offerRegistration,
+  verifyAuthentication,
+  verifyRegistration,
+  type WebauthnDeps,
+} from './webauthn.ts';
+
+/** A one-time link that is unknown, used or ended. */
+export class LinkEnded extends Error {}
+
+/** The browser that asks, for the list of sessions and for the audit. */
+export type Browser = { address: string; user_agent: string };
+
+/** A new session's token, for the cookie. */
+export type Opened = { token: string };
+
+const passkeysMax = 10;
+
+/** The person that a link is for. */
+export async function findInvited(
+  deps: WebauthnDeps,
+  token: string,
+  purpose: LinkPurpose,
+): Promise<{ person: Person; expires_at: string }> {
+  const found = await reading(deps, async (db) => {
+    const link = await findLiveLink(db, hashToken(token), purpose, timestamp(deps.clock.now()));
+    const person = link && (await findPerson(db, link.person_id));
+    return link && person && { person, expires_at: link.expires_at };
+  });
+  if (!found || found.person.revoked_at !== null) throw new LinkEnded();
+  return found;
+}
+
+export async function offerInvited(deps: WebauthnDeps, token: string) {
+  const { person } = await findInvited(deps, token, 'register');
+  return await offerRegistration(deps, person, []);
+}
+
+/**
+ * Registers an invited person's passkey and signs them in. The invitation has ended what the person
+ * had before. A process of an earlier version may not have done so, so it ends here again.
+ */
+export async function registerInvited(
+  deps: WebauthnDeps,
+  browser: Browser,
+  wanted: { token: string; name?: string | undefined; response: RegistrationResponseJSON },
+): Promise<Opened> {
+  const invited = await findInvited(deps, wanted.token, 'register');
+  const name = wanted.name === undefined ? invited.person.name : checkName(wanted.name);
+  const verified = await verifyRegistration(deps, invited.person.id, wanted.response);
+  return await open(
+    deps,
+    browser,
+    invited.person,
+    'passkey',
+    'passkeys register',
+    async (db, now) => {
+      if (!(await moveLinkUsed(db, hashToken(wanted.token), now))) throw new LinkEnded();
+      const person_id = invited.person.id;
+      const { passkeys: replaced } = await endAccess(db, person_id, now);
+      await updatePerson(db, person_id, { name });
+      await keepPasskey(deps, db, { ...verified, person_id, name: 'First passkey' }, now);
+      return { replaced };
+    },
+  );
+}
+
+export const offerSignIn = (deps: WebauthnDeps) =>
+  offerAuthentication(deps, { purpose: 'sign_in' });
+
+export async function signInByPasskey(
+  deps: WebauthnDeps,
+  browser: Browser,
+  response: AuthenticationResponseJSON,
+): Promise<Opened> {
+  const { passkey, counter } = await verifyAuthentication(deps, response, { purpose: 'sign_in' });
+  const person = await reading(deps, (db) => findPerson(db, passkey.person_id));
+  if (!person) throw new NotRecognised();
+  return await open(deps, browser, person, 'passkey', 'console sign-in', async (db, now) => {
+    // The person's lock is ours: a new registration that replaces the passkey waits, or is done.
+    await noteUse(db, passkey, counter, now);
+    return { passkey: passkey.name };
+  });
+}
+
+/** Signs in by a one-time link of the command line. The caller allows it in sandboxes only. */
+export async function signInByLink(
+  deps: WebauthnDeps,
+  browser: Browser,
+  token: string,
+): Promise<Opened> {
+  const { person } = await findInvited(deps, token, 'sign_in');
+  return await open(deps, browser, person, 'sandbox_link', 'console sign-in', async (db, now) => {
+    if (!(await moveLinkUsed(db, hashToken(token), now))) throw new LinkEnded();
+    return {};
+  });
+}
+
+/** Opens a session of a person, and writes it into the audit, in one transaction. */
+export async function open(
+  deps: WebauthnDeps,
+  browser: Browser,
+  { id: person_id, email, roles }: Person,
+  method: SessionMethod,
+  action: string,
+  before: (db: Handle, now: Timestamp) => Promise<object>,
+): Promise<Opened> {
+  const id = deps.random.uuid();
+  // Always a new token: one that the browser brought along could be known to another.
+  const token = newToken(deps.random);
+  const origin = { person_id, roles, address: browser.address, session_id: id };
+  return await operate({ ...deps, origin }, email, action, async (db, now) => {
+    // An administrator who revokes the person waits for this lock, and then ends the new session too.
+    const person = await lockPerson(db, person_id);
+    if (person?.revoked_at !== null) throw new NotRecognised();
+    const details = await before(db, now);
+    // The issuer's sign-in is not a proof of presence: it may be hours old.
+    const proved = method !== 'oidc';
+    await openConsoleSession(deps, db, { id, token, person_id, method, ...browser, proved });
+    return { subject_id: person_id, details: { method, ...details }, result: { token } };
+  });
+}
+
+export async function offerProof(deps: WebauthnDeps, session: ConsoleSession) {
+  const passkeys = await reading(deps, (db) => listPasskeys(db, session.person_id));
+  if (passkeys.length === 0) throw new OperatorError('Register a passkey first.');
+  return await offerAuthentication(deps, { purpose: 'proof', session_id: session.id, passkeys });
+}
+
+/** Records that the person of a session is present. */
+export async function proveByPasskey(
+  deps: WebauthnDeps,
+  session: ConsoleSession,
+  response: AuthenticationResponseJSON,
+): Promise<void> {
+  const about = { session_id: session.id, person_id: session.person_id };
+  const verified = await verifyAuthentication(deps, response, { purpose: 'proof', ...about });
+  await transaction(deps, async ({ db }) => {
+    const now = timestamp(deps.clock.now());
+    await noteUse(db, verified.passkey, verified.counter, now);
+    await recordProof(db, session.id, now);
+  });
+}
+
+async function noteUse(
+  db: Handle,
+  { id }: Passkey,
+  counter: number,
+  now: Timestamp,
+): Promise<void> {
+  if (await movePasskeyUsed(db, id, counter, now)) return;
+  throw new NotRecognised('the passkey was deleted after it had answered');
+}
+
+/** Records a proof without a passkey. The caller allows it in sandboxes only. */
+export async function proveInSandbox(deps: WebauthnDeps, session: ConsoleSession): Promise<void> {
+  await recordProof(deps.database.db, session.id, timestamp(deps.clock.now()));
+}
+
+export async function offerPasskey(deps: WebauthnDeps, person_id: string) {
+  const { person, passkeys } = await reading(deps, async (db) => ({
+    person: await findPerson(db, person_id),
+    passkeys: await listPasskeys(db, person_id),
+  }));
+  if (!person) throw new NotRecognised();
+  return await offerRegistration(deps, person, passkeys);
+}
+
+/** Adds a passkey to those of a person who is signed in. */
+export async function addPasskey(
+  deps: WebauthnDeps,
+  operator: string,
+  { id: session_id, person_id }: ConsoleSession,
+  wanted: { name: string; response: RegistrationResponseJSON },
+): Promise<void> {
+  const name = checkName(wanted.name);
+  const verified = await verifyRegistration(deps, person_id, wanted.response);
+  await operate(deps, operator, 'passkeys add', async (db, now) => {
+    await lockPerson(db, person_id);
+    // A revocation or a new invitation may have ended the session while this waited for the lock.
+    const session = await findConsoleSession(db, session_id);
+    if (session?.ended_at !== null) throw new NotRecognised('the session has ended');
+    if ((await listPasskeys(db, person_id)).length >= passkeysMax) {
+      throw new OperatorError(`A person has at most ${passkeysMax} passkeys.`);
+    }
+    await keepPasskey(deps, db, { ...verified, person_id, name }, now);
+    return { subject_id: person_id, details: { name }, result: undefined };
+  });
+}
+
+export async function removePasskey(
+  deps: WebauthnDeps,
+  operator: string,
+  wanted: { person_id: string; id: string },
+): Promise<void> {
+  await operate(deps, operator, 'passkeys remove', async (db) => {
+    await lockPerson(db, wanted.person_id);
+    const passkeys = await listPasskeys(db, wanted.person_id);
+    const passkey = passkeys.find(({ id }) => id === wanted.id);
+    if (!passkey) throw new OperatorError('There is no such passkey.');
+    if (passkeys.length === 1) {
+      throw new OperatorError('This is your only passkey. Add another one first.');
+    }
+    await deletePasskey(db, wanted.id);
+    return {
+      subject_id: wanted.person_id,
+      details: { name: passkey.name },
+      result: undefined,
+    };
+  });
+}
+
+async function keepPasskey(
+  deps: WebauthnDeps,
+  db: Handle,
+  passkey: Omit<Passkey, 'id' | 'created_at' | 'used_at'>,
+  now: Timestamp,
+): Promise<void> {
+  const row = { ...passkey, id: deps.random.uuid(), created_at: now, used_at: null };
+  if (!(await insertPasskey(db, row))) throw new OperatorError('This passkey is known already.');
+}

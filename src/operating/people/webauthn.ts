@@ -1,0 +1,176 @@
+import type {
+  AuthenticationResponseJSON,
+  PublicKeyCredentialCreationOptionsJSON,
+  PublicKeyCredentialRequestOptionsJSON,
+  RegistrationResponseJSON,
+} from '@simplewebauthn/server';
+import { transaction } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { type Challenge, insertChallenge, takeChallenge } from './challenge.sql.ts';
+import { hashToken, type SessionDeps } from './console-session.ts';
+import { findPasskey, type Passkey } from './passkey.sql.ts';
+import type { Person } from './person.sql.ts';
+
+export type WebauthnDeps = SessionDeps & { console: { url: string } };
+
+/** The answer of an authenticator, or of an issuer, does not prove who the person is. */
+export class NotRecognised extends Error {}
+
+const challengeMinutes = 5;
+
+// Loaded at first use: it brings many packages, and most processes never need it.
+const library = () => import('@simplewebauthn/server');
+
+/** EdDSA, ES256 and RS256, which every browser has. The library's default follows the runtime. */
+const supportedAlgorithmIDs = [-8, -7, -257];
+
+const rpName = 'Tranche';
+const rpIdOf = (url: string) => new URL(url).hostname;
+const uuidBytes = (id: string) => Uint8Array.from(Buffer.from(id.replaceAll('-', ''), 'hex'));
+
+async function keepChallenge(
+  deps: SessionDeps,
+  challenge: string,
+  about: Pick<Challenge, 'purpose'> & Partial<Pick<Challenge, 'person_id' | 'session_id'>>,
+): Promise<void> {
+  const expires_at = timestamp(deps.clock.now().add({ minutes: challengeMinutes }));
+  await insertChallenge(deps.database.db, {
+    person_id: null,
+    session_id: null,
+    ...about,
+    challenge_hash: hashToken(challenge),
+    sealed_oidc: null,
+    expires_at,
+  });
+}
+
+/** What a browser needs to create a passkey for a person. */
+export async function offerRegistration(
+  deps: WebauthnDeps,
+  person: Person,
+  existing: Passkey[],
+): Promise<PublicKeyCredentialCreationOptionsJSON> {
+  const { generateRegistrationOptions } = await library();
+  const options = await generateRegistrationOptions({
+    rpName,
+    rpID: rpIdOf(deps.console.url),
+    userName: person.email,
+    userDisplayName: person.name,
+    userID: uuidBytes(person.id),
+    challenge: Uint8Array.from(deps.random.bytes(32)),
+    timeout: challengeMinutes * 60_000,
+    attestationType: 'none',
+    supportedAlgorithmIDs,
+    excludeCredentials: existing.map(({ credential_id: id, transports }) => ({ id, transports })),
+    authenticatorSelection: { residentKey: 'required', userVerification: 'required' },
+  });
+  await keepChallenge(deps, options.challenge, { purpose: 'register', person_id: person.id });
+  return options;
+}
+
+/** What a browser needs to answer with a passkey: any of ours, or one of a person's. */
+export async function offerAuthentication(
+  deps: WebauthnDeps,
+  about: { purpose: 'sign_in' } | { purpose: 'proof'; session_id: string; passkeys: Passkey[] },
+): Promise<PublicKeyCredentialRequestOptionsJSON> {
+  const { generateAuthenticationOptions } = await library();
+  const isProof = about.purpose === 'proof';
+  const options = await generateAuthenticationOptions({
+    rpID: rpIdOf(deps.console.url),
+    challenge: Uint8Array.from(deps.random.bytes(32)),
+    timeout: challengeMinutes * 60_000,
+    userVerification: 'required',
+    ...(isProof && {
+      allowCredentials: about.passkeys.map(({ credential_id: id, transports }) => ({
+        id,
+        transports,
+      })),
+    }),
+  });
+  const session_id = isProof ? about.session_id : null;
+  await keepChallenge(deps, options.challenge, { purpose: about.purpose, session_id });
+  return options;
+}
+
+/** A new passkey, checked. The challenge is gone, whatever the answer. */
+export async function verifyRegistration(
+  deps: WebauthnDeps,
+  person_id: string,
+  response: RegistrationResponseJSON,
+): Promise<Pick<Passkey, 'credential_id' | 'public_key' | 'counter' | 'transports'>> {
+  const challenge = await takeAnswered(deps, response, 'register');
+  if (challenge.taken.person_id !== person_id) throw new NotRecognised();
+  const { verifyRegistrationResponse } = await library();
+  const { verified, registrationInfo } = await verifyRegistrationResponse({
+    response,
+    expectedChallenge: challenge.text,
+    expectedOrigin: deps.console.url,
+    expectedRPID: rpIdOf(deps.console.url),
+    requireUserVerification: true,
+    supportedAlgorithmIDs,
+  }).catch(refuse);
+  if (!verified || !registrationInfo) throw new NotRecognised();
+  const { id, publicKey, counter } = registrationInfo.credential;
+  const transports = (response.response.transports ?? []).filter((one) =>
+    /^[a-z-]{1,20}$/.test(one),
+  );
+  return { credential_id: id, public_key: Buffer.from(publicKey), counter, transports };
+}
+
+/** The passkey that answered, and its new counter. */
+export async function verifyAuthentication(
+  deps: WebauthnDeps,
+  response: AuthenticationResponseJSON,
+  about: { purpose: 'sign_in' } | { purpose: 'proof'; session_id: string; person_id: string },
+): Promise<{ passkey: Passkey; counter: number }> {
+  const challenge = await takeAnswered(deps, response, about.purpose);
+  const isProof = about.purpose === 'proof';
+  if (isProof && challenge.taken.session_id !== about.session_id) throw new NotRecognised();
+  const passkey = await findPasskey(deps.database.db, String(response.id).slice(0, 2_000));
+  if (!passkey) throw new NotRecognised();
+  if (isProof && passkey.person_id !== about.person_id) throw new NotRecognised();
+  const { verifyAuthenticationResponse } = await library();
+  const { verified, authenticationInfo } = await verifyAuthenticationResponse({
+    response,
+    expectedChallenge: challenge.text,
+    expectedOrigin: deps.console.url,
+    expectedRPID: rpIdOf(deps.console.url),
+    requireUserVerification: true,
+    credential: {
+      id: passkey.credential_id,
+      publicKey: Uint8Array.from(passkey.public_key),
+      counter: passkey.counter,
+    },
+  }).catch(refuse);
+  if (!verified) throw new NotRecognised();
+  return { passkey, counter: authenticationInfo.newCounter };
+}
+
+/** The challenge that an answer names, if we made it for this purpose and it was not answered. */
+async function takeAnswered(
+  deps: SessionDeps,
+  response: { response?: { clientDataJSON?: string } },
+  purpose: Challenge['purpose'],
+): Promise<{ text: string; taken: Challenge }> {
+  const text = challengeOf(response);
+  const now = timestamp(deps.clock.now());
+  const taken = await transaction(deps, ({ db }) =>
+    takeChallenge(db, hashToken(text), purpose, now),
+  );
+  if (!taken) throw new NotRecognised();
+  return { text, taken };
+}
+
+function challengeOf({ response }: { response?: { clientDataJSON?: string } }): string {
+  try {
+    const json = Buffer.from(String(response?.clientDataJSON), 'base64url').toString('utf8');
+    return String(JSON.parse(json).challenge);
+  } catch {
+    throw new NotRecognised();
+  }
+}
+
+/** The library throws for every check that fails, and for answers that it cannot read. */
+function refuse(cause: unknown): never {
+  throw new NotRecognised('', { cause });
+}

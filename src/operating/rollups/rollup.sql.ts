@@ -1,0 +1,209 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { AttemptStatus } from '#purchases/payments/payment-attempt.ts';
+import type { MovementKind } from '#record/ledger/posting.ts';
+
+/** What the charts are added up from, each in the order of ids that ascend with time. */
+export const streams = ['checkouts', 'opens', 'attempts', 'postings'] as const;
+export type Stream = (typeof streams)[number];
+
+/** Claims a stream until the transaction ends. Null: another process adds it up now. */
+export async function lockStream(db: Handle, stream: Stream): Promise<string | null> {
+  const row = await db
+    .selectFrom('rollups')
+    .select('after')
+    .where('stream', '=', stream)
+    .forUpdate()
+    .skipLocked()
+    .executeTakeFirst();
+  return row?.after ?? null;
+}
+
+/** Moves the mark. What was once said to be complete stays so: `as_of` never goes back. */
+export async function moveStream(
+  db: Handle,
+  stream: Stream,
+  { after, as_of }: { after: string; as_of: Timestamp },
+): Promise<void> {
+  await db
+    .updateTable('rollups')
+    .set({ after, as_of: sql<Timestamp>`greatest(as_of, ${as_of})` })
+    .where('stream', '=', stream)
+    .execute();
+}
+
+/** A range of a stream: ids after the mark and before the bound. */
+export type Range = { after: string; bound: string; limit: number };
+
+/** Rows with the local day of a time. The zones are in tables that every node has. */
+const withDay = (rows: RawBuilder<unknown>, at: string) => sql`
+  select s.*, (s.${sql.ref(at)} at time zone t.time_zone)::date as day
+  from (${rows}) s
+  join merchants m on m.id = s.merchant_id
+  join territories t on t.code = m.territory
+  order by s.id`;
+
+export type DayRow = { merchant_id: string; id: string; day: string };
+
+export async function listCreated(db: Handle, range: Range): Promise<DayRow[]> {
+  const { rows } = await sql<DayRow>`${withDay(
+    sql`select merchant_id, id, created_at from checkouts
+      where id > ${range.after} and id < ${range.bound} order by id limit ${range.limit}`,
+    'created_at',
+  )}`.execute(db);
+  return rows;
+}
+
+export async function listOpened(db: Handle, range: Range): Promise<DayRow[]> {
+  const { rows } = await sql<DayRow>`${withDay(
+    sql`select merchant_id, id, at from checkout_opens
+      where id > ${range.after} and id < ${range.bound} order by id limit ${range.limit}`,
+    'at',
+  )}`.execute(db);
+  return rows;
+}
+
+export type AttemptRow = DayRow & {
+  number: number;
+  status: AttemptStatus;
+  decline_reason: string | null;
+};
+
+export async function listAttempted(db: Handle, range: Range): Promise<AttemptRow[]> {
+  const { rows } = await sql<AttemptRow>`${withDay(
+    sql`select merchant_id, written_id as id, number, status, decline_reason, created_at
+      from payment_attempts
+      where written_id > ${range.after} and written_id < ${range.bound}
+      order by written_id limit ${range.limit}`,
+    'created_at',
+  )}`.execute(db);
+  return rows;
+}
+
+export type PostingRow = DayRow & {
+  checkout_id: string;
+  kind: MovementKind;
+  amount: number;
+  instalment: number | null;
+};
+
+export async function listPosted(db: Handle, range: Range): Promise<PostingRow[]> {
+  // The kinds are the predicate of the index.
+  const { rows } = await sql<PostingRow>`${withDay(
+    sql`select merchant_id, id, checkout_id, kind, amount, instalment, at from postings
+      where id > ${range.after} and id < ${range.bound}
+        and kind in ('sold', 'captured', 'collected', 'cancelled', 'restored', 'refunded',
+          'returned')
+      order by id limit ${range.limit}`,
+    'at',
+  )}`.execute(db);
+  return rows;
+}
+
+/** The payments of checkouts: what a sale makes due, and on which day. Neither ever changes. */
+export async function listPlanned(
+  db: Handle,
+  rows: { merchant_id: string; checkout_id: string }[],
+): Promise<{ checkout_id: string; number: number; amount: number; due_on: string }[]> {
+  if (rows.length === 0) return [];
+  return await db
+    .selectFrom('instalments')
+    .select(['checkout_id', 'number', 'amount', 'due_on'])
+    .where('checkout_id', 'in', [...new Set(rows.map(({ checkout_id }) => checkout_id))])
+    .where('merchant_id', 'in', [...new Set(rows.map(({ merchant_id }) => merchant_id))])
+    .execute();
+}
+
+const counts = [
+  'created',
+  'opened',
+  'tried',
+  'paid',
+  'approved',
+  'declined',
+  'sold',
+  'collected',
+  'refunded',
+] as const;
+export type Count = (typeof counts)[number];
+export type DayCounts = { merchant_id: string; day: string } & Record<Count, number>;
+
+export async function advanceDays(db: Handle, rows: DayCounts[]): Promise<void> {
+  if (rows.length === 0) return;
+  await db
+    .insertInto('merchant_days')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict
+        .columns(['merchant_id', 'day'])
+        .doUpdateSet(
+          Object.fromEntries(
+            counts.map((name) => [name, sql.raw(`merchant_days.${name} + excluded.${name}`)]),
+          ),
+        ),
+    )
+    .execute();
+}
+
+export async function advanceDeclines(
+  db: Handle,
+  rows: { merchant_id: string; day: string; reason: string; count: number }[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await db
+    .insertInto('merchant_declines')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict
+        .columns(['merchant_id', 'day', 'reason'])
+        .doUpdateSet({ count: sql`merchant_declines.count + excluded.count` }),
+    )
+    .execute();
+}
+
+export async function advanceDues(
+  db: Handle,
+  rows: { merchant_id: string; day: string; amount: number }[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await db
+    .insertInto('merchant_dues')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict
+        .columns(['merchant_id', 'day'])
+        .doUpdateSet({ amount: sql`merchant_dues.amount + excluded.amount` }),
+    )
+    .execute();
+}
+
+/** What is overdue, by merchant: a walk of the index of overdue payments. */
+export async function sumOverdue(db: Handle): Promise<{ merchant_id: string; amount: number }[]> {
+  const { rows } = await sql<{ merchant_id: string; amount: number }>`
+    select merchant_id, sum(amount - reduced)::bigint as amount
+    from instalments where status = 'overdue' group by merchant_id`.execute(db);
+  return rows;
+}
+
+export async function listOverdueSums(
+  db: Handle,
+): Promise<{ merchant_id: string; amount: number }[]> {
+  return await db.selectFrom('merchant_overdue').select(['merchant_id', 'amount']).execute();
+}
+
+export async function insertOverdueSums(
+  db: Handle,
+  rows: { merchant_id: string; amount: number; as_of: Timestamp }[],
+): Promise<void> {
+  if (rows.length === 0) return;
+  await db
+    .insertInto('merchant_overdue')
+    .values(rows)
+    .onConflict((conflict) =>
+      conflict
+        .columns(['merchant_id'])
+        .doUpdateSet({ amount: sql`excluded.amount`, as_of: sql`excluded.as_of` }),
+    )
+    .execute();
+}

@@ -1,0 +1,398 @@
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import type { Merchant } from '#merchants/merchant.ts';
+import type { Database } from '#platform/database/database.ts';
+import { snapshot } from '#platform/database/transaction.ts';
+import type { Clock, Timestamp } from '#platform/shared/clock.ts';
+import { showMoney } from '#platform/shared/money.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { findCheckoutCallback, listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
+import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
+import { findCheckout, findMove } from '#purchases/checkouts/checkout.sql.ts';
+import type { Checkout, CheckoutStatus } from '#purchases/checkouts/checkout.ts';
+import { listCheckoutDisputes } from '#purchases/disputes/dispute.sql.ts';
+import type { Dispute } from '#purchases/disputes/dispute.ts';
+import { listCollections, listInstalments } from '#purchases/instalments/instalment.sql.ts';
+import type { Collection, Instalment } from '#purchases/instalments/instalment.ts';
+import type { MessageKind } from '#purchases/messages/message.ts';
+import { listAttempts } from '#purchases/payments/payment-attempt.sql.ts';
+import type { PaymentAttempt } from '#purchases/payments/payment-attempt.ts';
+import { listCheckoutRefunds, listParts } from '#purchases/refunds/refund.sql.ts';
+import type { RefundPart, RefundRequest } from '#purchases/refunds/refund.ts';
+import { listShopperAttempts } from '#purchases/shoppers/shopper-attempt.sql.ts';
+import type { ShopperAttempt } from '#purchases/shoppers/shopper-attempt.ts';
+import { listOperatorActions, type OperatorAction } from '#record/actions/operator-action.sql.ts';
+import { listPersonNames } from '#record/actions/person-names.sql.ts';
+import { listPostings } from '#record/ledger/posting.sql.ts';
+import { movementKinds, type Posting } from '#record/ledger/posting.ts';
+import { listNotes, type Note } from '#record/notes/note.sql.ts';
+import { findStoredCard, type HistoryMessage, listHistoryMessages } from './history.sql.ts';
+import { peopleOf, withNames } from './lists.ts';
+import type { Scope } from './scope.sql.ts';
+import { findRowById } from './search.sql.ts';
+
+/** All rows that belong to one checkout. */
+export type CheckoutHistory = {
+  merchant: Merchant;
+  checkout: Checkout;
+  move: { to_status: CheckoutStatus; at: Timestamp } | null;
+  attempts: PaymentAttempt[];
+  callback: Callback | null;
+  callback_attempts: CallbackAttempt[];
+  instalments: Instalment[];
+  collections: Collection[];
+  /** What the shopper did to the plan after paying. */
+  acts: ShopperAttempt[];
+  refunds: RefundRequest[];
+  parts: RefundPart[];
+  postings: Posting[];
+  messages: HistoryMessage[];
+  card: { brand: string | null; last4: string | null } | null;
+  /** What operators did to the checkout and its refunds, the oldest first, on the real clock. */
+  actions: OperatorAction[];
+  notes: Note[];
+  disputes: Dispute[];
+  /** The names of the people who acted, by their ids. */
+  names: Map<string, string>;
+};
+
+/** Reads a checkout and its rows in one snapshot. Null if there is no such checkout. */
+export async function readCheckoutHistory(
+  deps: { database: Database; clock: Clock },
+  scope: Scope,
+  id: string,
+): Promise<CheckoutHistory | null> {
+  return await snapshot(deps, async (db) => {
+    const row = isUuid(id) ? await findRowById(db, scope, 'checkouts', id) : null;
+    const merchant = row && (await findMerchant(db, row.merchant_id));
+    const checkout = merchant && (await findCheckout(db, merchant.id, id));
+    if (!checkout) return null;
+    const key = { merchant_id: merchant.id, checkout_id: checkout.id };
+    const of = [key.merchant_id, key.checkout_id] as const;
+    const callback = await findCheckoutCallback(db, ...of);
+    const refunds = await listCheckoutRefunds(db, ...of);
+    const ids = [checkout.id, ...refunds.map((refund) => refund.id)];
+    const disputes = await listCheckoutDisputes(db, key);
+    const subject_ids = [...ids, ...disputes.map((dispute) => dispute.id)];
+    if (callback) subject_ids.push(callback.id);
+    const actions = (await listOperatorActions(db, { subject_ids }, 1_000)).reverse();
+    const notes = await listNotes(db, ...of);
+    const acted = [...actions, ...notes].map(({ person_id }) => person_id);
+    const names = await listPersonNames(db, [...peopleOf(refunds), ...acted]);
+    return {
+      merchant,
+      checkout,
+      move: await findMove(db, ...of),
+      attempts: (await listAttempts(db, ...of)).reverse(),
+      callback,
+      callback_attempts: callback ? await listCallbackAttempts(db, callback) : [],
+      instalments: await listInstalments(db, key),
+      collections: await listCollections(db, key),
+      acts: await listShopperAttempts(db, key),
+      refunds: refunds.map((refund) => withNames(refund, names)),
+      parts: await listParts(db, ...of),
+      postings: (await listPostings(db, ...of)).sort(byCause),
+      messages: await listHistoryMessages(db, ...of),
+      card: await findStoredCard(db, ...of),
+      actions,
+      notes: notes.map((note) => ({ ...note, name: names.get(note.person_id ?? '') ?? note.name })),
+      disputes,
+      names,
+    };
+  });
+}
+
+/** Orders the postings of one transaction, whose ids share a millisecond, causes first. */
+function byCause(one: Posting, other: Posting): number {
+  const keyOf = ({ at, id, kind }: Posting) =>
+    `${at} ${id.slice(0, 13)} ${String(movementKinds.indexOf(kind)).padStart(2, '0')}`;
+  return keyOf(one) < keyOf(other) ? -1 : 1;
+}
+
+export type TimelineEntry = {
+  at: Timestamp;
+  says: string;
+  kind:
+    | 'checkout'
+    | 'attempt'
+    | 'callback'
+    | 'collection'
+    | 'refund'
+    | 'dispute'
+    | 'message'
+    | 'note';
+  /** The person who did it. */
+  by: string | null;
+  tone: 'neutral' | 'good' | 'bad' | 'waiting';
+};
+
+const tones: Record<string, TimelineEntry['tone']> = {
+  successful: 'good',
+  authorised: 'good',
+  delivered: 'good',
+  collected: 'good',
+  charged: 'good',
+  verified: 'good',
+  done: 'good',
+  sent: 'good',
+  cancelled: 'neutral',
+  invalid_payload: 'bad',
+  declined: 'bad',
+  refused: 'bad',
+  failed: 'bad',
+  lapsed: 'bad',
+  lost: 'bad',
+  starting: 'waiting',
+  challenged: 'waiting',
+  voiding: 'waiting',
+  open: 'waiting',
+  unknown: 'waiting',
+  pending: 'waiting',
+};
+const toneOf = (status: string) => tones[status] ?? 'neutral';
+
+const subjects: Record<MessageKind, string> = {
+  receipt: 'receipt with the plan',
+  charge_soon: 'payment is due soon',
+  charged: 'payment was taken',
+  declined: 'payment was declined',
+  card_expires: 'card expires',
+  card_replaced: 'card was replaced',
+  refunded: 'refund is done',
+  plan_finished: 'plan is finished',
+  sign_in_link: 'link to the plan',
+};
+
+/** Messages to the shopper and notes of operators, which the command line does not show. */
+export function extrasOf({ messages, notes }: CheckoutHistory): TimelineEntry[] {
+  return [
+    ...messages.map(
+      ({ kind, status, settled_at, planned_at }): TimelineEntry => ({
+        at: settled_at ?? planned_at,
+        says: `message ${status === 'pending' ? 'to send' : status}: ${subjects[kind]}`,
+        kind: 'message',
+        by: null,
+        tone: toneOf(status),
+      }),
+    ),
+    ...notes.map(
+      ({ at, name, text }): TimelineEntry => ({
+        at,
+        says: text,
+        kind: 'note',
+        by: name,
+        tone: 'neutral',
+      }),
+    ),
+  ];
+}
+
+/** What happened to a checkout, in order of time on the merchant's clock. */
+export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
+  const { merchant, checkout, move } = history;
+  const money = (cents: number) => showMoney(cents, { ...merchant.territory, ...checkout });
+  const entries: TimelineEntry[] = [
+    {
+      at: checkout.created_at,
+      says: `created, ${money(checkout.amount)}`,
+      kind: 'checkout',
+      by: null,
+      tone: 'neutral',
+    },
+    ...history.attempts.map((attempt) => ({
+      at: attempt.settled_at ?? attempt.created_at,
+      says: describeAttempt(attempt, money),
+      kind: 'attempt' as const,
+      by: null,
+      tone: toneOf(attempt.status),
+    })),
+  ];
+  if (move) {
+    const { number_of_payments } = checkout;
+    const term = number_of_payments === null ? '' : `, ${countOf(number_of_payments, 'payment')}`;
+    entries.push({
+      at: move.at,
+      says: `${move.to_status.replace('_', ' ')}${term}`,
+      kind: 'checkout',
+      by: null,
+      tone: toneOf(move.to_status),
+    });
+  }
+  for (const attempt of history.callback_attempts) {
+    const { number, outcome, reason, operator, started_at } = attempt;
+    const by = operator === null ? '' : ` by ${operator}`;
+    const why = reason === null ? '' : `: ${reason}`;
+    entries.push({
+      at: started_at,
+      says: `callback, attempt ${number}${by}, ${outcome}${why}`,
+      kind: 'callback',
+      by: operator,
+      tone: toneOf(outcome),
+    });
+  }
+  for (const collection of history.collections) {
+    entries.push({
+      at: collection.settled_at ?? collection.created_at,
+      says: describeCollection(collection, money),
+      kind: 'collection',
+      by: null,
+      tone: toneOf(collection.status),
+    });
+  }
+  for (const act of history.acts) {
+    entries.push({
+      at: act.settled_at ?? act.created_at,
+      says: describeAct(act, money),
+      kind: 'attempt',
+      by: null,
+      tone: toneOf(act.status),
+    });
+  }
+  for (const dispute of history.disputes) entries.push(...disputeEntries(dispute, money));
+  for (const [index, refund] of history.refunds.entries()) {
+    entries.push(...refundEntries(history, refund, `refund ${index + 1}`, money));
+  }
+  return inOrder(entries);
+}
+
+/** The sort is stable: entries of the same moment keep their order, causes first. */
+export const inOrder = (entries: TimelineEntry[]) =>
+  entries.sort((one, other) => (one.at < other.at ? -1 : one.at > other.at ? 1 : 0));
+
+type Money = (cents: number) => string;
+
+const countOf = (count: number, noun: string) => `${count} ${noun}${count === 1 ? '' : 's'}`;
+
+function describeAttempt(attempt: PaymentAttempt, money: Money): string {
+  const { number, amount, number_of_payments, card_brand, card_last4, decline_reason } = attempt;
+  const card = card_last4 === null ? '' : ` on ${card_brand ?? 'card'} ${card_last4}`;
+  const why = decline_reason === null ? '' : `: ${decline_reason}`;
+  return `attempt ${number} to pay ${money(amount)} of ${countOf(number_of_payments, 'payment')}${card}, ${attempt.status}${why}`;
+}
+
+function describeAct(act: ShopperAttempt, money: Money): string {
+  const { number, purpose, instalments, amount, card_brand, card_last4, decline_reason } = act;
+  const card = card_last4 === null ? '' : ` with ${card_brand ?? 'card'} ${card_last4}`;
+  const why = decline_reason === null ? '' : `: ${decline_reason}`;
+  const what =
+    purpose === 'pay'
+      ? `pay ${money(amount)} (${instalments.length === 1 ? 'payment' : 'payments'} ${instalments.join(', ')})`
+      : 'replace the card';
+  return `the shopper's attempt ${number} to ${what}${card}, ${act.status}${why}`;
+}
+
+function describeCollection(collection: Collection, money: Money): string {
+  const { instalment, status, decline_reason } = collection;
+  const kind = collection.kind === 'shopper' ? 'payment by the shopper' : collection.kind;
+  const why = decline_reason === null ? '' : `: ${decline_reason}`;
+  const outcome = status === 'open' ? 'outcome not known yet' : status;
+  return `payment ${instalment}, ${kind} of ${money(collection.amount)}, ${outcome}${why}`;
+}
+
+/** The history of one dispute. */
+function disputeEntries(dispute: Dispute, money: Money): TimelineEntry[] {
+  const { instalment, status, amount, reason, submitted_at, closed_at } = dispute;
+  const entry = (at: Timestamp, says: string, tone: TimelineEntry['tone']): TimelineEntry => ({
+    at,
+    says: `payment ${instalment}, dispute of ${money(amount)} ${says}`,
+    kind: 'dispute',
+    by: null,
+    tone,
+  });
+  return [
+    entry(dispute.created_at, `opened: ${reason.replaceAll('_', ' ')}`, 'bad'),
+    ...(submitted_at === null ? [] : [entry(submitted_at, 'answered with evidence', 'waiting')]),
+    ...(closed_at === null ? [] : [entry(closed_at, status, status === 'lost' ? 'bad' : 'good')]),
+  ];
+}
+
+/**
+ * The history of one refund. Its row holds only the latest state. The postings hold the earlier
+ * ones: every round reserves the amount when it begins and releases it when it ends.
+ */
+function refundEntries(
+  { postings, parts, actions, names }: CheckoutHistory,
+  refund: RefundRequest,
+  name: string,
+  money: Money,
+): TimelineEntry[] {
+  const who = (action: string) =>
+    actions
+      .filter((one) => one.subject_id === refund.id && one.action === action)
+      .map(({ operator, person_id }) => names.get(person_id ?? '') ?? operator);
+  const entry = (
+    at: Timestamp,
+    says: string,
+    tone: TimelineEntry['tone'] = 'neutral',
+    by: string | null = null,
+  ): TimelineEntry => ({ at, says: `${name} ${says}`, kind: 'refund', by, tone });
+  const entries = [
+    entry(
+      refund.created_at,
+      `requested, ${money(refund.amount)}`,
+      'neutral',
+      refund.requested_by_name,
+    ),
+  ];
+  if (refund.first_approved_at !== null) {
+    const by = refund.first_approved_by_name;
+    entries.push(entry(refund.first_approved_at, `approved first by ${by}`, 'neutral', by));
+  }
+  if (refund.approved_at !== null) {
+    const operator = who('refunds approve').at(-1) ?? refund.requested_by_name ?? undefined;
+    const how = operator === undefined ? 'automatically' : `by ${operator}`;
+    entries.push(entry(refund.approved_at, `approved ${how}`, 'neutral', operator ?? null));
+  }
+  const booked = postings.filter(({ refund_id }) => refund_id === refund.id);
+  const retries = booked.filter(({ kind }) => kind === 'reserved').slice(1);
+  for (const [index, { at }] of retries.entries()) {
+    const by = who('refunds retry')[index] ?? 'an operator';
+    entries.push(entry(at, `retried by ${by}`, 'neutral', by));
+  }
+  const ends = booked.filter(({ kind }) => kind === 'released');
+  const returns = booked.filter(({ kind }) => kind === 'returned');
+  for (const part of parts.filter(({ refund_id }) => refund_id === refund.id)) {
+    const { instalment, settled_at, keyed_at } = part;
+    const isReturned = returns.some(
+      (one) => one.instalment === instalment && one.at === settled_at,
+    );
+    // The part was done before the card network returned it. The row holds only the return.
+    const done =
+      isReturned &&
+      booked.find(
+        (one) => one.kind === 'refunded' && one.instalment === instalment && one.at >= keyed_at,
+      );
+    if (done)
+      entries.push(entry(done.at, describePart({ ...part, status: 'done' }, money), 'good'));
+    const says = isReturned
+      ? `has ${money(part.amount)} of payment ${instalment} returned by the card network`
+      : describePart(part, money);
+    entries.push(entry(settled_at ?? keyed_at, says, isReturned ? 'bad' : toneOf(part.status)));
+  }
+  for (const [index, { at }] of ends.entries()) {
+    const until = retries[index]?.at;
+    const returned = returns.find((one) => one.at >= at && (until === undefined || one.at < until));
+    const isLast = until === undefined;
+    const reason = isLast && refund.reason !== null ? `: ${refund.reason}` : '';
+    if (returned || (isLast && refund.status === 'complete')) {
+      entries.push(entry(at, 'complete', 'good'));
+      if (returned) entries.push(entry(returned.at, `failed${reason}`, 'bad'));
+    } else {
+      const [operator] = who('refunds decline');
+      const how = operator === undefined ? 'failed' : `declined by ${operator}`;
+      entries.push(entry(at, `${how}${reason}`, 'bad', operator ?? null));
+    }
+  }
+  return entries;
+}
+
+function describePart({ kind, status, instalment, amount }: RefundPart, money: Money): string {
+  const what = {
+    cancel: `${money(amount)} less of payment ${instalment}`,
+    hold: `${money(amount)} less of the hold of payment ${instalment}`,
+    card: `${money(amount)} of payment ${instalment} back to the card`,
+  }[kind];
+  const how = { open: ', in flight', done: '', failed: ', refused', put_back: ', put back' }[
+    status
+  ];
+  return `takes ${what}${how}`;
+}

@@ -1,0 +1,219 @@
+import { sql } from 'kysely';
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import { type Scope, scoped } from './scope.sql.ts';
+
+/** A count that stops at `max`. */
+export type BoundedCount = { count: number; more: boolean };
+
+// Each count reads at most so many entries of an index of what waits.
+// biome-ignore lint/suspicious/noExplicitAny: it counts queries of any shape.
+async function bounded(db: Handle, query: any, max: number): Promise<BoundedCount> {
+  const { count } = await db
+    .selectFrom(query.limit(max + 1).as('found'))
+    .select((select) => select.fn.countAll<number>().as('count'))
+    .executeTakeFirstOrThrow();
+  return { count: Math.min(Number(count), max), more: Number(count) > max };
+}
+
+export function countRefundsToReview(db: Handle, scope: Scope, max: number) {
+  const waiting = db
+    .selectFrom('refund_requests')
+    .select('id')
+    .where('status', '=', 'requested')
+    .where('approved_at', 'is', null);
+  return bounded(db, scoped(waiting, scope), max);
+}
+
+export function countOverdue(db: Handle, scope: Scope, max: number) {
+  const overdue = db.selectFrom('instalments').select('number').where('status', '=', 'overdue');
+  return bounded(db, scoped(overdue, scope), max);
+}
+
+export function countExhausted(db: Handle, scope: Scope, max: number) {
+  const exhausted = db.selectFrom('callbacks').select('id').where('status', '=', 'exhausted');
+  return bounded(db, scoped(exhausted, scope), max);
+}
+
+/** Alerts that are not closed. */
+export function countAlerts(db: Handle, scope: Scope, max: number) {
+  const open = db.selectFrom('alerts').select('id').where('closed_at', 'is', null);
+  return bounded(db, scoped(open, scope), max);
+}
+
+/** Disputes whose evidence was not submitted yet. */
+export function countDisputesToAnswer(db: Handle, scope: Scope, max: number) {
+  const waiting = db
+    .selectFrom('disputes')
+    .select('id')
+    .where('status', '=', 'needs_response')
+    .where('submitted_at', 'is', null);
+  return bounded(db, scoped(waiting, scope), max);
+}
+
+export function countPayoutsToApprove(db: Handle, scope: Scope, max: number) {
+  const drafts = db.selectFrom('payouts').select('id').where('status', '=', 'draft');
+  return bounded(db, scoped(drafts, scope), max);
+}
+
+/** When the refund was requested that has waited longest for its review. */
+export async function findOldestToReview(db: Handle, scope: Scope): Promise<Timestamp | null> {
+  const row = await scoped(db.selectFrom('refund_requests').select('created_at'), scope)
+    .where('status', '=', 'requested')
+    .where('approved_at', 'is', null)
+    .orderBy('created_at')
+    .orderBy('id')
+    .limit(1)
+    .executeTakeFirst();
+  return row?.created_at ?? null;
+}
+
+export type OverviewPlace = {
+  currency: string;
+  locale: string;
+  time_zone: string;
+  clock_ahead_ms: number;
+};
+
+/** The territory of the merchant whose clock is furthest ahead. Null without merchants. */
+export async function findPlace(db: Handle, scope: Scope): Promise<OverviewPlace | null> {
+  const row = await scoped(
+    db
+      .selectFrom('merchants')
+      .innerJoin('territories', 'territories.code', 'merchants.territory')
+      .select([
+        'territories.currency',
+        'territories.locale',
+        'territories.time_zone',
+        'merchants.clock_ahead_ms',
+      ]),
+    scope,
+    'merchants.id',
+  )
+    .orderBy('merchants.clock_ahead_ms', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+export async function findDefaultPlace(db: Handle): Promise<OverviewPlace> {
+  const row = await db
+    .selectFrom('territories')
+    .select(['currency', 'locale', 'time_zone'])
+    .orderBy('code')
+    .limit(1)
+    .executeTakeFirstOrThrow();
+  return { ...row, clock_ahead_ms: 0 };
+}
+
+const dayColumns = [
+  'created',
+  'opened',
+  'tried',
+  'paid',
+  'approved',
+  'declined',
+  'sold',
+  'collected',
+  'refunded',
+] as const;
+export type DaySums = { day: string } & Record<(typeof dayColumns)[number], number>;
+
+/** Sums of a range of days, by day. */
+export async function listDays(
+  db: Handle,
+  scope: Scope,
+  first: string,
+  last: string,
+): Promise<DaySums[]> {
+  const rows = await scoped(
+    db
+      .selectFrom('merchant_days')
+      .select((select) => [
+        'day',
+        ...dayColumns.map((name) => select.fn.sum<number>(name).as(name)),
+      ]),
+    scope,
+  )
+    .where('day', '>=', first)
+    .where('day', '<=', last)
+    .groupBy('day')
+    .execute();
+  return rows.map(
+    (row) =>
+      ({
+        day: row.day,
+        ...Object.fromEntries(dayColumns.map((name) => [name, Number(row[name])])),
+      }) as DaySums,
+  );
+}
+
+export async function listDeclineReasons(
+  db: Handle,
+  scope: Scope,
+  first: string,
+  last: string,
+): Promise<{ reason: string; count: number }[]> {
+  const rows = await scoped(
+    db
+      .selectFrom('merchant_declines')
+      .select(['reason', (select) => select.fn.sum<number>('count').as('count')]),
+    scope,
+  )
+    .where('day', '>=', first)
+    .where('day', '<=', last)
+    .groupBy('reason')
+    .orderBy('count', 'desc')
+    .orderBy('reason')
+    .execute();
+  return rows.map(({ reason, count }) => ({ reason, count: Number(count) }));
+}
+
+/** What is still to be collected, by the day on which it is due. */
+export async function listDues(
+  db: Handle,
+  scope: Scope,
+  first: string,
+  last: string,
+): Promise<{ day: string; amount: number }[]> {
+  const rows = await scoped(
+    db
+      .selectFrom('merchant_dues')
+      .select(['day', (select) => select.fn.sum<number>('amount').as('amount')]),
+    scope,
+  )
+    .where('day', '>=', first)
+    .where('day', '<=', last)
+    .groupBy('day')
+    .execute();
+  return rows.map(({ day, amount }) => ({ day, amount: Number(amount) }));
+}
+
+export async function sumOverdueAmounts(db: Handle, scope: Scope): Promise<number> {
+  const { sum } = await scoped(
+    db
+      .selectFrom('merchant_overdue')
+      .select(sql<number>`coalesce(sum(amount), 0)::bigint`.as('sum')),
+    scope,
+  ).executeTakeFirstOrThrow();
+  return sum;
+}
+
+/** The time up to which everything is in the sums. Null: nothing was added up yet. */
+export async function findAsOf(db: Handle): Promise<Timestamp | null> {
+  const rows = await db.selectFrom('rollups').select('as_of').execute();
+  const times = rows.map(({ as_of }) => as_of);
+  return times.some((time) => time === null) ? null : ((times.sort()[0] as Timestamp) ?? null);
+}
+
+/** What the continuous check of the books says. */
+export async function findProof(
+  db: Handle,
+): Promise<{ proved_at: Timestamp | null; differences: number }> {
+  const row = await db
+    .selectFrom('audit')
+    .select(['proved_at', 'differences', 'proved_differences'])
+    .executeTakeFirst();
+  const differences = (row?.differences ?? 0) + (row?.proved_differences ?? 0);
+  return { proved_at: row?.proved_at ?? null, differences };
+}

@@ -1,0 +1,146 @@
+import { merchantNow } from '#merchants/merchant.ts';
+import type { Database, Handle } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
+import type { Clock, Timestamp } from '#platform/shared/clock.ts';
+import { recentDays } from './lists.sql.ts';
+import {
+  type BoundedCount,
+  countAlerts,
+  countDisputesToAnswer,
+  countExhausted,
+  countOverdue,
+  countPayoutsToApprove,
+  countRefundsToReview,
+  type DaySums,
+  findAsOf,
+  findDefaultPlace,
+  findOldestToReview,
+  findPlace,
+  findProof,
+  listDays,
+  listDeclineReasons,
+  listDues,
+  sumOverdueAmounts,
+} from './overview.sql.ts';
+import type { Scope } from './scope.sql.ts';
+
+type Deps = { database: Database; clock: Clock };
+
+export type Counts = {
+  refunds_to_review: BoundedCount;
+  overdue: BoundedCount;
+  callbacks_exhausted: BoundedCount;
+  alerts: BoundedCount;
+  disputes_to_answer: BoundedCount;
+  payouts_to_approve: BoundedCount;
+};
+
+/** A count above this is shown as more than this. */
+const countMax = 1_000;
+const dueDays = 90;
+
+/** What waits for a person, read now. */
+export async function countWaiting(deps: Deps, scope: Scope): Promise<Counts> {
+  return await reading(deps, (db) => readCounts(db, scope));
+}
+
+async function readCounts(db: Handle, scope: Scope): Promise<Counts> {
+  const [refunds_to_review, overdue, callbacks_exhausted, alerts, disputes, payouts] =
+    await Promise.all([
+      countRefundsToReview(db, scope, countMax),
+      countOverdue(db, scope, countMax),
+      countExhausted(db, scope, countMax),
+      countAlerts(db, scope, countMax),
+      countDisputesToAnswer(db, scope, countMax),
+      countPayoutsToApprove(db, scope, countMax),
+    ]);
+  return {
+    refunds_to_review,
+    overdue,
+    callbacks_exhausted,
+    alerts,
+    disputes_to_answer: disputes,
+    payouts_to_approve: payouts,
+  };
+}
+
+export type Overview = {
+  counts: Counts;
+  oldest_refund_at: Timestamp | null;
+  overdue_amount: number;
+  currency: string;
+  locale: string;
+  time_zone: string;
+  books: { agree: boolean; proved_at: Timestamp | null };
+  days: DaySums[];
+  approval_rate: number | null;
+  decline_reasons: { reason: string; count: number }[];
+  funnel: { created: number; opened: number; tried: number; paid: number };
+  due: { day: string; amount: number }[];
+  as_of: Timestamp | null;
+};
+
+/** What waits, and the charts from the sums by day. Nothing here reads a history. */
+export async function readOverview(deps: Deps, scope: Scope): Promise<Overview> {
+  return await reading(deps, async (db) => {
+    const place = (await findPlace(db, scope)) ?? (await findDefaultPlace(db));
+    const { currency, locale, time_zone } = place;
+    const today = merchantNow(deps.clock, place).toZonedDateTimeISO(time_zone).toPlainDate();
+    const first = today.subtract({ days: recentDays - 1 });
+    const [from, until] = [first.toString(), today.toString()];
+    const lastDue = today.add({ days: dueDays - 1 }).toString();
+    const [counts, oldest_refund_at, overdue_amount, proof, found, reasons, dues, as_of] =
+      await Promise.all([
+        readCounts(db, scope),
+        findOldestToReview(db, scope),
+        sumOverdueAmounts(db, scope),
+        findProof(db),
+        listDays(db, scope, from, until),
+        listDeclineReasons(db, scope, from, until),
+        listDues(db, scope, until, lastDue),
+        findAsOf(db),
+      ]);
+    const byDay = new Map(found.map((day) => [day.day, day]));
+    const days = daysFrom(first, recentDays).map((day) => byDay.get(day) ?? emptyDay(day));
+    const dueByDay = new Map(dues.map(({ day, amount }) => [day, amount]));
+    const sum = (name: Exclude<keyof DaySums, 'day'>) =>
+      days.reduce((total, day) => total + day[name], 0);
+    const decided = sum('approved') + sum('declined');
+    return {
+      counts,
+      oldest_refund_at,
+      overdue_amount,
+      currency,
+      locale,
+      time_zone,
+      books: { agree: proof.differences === 0, proved_at: proof.proved_at },
+      days,
+      approval_rate: decided === 0 ? null : sum('approved') / decided,
+      decline_reasons: reasons,
+      funnel: {
+        created: sum('created'),
+        opened: sum('opened'),
+        tried: sum('tried'),
+        paid: sum('paid'),
+      },
+      due: daysFrom(today, dueDays).map((day) => ({ day, amount: dueByDay.get(day) ?? 0 })),
+      as_of,
+    };
+  });
+}
+
+const daysFrom = (first: Temporal.PlainDate, count: number) =>
+  Array.from({ length: count }, (_, days) => first.add({ days }).toString());
+
+const emptyDay = (day: string): DaySums => ({
+  day,
+  created: 0,
+  opened: 0,
+  tried: 0,
+  paid: 0,
+  approved: 0,
+  declined: 0,
+  sold: 0,
+  collected: 0,
+  refunded: 0,
+});

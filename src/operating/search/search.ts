@@ -1,0 +1,219 @@
+import type { Database, Handle } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
+import type { Clock, Timestamp } from '#platform/shared/clock.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
+import { findMerchantsByName } from './registers.sql.ts';
+import type { Scope } from './scope.sql.ts';
+import {
+  type FoundRow,
+  findByDisputeReference,
+  findByEmail,
+  findByLastFour,
+  findByName,
+  findByPaymentReference,
+  findByReference,
+  findByRefundReference,
+  findOpenByShopper,
+  findOperatorsRowById,
+  findPayoutsByReference,
+  findRowById,
+  findSharedRowById,
+  listFoundCheckouts,
+  type Name,
+  type OperatorsRow,
+} from './search.sql.ts';
+
+export const hitKinds = [
+  'merchant',
+  'integration',
+  'alert',
+  'checkout',
+  'refund',
+  'callback',
+  'dispute',
+  'payout',
+  'person',
+  'act',
+] as const;
+export type HitKind = (typeof hitKinds)[number];
+
+/** What the text was found in. */
+export type HitMatch =
+  | 'id'
+  | 'order_reference'
+  | 'email'
+  | 'name'
+  | 'last_four'
+  | 'gateway_reference'
+  | 'payout_reference'
+  | 'merchant_name';
+
+/**
+ * A row that was found. The members of a checkout are null for a row that belongs to none. Of a
+ * person `name` and `email` are the person's, and of a long act `name` is what it does.
+ */
+export type Hit = {
+  kind: HitKind;
+  id: string;
+  merchant_id: string | null;
+  matched: HitMatch;
+  checkout_id: string | null;
+  client_reference_id: string | null;
+  email: string | null;
+  name: string | null;
+  status: CheckoutStatus | null;
+  amount: number | null;
+  currency: string | null;
+  created_at: Timestamp;
+};
+
+/** Longer texts are no name, address or reference that we store. */
+const textMax = 320;
+const wordsMax = 6;
+/** Fewer characters are the beginning of too many names to help. */
+const merchantNameMin = 3;
+const merchantsMax = 5;
+
+/**
+ * Finds what a support person may paste: an id, an order reference, an e-mail address, a name, the
+ * last four digits of a card, a reference of the gateway or of a payout, or a merchant's name. A text
+ * may be several of these at once.
+ * Every search is one look-up in an index (decision 0054), and finds whole values only, except that
+ * the beginning of a merchant's name is enough (decision 0116). Checkouts that
+ * have not ended are found by shopper only while they are among the newest.
+ */
+export async function search(
+  deps: { database: Database; clock: Clock },
+  scope: Scope,
+  text: string,
+  limit: number,
+): Promise<Hit[]> {
+  const wanted = text.trim();
+  if (wanted === '' || wanted.length > textMax) return [];
+  return await reading(deps, async (db) => {
+    const found = (await Promise.all(searchesFor(db, scope, wanted, limit))).flat();
+    const rows = found.flatMap(({ row }) => ('checkout_id' in row ? [row] : []));
+    const checkouts = await listFoundCheckouts(db, scope, rows);
+    const seen = new Set<string>();
+    const hits: Hit[] = [];
+    for (const { kind, matched, row } of found) {
+      if (seen.has(`${kind} ${row.id}`)) continue;
+      seen.add(`${kind} ${row.id}`);
+      const checkout = 'checkout_id' in row ? checkouts.get(row.checkout_id) : undefined;
+      if ('checkout_id' in row && !checkout) continue;
+      const { email = null, first_name, last_name } = checkout?.customer ?? {};
+      hits.push({
+        kind,
+        id: row.id,
+        merchant_id: row.merchant_id,
+        matched,
+        checkout_id: checkout?.id ?? null,
+        client_reference_id: checkout?.client_reference_id ?? null,
+        email: 'email' in row ? row.email : email,
+        name: 'name' in row ? row.name : [first_name, last_name].filter(Boolean).join(' ') || null,
+        status: checkout?.status ?? null,
+        amount: checkout?.amount ?? null,
+        currency: checkout?.currency ?? null,
+        created_at: checkout?.created_at ?? (row as SharedRow).created_at,
+      });
+    }
+    return hits.sort((one, other) => (one.created_at < other.created_at ? 1 : -1)).slice(0, limit);
+  });
+}
+
+type SharedRow = { id: string; merchant_id: string | null; created_at: Timestamp } | OperatorsRow;
+type Found = { kind: HitKind; matched: HitMatch; row: FoundRow | SharedRow };
+
+/** The searches that can find anything for this text. */
+function searchesFor(db: Handle, scope: Scope, text: string, limit: number): Promise<Found[]>[] {
+  const as =
+    (kind: HitKind, matched: HitMatch) =>
+    (rows: (FoundRow | SharedRow)[]): Found[] =>
+      rows.map((row) => ({ kind, matched, row }));
+  const one = <T>(row: T | null): T[] => (row === null ? [] : [row]);
+
+  // A payment's id is its checkout's id and a number.
+  const id = text.replace(/:\d{1,4}$/, '').toLowerCase();
+  if (isUuid(id)) {
+    const shared = (table: 'merchants' | 'integrations' | 'alerts' | 'payouts') =>
+      findSharedRowById(db, scope, table, id).then(one);
+    const row = (table: 'checkouts' | 'refund_requests' | 'callbacks' | 'disputes') =>
+      findRowById(db, scope, table, id).then(one);
+    // A payment or a try to pay is shown on the page of its checkout.
+    const ofCheckout = (table: 'payment_attempts' | 'shopper_attempts' | 'collections') =>
+      findRowById(db, scope, table, id)
+        .then((found) => one(found && { ...found, id: found.checkout_id }))
+        .then(as('checkout', 'id'));
+    const ofOperators = (table: 'people' | 'long_acts') =>
+      findOperatorsRowById(db, scope, table, id).then(one);
+    return [
+      row('checkouts').then(as('checkout', 'id')),
+      row('refund_requests').then(as('refund', 'id')),
+      row('callbacks').then(as('callback', 'id')),
+      row('disputes').then(as('dispute', 'id')),
+      ofCheckout('payment_attempts'),
+      ofCheckout('shopper_attempts'),
+      ofCheckout('collections'),
+      shared('merchants').then(as('merchant', 'id')),
+      shared('integrations').then(as('integration', 'id')),
+      shared('alerts').then(as('alert', 'id')),
+      shared('payouts').then(as('payout', 'id')),
+      ofOperators('people').then(as('person', 'id')),
+      ofOperators('long_acts').then(as('act', 'id')),
+      // A shop may use a UUID as its order reference.
+      findByReference(db, scope, text, limit).then(as('checkout', 'order_reference')),
+    ];
+  }
+  const searches = [
+    findByReference(db, scope, text, limit).then(as('checkout', 'order_reference')),
+  ];
+  const isEmail = text.includes('@');
+  const names = namesIn(text);
+  if (isEmail) {
+    searches.push(findByEmail(db, scope, text, limit).then(as('checkout', 'email')));
+  }
+  if (/^\d{4}$/.test(text)) {
+    searches.push(findByLastFour(db, scope, text, limit).then(as('checkout', 'last_four')));
+  }
+  // Stripe's references are a prefix, an underscore and letters and digits.
+  if (/^[a-z]+_[A-Za-z0-9_]+$/.test(text)) {
+    searches.push(
+      findByPaymentReference(db, scope, text, limit).then(as('checkout', 'gateway_reference')),
+      findByRefundReference(db, scope, text, limit).then(as('refund', 'gateway_reference')),
+      findByDisputeReference(db, scope, text, limit).then(as('dispute', 'gateway_reference')),
+    );
+  }
+  if (/^TR\d{8}-\d+$/i.test(text)) {
+    const payouts = findPayoutsByReference(db, scope, text.toUpperCase(), limit);
+    searches.push(payouts.then(as('payout', 'payout_reference')));
+  }
+  if (text.length >= merchantNameMin) {
+    const merchants = findMerchantsByName(db, scope, text, merchantsMax).then((found) =>
+      found.map(({ id, created_at }) => ({ id, merchant_id: id, created_at })),
+    );
+    searches.push(merchants.then(as('merchant', 'merchant_name')));
+  }
+  for (const name of names) {
+    searches.push(findByName(db, scope, name, limit).then(as('checkout', 'name')));
+  }
+  if (isEmail || names.length > 0) {
+    const shopper = { email: isEmail ? text : null, names };
+    const open = findOpenByShopper(db, scope, shopper);
+    searches.push(open.then(as('checkout', isEmail ? 'email' : 'name')));
+  }
+  return searches;
+}
+
+/** The ways to read a text as a name: `Dlamini`, `Thandi Dlamini`, `Dlamini, Thandi`. */
+export function namesIn(text: string): Name[] {
+  const words = text.split(/[\s,]+/).filter((word) => word !== '');
+  if (words.length === 0 || words.length > wordsMax) return [];
+  if (words.some((word) => /[\d@_]/.test(word))) return [];
+  const names: Name[] = [{ last: words.join(' '), first: null }];
+  for (let cut = 1; cut < words.length; cut += 1) {
+    const [before, after] = [words.slice(0, cut).join(' '), words.slice(cut).join(' ')];
+    names.push({ last: after, first: before }, { last: before, first: after });
+  }
+  return names;
+}

@@ -1,0 +1,141 @@
+import type { Clock } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Database } from './database.ts';
+import { persist } from './transaction.ts';
+
+// Every node takes its time from the database that it shares with the others (decision 0056). A node
+// on its own wrong clock would poison rows for all: creation times are a high-water mark, leases and
+// rate limit windows would end at the wrong time.
+
+/** How far this machine's clock may be from the database's. */
+const skewMaxMilliseconds = 5_000;
+
+const measureEveryMilliseconds = 10_000;
+const samplesPerMeasurement = 3;
+
+/** A jump of this machine's clock between two measurements. NTP moves a clock more slowly. */
+const jumpMilliseconds = 250;
+
+export type DatabaseClock = Clock & {
+  /** Why the time cannot be trusted, for an operator. Null: it can. */
+  problem(): string | null;
+  /** How far this machine's clock was ahead at the last comparison. */
+  skewMilliseconds(): number;
+  stop(): void;
+};
+
+/** At the start there is no time to fall back to, so the process must not serve. */
+class ClockWrong extends Error {}
+
+/**
+ * A clock that shows the database's time. It compares the database's clock with this machine's now,
+ * and then every ten seconds.
+ *
+ * - If the two agree within what the round trip lets us see, it shows this machine's time.
+ * - If they differ by less than the bound, it shows the database's time.
+ * - If they differ by more, one of them is wrong, and it cannot know which. It throws at the start.
+ *   Later it goes on counting from the last time at which the two agreed, and reports a problem.
+ *
+ * A jump of this machine's clock between two comparisons is never shown.
+ */
+export async function followDatabaseClock(
+  deps: { database: Database; log: Logger },
+  machine: Clock,
+): Promise<DatabaseClock> {
+  const { database, log } = deps;
+  /** What to add to the stopwatch to get the time. */
+  let offset = 0;
+  let showsMachineTime = false;
+  let problem: string | null = null;
+  let lastSkew = 0;
+  let measuring: Promise<void> | null = null;
+  const stopping = new AbortController();
+
+  async function measure(): Promise<void> {
+    const sample = await bestSample(database, machine);
+    const machineOffset = machine.now().epochMilliseconds - machine.monotonic();
+    const skew = machineOffset - sample.offset;
+    lastSkew = skew;
+    if (Math.abs(skew) - sample.uncertainty > skewMaxMilliseconds) {
+      problem = describe(skew);
+      return;
+    }
+    problem = null;
+    showsMachineTime = Math.abs(skew) <= sample.uncertainty + 1;
+    offset = showsMachineTime ? machineOffset : sample.offset;
+  }
+
+  function measureSoon(): Promise<void> {
+    measuring ??= measure()
+      // The database is away. The stopwatch stays exact for long enough.
+      .catch(() => {})
+      .finally(() => {
+        measuring = null;
+      });
+    return measuring;
+  }
+
+  async function keepMeasuring(): Promise<void> {
+    let reported: string | null = null;
+    while (!stopping.signal.aborted) {
+      await machine.sleep(measureEveryMilliseconds, stopping.signal);
+      if (stopping.signal.aborted) return;
+      await measureSoon();
+      if (problem !== null && reported === null) log.error({ problem }, 'the clocks disagree');
+      if (problem === null && reported !== null) log.info({}, 'the clocks agree again');
+      reported = problem;
+    }
+  }
+
+  await persist(machine, measure);
+  if (problem !== null) {
+    throw new ClockWrong(
+      `${problem} Set both clocks (for example by NTP), and then start again. If rows were written ` +
+        'with a wrong time, run `tranche database repair-clock`.',
+    );
+  }
+  void keepMeasuring();
+
+  return {
+    now() {
+      const time = machine.now();
+      const expected = offset + machine.monotonic();
+      const isJump = Math.abs(time.epochMilliseconds - expected) > jumpMilliseconds;
+      if (showsMachineTime && !isJump) return time;
+      // Either the machine was suspended or its clock was set: the next comparison will tell.
+      if (showsMachineTime && !stopping.signal.aborted) void measureSoon();
+      return Temporal.Instant.fromEpochMilliseconds(Math.round(expected));
+    },
+    monotonic: () => machine.monotonic(),
+    sleep: (milliseconds, signal) => machine.sleep(milliseconds, signal),
+    after: (milliseconds, act) => machine.after(milliseconds, act),
+    problem: () => problem,
+    skewMilliseconds: () => lastSkew,
+    stop: () => stopping.abort(),
+  };
+}
+
+function describe(skew: number): string {
+  const seconds = Math.round(Math.abs(skew) / 1000);
+  const direction = skew > 0 ? 'ahead of' : 'behind';
+  return `The clock of this machine is ${seconds} seconds ${direction} the database's.`;
+}
+
+/** The sample with the shortest round trip is the most exact. */
+async function bestSample(
+  database: Database,
+  machine: Clock,
+): Promise<{ offset: number; uncertainty: number }> {
+  let best = { offset: 0, uncertainty: Number.POSITIVE_INFINITY };
+  for (let count = 0; count < samplesPerMeasurement; count += 1) {
+    const sent = machine.monotonic();
+    const { rows } = await database.pool.query<{ milliseconds: number }>(
+      'select (extract(epoch from clock_timestamp()) * 1000)::float8 as milliseconds',
+    );
+    const received = machine.monotonic();
+    const uncertainty = (received - sent) / 2;
+    if (uncertainty >= best.uncertainty) continue;
+    best = { offset: (rows[0]?.milliseconds ?? 0) - (sent + received) / 2, uncertainty };
+  }
+  return best;
+}

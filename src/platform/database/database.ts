@@ -1,0 +1,286 @@
+import type { EventEmitter } from 'node:events';
+import type { Duplex } from 'node:stream';
+import { promisify } from 'node:util';
+import { Kysely, PostgresDialect } from 'kysely';
+import pg from 'pg';
+import type { Logger } from '#platform/shared/logger.ts';
+import { traceStatements } from '#platform/tracing/trace-statements.ts';
+import { gatherWrites } from './gather-writes.ts';
+import { chooseServers, type Servers, serversOf } from './servers.ts';
+import { prepareSession, verifyPooler, verifySession } from './session.ts';
+import { watchForStalls } from './stalled-connections.ts';
+import type { Tables } from './tables.ts';
+
+export type Database = {
+  /** For typed statements. */
+  db: Kysely<Tables>;
+  /** The same connections, for the few statements that are pipelined by hand. */
+  pool: pg.Pool;
+  close(): Promise<void>;
+};
+
+/** A handle that reads and writes: the database, or a transaction in it. */
+export type Handle = Kysely<Tables>;
+
+const int8 = 20;
+const timestamptz = 1184;
+const date = 1082;
+const jsTypes = new pg.TypeOverrides();
+// Amounts and numbers stay far below 2^53; a string in their place would break every sum.
+jsTypes.setTypeParser(int8, Number);
+// A date has neither a time nor a zone that could shift it.
+jsTypes.setTypeParser(date, (text) => text);
+// The session's zone is UTC, so `2026-11-15 08:00:00.5+00` is only spelled differently.
+jsTypes.setTypeParser(timestamptz, (text) => {
+  const fraction = text.slice(20, -3).padEnd(3, '0');
+  return `${text.slice(0, 10)}T${text.slice(11, 19)}.${fraction}Z`;
+});
+
+/** The client gives up after the server does: a server that answers ends the statement itself. */
+const graceMilliseconds = 5_000;
+
+/** Longer-lived connections would stay on a server that a load balancer or a name left behind. */
+const lifetimeSeconds = 1_800;
+
+export function openDatabase(
+  url: string,
+  options: {
+    log: Logger;
+    maxConnections: number;
+    queryTimeoutMilliseconds?: number;
+    /** Record a span for each statement. */
+    isTraced?: boolean;
+    /** A statement without an answer for so long may be on a dead connection. */
+    stallMilliseconds?: number;
+  },
+): Database {
+  // A network that drops packets must not hold a request for ever.
+  const queryMilliseconds = options.queryTimeoutMilliseconds ?? 30_000;
+  const servers = chooseServers(serversOf(url) ?? [url]);
+  const watch = watchForStalls(
+    (server, pids) => askServer(servers.Client, server, pids),
+    cut,
+    options.stallMilliseconds ?? 4_000,
+  );
+  const pool = new pg.Pool({
+    Client: servers.Client,
+    max: options.maxConnections,
+    maxLifetimeSeconds: lifetimeSeconds,
+    types: jsTypes,
+    pipeline: true,
+    application_name: 'tranche',
+    connectionTimeoutMillis: 5_000,
+    query_timeout: queryMilliseconds,
+    keepAlive: true,
+    async onConnect(client: pg.ClientBase) {
+      gatherWrites(connectionOf(client).stream);
+      watchForFaults(client);
+      try {
+        const backend = await prepareSession(client, queryMilliseconds - graceMilliseconds);
+        watch.add(client, { ...backend, server: servers.of(client) });
+        if (backend.pid === null) pooled.add(client);
+        if (options.isTraced) traceStatements(client);
+      } catch (error) {
+        servers.skip(client);
+        // The pool ends a connection politely, and a frozen server would not answer that either.
+        if (isQueryTimeout(error)) cut(client);
+        throw error;
+      }
+    },
+  } as pg.PoolConfig);
+  pool.on('remove', watch.remove);
+  // The pool replaces an idle connection that died (the server restarted) at the next use.
+  pool.on('error', (error) => options.log.warn({ err: error }, 'a database connection was lost'));
+  if (options.isTraced) traceStatements(pool);
+  const db = new Kysely<Tables>({ dialect: new PostgresDialect({ pool: dropsFaulty(pool) }) });
+  return {
+    db,
+    pool,
+    async close() {
+      watch.stop();
+      await db.destroy();
+      // Kysely does not end the pool of a handle that was never used.
+      if (!pool.ending) await pool.end();
+    },
+  };
+}
+
+/** How long a server may take to say which of its processes are at work. */
+const askMilliseconds = 2_000;
+
+async function askServer(
+  Client: Servers['Client'],
+  server: number,
+  pids: number[],
+): Promise<{ startedAt: string; active: Set<number> } | null> {
+  const config = {
+    application_name: 'tranche',
+    connectionTimeoutMillis: askMilliseconds,
+    query_timeout: askMilliseconds,
+  };
+  const client = new Client(config, server);
+  client.on('error', () => {});
+  try {
+    await promisify(client.connect.bind(client) as (callback: (error: Error) => void) => void)();
+    const { rows } = await client.query<{ started_at: string; pids: number[] }>(
+      `select pg_postmaster_start_time()::text as started_at,
+         array(select pid from pg_stat_activity
+               where pid = any($1) and coalesce(state, '') not like 'idle%') as pids`,
+      [pids],
+    );
+    return { startedAt: rows[0]?.started_at ?? '', active: new Set(rows[0]?.pids) };
+  } catch (error) {
+    // It refuses a connection, so it is there: perhaps it has too many.
+    const isThere = error instanceof pg.DatabaseError && !/^(08|57P)/.test(error.code ?? '');
+    if (isThere) return null;
+    throw error;
+  } finally {
+    cut(client);
+  }
+}
+
+/**
+ * Refuses a database whose connections do not keep the settings that they were given, and a pooler
+ * with which Tranche does not work. Needs two connections. Says whether there is a pooler.
+ */
+export async function verifyConnection(database: Database): Promise<{ isPooled: boolean }> {
+  const client = await database.pool.connect();
+  try {
+    const isPooled = pooled.has(client);
+    if (!isPooled) await verifySession(client);
+    else {
+      const other = await database.pool.connect();
+      // Both are closed: a statement that failed may have left them in any state.
+      await verifyPooler(client, other).finally(() => other.release(true));
+    }
+    return { isPooled };
+  } finally {
+    client.release(pooled.has(client));
+  }
+}
+
+/** PostgreSQL's code for a statement after one that failed in the same transaction. */
+const abortedTransaction = '25P02';
+
+/** Connections that another process than the one which greeted us answers. */
+const pooled = new WeakSet<pg.ClientBase>();
+
+/** Whether a connection goes through a pooler. */
+export const isPooled = (client: pg.ClientBase) => pooled.has(client);
+
+/** Connections on which the next statement would fail. */
+const faults = new WeakSet<pg.ClientBase>();
+
+/** The last error on a connection that was not only the consequence of another one. */
+const firstErrors = new WeakMap<pg.ClientBase, Error>();
+
+/** Connections on which a COMMIT returned before all servers that keep the rows confirmed it. */
+const unconfirmed = new WeakSet<pg.ClientBase>();
+
+/**
+ * The functions of the server that warn of such a COMMIT: PostgreSQL stopped waiting for a
+ * synchronous standby, or Citus could not tell a worker to commit (decision 0105). The text of a
+ * warning depends on the server's language, the function's name does not.
+ */
+const unconfirmedRoutines = ['SyncRepWaitForLSN', 'FinishRemoteTransactionCommit'];
+
+export const isFaulty = (client: pg.ClientBase) => faults.has(client);
+
+/**
+ * The error that made a transaction fail. In a pipeline, the caller may see the error of a later
+ * statement first, which only says that the transaction is aborted.
+ */
+export function causeOf(client: pg.ClientBase, error: unknown): unknown {
+  const isConsequence = (error as { code?: unknown }).code === abortedTransaction;
+  return isConsequence ? (firstErrors.get(client) ?? error) : error;
+}
+
+export const isUnconfirmed = (client: pg.ClientBase) => unconfirmed.has(client);
+
+/** The driver's own connection below a client. */
+function connectionOf(client: pg.ClientBase): EventEmitter & { stream: Duplex } {
+  return (client as unknown as { connection: EventEmitter & { stream: Duplex } }).connection;
+}
+
+function watchForFaults(client: pg.ClientBase): void {
+  // A connection that dies while it is in use fails the statements on it. Its error event needs a
+  // listener all the same: without one it would end the process.
+  client.on('error', () => {});
+  connectionOf(client).on('errorMessage', (error: pg.DatabaseError) => {
+    if (isFault(error)) faults.add(client);
+    if (error.code !== abortedTransaction) firstErrors.set(client, error);
+  });
+  client.on('notice', ({ routine }) => {
+    if (unconfirmedRoutines.includes(routine ?? '')) unconfirmed.add(client);
+  });
+}
+
+/**
+ * Errors after which the next statement on the same connection would fail too: the server became
+ * read only (25006), or it is going away.
+ */
+function isFault(error: pg.DatabaseError): boolean {
+  if (isWorkerAway(error)) return false;
+  return error.code === '25006' || /^(08|57P0)/.test(error.code ?? '') || isPostmasterGone(error);
+}
+
+/**
+ * How Citus ends a statement that waits for a worker when the coordinator's own postmaster has died:
+ * by an internal error, where PostgreSQL closes the connection with a 57P01.
+ */
+export function isPostmasterGone(error: unknown): boolean {
+  if (!(error instanceof pg.DatabaseError)) return false;
+  return error.code === 'XX000' && error.message.startsWith('postmaster was shut down');
+}
+
+/** What libpq says of a connection that was closed. Citus then reports an internal error. */
+const closedByWorker =
+  /server closed the connection|connection not open|could not (send|receive) data/;
+
+/** Where Citus finds that a worker closed its connection, before any worker has committed. */
+const failedRoutines = ['CheckRemoteTransactionsHealth', 'MarkRemoteTransactionFailed'];
+
+/**
+ * The server that we talk to works, and one behind it is away: a worker of Citus. It is an ERROR of
+ * the statement, which undid the transaction; errors of our own connection are FATAL. A pooler
+ * reports no routine.
+ */
+export function isWorkerAway(error: unknown): boolean {
+  if (!(error instanceof pg.DatabaseError)) return false;
+  const { severity, routine, code = '', message } = error;
+  if (severity !== 'ERROR' || routine === undefined) return false;
+  if (/^(08|57P)/.test(code) || failedRoutines.includes(routine)) return true;
+  return routine === 'ReportResultError' && closedByWorker.test(message);
+}
+
+/** Closes a connection at once. What is in flight on it fails as if the network had failed. */
+export function cut(client: pg.ClientBase): void {
+  connectionOf(client).stream.destroy();
+}
+
+/** Whether the driver gave up on a statement. The connection may be dead. */
+export const isQueryTimeout = (error: unknown) =>
+  error instanceof Error && error.message === 'Query read timeout';
+
+/** Returns a connection to the pool, or closes it if the next statement on it would fail. */
+export function releaseClient(client: pg.PoolClient, error?: unknown): void {
+  client.release(isQueryTimeout(error) || faults.has(client) || unconfirmed.has(client));
+}
+
+/** The same pool for Kysely, which releases a connection without saying what happened on it. */
+function dropsFaulty(pool: pg.Pool): pg.Pool {
+  const wrapped = new WeakMap<pg.PoolClient, Pick<pg.PoolClient, 'query' | 'release'>>();
+  return {
+    connect: async () => {
+      const client = await pool.connect();
+      let wrap = wrapped.get(client);
+      if (!wrap) {
+        wrap = { query: client.query.bind(client), release: () => releaseClient(client) };
+        wrapped.set(client, wrap);
+      }
+      return wrap;
+    },
+    end: () => pool.end(),
+    options: pool.options,
+  } as unknown as pg.Pool;
+}

@@ -1,0 +1,69 @@
+import { AsyncLocalStorage } from 'node:async_hooks';
+import type { Clock } from '#platform/shared/clock.ts';
+
+// How long work may wait for a database that is away. A request has one deadline, from its arrival,
+// whatever it passes on its way. It travels with the request by itself: a parameter would have to go
+// through every use case.
+
+/** Work that no request asked for is due again later, so it gives up sooner. */
+const graceMilliseconds = 8_000;
+
+/** It waits longer for rows that other work holds: the database works, so this is a queue. */
+const lockGraceMilliseconds = 30_000;
+
+/** Points on the monotonic clock. */
+export type Deadline = {
+  /** Until then a transaction that certainly did nothing is retried. */
+  endsAt: number;
+  /** Until then a COMMIT in doubt is looked up. Later than `endsAt` only for a shared commit. */
+  lookUpEndsAt: number;
+  /** A transaction of this work was committed. A failure after that must not deny it. */
+  hasCommitted?: boolean;
+  /** Until then it waits for locks. Later than `endsAt` only for work that no request asked for. */
+  lockEndsAt?: number;
+};
+
+export const lockEndOf = ({ endsAt, lockEndsAt }: Deadline) => lockEndsAt ?? endsAt;
+
+const deadlines = new AsyncLocalStorage<Deadline>();
+
+/** From here on, the current request has this much time. */
+export function startDeadline(clock: Clock, milliseconds: number): void {
+  const endsAt = clock.monotonic() + milliseconds;
+  deadlines.enterWith({ endsAt, lookUpEndsAt: endsAt });
+}
+
+export function withDeadline<T>(deadline: Deadline, work: () => T): T {
+  return deadlines.run(deadline, work);
+}
+
+/** The deadline of the current request, or that of work which starts now. */
+export function currentDeadline(clock: Clock): Deadline {
+  return deadlines.getStore() ?? newDeadline(clock);
+}
+
+/**
+ * The same, but work that begins after the deadline of its request gets one of its own: what has
+ * happened by then, at the gateway or at a receiver, must still be recorded.
+ */
+export function recordingDeadline(clock: Clock): Deadline {
+  const current = currentDeadline(clock);
+  return lockEndOf(current) > clock.monotonic() ? current : newDeadline(clock);
+}
+
+function newDeadline(clock: Clock): Deadline {
+  const now = clock.monotonic();
+  const endsAt = now + graceMilliseconds;
+  return { endsAt, lookUpEndsAt: endsAt, lockEndsAt: now + lockGraceMilliseconds };
+}
+
+/** Remembers, for the current request, that something was changed. A shared commit does not by itself. */
+export function noteCommit(): void {
+  const deadline = deadlines.getStore();
+  if (deadline) deadline.hasCommitted = true;
+}
+
+/** Whether a transaction of the current request was committed. */
+export function hasCommitted(): boolean {
+  return deadlines.getStore()?.hasCommitted ?? false;
+}

@@ -1,0 +1,230 @@
+import { type RawBuilder, type Selectable, sql } from 'kysely';
+import { type Clock, secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { type Handle, isWorkerAway } from './database.ts';
+import type { Tables } from './tables.ts';
+
+// The statements that all due work shares. A row falls due on its merchant's clock. One process at
+// a time works on it, under a lease on the real clock. Work goes merchant by merchant: first find
+// the merchants with due rows, then claim some rows of one merchant. No merchant starves, each
+// merchant's own clock decides, and a claim stays on the database node that holds its rows.
+
+export type LeasedTable = {
+  [Name in keyof Tables]: Tables[Name] extends {
+    merchant_id: unknown;
+    lease: unknown;
+    leased_until: unknown;
+  }
+    ? Name
+    : never;
+}[keyof Tables];
+
+/** Leased tables that count the attempts at what is due now. */
+type RetriedTable = {
+  [Name in LeasedTable]: Tables[Name] extends { tries: unknown; due_at: unknown } ? Name : never;
+}[LeasedTable];
+
+type Column<Table extends LeasedTable> = keyof Tables[Table] & string;
+
+/** Which rows fall due. `due` needs an index, or finding the merchants scans the table. */
+export type DueWork<Table extends LeasedTable> = {
+  table: Table;
+  /** When a row falls due; null: never by itself. */
+  due: Column<Table>;
+  /** What else must be true of a row, in columns of the table. */
+  where?: RawBuilder<boolean>;
+};
+
+/** The same, of any table. */
+export type AnyDueWork = { table: LeasedTable; due: string; where?: RawBuilder<boolean> };
+
+/** `lease` is the token that proves a claim when the claiming process writes. */
+export type Lease = { lease: string; now: Timestamp; leased_until: Timestamp };
+
+export function newLease(deps: { clock: Clock; random: Random }, seconds: number): Lease {
+  const now = deps.clock.now();
+  return {
+    lease: deps.random.uuid(),
+    now: timestamp(now),
+    leased_until: timestamp(secondsAfter(now, seconds)),
+  };
+}
+
+/** The row is not claimed, or its lease has run out. */
+export const isFree = (now: Timestamp) =>
+  sql<boolean>`(leased_until is null or leased_until <= ${now}::timestamptz)`;
+
+/** The columns of a row that is not claimed. */
+export const released = { lease: null, leased_until: null } as const;
+
+/** The rows of all merchants that are due and free, each by its own merchant's clock. */
+export const dueRows = (work: AnyDueWork, now: Timestamp, isOf = sql<boolean>`true`) =>
+  // The furthest clock bounds the index scan; the merchant's own decides.
+  sql`(
+    select d.*
+    from (
+      select * from ${sql.table(work.table)}
+      where ${sql.ref(work.due)} <= ${now}::timestamptz
+          + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'
+        and ${isFree(now)}
+        and ${work.where ?? sql`true`}
+        and ${isOf}
+    ) d
+    join merchants m on m.id = d.merchant_id
+    where ${sql.ref(`d.${work.due}`)} <= ${now}::timestamptz
+        + m.clock_ahead_ms * interval '1 millisecond'
+  )`;
+
+/** Merchants with due rows, the longest overdue first. */
+export async function listMerchantsWithDue(
+  db: Handle,
+  work: AnyDueWork,
+  now: Timestamp,
+  merchantsMax: number,
+): Promise<string[]> {
+  const rows = await askWorkers(db, async (isOf) => {
+    const found = await sql<{ merchant_id: string }>`
+      select merchant_id
+      from ${dueRows(work, now, isOf)} due
+      group by merchant_id
+      order by min(${sql.ref(work.due)})
+      limit ${merchantsMax}`.execute(db);
+    return found.rows;
+  });
+  return rows.map((row) => row.merchant_id).slice(0, merchantsMax);
+}
+
+/**
+ * Lists rows of all merchants. While a worker of Citus is away, lists those of the other workers,
+ * each for its own merchants (decision 0105).
+ */
+export async function askWorkers<Row>(
+  db: Handle,
+  /** `isOf` chooses merchants by the column `merchant_id`. */
+  list: (isOf?: RawBuilder<boolean>) => Promise<Row[]>,
+): Promise<Row[]> {
+  try {
+    return await list();
+  } catch (error) {
+    if (!isWorkerAway(error)) throw error;
+    const found: Row[][] = [];
+    for (const ids of await listMerchantsByWorker(db)) {
+      try {
+        found.push(await list(sql<boolean>`merchant_id = any (${ids}::uuid[])`));
+      } catch (reason) {
+        if (!isWorkerAway(reason)) throw reason;
+      }
+    }
+    if (found.length === 0) throw error;
+    return found.flat();
+  }
+}
+
+/** The ids of all merchants, by the worker of Citus that has their rows. */
+async function listMerchantsByWorker(db: Handle): Promise<string[][]> {
+  const merchants = await db.selectFrom('merchants').select('id').execute();
+  const ids = merchants.map(({ id }) => id);
+  const { rows } = await sql<{ ids: string[] }>`
+    select array_agg(m.id::text) as ids
+    from unnest(${ids}::uuid[]) as m (id)
+    join pg_dist_placement p
+      on p.shardid = get_shard_id_for_distribution_column('checkouts', m.id)
+    group by p.groupid`.execute(db);
+  return rows.map((row) => row.ids);
+}
+
+/** Claims some of a merchant's due rows. `merchantNow` is the time on the merchant's clock. */
+export async function claimDue<Table extends LeasedTable>(
+  db: Handle,
+  work: DueWork<Table>,
+  merchant_id: string,
+  { lease, now, leased_until, merchantNow }: Lease & { merchantNow: Timestamp },
+  batchSize: number,
+): Promise<Selectable<Tables[Table]>[]> {
+  // Choose the rows once, before any is changed, and find them again without an index. A row that
+  // changed between our snapshot and our lock has another ctid and is left for the next claim.
+  const { rows } = await sql<Selectable<Tables[Table]>>`
+    update ${sql.table(work.table)}
+    set lease = ${lease}, leased_until = ${leased_until}
+    where merchant_id = ${merchant_id} and ctid = any(array(
+      select ctid
+      from ${sql.table(work.table)}
+      where merchant_id = ${merchant_id}
+        and ${sql.ref(work.due)} <= ${merchantNow}::timestamptz
+        and ${isFree(now)}
+        and ${work.where ?? sql`true`}
+      order by ${sql.ref(work.due)}
+      limit ${batchSize}
+      for update skip locked
+    ))
+    returning *`.execute(db);
+  return rows;
+}
+
+/**
+ * Releases a claimed row to be tried again at `due_at`, and counts the attempt. Does nothing if the
+ * lease was lost or the row is settled.
+ */
+export async function releaseDue(
+  db: Handle,
+  table: RetriedTable,
+  key: { merchant_id: string } & Record<string, string | number>,
+  lease: string,
+  due_at: Timestamp,
+): Promise<void> {
+  const isKey = Object.entries(key).map(([name, value]) => sql`${sql.ref(name)} = ${value}`);
+  await sql`
+    update ${sql.table(table)}
+    set due_at = ${due_at}, lease = null, leased_until = null, tries = tries + 1
+    where ${sql.join(isKey, sql` and `)} and lease = ${lease} and due_at is not null`.execute(db);
+}
+
+/** When a merchant's next row falls due, on its clock; null if no row ever does by itself. */
+export async function findNextDue(
+  db: Handle,
+  work: AnyDueWork,
+  merchant_id: string,
+): Promise<Timestamp | null> {
+  return (await findNextDueRow(db, work, merchant_id))?.at ?? null;
+}
+
+/** The same with the checkout of that row, if it is about one. */
+export async function findNextDueRow(
+  db: Handle,
+  work: AnyDueWork,
+  merchant_id: string,
+): Promise<{ at: Timestamp; checkout_id: string | null } | null> {
+  const { rows } = await sql<{ at: Timestamp; checkout_id: string | null }>`
+    select ${sql.ref(work.due)} as at, to_jsonb(d) ->> 'checkout_id' as checkout_id
+    from ${sql.table(work.table)} d
+    where merchant_id = ${merchant_id}
+      and ${sql.ref(work.due)} is not null
+      and ${work.where ?? sql`true`}
+    order by ${sql.ref(work.due)}
+    limit 1`.execute(db);
+  return rows[0] ?? null;
+}
+
+/** How long the oldest due row of each kind of work has been due, by the merchants' clocks. */
+export async function listDueAges(
+  db: Handle,
+  works: { name: string; due: AnyDueWork }[],
+  now: Timestamp,
+): Promise<{ work: string; seconds: number }[]> {
+  const ages = works.map(
+    ({ name, due }) => sql`
+      select ${name}::text as work, coalesce(max(extract(epoch from
+        ${now}::timestamptz + m.clock_ahead_ms * interval '1 millisecond' - o.due_at)), 0)::float8
+        as seconds
+      from (
+        select merchant_id, ${sql.ref(due.due)} as due_at from ${sql.table(due.table)}
+        where ${sql.ref(due.due)} is not null and ${due.where ?? sql`true`}
+        order by ${sql.ref(due.due)} limit 100
+      ) o join merchants m on m.id = o.merchant_id`,
+  );
+  const { rows } = await sql<{ work: string; seconds: number }>`${sql.join(
+    ages,
+    sql` union all `,
+  )}`.execute(db);
+  return rows.map(({ work, seconds }) => ({ work, seconds: Math.max(0, seconds) }));
+}

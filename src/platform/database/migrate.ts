@@ -1,0 +1,361 @@
+import { createHash } from 'node:crypto';
+import { readdir, readFile } from 'node:fs/promises';
+import type pg from 'pg';
+import type { Clock } from '#platform/shared/clock.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import { guardTables } from './append-only.ts';
+import { type Database, isPooled } from './database.ts';
+import { isDistributed, placeTables, schemaLock } from './distribute-database.ts';
+import { listOlderNodes } from './nodes.ts';
+import { isLockTimeout } from './transaction.ts';
+
+const folder = new URL('../../../migrations/', import.meta.url);
+
+/** PostgreSQL's code for a query in a database that was never migrated. */
+export const undefinedTable = '42P01';
+
+/** PostgreSQL's code for a column that a later migration adds. */
+const undefinedColumn = '42703';
+
+export type Migration = { version: number; name: string; file: URL };
+
+export async function listMigrations(): Promise<Migration[]> {
+  const names = (await readdir(folder)).filter((name) => name.endsWith('.sql')).sort();
+  return names.map((name) => ({
+    version: Number(name.slice(0, 4)),
+    name,
+    file: new URL(name, folder),
+  }));
+}
+
+/** The role may use the tables and not change them (decision 0060). */
+class MayNotMigrate extends Error {
+  constructor(cause: unknown) {
+    super(
+      'The database lacks migrations, and this role may not apply them. Run `tranche database ' +
+        'migrate` and `tranche database grant` as the owner of the tables.',
+      { cause },
+    );
+  }
+}
+
+/** A migration sets its session's time-outs, which a pooler would give to other clients. */
+class MigrateDirectly extends Error {
+  constructor() {
+    super(
+      'The database lacks migrations, and DATABASE_URL goes through a connection pooler. Run ' +
+        '`tranche database migrate` with a DATABASE_URL that names the server itself.',
+    );
+  }
+}
+
+export class DatabaseNewer extends Error {
+  constructor({ version, oldestProgram }: Versions, codeVersion: number) {
+    super(
+      `The database is at migration ${version}, which needs a program of migration ` +
+        `${oldestProgram} or newer. This one is of migration ${codeVersion}. Run a newer version ` +
+        'of Tranche.',
+    );
+  }
+}
+
+/** A migration is history: once applied anywhere, it is never edited (decision 0032). */
+export class MigrationChanged extends Error {
+  constructor(name: string) {
+    super(
+      `The migration ${name} was changed after this database had applied it. Restore the file ` +
+        'and put the change into a new migration.',
+    );
+  }
+}
+
+/** A migration would break programs that still run. */
+class OlderNodesAlive extends Error {
+  constructor(name: string, nodes: string[]) {
+    super(
+      `The migration ${name} breaks older programs, and some still run: ${nodes.join(', ')}. ` +
+        'Replace them with the release before this one, then migrate again.',
+    );
+  }
+}
+
+/** Other statements did not free a table for a long time. */
+class TablesBusy extends Error {
+  constructor(name: string, cause: unknown) {
+    super(
+      `The migration ${name} waited ${waitMaxMilliseconds / 60_000} minutes for a table that ` +
+        'other statements use, a backup perhaps. Nothing was changed by it. Migrate again later.',
+      { cause },
+    );
+  }
+}
+
+/**
+ * A statement that waits for a table lock makes every later statement on that table wait too. A
+ * migration gives up after this time, lets the others pass, and tries again.
+ */
+const lockMilliseconds = 2_000;
+
+/** How long a migration goes on trying. */
+const waitMaxMilliseconds = 30 * 60_000;
+
+/** The pause between two tries, and between two looks whether another node has finished. */
+const pauseMilliseconds = 500;
+
+/** A database's version, and the oldest program that can use it. */
+type Versions = { version: number; oldestProgram: number };
+
+/**
+ * What the first lines of a migration say about it (decision 0090):
+ * - `-- concurrently`: its statements run one by one outside of a transaction, so that indexes can
+ *   be built while the service writes. A statement can be repeated after a crash.
+ * - `-- contract 0021`: programs older than migration 21 cannot use the database any more.
+ */
+export type Manner = { isConcurrent: boolean; oldestProgram: number | null };
+
+export function mannerOf(text: string): Manner {
+  const contract = /^-- contract (\d{4})$/m.exec(text)?.[1];
+  return {
+    isConcurrent: /^-- concurrently$/m.test(text),
+    oldestProgram: contract === undefined ? null : Number(contract),
+  };
+}
+
+type MigrateDeps = { clock: Clock; log: Logger };
+
+/**
+ * Brings the database to this program's version, and returns the database's version. If two nodes
+ * start together, one migrates and the other waits. Each migration is applied as a whole, and a
+ * crash between two leaves the database at the earlier one. On Citus its new tables are distributed
+ * in the same transaction. A database that a newer program migrated stays as it is.
+ */
+export async function migrate(
+  database: Database,
+  deps: MigrateDeps,
+  migrations?: Migration[],
+): Promise<number> {
+  migrations ??= await listMigrations();
+  const codeVersion = migrations.at(-1)?.version ?? 0;
+  // Tests stop at an earlier version, which may lack what the guards refer to.
+  const isPartial = codeVersion < (await programVersion());
+  const lock = await database.pool.connect();
+  try {
+    await takeSchemaLock(lock, deps.clock);
+    const client = await database.pool.connect();
+    try {
+      await createVersions(client);
+      const found = await readVersions(client);
+      refuseNewer(found, codeVersion);
+      const applied = await readHashes(client);
+      for (const migration of migrations) {
+        const text = await readFile(migration.file, 'utf8');
+        const hash = createHash('sha256').update(text).digest('hex');
+        if (migration.version <= found.version) {
+          if (applied.get(migration.version) !== hash) throw new MigrationChanged(migration.name);
+          continue;
+        }
+        if (isPooled(client)) throw new MigrateDirectly();
+        const isLast = !isPartial && migration.version === codeVersion;
+        await apply(client, deps, { ...migration, text, hash, isLast });
+        deps.log.info({ migration: migration.name }, 'migrated');
+      }
+      return Math.max(found.version, codeVersion);
+    } finally {
+      // Nothing else should use a connection on which a migration may have failed.
+      client.release(true);
+    }
+  } catch (error) {
+    throw (error as { code?: string }).code === '42501' ? new MayNotMigrate(error) : error;
+  } finally {
+    // The lock ends with its transaction.
+    lock.release(true);
+  }
+}
+
+/** Waits while another node migrates. */
+async function takeSchemaLock(client: pg.PoolClient, clock: Clock): Promise<void> {
+  await client.query('begin');
+  await client.query('set local idle_in_transaction_session_timeout = 0');
+  for (;;) {
+    // Without parameters: a statement with some would keep its snapshot as long as the transaction,
+    // and an index that is built concurrently waits for every older snapshot.
+    const { rows } = await client.query(`select pg_try_advisory_xact_lock(${schemaLock}) as taken`);
+    if (rows[0].taken) return;
+    await clock.sleep(pauseMilliseconds);
+  }
+}
+
+async function createVersions(client: pg.ClientBase): Promise<void> {
+  // Look first: a role that may not migrate can still find the database migrated.
+  const { rows } = await client.query(
+    `select to_regclass('schema_migrations') is not null as found,
+       exists (select from pg_attribute where attrelid = to_regclass('schema_migrations')
+         and attname = 'oldest_program') as is_current`,
+  );
+  if (!rows[0].found) {
+    await client.query(
+      `create table schema_migrations (
+       version integer primary key, name text not null, hash text not null,
+       applied_at timestamptz(3) not null, oldest_program integer)`,
+    );
+  } else if (!rows[0].is_current) {
+    await client.query('alter table schema_migrations add column oldest_program integer');
+  }
+}
+
+type Pending = Migration & { text: string; hash: string; isLast: boolean };
+
+/** Applies one migration. Tries again while other statements use its tables. */
+async function apply(client: pg.PoolClient, deps: MigrateDeps, migration: Pending): Promise<void> {
+  const { isConcurrent, oldestProgram } = mannerOf(migration.text);
+  if (oldestProgram !== null) {
+    const nodes = await listOlderNodes(client, oldestProgram);
+    if (nodes.length > 0) throw new OlderNodesAlive(migration.name, nodes);
+  }
+  const start = deps.clock.monotonic();
+  for (let isFirst = true; ; isFirst = false) {
+    try {
+      if (isConcurrent) return await applyConcurrently(client, deps, migration, oldestProgram);
+      return await applyInTransaction(client, deps, migration, oldestProgram);
+    } catch (error) {
+      await client.query('rollback');
+      if (!isLockTimeout(error)) throw error;
+      if (deps.clock.monotonic() - start > waitMaxMilliseconds) {
+        throw new TablesBusy(migration.name, error);
+      }
+      const about = { migration: migration.name };
+      if (isFirst) deps.log.warn(about, 'a migration waits for a table that is in use');
+    }
+    await deps.clock.sleep(pauseMilliseconds);
+  }
+}
+
+async function applyInTransaction(
+  client: pg.PoolClient,
+  deps: MigrateDeps,
+  migration: Pending,
+  oldestProgram: number | null,
+): Promise<void> {
+  await client.query('begin');
+  await client.query(`set local lock_timeout = ${lockMilliseconds}`);
+  await client.query('set local statement_timeout = 0');
+  const isOnCitus = await isDistributed(client);
+  const text = isOnCitus ? separateChecks(migration.text) : migration.text;
+  for (const statement of statementsOf(text)) {
+    await client.query(statement);
+    // Citus refuses a foreign key between a table that is not in its place yet and one that is.
+    if (isOnCitus && /^create table/m.test(statement)) await placeTables(client);
+  }
+  await recordMigration(client, deps.clock, migration, oldestProgram);
+  if (!isOnCitus && migration.isLast) await guardTables(client);
+  await client.query('commit');
+}
+
+/**
+ * Building an index concurrently lets others write, so it may wait for as long as it needs. The
+ * guards may not. If they wait too long, all is repeated, and finds the indexes built.
+ */
+async function applyConcurrently(
+  client: pg.PoolClient,
+  deps: MigrateDeps,
+  migration: Pending,
+  oldestProgram: number | null,
+): Promise<void> {
+  await client.query('set lock_timeout = 0');
+  await client.query('set statement_timeout = 0');
+  for (const statement of statementsOf(migration.text)) {
+    const name = /create (?:unique )?index concurrently if not exists (\w+)/.exec(statement)?.[1];
+    // A build that was interrupted leaves an index that nothing uses and every write pays for.
+    if (name !== undefined && (await isInvalid(client, name))) {
+      await client.query(`drop index concurrently ${name}`);
+    }
+    await client.query(statement);
+  }
+  await client.query('begin');
+  await client.query(`set local lock_timeout = ${lockMilliseconds}`);
+  await recordMigration(client, deps.clock, migration, oldestProgram);
+  if (migration.isLast && !(await isDistributed(client))) await guardTables(client);
+  await client.query('commit');
+}
+
+async function isInvalid(client: pg.ClientBase, index: string): Promise<boolean> {
+  const { rowCount } = await client.query(
+    'select from pg_index where indexrelid = to_regclass($1) and not indisvalid',
+    [index],
+  );
+  return rowCount !== 0;
+}
+
+async function recordMigration(
+  client: pg.ClientBase,
+  clock: Clock,
+  { version, name, hash }: Pending,
+  oldestProgram: number | null,
+): Promise<void> {
+  await client.query(
+    `insert into schema_migrations (version, name, hash, applied_at, oldest_program)
+     values ($1, $2, $3, $4, $5)`,
+    [version, name, hash, timestamp(clock.now()), oldestProgram],
+  );
+}
+
+/**
+ * Sends one statement at a time, because Citus passes a whole message to its workers even if only
+ * one statement in it is meant for them. A statement ends where a line ends in a semicolon.
+ */
+function statementsOf(text: string): string[] {
+  return text.split(/(?<=;)[ \t]*$/m).filter((statement) => statement.trim() !== '');
+}
+
+/**
+ * Citus adds no column together with a constraint. So the check of a new column follows it, under
+ * the name that PostgreSQL gives it.
+ */
+function separateChecks(text: string): string {
+  return text.replace(
+    /(alter table (\w+) add column (\w+) [^;]*?) (check \([^;]*\));$/gm,
+    '$1;\nalter table $2 add constraint $2_$3_check $4;',
+  );
+}
+
+async function readHashes(client: pg.ClientBase): Promise<Map<number, string>> {
+  const { rows } = await client.query<{ version: number; hash: string }>(
+    'select version, hash from schema_migrations',
+  );
+  return new Map(rows.map(({ version, hash }) => [version, hash]));
+}
+
+export async function readVersions(client: pg.ClientBase | pg.Pool): Promise<Versions> {
+  const { rows } = await client.query<{ version: number | null; oldest: number | null }>(
+    'select max(version) as version, max(oldest_program) as oldest from schema_migrations',
+  );
+  return { version: rows[0]?.version ?? 0, oldestProgram: rows[0]?.oldest ?? 0 };
+}
+
+function refuseNewer(found: Versions, codeVersion: number): void {
+  if (found.oldestProgram > codeVersion) throw new DatabaseNewer(found, codeVersion);
+}
+
+/** Read once, at the start: a file that an upgrade adds later belongs to the next program. */
+const migrationsAtStart = listMigrations();
+
+/** This program's version: the last migration that it knows. */
+export const programVersion = async () => (await migrationsAtStart).at(-1)?.version ?? 0;
+
+/**
+ * Whether this program can use the database: 'older' lacks migrations, 'newer' had one that breaks
+ * this program. A newer database is usable as long as it had no such migration.
+ */
+export async function compareVersions(database: Database): Promise<'usable' | 'older' | 'newer'> {
+  const codeVersion = await programVersion();
+  try {
+    const found = await readVersions(database.pool);
+    if (found.version < codeVersion) return 'older';
+    return found.oldestProgram > codeVersion ? 'newer' : 'usable';
+  } catch (error) {
+    const code = (error as { code?: string }).code ?? '';
+    if (code === undefinedTable || code === undefinedColumn) return 'older';
+    throw error;
+  }
+}

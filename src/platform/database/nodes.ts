@@ -1,0 +1,76 @@
+import { hostname } from 'node:os';
+import type pg from 'pg';
+import type { Clock } from '#platform/shared/clock.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import type { Database } from './database.ts';
+
+// Each process of the service announces itself, so that a migration that breaks older programs can
+// refuse while one of them still runs.
+
+const announceMilliseconds = 20_000;
+
+/** A process that was silent for this long has died. */
+const silentMinutes = 2;
+
+type NodeDeps = { database: Database; clock: Clock; random: Random; log: Logger };
+
+/** Announces this process until it stops. */
+export function announceNode(deps: NodeDeps, program_version: number): { stop(): Promise<void> } {
+  const stopping = new AbortController();
+  const id = deps.random.uuid();
+  const started_at = timestamp(deps.clock.now());
+  const announced = (async () => {
+    const node = { id, host: hostname(), process_id: process.pid, program_version, started_at };
+    while (!stopping.signal.aborted) {
+      await announce(deps, node).catch((error) =>
+        deps.log.warn({ err: error }, 'this process could not announce itself'),
+      );
+      await deps.clock.sleep(announceMilliseconds, stopping.signal);
+    }
+  })();
+  return {
+    async stop() {
+      stopping.abort();
+      await announced;
+      await deps.database.db.deleteFrom('nodes').where('id', '=', id).execute();
+    },
+  };
+}
+
+async function announce(
+  { database: { db }, clock }: NodeDeps,
+  node: {
+    id: string;
+    host: string;
+    process_id: number;
+    program_version: number;
+    started_at: string;
+  },
+): Promise<void> {
+  const now = clock.now();
+  const seen_at = timestamp(now);
+  await db
+    .insertInto('nodes')
+    .values({ ...node, seen_at })
+    .onConflict((conflict) => conflict.column('id').doUpdateSet({ seen_at }))
+    .execute();
+  const yesterday = timestamp(now.subtract({ hours: 24 }));
+  await db.deleteFrom('nodes').where('seen_at', '<', yesterday).execute();
+}
+
+/** The living processes whose program is older than a migration, each in words. */
+export async function listOlderNodes(client: pg.ClientBase, version: number): Promise<string[]> {
+  const known = await client.query(`select to_regclass('nodes') is not null as found`);
+  if (!known.rows[0].found) return [];
+  const { rows } = await client.query(
+    `select host, process_id, program_version from nodes
+     where program_version < $1 and seen_at > now() - make_interval(mins => $2)
+     order by host, process_id limit 20`,
+    [version, silentMinutes],
+  );
+  return rows.map(
+    (node) => `process ${node.process_id} on ${node.host} (migration ${node.program_version})`,
+  );
+}

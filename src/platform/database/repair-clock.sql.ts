@@ -1,0 +1,81 @@
+import { type RawBuilder, sql } from 'kysely';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Handle } from './database.ts';
+import { lowerListMarks } from './merchant-lists.sql.ts';
+import type { Tables } from './tables.ts';
+
+// Undoes what a node with a wrong clock did to rows that others go by. Times that merchants have seen
+// (when a checkout was created, for example) stay as they are.
+
+/** Times within this of now are right. It is longer than any difference that nodes may have. */
+const margin = sql`interval '1 minute'`;
+
+/** Longer than any lease. */
+const leaseMax = sql`interval '1 hour'`;
+
+type Table = keyof Tables & string;
+
+/** Every table with leases. A test compares it with the schema. */
+export const leasedTables: Table[] = [
+  'payment_attempts',
+  'instalments',
+  'refund_requests',
+  'callbacks',
+  'messages',
+  'payout_days',
+  'statement_mails',
+  'shopper_attempts',
+  'replaced_cards',
+  'long_acts',
+  'disputes',
+  'retention_marks',
+  'erasures',
+  'deleted_customers',
+  'audit',
+  'reconciliation',
+];
+
+/** Rows that fall due, and the columns that show that they were written in the future. */
+const due: { table: Table; writtenAt: string[] }[] = [
+  { table: 'payment_attempts', writtenAt: ['created_at'] },
+  { table: 'refund_requests', writtenAt: ['created_at', 'approved_at'] },
+  { table: 'callbacks', writtenAt: ['created_at'] },
+  { table: 'messages', writtenAt: ['created_at'] },
+  { table: 'statement_mails', writtenAt: ['created_at'] },
+  { table: 'shopper_attempts', writtenAt: ['created_at'] },
+  { table: 'replaced_cards', writtenAt: ['replaced_at'] },
+];
+
+export type ClockRepair = { list_marks: number; leases: number; due_rows: number };
+
+/** Brings the times after `now` back to it, each merchant's by the merchant's clock. */
+export async function repairClock(db: Handle, now: Timestamp): Promise<ClockRepair> {
+  const repair: ClockRepair = { list_marks: 0, leases: 0, due_rows: 0 };
+  repair.list_marks = await lowerListMarks(db, now, margin);
+  for (const table of leasedTables) {
+    repair.leases += await changed(
+      sql`update ${sql.table(table)} set leased_until = ${now}
+          where leased_until > ${now}::timestamptz + ${leaseMax}`,
+      db,
+    );
+  }
+  for (const { table, writtenAt } of due) {
+    const merchantNow = sql`(${now}::timestamptz + m.clock_ahead_ms * interval '1 millisecond')`;
+    const isWrittenLater = writtenAt.map(
+      (column) => sql`t.${sql.ref(column)} > ${merchantNow} + ${margin}`,
+    );
+    repair.due_rows += await changed(
+      sql`update ${sql.table(table)} as t set due_at = ${merchantNow}
+          from merchants m
+          where m.id = t.merchant_id and t.due_at > ${merchantNow}
+            and (${sql.join(isWrittenLater, sql` or `)})`,
+      db,
+    );
+  }
+  return repair;
+}
+
+async function changed(statement: RawBuilder<unknown>, db: Handle): Promise<number> {
+  const { numAffectedRows } = await statement.execute(db);
+  return Number(numAffectedRows ?? 0n);
+}

@@ -1,0 +1,121 @@
+import type { Duplex } from 'node:stream';
+import type pg from 'pg';
+import { type Cancel, systemClock } from '#platform/shared/clock.ts';
+
+// A server that loses its power or its network says nothing. Without this watch, a statement on such
+// a connection would use up the whole deadline of its request (decision 0101).
+
+/** What a connection's server said about itself when the connection opened. */
+export type Backend = {
+  /** The server process of this connection. Null: a pooler is in between, and it may change. */
+  pid: number | null;
+  /** Tells two servers, or two starts of one, apart. */
+  startedAt: string;
+};
+
+/** With the number of the server among the hosts of DATABASE_URL. */
+type Peer = Backend & { server: number };
+
+type Watched = { backend: Peer; bytesRead: number; since: number; strikes: number };
+
+export type StallWatch = {
+  add(client: pg.ClientBase, backend: Peer): void;
+  remove(client: pg.ClientBase): void;
+  stop(): void;
+};
+
+/**
+ * Cuts connections whose statements wait for a server that is gone. A slow statement is not cut: a
+ * second connection asks the server which of its processes are at work. Two answers in a row that do
+ * not name the connection's process, or none at all, mean that the connection is dead.
+ *
+ * Connections through a pooler are left alone: they show processes of the pooler.
+ */
+export function watchForStalls(
+  /**
+   * Which of these processes are at work on a server. Null: it answers but does not say. Throws: it is
+   * away.
+   */
+  ask: (
+    server: number,
+    pids: number[],
+  ) => Promise<{ startedAt: string; active: Set<number> } | null>,
+  cut: (client: pg.ClientBase) => void,
+  /** A statement that gets no byte of an answer for so long may be on a dead connection. */
+  stallMilliseconds: number,
+): StallWatch {
+  const watched = new Map<pg.ClientBase, Watched>();
+
+  const listStalled = () => {
+    const now = systemClock.monotonic();
+    const stalled: [pg.ClientBase, Watched][] = [];
+    for (const [client, one] of watched) {
+      const { bytesRead } = streamOf(client);
+      if (!isWaiting(client) || bytesRead !== one.bytesRead) {
+        Object.assign(one, { bytesRead, since: now, strikes: 0 });
+      } else if (one.backend.pid !== null && now - one.since >= stallMilliseconds) {
+        stalled.push([client, one]);
+      }
+    }
+    return stalled;
+  };
+
+  const look = async () => {
+    const byServer = Map.groupBy(listStalled(), ([, { backend }]) => backend.server);
+    for (const [server, stalled] of byServer) await judge(server, stalled);
+  };
+
+  /** The connections of one server. Another one, a standby perhaps, knows nothing of them. */
+  const judge = async (number: number, stalled: [pg.ClientBase, Watched][]) => {
+    const pids = stalled.flatMap(([, { backend }]) => backend.pid ?? []);
+    const server = await ask(number, pids).catch(() => 'away' as const);
+    if (server === null) return;
+    for (const [client, one] of stalled) {
+      const { pid, startedAt } = one.backend;
+      const isAtWork =
+        server !== 'away' && server.startedAt === startedAt && server.active.has(pid ?? 0);
+      const isSilent = isWaiting(client) && streamOf(client).bytesRead === one.bytesRead;
+      one.strikes = isAtWork || !isSilent ? 0 : one.strikes + 1;
+      if (one.strikes >= 2) cut(client);
+    }
+  };
+
+  let isStopped = false;
+  let cancel: Cancel | null = null;
+
+  /** Looks again and again while there are connections. Without any it leaves no timer behind. */
+  function lookLater(): void {
+    cancel ??= systemClock.after(stallMilliseconds / 4, async () => {
+      await look();
+      cancel = null;
+      if (watched.size > 0 && !isStopped) lookLater();
+    });
+  }
+
+  return {
+    add(client, backend) {
+      const { bytesRead } = streamOf(client);
+      watched.set(client, { backend, bytesRead, since: systemClock.monotonic(), strikes: 0 });
+      lookLater();
+    },
+    remove: (client) => void watched.delete(client),
+    stop() {
+      isStopped = true;
+      cancel?.();
+    },
+  };
+}
+
+type Internals = {
+  connection: { stream: Duplex & { bytesRead: number } };
+  _activeQuery: unknown;
+  _sentQueryQueue: unknown[];
+};
+
+const streamOf = (client: pg.ClientBase) => (client as unknown as Internals).connection.stream;
+
+/** Whether a statement was sent and its answer is not complete. */
+function isWaiting(client: pg.ClientBase): boolean {
+  const { _activeQuery, _sentQueryQueue } = client as unknown as Internals;
+  return Boolean(_activeQuery) || _sentQueryQueue.length > 0;
+}

@@ -1,0 +1,274 @@
+import { Kysely, PostgresDialect, sql } from 'kysely';
+import pg from 'pg';
+import type { Clock } from '#platform/shared/clock.ts';
+import {
+  causeOf,
+  cut,
+  type Database,
+  type Handle,
+  isFaulty,
+  isPostmasterGone,
+  isQueryTimeout,
+  isUnconfirmed,
+  isWorkerAway,
+  releaseClient,
+} from './database.ts';
+import { currentDeadline, type Deadline, lockEndOf, noteCommit } from './deadline.ts';
+import type { Tables } from './tables.ts';
+
+/**
+ * The connection died around COMMIT, and the database could not be asked whether it committed.
+ * The caller may report neither success nor failure.
+ */
+export class FateUnknown extends Error {}
+
+/**
+ * A write that never left its queue: its deadline passed, or too many others wait. Nothing was done.
+ */
+export class NotBegun extends Error {}
+
+/** Codes after which nothing was done, so that the caller may retry. */
+const transientCodes = new Set([
+  '25006', // the server is read only: a standby, or a primary that was demoted
+  '25P03', // idle in a transaction for too long: this process stalled and the server cut it off
+  '40001', // serialisation failure
+  '40P01', // deadlock
+  '53300', // too many connections
+  '55P03', // lock timeout
+  '57P01', // the server is shutting down
+  '57P02', // the server crashed
+  '57P03', // the server is starting up
+  '57P05', // idle for too long (idle_session_timeout): the server closed the connection
+  'EAI_AGAIN',
+  'EAI_FAIL',
+  'ECONNABORTED',
+  'ECONNREFUSED',
+  'ECONNRESET',
+  'EHOSTUNREACH',
+  'ENETDOWN',
+  'ENETUNREACH',
+  'ENOTFOUND', // the name of a container that is stopped does not resolve
+  'EPIPE',
+  'ETIMEDOUT',
+]);
+
+export function isTransient(error: unknown): boolean {
+  if (!(error instanceof Error)) return false;
+  if (error instanceof NotBegun || isWorkerAway(error) || isPostmasterGone(error)) return true;
+  const code = (error as { code?: unknown }).code;
+  if (typeof code === 'string') return transientCodes.has(code) || code.startsWith('08');
+  return /Connection terminated|timeout exceeded when trying to connect|^timeout expired$|Client has encountered a connection error|Query read timeout/.test(
+    error.message,
+  );
+}
+
+/** Whether a transient error is due to other work, on rows or in a queue, and no server is away. */
+export function isContended(error: Error): boolean {
+  if (error instanceof NotBegun) return true;
+  const { code } = error as { code?: unknown };
+  return code === '40001' || code === '40P01' || code === lockTimeout;
+}
+
+/** The server refused. The end of a connection is not a refusal: it says nothing of the COMMIT. */
+function isRefusal(error: unknown): boolean {
+  if (error instanceof RolledBack) return true;
+  if (!(error instanceof pg.DatabaseError)) return false;
+  if (isWorkerAway(error)) return true;
+  const isEnd = ['FATAL', 'PANIC'].includes(error.severity ?? '') || isPostmasterGone(error);
+  return !isEnd && !/^(08|57P)/.test(error.code ?? '');
+}
+
+/** The `lock_timeout` of every connection. */
+const lockMillisecondsMax = 10_000;
+
+/** The last wait for a lock is not shorter than this, even if the deadline is near. */
+const lockMillisecondsMin = 1_000;
+
+/** A transaction that waits for no lock is done long before, unless its connection is dead. */
+const stallMilliseconds = 5_000;
+
+const lockTimeout = '55P03';
+
+/** Whether a statement waited for a lock for longer than `lock_timeout`. Nothing was done. */
+export function isLockTimeout(error: unknown): boolean {
+  return error instanceof Error && (error as { code?: unknown }).code === lockTimeout;
+}
+
+/**
+ * Retries `attempt` until the deadline while the database is away or asks for a retry. `maybeCommitted` says that an
+ * earlier run may have committed, so `attempt` has to look for its own rows first. `mayRetry` can
+ * leave errors to the caller that would be retried otherwise, until a COMMIT is in doubt.
+ */
+export async function persist<T>(
+  clock: Clock,
+  attempt: (maybeCommitted: boolean, deadline: Deadline) => Promise<T>,
+  mayRetry: (error: unknown) => boolean = () => true,
+): Promise<T> {
+  const deadline = currentDeadline(clock);
+  let maybeCommitted = false;
+  for (let pause = 10; ; pause = Math.min(pause * 2, 500)) {
+    try {
+      return await attempt(maybeCommitted, deadline);
+    } catch (error) {
+      if (error instanceof CommitInterrupted) maybeCommitted = true;
+      else if (!isTransient(error) || (!maybeCommitted && !mayRetry(error))) {
+        // This error may have kept the attempt from finding what an earlier run committed.
+        const isBlind = maybeCommitted && error instanceof pg.DatabaseError;
+        throw isBlind ? fateUnknown(error) : error;
+      }
+      let endsAt = maybeCommitted ? deadline.lookUpEndsAt : deadline.endsAt;
+      if (isLockTimeout(error)) endsAt = Math.max(endsAt, lockEndOf(deadline));
+      if (clock.monotonic() + pause > endsAt) throw maybeCommitted ? fateUnknown(error) : error;
+    }
+    await clock.sleep(pause);
+  }
+}
+
+/** Begins work that has waited for its turn, unless its deadline has passed. */
+export async function beginInTime<T>(clock: Clock, work: () => Promise<T>): Promise<T> {
+  if (lockEndOf(currentDeadline(clock)) > clock.monotonic()) return await work();
+  throw new NotBegun('the work waited until its deadline');
+}
+
+/** How long a statement may wait for a lock. Undefined: as long as the connection lets it. */
+function lockMillisecondsLeft(clock: Clock, deadline: Deadline): number | undefined {
+  const left = Math.ceil(lockEndOf(deadline) - clock.monotonic());
+  return left < lockMillisecondsMax ? Math.max(left, lockMillisecondsMin) : undefined;
+}
+
+const fateUnknown = (cause: unknown) =>
+  new FateUnknown('the fate of a commit is unknown', { cause });
+
+/** COMMIT was sent, and no answer came back. */
+class CommitInterrupted extends Error {}
+
+/** COMMIT was answered, but a standby or a Citus worker did not confirm it, so it can be lost. */
+class Unconfirmed extends Error {}
+
+/** An earlier statement failed, so the server answered COMMIT with ROLLBACK. */
+class RolledBack extends Error {}
+
+export type Transaction = {
+  /** For typed statements. */
+  db: Handle;
+  /** The same connection, for statements that are sent without waiting for the previous one. */
+  client: pg.PoolClient;
+  /**
+   * Commits. The body calls it only to send COMMIT together with its last statements. Otherwise
+   * the transaction commits when the body ends.
+   */
+  commit(): Promise<void>;
+};
+
+/**
+ * Runs one transaction, and retries it when the database goes away. The caller chooses ids before
+ * the body runs. If `maybeCommitted`, the body looks for those ids first. It takes its first row
+ * lock before it looks, so that it waits for a commit that is still in flight.
+ *
+ * With `lockMilliseconds` a statement that waits longer for a lock fails, and the error (see
+ * `isLockTimeout`) goes to the caller at once, as does that of a worker that is away. A connection
+ * on which such a transaction takes too long is cut, and the transaction is retried on another one.
+ */
+export function transaction<T>(
+  deps: { database: Database; clock: Clock },
+  body: (tx: Transaction, maybeCommitted: boolean) => Promise<T>,
+  options: { lockMilliseconds?: number; isReadOnly?: boolean } = {},
+): Promise<T> {
+  const attempt = async (maybeCommitted: boolean, deadline: Deadline) => {
+    const client = await deps.database.pool.connect();
+    let committing: Promise<void> | undefined;
+    const isLimited = options.lockMilliseconds !== undefined && !maybeCommitted;
+    const cancelCut = isLimited
+      ? deps.clock.after(stallMilliseconds, () => cut(client))
+      : undefined;
+    const commit = () => {
+      committing ??= client.query('commit').then(({ command }) => {
+        if (command !== 'COMMIT') throw new RolledBack('the transaction was rolled back');
+        if (isUnconfirmed(client)) throw new Unconfirmed('a server has not confirmed the COMMIT');
+      });
+      return committing;
+    };
+    try {
+      // BEGIN leaves together with the body's first statement, and if it fails so does that one.
+      // With its setting it is one message: each message is an answer that wakes us.
+      const wait = isLimited
+        ? options.lockMilliseconds
+        : lockMillisecondsLeft(deps.clock, deadline);
+      const setting = wait === undefined ? '' : `; set local lock_timeout = ${wait}`;
+      client.query(`begin${setting}`).catch(() => {});
+      // A COMMIT that wrote nothing does not wait for a standby. This lock is a write, so that what
+      // the body finds is confirmed by a standby, if the server asks for that, before we report it.
+      if (maybeCommitted && !options.isReadOnly)
+        await client.query('select from installation for key share');
+      const result = await body({ db: handleOver(client), client, commit }, maybeCommitted);
+      await commit();
+      if (!options.isReadOnly) noteCommit();
+      client.release();
+      return result;
+    } catch (error) {
+      // The body may have failed by a statement sent before COMMIT. Only the answer to COMMIT
+      // counts, and it follows at once. Citus refuses a COMMIT also after the only worker in it got
+      // it and died, with a warning: that worker may have committed.
+      const isOpen =
+        committing !== undefined && (!(await isRefused(committing)) || isUnconfirmed(client));
+      await release(client, error);
+      if (isOpen) throw new CommitInterrupted('COMMIT got no answer', { cause: error });
+      throw causeOf(client, error);
+    } finally {
+      cancelCut?.();
+    }
+  };
+  if (options.lockMilliseconds === undefined) return persist(deps.clock, attempt);
+  return persist(deps.clock, attempt, (error) => !isLockTimeout(error) && !isWorkerAway(error));
+}
+
+const isRefused = (committing: Promise<void>) => committing.then(() => false, isRefusal);
+
+/** Returns a connection to the pool with no transaction open, or closes it. */
+async function release(client: pg.PoolClient, error: unknown): Promise<void> {
+  // After a time-out the connection may be dead, and a ROLLBACK on it would wait once more.
+  if (isFaulty(client) || isQueryTimeout(error)) return releaseClient(client, error);
+  try {
+    await client.query('rollback');
+    releaseClient(client, error);
+  } catch (rollbackError) {
+    client.release(rollbackError as Error);
+  }
+}
+
+const handles = new WeakMap<pg.PoolClient, Handle>();
+
+/** Typed statements on a connection that the caller opened and will release. */
+function handleOver(client: pg.PoolClient): Handle {
+  let handle = handles.get(client);
+  if (!handle) {
+    const one = { query: client.query.bind(client), release: () => {} } as pg.PoolClient;
+    handle = new Kysely<Tables>({
+      dialect: new PostgresDialect({
+        pool: { connect: async () => one, end: async () => {}, options: {} },
+      }),
+    });
+    handles.set(client, handle);
+  }
+  return handle;
+}
+
+/** Runs statements that change nothing, so a retry is safe. */
+export function reading<T>(
+  deps: { database: Database; clock: Clock },
+  read: (db: Handle) => Promise<T>,
+): Promise<T> {
+  return persist(deps.clock, () => read(deps.database.db));
+}
+
+/** Runs several statements that change nothing and all see the same snapshot. */
+export function snapshot<T>(
+  deps: { database: Database; clock: Clock },
+  read: (db: Handle) => Promise<T>,
+): Promise<T> {
+  const body = async ({ db }: Transaction) => {
+    await sql`set transaction isolation level repeatable read, read only`.execute(db);
+    return await read(db);
+  };
+  return transaction(deps, body, { isReadOnly: true });
+}

@@ -1,0 +1,255 @@
+import { Counter, collectDefaultMetrics, Gauge, Histogram, Registry } from 'prom-client';
+import { type Clock, within } from '#platform/shared/clock.ts';
+
+type Unit = 'rows' | 'seconds' | 'cents';
+
+/** Where the figures come from that are read when the metrics are asked for. */
+export type MetricSources = {
+  clock: Clock;
+  listTableBytes(): Promise<{ table: string; bytes: number }[]>;
+  /** The age of the oldest due row of each kind of due work. */
+  listDueAges(): Promise<{ work: string; seconds: number }[]>;
+  /** Sums of today over all merchants, from the rollups. */
+  readToday(): Promise<{ measure: string; unit: Unit; value: number }[]>;
+  /** Rows that wait for an operator, and the last proof of the books. */
+  readStates(): Promise<{ state: string; unit: Unit; value: number }[]>;
+  connections(): Record<'open' | 'idle' | 'wanted', number>;
+  clockSkewMilliseconds(): number;
+};
+
+export type Metrics = {
+  registry: Registry;
+  observeRequest(method: string, route: string, status: number, milliseconds: number): void;
+  observeGateway(operation: string, outcome: string, milliseconds: number): void;
+  observeBatch(commit: string, items: number): void;
+  countDeliveries(outcome: 'delivered' | 'failed', attempts: number): void;
+  countCollection(kind: string, outcome: string): void;
+  countMail(outcome: string): void;
+  countUnknownOutcome(): void;
+};
+
+/** How long figures from the database are reused: several scrapers must not multiply the queries. */
+const reuseMilliseconds = 10_000;
+
+/** How long a scrape waits for the database. The other metrics matter most while it is away. */
+const readMilliseconds = 1_000;
+
+/** How long the last figures are shown while new ones cannot be read. Then there are none. */
+const staleMilliseconds = 60_000;
+
+export function createMetrics(sources: MetricSources): Metrics {
+  const registry = new Registry();
+  const registers = [registry];
+  collectDefaultMetrics({ register: registry });
+  const requests = new Histogram({
+    name: 'tranche_http_request_seconds',
+    help: 'Time to answer a request, by method, route and status.',
+    labelNames: ['method', 'route', 'status'],
+    buckets: [0.002, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 10],
+    registers,
+  });
+  const gatewayCalls = new Histogram({
+    name: 'tranche_gateway_call_seconds',
+    help: 'Time of a call to the card gateway, by operation and outcome.',
+    labelNames: ['operation', 'outcome'],
+    buckets: [0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10, 30],
+    registers,
+  });
+  const deliveries = new Counter({
+    name: 'tranche_callback_attempts_total',
+    help: 'Attempts to deliver a callback, by outcome.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  const collections = new Counter({
+    name: 'tranche_collections_total',
+    help: 'Attempts to collect a payment of a plan, by kind (capture, charge) and outcome.',
+    labelNames: ['kind', 'outcome'],
+    registers,
+  });
+  const mails = new Counter({
+    name: 'tranche_messages_total',
+    help: 'Attempts to send a message or a statement by mail, by outcome.',
+    labelNames: ['outcome'],
+    registers,
+  });
+  // Without labels, so that it begins at zero and the first one is an increase.
+  const unknownOutcomes = new Counter({
+    name: 'tranche_http_unknown_outcomes_total',
+    help: 'Requests closed without an answer, because it is not known or wrong that nothing was changed.',
+    registers,
+  });
+  const batches = new Histogram({
+    name: 'tranche_commit_batch_items',
+    help: 'How many items share one commit.',
+    labelNames: ['commit'],
+    buckets: [1, 2, 5, 10, 20, 50, 100, 200],
+    registers,
+  });
+
+  const failures = new Counter({
+    name: 'tranche_metric_readings_failed_total',
+    help: 'Readings of the database for the metrics that failed, by reading.',
+    labelNames: ['reading'],
+    registers,
+  });
+  const readings = new Map<string, BriefReading<unknown>>();
+  function reading<Row>(name: string, read: () => Promise<Row[]>): () => Promise<Row[]> {
+    // Begin at zero, so that the first failure is an increase.
+    failures.inc({ reading: name }, 0);
+    const brief = readBriefly(sources.clock, read, () => failures.inc({ reading: name }));
+    readings.set(name, brief);
+    return brief.rows;
+  }
+  new Gauge({
+    name: 'tranche_metric_reading_age_seconds',
+    help: 'How long ago the figures from the database were read, by reading.',
+    labelNames: ['reading'],
+    registers,
+    aggregator: 'max',
+    async collect() {
+      await Promise.all([...readings.values()].map(({ rows }) => rows()));
+      for (const [name, { ageMilliseconds }] of readings) {
+        const age = ageMilliseconds();
+        if (age !== null) this.set({ reading: name }, age / 1000);
+      }
+    },
+  });
+
+  /** A gauge of the database. Every process sees the same one, so the processes are not added up. */
+  function shared<Row extends { value: number }>(
+    name: string,
+    help: string,
+    label: keyof Row & string,
+    rows: () => Promise<Row[]>,
+  ): void {
+    new Gauge({
+      name,
+      help,
+      labelNames: [label],
+      registers,
+      aggregator: 'max',
+      async collect() {
+        const read = await rows();
+        this.reset();
+        for (const row of read) {
+          this.set({ [label]: String(row[label]) } as Record<typeof label, string>, row.value);
+        }
+      },
+    });
+  }
+  const sizes = reading('table_bytes', sources.listTableBytes);
+  shared('tranche_table_bytes', 'Size of a table with its indexes.', 'table', async () =>
+    (await sizes()).map(({ table, bytes }) => ({ table, value: bytes })),
+  );
+  const ages = reading('due_ages', sources.listDueAges);
+  shared(
+    'tranche_due_oldest_seconds',
+    'How long the oldest due row has been due, by kind of due work.',
+    'work',
+    async () => (await ages()).map(({ work, seconds }) => ({ work, value: seconds })),
+  );
+  // One metric for each unit, from one reading.
+  const today = reading('today', sources.readToday);
+  const states = reading('states', sources.readStates);
+  const ofUnit = async <Row extends { unit: Unit }>(rows: Promise<Row[]>, unit: Unit) =>
+    (await rows).filter((row) => row.unit === unit);
+  for (const unit of ['rows', 'cents'] as const) {
+    const help = `Sums of all merchants' current local day, in ${unit}. Up to a minute late.`;
+    shared(`tranche_today_${unit}`, help, 'measure', () => ofUnit(today(), unit));
+  }
+  for (const unit of ['rows', 'seconds', 'cents'] as const) {
+    const help = `What waits, and the last proof of the books, in ${unit}.`;
+    shared(`tranche_state_${unit}`, help, 'state', () => ofUnit(states(), unit));
+  }
+  new Gauge({
+    name: 'tranche_database_connections',
+    help: "Connections of this node's pools: open, idle, and wanted by waiting statements.",
+    labelNames: ['state'],
+    registers,
+    collect() {
+      for (const [state, count] of Object.entries(sources.connections())) {
+        this.set({ state }, count);
+      }
+    },
+  });
+  new Gauge({
+    name: 'tranche_clock_skew_seconds',
+    help: "How far this machine's clock is ahead of the database's.",
+    registers,
+    aggregator: 'max',
+    collect() {
+      this.set(sources.clockSkewMilliseconds() / 1000);
+    },
+  });
+  return {
+    registry,
+    observeRequest(method, route, status, milliseconds) {
+      requests.observe({ method, route, status: String(status) }, milliseconds / 1000);
+    },
+    observeGateway(operation, outcome, milliseconds) {
+      gatewayCalls.observe({ operation, outcome }, milliseconds / 1000);
+    },
+    countDeliveries(outcome, attempts) {
+      deliveries.inc({ outcome }, attempts);
+    },
+    countCollection(kind, outcome) {
+      collections.inc({ kind, outcome });
+    },
+    countMail(outcome) {
+      mails.inc({ outcome });
+    },
+    countUnknownOutcome() {
+      unknownOutcomes.inc();
+    },
+    observeBatch(commit, items) {
+      batches.observe({ commit }, items);
+    },
+  };
+}
+
+type BriefReading<Row> = {
+  rows(): Promise<Row[]>;
+  /** The age of the last rows. Null: there are none yet. */
+  ageMilliseconds(): number | null;
+};
+
+/**
+ * Reads rows for a scrape. One reading at a time is in flight, so a database that hangs holds at most
+ * one connection of the pool for it. A scrape that comes meanwhile gets the last rows.
+ */
+function readBriefly<Row>(
+  clock: Clock,
+  read: () => Promise<Row[]>,
+  countFailure: () => void,
+): BriefReading<Row> {
+  let last: { at: number; rows: Row[] } | null = null;
+  let begun: { at: number; isDone: boolean; done: Promise<void> } | null = null;
+
+  function begin(at: number) {
+    const one = { at, isDone: false, done: Promise.resolve() };
+    one.done = read()
+      .then(
+        (rows) => {
+          last = { at, rows };
+        },
+        () => countFailure(),
+      )
+      .finally(() => {
+        one.isDone = true;
+      });
+    return one;
+  }
+
+  return {
+    async rows() {
+      const now = clock.monotonic();
+      if (begun === null || (begun.isDone && now - begun.at > reuseMilliseconds)) {
+        begun = begin(now);
+      }
+      if (!begun.isDone) await within(clock, readMilliseconds, begun.done);
+      return last !== null && now - last.at <= staleMilliseconds ? last.rows : [];
+    },
+    ageMilliseconds: () => last && clock.monotonic() - last.at,
+  };
+}

@@ -1,0 +1,205 @@
+import type { Clock } from '#platform/shared/clock.ts';
+import type { Limit } from '#platform/shared/limit.ts';
+import { RateLimited } from './errors.ts';
+import type { Quota } from './quota.ts';
+
+/** The contract's table. An operator can set other limits per integration (decision 0007). */
+export const endpointLimits = {
+  'GET /api/config': { max_requests: 5, window_seconds: 3600 },
+  'GET /api/merchants/{merchant_id}/config': { max_requests: 5, window_seconds: 3600 },
+  'POST /api/checkouts': { max_requests: 1, window_seconds: 1 },
+  'GET /api/checkouts': { max_requests: 1, window_seconds: 60 },
+  'GET /api/checkouts/{id}': { max_requests: 5, window_seconds: 60 },
+  'POST /api/refunds': { max_requests: 1, window_seconds: 1 },
+  'GET /api/refunds': { max_requests: 1, window_seconds: 60 },
+  'GET /api/refunds/{id}': { max_requests: 5, window_seconds: 60 },
+  // Ours, with the limits of refunds (decision 0081).
+  'GET /api/payouts': { max_requests: 1, window_seconds: 60 },
+  'GET /api/payouts/{id}': { max_requests: 5, window_seconds: 60 },
+  // A v1 endpoint. The contract sets no limit; this one is ours (decision 0040).
+  'POST /login': { max_requests: 10, window_seconds: 60 },
+} as const satisfies Record<string, Limit>;
+
+export type Endpoint = keyof typeof endpointLimits;
+
+/**
+ * Large bodies of an intermediary, whatever merchants they name. Its POST is counted after its body
+ * is parsed, because the body names the merchant, so this bounds the parsing (decision 0053).
+ */
+const largeBodies: Limit = { max_requests: 10, window_seconds: 1 };
+
+/** Requests that fail authentication, per client address. */
+const failedAuthentications: Limit = { max_requests: 60, window_seconds: 60 };
+
+/** v1 logins that fail, per client address and per `client_id` (decision 0040). */
+const failedLogins: Limit = { max_requests: 10, window_seconds: 60 };
+
+/** Refusals that show the expected signature, per integration (decision 0005). */
+const shownSignatures: Limit = { max_requests: 30, window_seconds: 3600 };
+
+/** One-time links for a plan: per plan, and per client address. Each makes a mail. */
+const planLinks: Limit = { max_requests: 3, window_seconds: 900 };
+const planLinksOfAddress: Limit = { max_requests: 20, window_seconds: 900 };
+
+/** Attempts to open a session with a link: guessing is hopeless, and this keeps it cheap. */
+const planSessions: Limit = { max_requests: 20, window_seconds: 900 };
+
+/** Reports of a shopper that something is wrong: each is an alert for operators. */
+const planReports: Limit = { max_requests: 5, window_seconds: 3600 };
+
+/** What a shopper does to a plan: each asks the gateway for money or a card. */
+const planActs: Limit = { max_requests: 20, window_seconds: 3600 };
+
+/**
+ * Requests of the payment page (decision 0053). A page that waits for an outcome asks about twenty
+ * times a minute. Mobile networks put thousands of shoppers behind one address.
+ */
+const pageRequests = {
+  ofLink: { max_requests: 240, window_seconds: 60 },
+  ofNetwork: { max_requests: 6_000, window_seconds: 60 },
+} satisfies Record<string, Limit>;
+
+/** Returns from the bank's challenge: each asks the gateway. */
+const returns: Limit = { max_requests: 20, window_seconds: 60 };
+
+/** Cards that were declined, per network and per merchant. */
+export const declineLimits = {
+  ofNetwork: { max_requests: 20, window_seconds: 3600 },
+  ofMerchant: { max_requests: 100, window_seconds: 600 },
+} satisfies Record<string, Limit>;
+
+/** Requests of the console per client address: a busy person makes a few a second. */
+const consoleRequests: Limit = { max_requests: 1_200, window_seconds: 60 };
+/** Attempts to sign in to the console, per client address. An office may share one. */
+const consoleSignIns: Limit = { max_requests: 60, window_seconds: 60 };
+
+export type Count = { count: number; resetsInMilliseconds: number };
+
+/** Where the counts live. A window begins at its first hit and lasts as long as that hit said. */
+export type RateLimitStore = {
+  /** Counts `weight` hits; a weight of 0 only reads the count. */
+  hit(key: string, windowSeconds: number, weight?: number): Promise<Count>;
+  close?(): Promise<void>;
+};
+
+/** Whose requests are counted: an integration, with the limits that an operator set for it. */
+type CountedCaller = { id: string; intermediary: boolean; limits: Record<string, Limit> };
+
+export function createRateLimits(store: RateLimitStore) {
+  async function hit(key: string, limit: Limit): Promise<Quota> {
+    const { count, resetsInMilliseconds } = await store.hit(key, limit.window_seconds);
+    const quota = {
+      limit: limit.max_requests,
+      remaining: Math.max(0, limit.max_requests - count),
+      resetSeconds: Math.max(1, Math.ceil(resetsInMilliseconds / 1000)),
+    };
+    if (count > limit.max_requests) throw new RateLimited(limit.window_seconds, quota);
+    return quota;
+  }
+
+  return {
+    /** Counts a request per integration, or per managed merchant when an intermediary names one. */
+    async request(
+      caller: CountedCaller,
+      endpoint: Endpoint,
+      target: string | null,
+    ): Promise<Quota> {
+      const limit = caller.limits[endpoint] ?? endpointLimits[endpoint];
+      const owner = caller.intermediary && target ? `${caller.id} ${target}` : caller.id;
+      return await hit(`${owner} ${endpoint}`, limit);
+    },
+    async largeBody(caller: CountedCaller): Promise<void> {
+      await hit(`large ${caller.id}`, largeBodies);
+    },
+    async failedAuthentication(network: string): Promise<Quota> {
+      return await hit(`address ${network}`, failedAuthentications);
+    },
+    /** Counts a successful login per credentials and address. */
+    async login(caller: CountedCaller, client_id: string, network: string): Promise<Quota> {
+      const limit = caller.limits['POST /login'] ?? endpointLimits['POST /login'];
+      return await hit(`login ${client_id} ${network}`, limit);
+    },
+    /** The network first: once it is over its limit, made-up client IDs open no more windows. */
+    async failedLogin(network: string, client_id: string | null): Promise<Quota> {
+      const quota = await hit(`login address ${network}`, failedLogins);
+      if (client_id === null) return quota;
+      const ofClient = await hit(`login client ${client_id}`, failedLogins);
+      return ofClient.remaining < quota.remaining ? ofClient : quota;
+    },
+    async planLink(checkout_id: string, address: string): Promise<void> {
+      await hit(`plan link address ${address}`, planLinksOfAddress);
+      await hit(`plan link ${checkout_id}`, planLinks);
+    },
+    async planSession(checkout_id: string, address: string): Promise<void> {
+      await hit(`plan session address ${address}`, planSessions);
+      await hit(`plan session ${checkout_id}`, planSessions);
+    },
+    async planReport(checkout_id: string): Promise<void> {
+      await hit(`plan report ${checkout_id}`, planReports);
+    },
+    async planAct(checkout_id: string): Promise<void> {
+      await hit(`plan act ${checkout_id}`, planActs);
+    },
+    /** A request of the payment page. Only a link that exists has a window of its own. */
+    async paymentPage(network: string, checkout_id: string | null): Promise<void> {
+      await Promise.all([
+        hit(`page address ${network}`, pageRequests.ofNetwork),
+        checkout_id === null ? null : hit(`page ${checkout_id}`, pageRequests.ofLink),
+      ]);
+    },
+    async returned(checkout_id: string): Promise<void> {
+      await hit(`returned ${checkout_id}`, returns);
+    },
+    /** Counts declined cards, or with a weight of 0 reads how many there were. */
+    async declines(
+      network: string,
+      merchant_id: string,
+      weight: 0 | 1,
+    ): Promise<{ ofNetwork: Count; ofMerchant: Count }> {
+      const { ofNetwork, ofMerchant } = declineLimits;
+      const [networkCount, merchantCount] = await Promise.all([
+        store.hit(`declines address ${network}`, ofNetwork.window_seconds, weight),
+        store.hit(`declines ${merchant_id}`, ofMerchant.window_seconds, weight),
+      ]);
+      return { ofNetwork: networkCount, ofMerchant: merchantCount };
+    },
+    async consoleRequest(network: string): Promise<void> {
+      await hit(`console address ${network}`, consoleRequests);
+    },
+    async consoleSignIn(network: string): Promise<void> {
+      await hit(`console sign-in address ${network}`, consoleSignIns);
+    },
+    /** Whether the expected signature may be shown, and whether this is the last of the hour. */
+    async shownSignature(caller: CountedCaller): Promise<{ show: boolean; last: boolean }> {
+      const { count } = await store.hit(`shown ${caller.id}`, shownSignatures.window_seconds);
+      return {
+        show: count <= shownSignatures.max_requests,
+        last: count === shownSignatures.max_requests,
+      };
+    },
+  };
+}
+
+export type RateLimits = ReturnType<typeof createRateLimits>;
+
+/** Counts of a single process. */
+export function memoryRateLimitStore(clock: Clock): RateLimitStore {
+  const windows = new Map<string, { count: number; resetsAt: number }>();
+  let sweepAt = 0;
+  return {
+    async hit(key, windowSeconds, weight = 1) {
+      const now = clock.monotonic();
+      if (now >= sweepAt) {
+        for (const [old, window] of windows) if (window.resetsAt <= now) windows.delete(old);
+        sweepAt = now + 60_000;
+      }
+      let window = windows.get(key);
+      if (!window || window.resetsAt <= now) {
+        window = { count: 0, resetsAt: now + windowSeconds * 1000 };
+        windows.set(key, window);
+      }
+      window.count += weight;
+      return { count: window.count, resetsInMilliseconds: window.resetsAt - now };
+    },
+  };
+}

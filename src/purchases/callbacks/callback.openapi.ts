@@ -1,0 +1,79 @@
+import {
+  exampleSigningKey,
+  firstExample,
+  type Webhook,
+  type WebhookHeader,
+} from '#platform/http/openapi.ts';
+import { callbackHeaders } from '#purchases/callbacks/delivery/callback-headers.ts';
+import { CallbackAnswer, CallbackBody } from './callback.schema.ts';
+
+const exampleId = '0199a8f4-0d3b-7b90-a1c2-6e5d4c3b2a10';
+const exampleSeconds = '1795000000';
+const exampleHeaders = callbackHeaders({
+  id: exampleId,
+  payload: Buffer.from(JSON.stringify(firstExample(CallbackBody))),
+  number: 1,
+  key: exampleSigningKey,
+  now: Temporal.Instant.fromEpochMilliseconds(1000 * Number(exampleSeconds)),
+});
+
+/** The headers that v1's form and v2's JSON have in common. */
+export const formHeaderDescriptions: WebhookHeader[] = [
+  {
+    name: 'X-Callback-Id',
+    description: 'Names the callback. Every attempt to deliver it carries the same value.',
+    schema: { type: 'string', format: 'uuid' },
+    example: exampleId,
+  },
+  {
+    name: 'X-Callback-Attempt',
+    description: 'The number of this attempt, beginning with 1.',
+    schema: { type: 'integer', minimum: 1 },
+    example: 1,
+  },
+  {
+    name: 'User-Agent',
+    description: 'The program that sends callbacks.',
+    schema: { type: 'string' },
+    example: 'Tranche-Callback/1',
+  },
+];
+
+export const paymentResult: Webhook = {
+  name: 'paymentResult',
+  operationId: 'paymentResult',
+  tag: 'Callback',
+  summary: 'Payment result',
+  description: `Sent as one POST to the checkout's \`notify_url\` when it becomes \`successful\` or \`cancelled\`. A declined card and an abandoned page send nothing.
+
+Verify \`X-Signature\` over the raw bytes of the body, with a constant-time comparison, before you act on it.
+
+Delivery is at least once: a second callback with the same \`client_reference_id\` and \`status\` is the same event. Answer well under 10 seconds with any 2xx status. Every other answer, and no answer, leads to a retry: up to 18, about 10 minutes apart. A \`Retry-After\` on a 429 or 503 may postpone the next retry. Redirects are not followed.
+
+The first delivery happens while the shopper waits on the payment page. If it is answered with a \`redirect_url\`, the browser goes there; later deliveries cannot change that. If it fails, the browser goes to \`success_url\` or \`cancel_url\`.`,
+  headers: [
+    ...formHeaderDescriptions,
+    {
+      name: 'webhook-id',
+      description: 'As X-Callback-Id, under the name that Standard Webhooks gives it.',
+      schema: { type: 'string', format: 'uuid' },
+      example: exampleId,
+    },
+    {
+      name: 'webhook-timestamp',
+      description:
+        'When this attempt was signed, in seconds since 1970. Refuse an old one to be safe from replays.',
+      schema: { type: 'string', pattern: '^[0-9]+$' },
+      example: exampleSeconds,
+    },
+    {
+      name: 'webhook-signature',
+      description:
+        'The signature of Standard Webhooks: `v1,` and Base64( HMAC-SHA256( signing key, webhook-id + "." + webhook-timestamp + "." + raw body ) ).',
+      schema: { type: 'string', pattern: '^v1,[A-Za-z0-9+/]{43}=$' },
+      example: exampleHeaders['webhook-signature'] ?? '',
+    },
+  ],
+  body: CallbackBody,
+  answer: { description: 'Delivered.', schema: CallbackAnswer },
+};

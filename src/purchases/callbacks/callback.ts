@@ -1,0 +1,79 @@
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Checkout } from '#purchases/checkouts/checkout.ts';
+
+/**
+ * A callback tells the merchant that a checkout ended `successful` or `cancelled`. It is `pending`
+ * until a receiver answers 2xx (`delivered`) or every attempt of a run has failed (`exhausted`). An
+ * operator may begin a new run of a callback in any status.
+ */
+export const callbackStatuses = ['pending', 'delivered', 'exhausted'] as const;
+export type CallbackStatus = (typeof callbackStatuses)[number];
+
+export type Callback = {
+  merchant_id: string;
+  id: string;
+  checkout_id: string;
+  integration_id: string;
+  notify_url: string;
+  payload: Buffer;
+  status: CallbackStatus;
+  created_at: Timestamp;
+  due_at: Timestamp | null;
+  attempts: number;
+  run: number;
+  run_attempts: number;
+  /** How many of its attempts were deleted after their retention time. */
+  attempts_expired: number;
+  host: string;
+  redirect_url: string | null;
+  delivered_at: Timestamp | null;
+  lease: string | null;
+  leased_until: Timestamp | null;
+  /** The number of the last attempt that was sent and had no answer for a while. */
+  sent_attempt: number | null;
+  /** The sealed `transaction_verify` of a v1 form (decision 0040); null for v2's JSON. */
+  sealed_verify: Buffer | null;
+};
+
+export const callbackTriggers = ['first', 'retry', 'operator'] as const;
+export type CallbackTrigger = (typeof callbackTriggers)[number];
+
+/** `unknown` until the attempt is recorded, and for ever if its process died before that. */
+export const attemptOutcomes = ['unknown', 'delivered', 'failed'] as const;
+export type AttemptOutcome = (typeof attemptOutcomes)[number];
+
+export type CallbackAttempt = {
+  merchant_id: string;
+  id: string;
+  callback_id: string;
+  number: number;
+  run: number;
+  trigger: CallbackTrigger;
+  operator: string | null;
+  started_at: Timestamp;
+  finished_at: Timestamp | null;
+  outcome: AttemptOutcome;
+  reason: string | null;
+  request_headers: Record<string, string>;
+  address: string | null;
+  tls_version: string | null;
+  response_status: number | null;
+  /** The first headers and the beginning of the body (limits.ts). */
+  response_headers: Record<string, string | string[]> | null;
+  response_body: Buffer | null;
+  /**
+   * The length of all headers and of the whole body; null for attempts of earlier versions. Where
+   * we stopped reading a body without a declared length, what we had read by then.
+   */
+  response_header_bytes: number | null;
+  response_body_bytes: number | null;
+  timings: Record<string, number> | null;
+};
+
+/** The bytes that every attempt sends: compact JSON, members in the contract's order. */
+export function callbackPayload(checkout: Checkout): Buffer {
+  const { status, amount, currency, client_reference_id, number_of_payments } = checkout;
+  return Buffer.from(
+    JSON.stringify({ status, amount, currency, client_reference_id, number_of_payments }),
+  );
+}

@@ -1,0 +1,288 @@
+import { findCallbackKeys } from '#merchants/integrations/callback-key.ts';
+import { listClocks } from '#merchants/merchant.sql.ts';
+import type { Database } from '#platform/database/database.ts';
+import { type GroupCommit, groupCommit } from '#platform/database/group-commit.ts';
+import { type Transaction, transaction } from '#platform/database/transaction.ts';
+import { type Clock, secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import type { Sealing } from '#platform/shared/sealing.ts';
+import type { Callback, CallbackTrigger } from '#purchases/callbacks/callback.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { nextAttemptAt, readRedirectUrl, readRetryAfter } from './answer.ts';
+import {
+  insertCallbackAttempts,
+  listWrittenAttempts,
+  moveAttemptsFinished,
+} from './attempt.sql.ts';
+import { callbackHeaders } from './callback-headers.ts';
+import { createDeadlines, type Deadlines } from './deadlines.ts';
+import { countDeliveries } from './destination-statistics.ts';
+import { releaseCallbacks } from './due-callbacks.sql.ts';
+import { notSent } from './failure-reason.ts';
+import { formHeaders, isForm } from './legacy-form.ts';
+import { commitBatchSize, markSentMilliseconds, runAttemptsMax } from './limits.ts';
+import { noteDestinations } from './note-destinations.ts';
+import type { Exchange } from './send-callback.ts';
+import { storedAnswer } from './stored-answer.ts';
+
+/** An attempt to deliver a claimed callback. */
+type Attempt = {
+  callback: Callback;
+  id: string;
+  trigger: CallbackTrigger;
+  operator: string | null;
+  /** The header by which the receiver can continue the trace, if there is one. */
+  traceHeaders: Record<string, string>;
+};
+
+/** `headers` is null without a signing key; `started_at` is on the merchant's clock. */
+type OpenAttempt = Attempt & {
+  headers: Record<string, string> | null;
+  clock_ahead_ms: number;
+  started_at: Timestamp;
+};
+
+type Ended = { attempt: OpenAttempt; exchange: Exchange };
+
+/**
+ * An attempt is written before the socket opens and recorded afterwards. The row keeps every other
+ * process from beginning the attempt of that number. If this process dies in between, the process
+ * that claims the callback next finds the row and counts it, so the callback is neither sent again
+ * too soon nor lost. Attempts that arrive while a commit is in flight share the next commit.
+ */
+export type AttemptCommits = {
+  /** Null if another process has claimed the callback or has begun this attempt. */
+  openAttempt: GroupCommit<Attempt, OpenAttempt | null>;
+  /** Records the result of an attempt, and releases its callback if the lease still holds. */
+  recordAttempt: GroupCommit<Ended, Exchange>;
+  /** Exchanges whose requests were sent. Those that are slow are marked in the database. */
+  sentExchanges: Deadlines;
+};
+
+type CommitDeps = {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  sealing: Sealing;
+  metrics?: {
+    observeBatch(commit: string, items: number): void;
+    countDeliveries(outcome: 'delivered' | 'failed', attempts: number): void;
+  };
+};
+
+export function attemptCommits(deps: CommitDeps): AttemptCommits {
+  const observed = (commit: string) => ({
+    ...deps,
+    observeBatch: (items: number) => deps.metrics?.observeBatch(commit, items),
+  });
+  return {
+    openAttempt: groupCommit(
+      observed('callback attempts opened'),
+      (group) => openAttempts(deps, group),
+      commitBatchSize,
+    ),
+    recordAttempt: groupCommit(
+      observed('callback attempts recorded'),
+      (group) => recordAttempts(deps, group),
+      commitBatchSize,
+    ),
+    sentExchanges: createDeadlines(deps.clock, markSentMilliseconds),
+  };
+}
+
+async function openAttempts(deps: CommitDeps, group: Attempt[]): Promise<(OpenAttempt | null)[]> {
+  return await transaction(deps, async (tx) => {
+    const { db, client, commit } = tx;
+    const now = deps.clock.now();
+    const integrations = new Set(group.map(({ callback }) => callback.integration_id));
+    const merchants = new Set(group.map(({ callback }) => callback.merchant_id));
+    // Keys and clocks are read with every batch and never cached, so that a rotated or revoked key
+    // takes effect at once.
+    const [keys, clocks] = await Promise.all([
+      findCallbackKeys(deps, tx, integrations, timestamp(now)),
+      listClocks(client, [...merchants]),
+    ]);
+    const timeOf = merchantTimes(now);
+    const open = group.map((attempt): OpenAttempt => {
+      const { integration_id, merchant_id } = attempt.callback;
+      const key = keys.get(integration_id);
+      const clock_ahead_ms = clocks.get(merchant_id) ?? 0;
+      return {
+        ...attempt,
+        headers: writeHeaders(attempt, key, now),
+        clock_ahead_ms,
+        started_at: timeOf(clock_ahead_ms),
+      };
+    });
+    const rows = open.map(attemptRow);
+    const [count] = await Promise.all([insertCallbackAttempts(client, rows), commit()]);
+    if (count === rows.length) return open;
+    // Another process claimed some, or an earlier execution of this transaction has written them.
+    const ours = new Set(await listWrittenAttempts(db, rows));
+    return open.map((attempt) => (ours.has(attempt.id) ? attempt : null));
+  });
+}
+
+/** One instant on the clocks of merchants, each ahead by its own amount. */
+function merchantTimes(now: Temporal.Instant): (clock_ahead_ms: number) => Timestamp {
+  const times = new Map<number, Timestamp>();
+  return (clock_ahead_ms) => {
+    let time = times.get(clock_ahead_ms);
+    if (time === undefined) {
+      time = timestamp(now.add({ milliseconds: clock_ahead_ms }));
+      times.set(clock_ahead_ms, time);
+    }
+    return time;
+  };
+}
+
+const keyOf = ({ callback, id }: Attempt) => ({
+  merchant_id: callback.merchant_id,
+  callback_id: callback.id,
+  number: callback.attempts + 1,
+  id,
+});
+
+const attemptRow = (attempt: OpenAttempt) => ({
+  ...keyOf(attempt),
+  lease: attempt.callback.lease,
+  trigger: attempt.trigger,
+  operator: attempt.operator,
+  started_at: attempt.started_at,
+  request_headers: attempt.headers ?? {},
+});
+
+function writeHeaders(
+  { callback, traceHeaders }: Attempt,
+  key: string | undefined,
+  now: Temporal.Instant,
+): Record<string, string> | null {
+  const number = callback.attempts + 1;
+  if (isForm(callback)) return { ...formHeaders(callback, number), ...traceHeaders };
+  if (key === undefined) return null;
+  return { ...callbackHeaders({ ...callback, number, key, now }), ...traceHeaders };
+}
+
+async function recordAttempts(deps: CommitDeps, group: Ended[]): Promise<Exchange[]> {
+  const recorded = await transaction(deps, async (tx) => {
+    const { client } = tx;
+    const now = deps.clock.now();
+    const timeOf = merchantTimes(now);
+    const isExhausted = ({ attempt, exchange }: Ended) =>
+      !exchange.delivered && isLast(attempt.callback);
+    const [closed] = await Promise.all([
+      moveAttemptsFinished(
+        client,
+        group.map((one) => finished(one, timeOf(one.attempt.clock_ahead_ms))),
+      ),
+      releaseCallbacks(
+        client,
+        group
+          .filter((one) => !isExhausted(one))
+          .map((one) => settled(one, now, timeOf(one.attempt.clock_ahead_ms))),
+      ),
+    ]);
+    // Only we record these attempts. If none was open, an earlier execution of this transaction has
+    // recorded them and counted their failures.
+    if (closed > 0) {
+      const deliveries = group.map(({ attempt, exchange }) => ({
+        callback: attempt.callback,
+        reason: exchange.reason,
+      }));
+      await noteDestinations(deps, tx, deliveries);
+    }
+    for (const { attempt, exchange } of group.filter(isExhausted)) {
+      await exhaust(deps, tx, attempt.callback, { attempts_made: 1, reason: exchange.reason });
+    }
+    return group.map(({ exchange }) => exchange);
+  });
+  const counted = group.map(({ attempt: { callback }, exchange: { reason, timings } }) => ({
+    callback,
+    reason,
+    milliseconds: timings.total,
+  }));
+  countDeliveries(deps, counted);
+  const delivered = group.filter(({ exchange }) => exchange.delivered).length;
+  deps.metrics?.countDeliveries('delivered', delivered);
+  deps.metrics?.countDeliveries('failed', group.length - delivered);
+  return recorded;
+}
+
+function finished({ attempt, exchange }: Ended, finished_at: Timestamp) {
+  return {
+    ...keyOf(attempt),
+    finished_at,
+    outcome: exchange.delivered ? ('delivered' as const) : ('failed' as const),
+    reason: exchange.reason,
+    address: exchange.address,
+    tls_version: exchange.tls_version,
+    response_status: exchange.status,
+    ...storedAnswer(exchange),
+    timings: exchange.timings,
+  };
+}
+
+/** How a callback is released unless it is exhausted: delivered, or due for a retry. */
+function settled({ attempt, exchange }: Ended, now: Temporal.Instant, merchantNow: Timestamp) {
+  const { callback, trigger } = attempt;
+  const released = {
+    merchant_id: callback.merchant_id,
+    id: callback.id,
+    lease: callback.lease,
+    attempts_made: 1,
+    due_at: null,
+    delivered_at: null,
+    redirect_url: null,
+  };
+  if (exchange.delivered) {
+    // A truncated body is not the receiver's answer, even if it parses.
+    const answer = trigger === 'first' && !exchange.truncated ? exchange.body : null;
+    return {
+      ...released,
+      status: 'delivered' as const,
+      delivered_at: merchantNow,
+      redirect_url:
+        answer && readRedirectUrl(answer, isForm(callback) ? 'redirect' : 'redirect_url'),
+    };
+  }
+  // A delivery that should be made at once still is. A retry keeps the interval, so that a slow
+  // database does not use up the run.
+  if (exchange.reason === notSent && trigger !== 'retry') {
+    return { ...released, status: 'pending' as const, due_at: merchantNow };
+  }
+  const { 'retry-after': retryAfter } = exchange.headers ?? {};
+  const wait = readRetryAfter(exchange.status, retryAfter, now);
+  const asked = wait === null ? null : secondsAfter(Temporal.Instant.from(merchantNow), wait);
+  const due = nextAttemptAt(Temporal.Instant.from(attempt.started_at), asked);
+  return { ...released, status: 'pending' as const, due_at: timestamp(due) };
+}
+
+const isLast = (callback: Callback) => callback.run_attempts + 1 >= runAttemptsMax;
+
+/** Exhausts a callback whose last attempt was counted after a crash. Its result is unknown. */
+export async function exhaustUnknown(deps: CommitDeps, callback: Callback): Promise<void> {
+  await transaction(deps, async (tx) => {
+    await exhaust(deps, tx, callback, { attempts_made: 0, reason: null });
+  });
+}
+
+/** Ends the run of a callback and raises one alert. */
+async function exhaust(
+  deps: CommitDeps,
+  { db, client }: Pick<Transaction, 'db' | 'client'>,
+  callback: Callback,
+  last: { attempts_made: 0 | 1; reason: string | null },
+): Promise<void> {
+  const { attempts_made } = last;
+  const exhausted = { ...callback, attempts_made, status: 'exhausted', due_at: null } as const;
+  if ((await releaseCallbacks(client, [exhausted])) === 0) return;
+  await raiseAlert(deps, db, {
+    kind: 'callback_exhausted',
+    merchant_id: callback.merchant_id,
+    integration_id: callback.integration_id,
+    subject_id: callback.id,
+    detail: `Callback ${callback.id} of checkout ${callback.checkout_id} was not delivered in ${runAttemptsMax} attempts (last: ${last.reason ?? 'unknown'}). Re-trigger it with: tranche callbacks retry ${callback.id}`,
+  });
+}

@@ -1,0 +1,208 @@
+import { sql } from 'kysely';
+import type pg from 'pg';
+import type { Handle } from '#platform/database/database.ts';
+import { rowGroup } from '#platform/database/row-group.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { CallbackAttempt } from '#purchases/callbacks/callback.ts';
+
+type CallbackKey = { merchant_id: string; id: string };
+
+/** When an attempt began and how it ended, or null if it does not exist. */
+export async function findAttempt(
+  db: Handle,
+  callback: CallbackKey,
+  number: number,
+): Promise<Pick<CallbackAttempt, 'started_at' | 'outcome'> | null> {
+  const row = await db
+    .selectFrom('callback_attempts')
+    .select(['started_at', 'outcome'])
+    .where('merchant_id', '=', callback.merchant_id)
+    .where('callback_id', '=', callback.id)
+    .where('number', '=', number)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** What identifies an attempt. */
+type AttemptKey = Pick<CallbackAttempt, 'merchant_id' | 'callback_id' | 'number' | 'id'>;
+
+const opened = rowGroup({
+  merchant_id: 'uuid',
+  callback_id: 'uuid',
+  number: 'int',
+  id: 'uuid',
+  lease: 'uuid',
+  trigger: 'text',
+  operator: 'text',
+  started_at: 'timestamptz',
+  request_headers: 'json',
+});
+
+/**
+ * Writes attempts. Leaves out an attempt whose callback is no longer under the given lease, or whose
+ * number exists. Returns how many were written.
+ */
+export function insertCallbackAttempts(
+  client: pg.ClientBase,
+  attempts: (AttemptKey &
+    Pick<CallbackAttempt, 'trigger' | 'operator' | 'started_at' | 'request_headers'> & {
+      lease: string | null;
+    })[],
+): Promise<number> {
+  const written = client.query({
+    name: 'callback-attempts-insert',
+    text: `
+      insert into callback_attempts (merchant_id, callback_id, number, id, run, trigger, operator,
+        started_at, request_headers, outcome)
+      select i.merchant_id, i.callback_id, i.number, i.id, c.run, i.trigger, i.operator,
+        i.started_at, i.request_headers, 'unknown'
+      from ${opened.from}
+      join callbacks c on c.merchant_id = i.merchant_id and c.id = i.callback_id
+      where c.lease = i.lease
+      on conflict (merchant_id, callback_id, number) do nothing`,
+    values: opened.values(attempts),
+  });
+  return written.then(({ rowCount }) => rowCount ?? 0);
+}
+
+/** Which of these attempts exist. */
+export async function listWrittenAttempts(
+  db: Handle,
+  attempts: Pick<AttemptKey, 'merchant_id' | 'callback_id' | 'id'>[],
+): Promise<string[]> {
+  const column = (name: keyof (typeof attempts)[number]) => attempts.map((one) => one[name]);
+  const rows = await db
+    .selectFrom('callback_attempts')
+    .select('id')
+    .where('merchant_id', 'in', column('merchant_id'))
+    .where('callback_id', 'in', column('callback_id'))
+    .where('id', 'in', column('id'))
+    .execute();
+  return rows.map(({ id }) => id);
+}
+
+const finished = rowGroup({
+  merchant_id: 'uuid',
+  callback_id: 'uuid',
+  number: 'int',
+  id: 'uuid',
+  finished_at: 'timestamptz',
+  outcome: 'text',
+  reason: 'text',
+  address: 'text',
+  tls_version: 'text',
+  response_status: 'int',
+  response_headers: 'json',
+  response_body: 'bytea',
+  response_header_bytes: 'int',
+  response_body_bytes: 'bigint',
+  timings: 'json',
+});
+
+/** Records how attempts ended, each once. Returns how many had not ended before. */
+export async function moveAttemptsFinished(
+  client: pg.ClientBase,
+  attempts: (AttemptKey &
+    Pick<
+      CallbackAttempt,
+      | 'finished_at'
+      | 'outcome'
+      | 'reason'
+      | 'address'
+      | 'tls_version'
+      | 'response_status'
+      | 'response_headers'
+      | 'response_body'
+      | 'response_header_bytes'
+      | 'response_body_bytes'
+      | 'timings'
+    >)[],
+): Promise<number> {
+  const { rowCount } = await client.query({
+    name: 'callback-attempts-finish',
+    text: `
+      update callback_attempts as a
+      set finished_at = i.finished_at, outcome = i.outcome, reason = i.reason, address = i.address,
+        tls_version = i.tls_version, response_status = i.response_status,
+        response_headers = i.response_headers, response_body = i.response_body,
+        response_header_bytes = i.response_header_bytes,
+        response_body_bytes = i.response_body_bytes, timings = i.timings
+      from ${finished.from}
+      where a.merchant_id = i.merchant_id and a.callback_id = i.callback_id
+        and a.number = i.number and a.id = i.id and a.finished_at is null`,
+    values: finished.values(attempts),
+  });
+  return rowCount ?? 0;
+}
+
+/** A callback and the number of its last expired attempt. */
+export type ExpiredAttempts = { merchant_id: string; callback_id: string; last: number };
+
+/**
+ * Callbacks with attempts that began before the cutoff on their merchant's clock, the oldest
+ * attempts first. Pending callbacks are left out.
+ */
+export async function listExpiredAttempts(
+  db: Handle,
+  cutoff: Timestamp,
+  batchSize: number,
+): Promise<ExpiredAttempts[]> {
+  // The furthest clock bounds the index scan; the merchant's own decides.
+  const { rows } = await sql<ExpiredAttempts>`
+    select merchant_id, callback_id, max(number) as last
+    from (
+      select a.merchant_id, a.callback_id, a.number
+      from callback_attempts a
+      join merchants m on m.id = a.merchant_id
+      join callbacks c on c.merchant_id = a.merchant_id and c.id = a.callback_id
+      where a.started_at <= ${cutoff}::timestamptz
+          + (select max(clock_ahead_ms) from merchants) * interval '1 millisecond'
+        and a.started_at <= ${cutoff}::timestamptz + m.clock_ahead_ms * interval '1 millisecond'
+        and c.due_at is null and c.lease is null
+      order by a.started_at, a.merchant_id, a.callback_id
+      limit ${batchSize}
+    ) expired
+    group by merchant_id, callback_id`.execute(db);
+  return rows;
+}
+
+/**
+ * Deletes attempts of one merchant up to the given numbers, and notes on each callback how many of
+ * its attempts have expired. Leaves out callbacks that another process has locked or claimed.
+ * Returns how many were deleted.
+ */
+export async function deleteExpiredAttempts(
+  client: pg.ClientBase,
+  merchant_id: string,
+  expired: ExpiredAttempts[],
+): Promise<number> {
+  const { rows: locked } = await client.query<{ id: string }>(
+    `select id from callbacks
+     where merchant_id = $1 and id = any($2) and due_at is null and lease is null
+     order by id
+     for update skip locked`,
+    [merchant_id, expired.map(({ callback_id }) => callback_id)],
+  );
+  const ids = new Set(locked.map(({ id }) => id));
+  const ours = expired.filter(({ callback_id }) => ids.has(callback_id));
+  const values = [
+    merchant_id,
+    ours.map(({ callback_id }) => callback_id),
+    ours.map(({ last }) => last),
+  ];
+  const { rowCount } = await client.query(
+    `delete from callback_attempts a
+     using unnest($2::uuid[], $3::int[]) as i (callback_id, last)
+     where a.merchant_id = $1 and a.callback_id = i.callback_id and a.number <= i.last`,
+    values,
+  );
+  // Attempts have consecutive numbers, and the oldest expire first.
+  await client.query(
+    `update callbacks c
+     set attempts_expired = i.last
+     from unnest($2::uuid[], $3::int[]) as i (callback_id, last)
+     where c.merchant_id = $1 and c.id = i.callback_id and c.attempts_expired < i.last`,
+    values,
+  );
+  return rowCount ?? 0;
+}

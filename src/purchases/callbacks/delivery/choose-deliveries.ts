@@ -1,0 +1,167 @@
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Callback } from '#purchases/callbacks/callback.ts';
+import {
+  claimBatchSize,
+  claimsMax,
+  deliveriesMax,
+  hostDeliveriesMax,
+  merchantDeliveriesMax,
+  quickClaimBatchSize,
+  quickClaimedMin,
+  quickMilliseconds,
+  sendBatchSize,
+  slowDeliveriesMax,
+  slowHostDeliveriesMax,
+  slowMilliseconds,
+} from './limits.ts';
+import type { Exchange } from './send-callback.ts';
+
+// The choice of the dispatcher: which callbacks to send, claim and release now. It is pure; the
+// dispatcher (deliver-due-callbacks.ts) carries it out.
+
+/**
+ * How a host answers. The last delivery to it decides.
+ *
+ * - `steady` is how every host begins. The dispatcher claims as many callbacks as it can send at
+ *   once.
+ * - `quick`: it answered within `quickMilliseconds`. The dispatcher claims many callbacks at once
+ *   and the next ones before these run out, so that the host need not wait for claims.
+ * - `slow`: the delivery hung, or the host could not be reached. The host gets one delivery at a
+ *   time, from places that only slow hosts use. They count neither against the other hosts nor
+ *   against the merchant's other callbacks.
+ *
+ * A host also counts as slow while a delivery in flight keeps us waiting for longer than
+ * `slowMilliseconds`.
+ */
+export type Pace = 'steady' | 'quick' | 'slow';
+
+/** One merchant's callbacks to one host. The dispatcher writes it (deliver-due-callbacks.ts). */
+export type Destination<Claimed = Pick<Callback, 'leased_until'>> = {
+  readonly merchant_id: string;
+  readonly host: string;
+  /** Callbacks that are due and that no process has claimed, as far as we know. */
+  count: number;
+  /** Claimed and not sent yet, the oldest claim first. */
+  claimed: Claimed[];
+  isClaiming: boolean;
+  /** Places kept free for what a claim will bring: no other destination may take them. */
+  reserved: number;
+};
+
+/** A delivery in flight. `sentAt` is null while we are not waiting for its receiver. */
+export type Flight = {
+  readonly merchant_id: string;
+  readonly host: string;
+  sentAt: number | null;
+};
+
+export type DispatchState<D extends Destination> = {
+  /** In the order of their turns. */
+  destinations: readonly D[];
+  flights: Iterable<Flight>;
+  claimsInFlight: number;
+  /** Hosts that are missing are steady. */
+  paces: ReadonlyMap<string, Pace>;
+  /** The time by the clock of `sentAt`. */
+  milliseconds: number;
+  /** A claimed callback may be sent if its lease lasts at least until then. */
+  leasedUntilMin: Timestamp;
+};
+
+/** Counts are from the front of `claimed`: first the released callbacks, then the sent ones. */
+export type Choice<D extends Destination> = {
+  release: { destination: D; count: number }[];
+  send: { destination: D; count: number }[];
+  /** Claim up to `rows` callbacks; `places` of them may be sent as soon as the claim has ended. */
+  claim: { destination: D; rows: number; places: number }[];
+};
+
+/**
+ * One turn for every destination that there is a place for, in their order. Everything stays within
+ * the limits of a process, a merchant and a host.
+ */
+export function chooseDeliveries<D extends Destination>(state: DispatchState<D>): Choice<D> {
+  const choice: Choice<D> = { release: [], send: [], claim: [] };
+  const places = countPlaces(state);
+  let { claimsInFlight } = state;
+  for (const destination of state.destinations) {
+    const late = countLate(destination, state.leasedUntilMin);
+    if (late > 0) choice.release.push({ destination, count: late });
+
+    // After a claim the reserved places are for the destination itself, and for one choice only.
+    if (!destination.isClaiming) places.take(destination, -destination.reserved);
+    const claimed = destination.claimed.length - late;
+    const claimable = destination.isClaiming ? 0 : destination.count;
+    const turn = Math.min(places.free(destination), claimed + claimable);
+    if (turn <= 0) continue;
+
+    const sent = Math.min(turn, claimed);
+    if (sent > 0) {
+      choice.send.push({ destination, count: sent });
+      places.take(destination, sent);
+    }
+    const isQuick = state.paces.get(destination.host) === 'quick';
+    const isLacking = sent < turn || (isQuick && claimed - sent < quickClaimedMin);
+    if (isLacking && claimable > 0 && claimsInFlight < claimsMax) {
+      const rows = isQuick ? quickClaimBatchSize : claimBatchSize;
+      choice.claim.push({ destination, rows, places: turn - sent });
+      places.take(destination, turn - sent);
+      claimsInFlight += 1;
+    }
+  }
+  return choice;
+}
+
+/** Claims are in the order of their leases, so the late callbacks are at the front. */
+function countLate({ claimed }: Destination, leasedUntilMin: Timestamp): number {
+  const inTime = claimed.findIndex(({ leased_until }) => (leased_until ?? '') >= leasedUntilMin);
+  return inTime < 0 ? claimed.length : inTime;
+}
+
+type Place = Pick<Destination, 'merchant_id' | 'host'>;
+
+/** Which places are taken, by deliveries in flight and by reservations. */
+function countPlaces({ destinations, flights, paces, milliseconds }: DispatchState<Destination>) {
+  const hanging = new Set<string>();
+  for (const { host, sentAt } of flights) {
+    if (sentAt !== null && milliseconds - sentAt > slowMilliseconds) hanging.add(host);
+  }
+  const isSlow = (host: string) => hanging.has(host) || paces.get(host) === 'slow';
+
+  const ofHost = new Map<string, number>();
+  const ofMerchant = new Map<string, number>();
+  let ofSlow = 0;
+  let ofOthers = 0;
+  const take = ({ merchant_id, host }: Place, count: number) => {
+    ofHost.set(host, (ofHost.get(host) ?? 0) + count);
+    if (isSlow(host)) {
+      ofSlow += count;
+    } else {
+      ofOthers += count;
+      ofMerchant.set(merchant_id, (ofMerchant.get(merchant_id) ?? 0) + count);
+    }
+  };
+  for (const flight of flights) take(flight, 1);
+  for (const destination of destinations) take(destination, destination.reserved);
+
+  const free = ({ merchant_id, host }: Place) =>
+    isSlow(host)
+      ? Math.min(slowHostDeliveriesMax - (ofHost.get(host) ?? 0), slowDeliveriesMax - ofSlow)
+      : Math.min(
+          sendBatchSize,
+          hostDeliveriesMax - (ofHost.get(host) ?? 0),
+          merchantDeliveriesMax - (ofMerchant.get(merchant_id) ?? 0),
+          deliveriesMax - ofOthers,
+        );
+  return { take, free };
+}
+
+/** Failures that cost time, unlike a refusal. */
+const slowReasons = new Set(['timeout', 'dns', 'connect', 'tls']);
+
+/** The pace of a host after an exchange with it. */
+export function paceAfter({ reason, timings }: Pick<Exchange, 'reason' | 'timings'>): Pace {
+  const { total = 0 } = timings;
+  if (slowReasons.has(reason ?? '') || total > slowMilliseconds) return 'slow';
+  return total < quickMilliseconds ? 'quick' : 'steady';
+}

@@ -1,0 +1,218 @@
+import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Database } from '#platform/database/database.ts';
+import { withDeadline } from '#platform/database/deadline.ts';
+import { claimDue, newLease } from '#platform/database/due-work.sql.ts';
+import { type Clock, timestamp, within } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import type { Sealing } from '#platform/shared/sealing.ts';
+import { inSpan, type Tracer, traceHeaders } from '#platform/tracing/trace.ts';
+import type { Callback, CallbackTrigger } from '#purchases/callbacks/callback.ts';
+import { nextAttemptAt } from './answer.ts';
+import { findAttempt } from './attempt.sql.ts';
+import { type AttemptCommits, exhaustUnknown } from './attempt-commits.ts';
+import {
+  claimFirst,
+  dueCallbacks,
+  moveFirstDue,
+  moveSent,
+  releaseCallbacks,
+} from './due-callbacks.sql.ts';
+import { notSent } from './failure-reason.ts';
+import { formBody, isForm } from './legacy-form.ts';
+import { claimBatchSize, deadlineSeconds, leaseSeconds, runAttemptsMax } from './limits.ts';
+import type { Exchange, SendCallback } from './send-callback.ts';
+
+export type DeliveryDeps = AttemptCommits & {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  sealing: Sealing;
+  sendCallback: SendCallback;
+  tracer: Tracer | null;
+};
+
+/**
+ * Makes one attempt to deliver a claimed callback. Returns null if the attempt could not begin,
+ * because another process claimed the callback or had begun this attempt before it died.
+ */
+export function deliverCallback(
+  deps: DeliveryDeps,
+  callback: Callback,
+  trigger: CallbackTrigger,
+  operator: string | null = null,
+): Promise<Exchange | null> {
+  const deliver = () => makeAttempt(deps, callback, trigger, operator);
+  return deps.tracer
+    ? deps.tracer.inCheckout(callback.checkout_id, 'callback', deliver)
+    : deliver();
+}
+
+async function makeAttempt(
+  deps: DeliveryDeps,
+  callback: Callback,
+  trigger: CallbackTrigger,
+  operator: string | null,
+): Promise<Exchange | null> {
+  const attempt = await deps.openAttempt({
+    callback,
+    id: deps.random.uuid(),
+    trigger,
+    operator,
+    traceHeaders: traceHeaders(),
+  });
+  if (attempt === null) {
+    await countUnknown(deps, callback);
+    return null;
+  }
+  const { headers } = attempt;
+  const body = isForm(callback) ? formBody(deps.sealing, callback) : callback.payload;
+  if (!headers || !body) {
+    const reason = headers ? 'no_transaction_verify' : 'no_signing_key';
+    return await deps.recordAttempt({ attempt, exchange: { ...nothing, reason } });
+  }
+  // The COMMIT of the attempt may have waited for a standby until the lease was over.
+  if (!hasTimeToSend(deps.clock, callback)) {
+    return await deps.recordAttempt({ attempt, exchange: { ...nothing, reason: notSent } });
+  }
+  const mark = () =>
+    void moveSent(deps.database.db, callback).catch((error) => {
+      deps.log.warn({ err: error, callback_id: callback.id }, 'a callback was not marked as sent');
+    });
+  const whenSent = () => deps.sentExchanges.add(mark);
+  const exchange = await send(deps, { url: callback.notify_url, headers, body, whenSent });
+  deps.sentExchanges.remove(mark);
+  return await deps.recordAttempt({ attempt, exchange });
+}
+
+/** Whether the lease outlasts an exchange. Otherwise another process could send at the same time. */
+function hasTimeToSend(clock: Clock, { leased_until }: Callback): boolean {
+  const left = Date.parse(leased_until ?? '') - clock.now().epochMilliseconds;
+  return left >= deadlineSeconds * 1000;
+}
+
+function send(deps: DeliveryDeps, message: Parameters<SendCallback>[0]): Promise<Exchange> {
+  return inSpan('POST', 'client', async (span) => {
+    const exchange = await deps.sendCallback(message);
+    if (span) {
+      span.attributes['tranche.outcome'] = exchange.reason ?? 'delivered';
+      if (exchange.status) span.attributes['http.response.status_code'] = exchange.status;
+    }
+    return exchange;
+  });
+}
+
+/**
+ * Counts an attempt whose process died. If it was sent, the next one is due ten minutes after it
+ * began. If nothing shows that, the next one is due at once: the lease has run out, so no process is
+ * sending it any more. If the attempt before it has no result either, sending may be what ends the
+ * processes, and the next one waits. Does nothing if the callback is no longer ours.
+ */
+async function countUnknown(deps: DeliveryDeps, callback: Callback): Promise<void> {
+  const { db, pool } = deps.database;
+  const number = callback.attempts + 1;
+  const attempt = await findAttempt(db, callback, number);
+  if (attempt === null) return;
+  const before = await findAttempt(db, callback, number - 1);
+  const mustWait = callback.sent_attempt === number || before?.outcome === 'unknown';
+  const due_at = mustWait
+    ? timestamp(nextAttemptAt(Temporal.Instant.from(attempt.started_at)))
+    : attempt.started_at;
+  await releaseCallbacks(pool, [{ ...callback, attempts_made: 1, due_at }]);
+}
+
+const nothing: Exchange = {
+  delivered: false,
+  reason: null,
+  address: null,
+  tls_version: null,
+  status: null,
+  headers: null,
+  body: null,
+  body_bytes: null,
+  truncated: false,
+  timings: {},
+};
+
+/**
+ * The first delivery, by the process that ended the checkout, while the shopper waits. Returns when
+ * it has been recorded, but at the deadline at the latest, whatever is slow. Never throws: a callback
+ * that is not delivered now is delivered later.
+ */
+export async function deliverFirst(
+  deps: DeliveryDeps,
+  merchant: Merchant,
+  checkout_id: string,
+): Promise<void> {
+  const deliver = async () => {
+    const { db } = deps.database;
+    const callback = await claimFirst(db, merchant.id, checkout_id, newLease(deps, leaseSeconds));
+    if (callback) await deliverCallback(deps, callback, 'first');
+  };
+  // The request may wait for the database for longer than the lease lasts. The delivery may not:
+  // afterwards another process makes the next attempt.
+  const endsAt = deps.clock.monotonic() + leaseSeconds * 1000;
+  const delivery = withDeadline({ endsAt, lookUpEndsAt: endsAt }, deliver).catch((error) => {
+    deps.log.error({ err: error, checkout_id }, 'a first delivery failed');
+  });
+  await within(deps.clock, deadlineSeconds * 1000, delivery);
+}
+
+/**
+ * Makes the first delivery due at once and leaves it to the workers. For a checkout that recovery
+ * ended: a receiver that hangs must not hold up recovery. Never throws.
+ */
+export async function makeFirstDue(
+  deps: DeliveryDeps,
+  merchant: Merchant,
+  checkout_id: string,
+): Promise<void> {
+  const now = timestamp(merchantNow(deps.clock, merchant));
+  try {
+    await moveFirstDue(deps.database.db, merchant.id, checkout_id, now);
+  } catch (error) {
+    deps.log.warn({ err: error, checkout_id }, 'a first delivery was not made due at once');
+  }
+}
+
+/** Claims some of a merchant's due callbacks, to all hosts or to one. */
+export async function claimCallbacks(
+  deps: Pick<DeliveryDeps, 'database' | 'clock' | 'random'>,
+  merchant: Merchant,
+  rows: number,
+  { host, seconds = leaseSeconds }: { host?: string; seconds?: number } = {},
+): Promise<Callback[]> {
+  const now = timestamp(merchantNow(deps.clock, merchant));
+  const claim = { ...newLease(deps, seconds), merchantNow: now };
+  return await claimDue(deps.database.db, dueCallbacks(host), merchant.id, claim, rows);
+}
+
+/** Delivers a claimed callback. Never throws: what is not recorded falls due again. */
+export async function deliverClaimed(
+  deps: DeliveryDeps,
+  callback: Callback,
+): Promise<Exchange | null> {
+  try {
+    // The last attempt of the run was counted after a crash. No attempt is left.
+    if (callback.run_attempts >= runAttemptsMax) {
+      await exhaustUnknown(deps, callback);
+      return null;
+    }
+    const trigger = callback.attempts === 0 ? 'first' : 'retry';
+    return await deliverCallback(deps, callback, trigger);
+  } catch (error) {
+    deps.log.error({ err: error, callback_id: callback.id }, 'a callback was not recorded');
+    return null;
+  }
+}
+
+/** Delivers some of one merchant's due callbacks. Returns how many. */
+export async function deliverMerchantCallbacks(
+  deps: DeliveryDeps,
+  merchant: Merchant,
+): Promise<number> {
+  const callbacks = await claimCallbacks(deps, merchant, claimBatchSize);
+  await Promise.all(callbacks.map((callback) => deliverClaimed(deps, callback)));
+  return callbacks.length;
+}

@@ -1,0 +1,254 @@
+import type pg from 'pg';
+import type { Handle } from '#platform/database/database.ts';
+import { rowGroup } from '#platform/database/row-group.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Language } from '#platform/shared/language.ts';
+import { type Checkout, type CheckoutStatus, paymentUrlMinutes } from './checkout.ts';
+
+/** A checkout without its number and times, which come with its place in the merchant's list. */
+export type NewCheckout = Omit<
+  Checkout,
+  | 'number'
+  | 'status'
+  | 'number_of_payments'
+  | 'created_at'
+  | 'expires_at'
+  | 'completed_at'
+  | 'language'
+  | 'erased_at'
+>;
+
+/**
+ * Reserves numbers at the end of several merchants' lists. Locks in the order of the merchants, so
+ * that two processes cannot deadlock. A count of 0 only takes the lock.
+ */
+export async function advanceCheckoutTotals(
+  client: pg.ClientBase,
+  room: Map<string, { count: number; at: Timestamp }>,
+): Promise<void> {
+  const merchants = [...room].sort(([a], [b]) => (a < b ? -1 : 1));
+  // VALUES, because Citus sends these rows to their merchants' nodes, and a SELECT to all nodes.
+  const rows = merchants.map(
+    (_, index) => `($${3 * index + 1}, 'checkouts', $${3 * index + 2}, $${3 * index + 3})`,
+  );
+  await client.query({
+    name: `checkouts-advance-totals-${rows.length}`,
+    text: `
+      insert into list_totals as l (merchant_id, list, total, last_created_at)
+      values ${rows.join(', ')}
+      on conflict (merchant_id, list) do update
+        set total = l.total + excluded.total,
+            last_created_at = greatest(l.last_created_at, excluded.last_created_at)`,
+    values: merchants.flatMap(([id, { count, at }]) => [id, count, at]),
+  });
+}
+
+const created = rowGroup({
+  merchant_id: 'uuid',
+  id: 'uuid',
+  behind: 'int',
+  integration_id: 'uuid',
+  amount: 'bigint',
+  currency: 'text',
+  client_reference_id: 'text',
+  notify_url: 'text',
+  success_url: 'text',
+  cancel_url: 'text',
+  customer: 'jsonb',
+  line_items: 'jsonb',
+  terms: 'text',
+  signed: 'bool',
+  sealed_verify: 'bytea',
+});
+
+/**
+ * Inserts checkouts with the numbers that `advanceCheckoutTotals` reserved in the same transaction.
+ * `behind` is how many checkouts of the same merchant follow in this batch; the last one's number
+ * is the list's total. The condition on `$1` repeats the merchants so that Citus contacts only
+ * their nodes.
+ */
+export function insertCheckouts(
+  client: pg.ClientBase,
+  checkouts: (NewCheckout & { behind: number })[],
+): Promise<unknown> {
+  return client.query({
+    name: 'checkouts-insert',
+    text: `
+      insert into checkouts (merchant_id, id, number, integration_id, status, amount, currency,
+        client_reference_id, notify_url, success_url, cancel_url, customer, line_items, terms,
+        signed, sealed_verify, created_at, expires_at)
+      select i.merchant_id, i.id, l.total - i.behind, i.integration_id, 'received', i.amount,
+        i.currency, i.client_reference_id, i.notify_url, i.success_url, i.cancel_url, i.customer,
+        i.line_items, i.terms::int[], i.signed, i.sealed_verify, l.last_created_at,
+        l.last_created_at + interval '${paymentUrlMinutes} minutes'
+      from ${created.from}
+      join list_totals l on l.merchant_id = i.merchant_id and l.list = 'checkouts'
+        and l.merchant_id = any($1)`,
+    values: created.values(
+      checkouts.map((checkout) => ({ ...checkout, terms: `{${checkout.terms.join(',')}}` })),
+    ),
+  });
+}
+
+/** Which of these checkouts exist. */
+export async function listExisting(
+  db: Handle,
+  checkouts: { merchant_id: string; id: string }[],
+): Promise<Set<string>> {
+  const rows = await db
+    .selectFrom('checkouts')
+    .select('id')
+    .where(
+      'merchant_id',
+      'in',
+      checkouts.map(({ merchant_id }) => merchant_id),
+    )
+    .where(
+      'id',
+      'in',
+      checkouts.map(({ id }) => id),
+    )
+    .execute();
+  return new Set(rows.map((row) => row.id));
+}
+
+export async function findCheckout(
+  db: Handle,
+  merchant_id: string,
+  id: string,
+): Promise<Checkout | null> {
+  const row = await db
+    .selectFrom('checkouts')
+    .selectAll()
+    .where('id', '=', id)
+    .where('merchant_id', '=', merchant_id)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** The newest checkout of a merchant that matches and was not created by v1. */
+export async function findNewestCheckout(
+  db: Handle,
+  merchant_id: string,
+  filter: { client_reference_id?: string; notify_url?: string; openAt?: Timestamp },
+): Promise<Checkout | null> {
+  const { client_reference_id, notify_url, openAt } = filter;
+  let query = db
+    .selectFrom('checkouts')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('sealed_verify', 'is', null);
+  if (client_reference_id !== undefined) {
+    query = query.where('client_reference_id', '=', client_reference_id);
+  }
+  if (notify_url !== undefined) query = query.where('notify_url', '=', notify_url);
+  if (openAt !== undefined) {
+    query = query.where('status', '=', 'received').where('expires_at', '>', openAt);
+  }
+  return (await query.orderBy('number', 'desc').limit(1).executeTakeFirst()) ?? null;
+}
+
+/** The merchant of a checkout. For operators, who may read every merchant's. */
+export async function findCheckoutMerchant(db: Handle, id: string): Promise<string | null> {
+  const row = await db
+    .selectFrom('checkouts')
+    .select('merchant_id')
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row?.merchant_id ?? null;
+}
+
+export async function lockCheckout(
+  db: Handle,
+  merchant_id: string,
+  id: string,
+): Promise<Checkout | null> {
+  const row = await db
+    .selectFrom('checkouts')
+    .selectAll()
+    .where('id', '=', id)
+    .where('merchant_id', '=', merchant_id)
+    .forNoKeyUpdate()
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** Locks in the order of the ids, so that two transactions cannot deadlock. */
+export async function lockCheckouts(
+  db: Handle,
+  merchant_id: string,
+  ids: string[],
+): Promise<Pick<Checkout, 'id' | 'number_of_payments'>[]> {
+  return await db
+    .selectFrom('checkouts')
+    .select(['id', 'number_of_payments'])
+    .where('merchant_id', '=', merchant_id)
+    .where('id', 'in', ids)
+    .orderBy('id')
+    .forNoKeyUpdate()
+    .execute();
+}
+
+/**
+ * Moves a checkout from `received` to its outcome. Null when it was not `received`: another actor
+ * won.
+ */
+export async function moveEnded(
+  db: Handle,
+  checkout: { merchant_id: string; id: string },
+  end: {
+    status: Exclude<CheckoutStatus, 'received'>;
+    number_of_payments: number | null;
+    completed_at: Timestamp | null;
+  },
+  at: Timestamp,
+): Promise<Checkout | null> {
+  const row = await db
+    .updateTable('checkouts')
+    .set(end)
+    .where('id', '=', checkout.id)
+    .where('merchant_id', '=', checkout.merchant_id)
+    .where('status', '=', 'received')
+    .returningAll()
+    .executeTakeFirst();
+  if (!row) return null;
+  await db
+    .insertInto('checkout_moves')
+    .values({
+      merchant_id: checkout.merchant_id,
+      checkout_id: checkout.id,
+      from_status: 'received',
+      to_status: end.status,
+      at,
+    })
+    .execute();
+  return row;
+}
+
+export async function moveLanguage(
+  db: Handle,
+  checkout: { merchant_id: string; id: string },
+  language: Language,
+): Promise<void> {
+  await db
+    .updateTable('checkouts')
+    .set({ language })
+    .where('id', '=', checkout.id)
+    .where('merchant_id', '=', checkout.merchant_id)
+    .execute();
+}
+
+/** The only move that a checkout makes; null before it has ended. */
+export async function findMove(
+  db: Handle,
+  merchant_id: string,
+  checkout_id: string,
+): Promise<{ to_status: Exclude<CheckoutStatus, 'received'>; at: Timestamp } | null> {
+  const row = await db
+    .selectFrom('checkout_moves')
+    .select(['to_status', 'at'])
+    .where('checkout_id', '=', checkout_id)
+    .where('merchant_id', '=', merchant_id)
+    .executeTakeFirst();
+  return row ?? null;
+}

@@ -1,0 +1,208 @@
+import assert from 'node:assert/strict';
+import {
+  acceptSignatures,
+  needsAcceptance,
+  refuseUnsigned,
+  type SignedPost,
+} from '#merchants/integrations/accept-signatures.ts';
+import { mustSign } from '#merchants/integrations/check-signature.ts';
+import { findRule, type Merchant, merchantNow, offeredTerms } from '#merchants/merchant.ts';
+import type { Database } from '#platform/database/database.ts';
+import { noteCommit } from '#platform/database/deadline.ts';
+import { type GroupCommit, groupCommit } from '#platform/database/group-commit.ts';
+import { type Transaction, transaction } from '#platform/database/transaction.ts';
+import { type KeyedRequest, orderOf } from '#platform/http/idempotency.sql.ts';
+import { KeyTaken, recordAnswers } from '#platform/http/idempotency.ts';
+import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Random } from '#platform/shared/random.ts';
+import type { Sealing } from '#platform/shared/sealing.ts';
+import { beginCheckout } from '#platform/tracing/trace.ts';
+import { verifyContext } from '#purchases/callbacks/delivery/legacy-form.ts';
+import type { CreateCheckoutBody } from './checkout.schema.ts';
+import {
+  advanceCheckoutTotals,
+  insertCheckouts,
+  listExisting,
+  type NewCheckout,
+} from './checkout.sql.ts';
+import type { Customer } from './checkout.ts';
+
+/** The ids of a new checkout. The payment URL is derived from them. */
+export type CreatedCheckout = { id: string; merchant_id: string };
+
+/** A checkout with a `transaction_verify` was created by v1 and gets a v1 callback (decision 0040). */
+export async function createCheckout(
+  deps: { clock: Clock; random: Random; sealing: Sealing; commitCheckout: CommitCheckout },
+  post: SignedPost & { keyed: KeyedRequest | null },
+  merchant: Merchant,
+  { checkout }: CreateCheckoutBody,
+  transaction_verify: string | null = null,
+): Promise<CreatedCheckout> {
+  const rule = findRule(merchant.rules, checkout.amount);
+  assert(rule, 'the body was validated');
+  const id = deps.random.uuid();
+  beginCheckout(id);
+  const outcome = await deps.commitCheckout({
+    ...post,
+    at: timestamp(merchantNow(deps.clock, merchant)),
+    checkout: {
+      merchant_id: merchant.id,
+      id,
+      integration_id: post.caller.id,
+      amount: checkout.amount,
+      currency: checkout.currency,
+      client_reference_id: checkout.client_reference_id,
+      notify_url: checkout.notify_url,
+      success_url: checkout.success_url,
+      cancel_url: checkout.cancel_url,
+      customer: pickCustomer(checkout.customer),
+      line_items: (checkout.line_items ?? []).map(({ name, amount, quantity }) => ({
+        name,
+        amount,
+        quantity,
+      })),
+      terms: offeredTerms(rule, checkout.amount, merchant.territory.payment_min),
+      signed: post.key !== null,
+      sealed_verify:
+        transaction_verify === null
+          ? null
+          : deps.sealing.seal(transaction_verify, verifyContext(merchant.id, id)),
+    },
+  });
+  if (outcome === 'key taken') throw new KeyTaken();
+  if (outcome === 'must sign') throw mustSign();
+  noteCommit();
+  return outcome;
+}
+
+/** Stores only the members that the contract knows. */
+function pickCustomer(customer: Customer): Customer {
+  const { email, first_name, last_name, phone_number, billing_address } = customer;
+  return {
+    email,
+    ...(first_name !== undefined && { first_name }),
+    ...(last_name !== undefined && { last_name }),
+    ...(phone_number !== undefined && { phone_number }),
+    ...(billing_address !== undefined && { billing_address }),
+  };
+}
+
+/** A checkout that waits for its commit. `at` is the merchant's time. */
+type Waiting = SignedPost & {
+  keyed: KeyedRequest | null;
+  checkout: NewCheckout;
+  at: Timestamp;
+};
+type Outcome = CreatedCheckout | 'key taken' | 'must sign';
+export type CommitCheckout = GroupCommit<Waiting, Outcome>;
+
+const commitBatchSize = 200;
+
+/** Checkouts that arrive while a commit is in flight share the next commit. */
+export function checkoutCommits(deps: {
+  database: Database;
+  clock: Clock;
+  observeBatch?: (items: number) => void;
+}): CommitCheckout {
+  return groupCommit(
+    deps,
+    (group: Waiting[], lockMilliseconds) => commitCheckouts(deps, group, lockMilliseconds),
+    commitBatchSize,
+    ({ checkout }) => checkout.merchant_id,
+  );
+}
+
+async function commitCheckouts(
+  deps: { database: Database; clock: Clock },
+  group: Waiting[],
+  lockMilliseconds?: number,
+): Promise<Outcome[]> {
+  const write = async ({ db, client, commit }: Transaction, maybeCommitted: boolean) => {
+    const now = timestamp(deps.clock.now());
+    const outcomes = new Map<Waiting, Outcome>();
+    let open = group;
+
+    if (maybeCommitted) {
+      // A commit in flight holds these locks. Once we have them, its fate is decided.
+      await advanceCheckoutTotals(client, roomFor(open, 0));
+      const existing = await listExisting(
+        db,
+        open.map((one) => one.checkout),
+      );
+      for (const one of open) {
+        if (existing.has(one.checkout.id)) outcomes.set(one, created(one));
+      }
+      open = open.filter((one) => !outcomes.has(one));
+    }
+
+    if (needsAcceptance(signable(open))) {
+      const refused = await refuseUnsigned(db, signable(open));
+      for (const one of signable(open)) {
+        if (one.key === null && refused.has(one.caller.id)) outcomes.set(one, 'must sign');
+      }
+      open = open.filter((one) => !outcomes.has(one));
+    }
+
+    const byKey = new Map<string, Waiting & { keyed: KeyedRequest }>();
+    for (const one of open) {
+      if (!one.keyed) continue;
+      // If two requests in one batch share a key, the earlier one wins.
+      if (byKey.has(orderOf(one.keyed))) outcomes.set(one, 'key taken');
+      else byKey.set(orderOf(one.keyed), one as Waiting & { keyed: KeyedRequest });
+    }
+    if (byKey.size > 0) {
+      const keyed = [...byKey.values()];
+      const answers = keyed.map((one) => ({
+        ...one.keyed,
+        status: 200 as const,
+        answer: created(one),
+      }));
+      const isFirst = await recordAnswers(db, answers, now);
+      keyed.forEach((one, index) => {
+        if (!isFirst[index]) outcomes.set(one, 'key taken');
+      });
+      open = open.filter((one) => !outcomes.has(one));
+    }
+
+    if (open.length > 0) {
+      if (needsAcceptance(signable(open))) await acceptSignatures(db, signable(open), now);
+      const room = roomFor(open, 1);
+      const behind = new Map([...room].map(([merchant_id, { count }]) => [merchant_id, count]));
+      const rows = open.map(({ checkout }) => {
+        const left = (behind.get(checkout.merchant_id) ?? 0) - 1;
+        behind.set(checkout.merchant_id, left);
+        return { ...checkout, behind: left };
+      });
+      // Sent without waiting for each other's answers, so that the locks on the lists are held only
+      // as long as the commit takes.
+      await Promise.all([
+        advanceCheckoutTotals(client, room),
+        insertCheckouts(client, rows),
+        commit(),
+      ]);
+      for (const one of open) outcomes.set(one, created(one));
+    }
+    return group.map((one) => outcomes.get(one) as Outcome);
+  };
+  return await transaction(deps, write, lockMilliseconds === undefined ? {} : { lockMilliseconds });
+}
+
+/** v1 requests carry no signatures, so mandatory signing does not apply to them (decision 0040). */
+const signable = (group: Waiting[]) =>
+  group.filter(({ checkout }) => checkout.sealed_verify === null);
+
+const created = ({ checkout }: Waiting): CreatedCheckout => ({
+  id: checkout.id,
+  merchant_id: checkout.merchant_id,
+});
+
+/** Per merchant: the number of rows to add, and the merchant's time. */
+function roomFor(group: Waiting[], each: number): Map<string, { count: number; at: Timestamp }> {
+  const room = new Map<string, { count: number; at: Timestamp }>();
+  for (const { checkout, at } of group) {
+    const same = room.get(checkout.merchant_id);
+    const count = (same?.count ?? 0) + each;
+    room.set(checkout.merchant_id, { count, at: same && same.at > at ? same.at : at });
+  }
+  return room;
+}

@@ -1,0 +1,222 @@
+import { type DisputeState, type Evidence, RequestRefused } from '#gateway/gateway.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { type Merchant, merchantNow, merchantTime } from '#merchants/merchant.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { resumeCollecting } from '#purchases/instalments/pause-collecting.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import type { DisputeDeps } from './check-disputes.ts';
+import {
+  findDisputeOfAny,
+  lockDispute,
+  moveDispute,
+  updateStagedEvidence,
+  updateSubmitting,
+} from './dispute.sql.ts';
+import { type Dispute, isAnswerable } from './dispute.ts';
+import { findFacts } from './evidence.sql.ts';
+import { hashEvidence, writeEvidence } from './evidence.ts';
+import { recordDispute } from './record-dispute.ts';
+
+type AnswerDeps = DisputeDeps & OperatorDeps;
+
+/** A dispute by our id or by the gateway's. */
+export async function mustFindDispute(
+  db: Handle,
+  text: string,
+): Promise<{ dispute: Dispute; merchant: Merchant }> {
+  const by = isUuid(text) ? { id: text } : { dispute_ref: text };
+  const dispute = await findDisputeOfAny(db, by);
+  const merchant = dispute && (await findMerchant(db, dispute.merchant_id));
+  if (!dispute || !merchant) {
+    throw new OperatorError(`There is no dispute ${text}. \`tranche disputes list\` lists them.`);
+  }
+  return { dispute, merchant };
+}
+
+/** The pack as an operator looks at it. */
+export type EvidencePack = {
+  evidence: Evidence;
+  hash: string;
+  /** It is staged, so exactly this is submitted. Otherwise it is what staging would store. */
+  is_staged: boolean;
+  /** What we hold has changed since it was staged. Staging anew would show it. */
+  is_outdated: boolean;
+};
+
+export async function readEvidence(
+  db: Handle,
+  text: string,
+): Promise<{ dispute: Dispute; merchant: Merchant; pack: EvidencePack }> {
+  const { dispute, merchant } = await mustFindDispute(db, text);
+  return { dispute, merchant, pack: await packOf(db, dispute, merchant) };
+}
+
+async function packOf(db: Handle, dispute: Dispute, merchant: Merchant): Promise<EvidencePack> {
+  const held = await writeHeld(db, dispute, merchant);
+  const { staged_evidence: evidence, staged_hash: hash } = dispute;
+  if (evidence === null || hash === null) return { ...held, is_staged: false, is_outdated: false };
+  const is_outdated = isAnswerable(dispute) && held.hash !== hash;
+  return { evidence, hash, is_staged: true, is_outdated };
+}
+
+/** The evidence as it is made from what we hold now. */
+async function writeHeld(db: Handle, dispute: Dispute, merchant: Merchant) {
+  const evidence = writeEvidence(dispute, await findFacts(db, dispute), merchant);
+  return { evidence, hash: hashEvidence(evidence) };
+}
+
+/**
+ * Stages the evidence: it is stored with the dispute, and put beside it at the gateway without being
+ * sent to the bank. Staging anew replaces it. The act is written before the gateway is called.
+ */
+export async function stageEvidence(
+  deps: AnswerDeps,
+  operator: string,
+  text: string,
+): Promise<Dispute> {
+  const { dispute, merchant } = await mustFindDispute(deps.database.db, text);
+  const { id, dispute_ref, checkout_id, payment_ref } = dispute;
+  const { evidence } = await operate(deps, operator, 'disputes stage', async (db) => {
+    const current = await lockDispute(db, dispute);
+    refuseUnlessAnswerable(current);
+    if (current.submitting_at !== null) throw beingSubmitted(current);
+    const held = await writeHeld(db, current, merchant);
+    const staged_at = timestamp(merchantNow(deps.clock, merchant));
+    const { evidence } = held;
+    await updateStagedEvidence(db, current, { evidence, staged_hash: held.hash, staged_at });
+    const details = { dispute_ref, evidence_sha256: held.hash };
+    return { subject_id: id, details, result: held };
+  });
+  const state = await deps.gateway.stageEvidence({
+    key: `dispute:${dispute_ref}:stage:${deps.random.uuid()}`,
+    merchant: merchantTime(deps.clock, merchant),
+    dispute_ref,
+    evidence,
+  });
+  return await recordDispute(deps, merchant, checkout_id, { ...state, payment_ref });
+}
+
+/** How long other operators wait for one that submits. Longer than a request to the gateway. */
+const submittingSeconds = 120;
+
+/**
+ * Submits exactly the evidence that was staged, once. `hash` names the evidence that the operator
+ * looked at: if it was staged anew since, nothing is submitted. The act is written before the gateway
+ * is called. If the outcome is unknown, the same evidence may be submitted again, and no other: the
+ * dispute is read first, because the bank may have it.
+ */
+export async function submitEvidence(
+  deps: AnswerDeps,
+  operator: string,
+  text: string,
+  hash: string | null = null,
+): Promise<Dispute> {
+  const { dispute, merchant } = await mustFindDispute(deps.database.db, text);
+  const { id, dispute_ref, checkout_id, payment_ref } = dispute;
+  const { db } = deps.database;
+  const staged = await operate(deps, operator, 'disputes submit', async (tx, at) => {
+    const current = await lockDispute(tx, dispute);
+    refuseUnlessAnswerable(current);
+    const { staged_evidence: evidence, staged_hash, submitting_until } = current;
+    if (evidence === null || staged_hash === null) {
+      throw new OperatorError(
+        `The evidence of dispute ${id} was not staged yet. Look at it first: \`tranche disputes evidence ${id} --stage\`.`,
+      );
+    }
+    if (hash !== null && hash !== staged_hash) {
+      throw new OperatorError(
+        `The evidence of dispute ${id} was staged anew since you looked at it. Look at it again.`,
+      );
+    }
+    if (submitting_until !== null && submitting_until > at) throw beingSubmitted(current);
+    await updateSubmitting(tx, current, {
+      submitting_at: current.submitting_at ?? timestamp(merchantNow(deps.clock, merchant)),
+      submitting_until: timestamp(secondsAfter(deps.clock.now(), submittingSeconds)),
+    });
+    const details = { dispute_ref, evidence_sha256: staged_hash };
+    const isRetry = current.submitting_at !== null;
+    return { subject_id: id, details, result: { evidence, isRetry } };
+  });
+  const time = merchantTime(deps.clock, merchant);
+  const record = (state: DisputeState) =>
+    recordDispute(deps, merchant, checkout_id, { ...state, payment_ref });
+  try {
+    if (staged.isRetry) {
+      const known = await deps.gateway.dispute(time, dispute_ref);
+      if (known.has_answer) return await record(known);
+    }
+    // A key of its own: the gateway repeats a failure under the same one.
+    const key = `dispute:${dispute_ref}:submit:${deps.random.uuid()}`;
+    const { evidence } = staged;
+    return await record(
+      await deps.gateway.submitEvidence({ key, merchant: time, dispute_ref, evidence }),
+    );
+  } catch (error) {
+    // A refusal did nothing, so other evidence may be staged. Otherwise the bank may have this one.
+    const isRefused = error instanceof RequestRefused;
+    const to = { submitting_until: null, ...(isRefused && { submitting_at: null }) };
+    await updateSubmitting(db, dispute, to);
+    throw error;
+  }
+}
+
+/** An operator gives a dispute up: it is lost at once. */
+export async function acceptDispute(
+  deps: AnswerDeps,
+  operator: string,
+  text: string,
+): Promise<Dispute> {
+  const { dispute, merchant } = await mustFindDispute(deps.database.db, text);
+  const { id, dispute_ref, checkout_id, payment_ref } = dispute;
+  await operate(deps, operator, 'disputes accept', async (db) => {
+    const current = await lockDispute(db, dispute);
+    refuseUnlessAnswerable(current);
+    if (current.submitting_at !== null) throw beingSubmitted(current);
+    return { subject_id: id, details: { dispute_ref }, result: null };
+  });
+  const merchantNow = merchantTime(deps.clock, merchant);
+  const key = `dispute:${dispute_ref}:accept`;
+  const state = await deps.gateway.acceptDispute({ key, merchant: merchantNow, dispute_ref });
+  return await recordDispute(deps, merchant, checkout_id, { ...state, payment_ref });
+}
+
+const beingSubmitted = ({ id }: Dispute) =>
+  new OperatorError(
+    `The evidence of dispute ${id} is being submitted. Look again: \`tranche disputes show ${id}\`.`,
+  );
+
+/** After a loss an operator lets the plan go on: what is left of it stays due. */
+export async function resumePlan(
+  deps: OperatorDeps,
+  operator: string,
+  text: string,
+): Promise<Dispute> {
+  const { dispute } = await mustFindDispute(deps.database.db, text);
+  const { id, merchant_id, checkout_id } = dispute;
+  return await operate(deps, operator, 'disputes rest', async (db) => {
+    await lockCheckout(db, merchant_id, checkout_id);
+    const { dispute: current } = await mustFindDispute(db, id);
+    if (current.closed_at === null) {
+      throw new OperatorError(`Dispute ${id} is ${current.status}: decide when it is over.`);
+    }
+    const result = await endPause(db, current);
+    return { subject_id: id, details: { rest: 'due' }, result };
+  });
+}
+
+/** The rest of the plan is decided. In a transaction that holds the checkout's lock. */
+export async function endPause(db: Handle, dispute: Dispute): Promise<Dispute> {
+  const ended = await moveDispute(db, dispute, { is_pausing: false });
+  await resumeCollecting(db, dispute);
+  return ended;
+}
+
+function refuseUnlessAnswerable(dispute: Dispute): void {
+  if (isAnswerable(dispute)) return;
+  const why =
+    dispute.submitted_at !== null ? 'its evidence was submitted' : `it is ${dispute.status}`;
+  throw new OperatorError(`Dispute ${dispute.id} takes no answer: ${why}.`);
+}

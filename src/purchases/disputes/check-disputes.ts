@@ -1,0 +1,143 @@
+import { type DisputeState, type Gateway, OutcomeUnknown } from '#gateway/gateway.ts';
+import { leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { type Merchant, merchantNow, merchantTime } from '#merchants/merchant.ts';
+import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
+import type { Database } from '#platform/database/database.ts';
+import { releaseDue } from '#platform/database/due-work.sql.ts';
+import { type Clock, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { hasAlert } from '#record/alerts/alert.sql.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
+import {
+  dueDisputes,
+  findDisputedCheckout,
+  findReached,
+  listKnownRefs,
+  moveReached,
+} from './dispute.sql.ts';
+import type { Dispute } from './dispute.ts';
+import { recordDispute } from './record-dispute.ts';
+
+export type DisputeDeps = {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  gateway: Gateway;
+};
+
+const work: MerchantDueWork<'disputes', DisputeDeps> = {
+  due: dueDisputes,
+  leaseSeconds,
+  batchSize: 8,
+  merchantsMax: 50,
+  lanes: 1,
+  roundMilliseconds: 0,
+  act: (deps, merchant, disputes) =>
+    Promise.all(disputes.map((dispute) => check(deps, merchant, dispute))),
+};
+
+/** Looks again at open disputes that are due (decision 0082). */
+export async function checkDueDisputes(deps: DisputeDeps, stopping?: AbortSignal): Promise<number> {
+  return await runDueWork(deps, work, stopping);
+}
+
+export const checkMerchantDisputes = (deps: DisputeDeps, merchant: Merchant) =>
+  runMerchantDueWork(deps, work, merchant);
+
+async function check(deps: DisputeDeps, merchant: Merchant, dispute: Dispute): Promise<void> {
+  const { merchant_id, id, lease, tries } = dispute;
+  try {
+    await readAgain(deps, merchant, dispute);
+  } catch (error) {
+    const about = { err: error, dispute_id: id };
+    if (error instanceof OutcomeUnknown) deps.log.warn(about, 'a dispute could not be read');
+    else deps.log.error(about, 'a dispute could not be checked');
+    const retryAt = timestamp(nextRetryAt(merchantNow(deps.clock, merchant), tries));
+    const key = { merchant_id, id };
+    await releaseDue(deps.database.db, 'disputes', key, lease as string, retryAt);
+    await raiseGatewayAlert(deps, merchant, {
+      what: `Dispute ${id}`,
+      subject_id: id,
+      error,
+      isOutcomeUnknown: error instanceof OutcomeUnknown,
+      retries: tries,
+    });
+  }
+}
+
+/** Reads a known dispute at the gateway and records what it says. */
+export async function readAgain(
+  deps: DisputeDeps,
+  merchant: Merchant,
+  dispute: Dispute,
+): Promise<Dispute> {
+  const time = merchantTime(deps.clock, merchant);
+  const state = await deps.gateway.dispute(time, dispute.dispute_ref);
+  const { payment_ref } = dispute;
+  return await recordDispute(deps, merchant, dispute.checkout_id, { ...state, payment_ref });
+}
+
+/**
+ * Looks for disputes that are new at the gateway: page by page from the newest down to the one that
+ * the last whole poll reached. A poll that fails or leaves a dispute out does not move that mark, so
+ * the next one reads the same pages. Returns 0, so that the next look waits for the next poll.
+ */
+export async function findNewDisputes(deps: DisputeDeps): Promise<number> {
+  const { db } = deps.database;
+  const reached = await findReached(db);
+  let newest: string | null = null;
+  let isWhole = true;
+  for (let after: string | null = null; ; ) {
+    const { disputes, next } = await deps.gateway.listDisputes(after);
+    const refs = disputes.map(({ dispute_ref }) => dispute_ref);
+    newest ??= refs[0] ?? null;
+    const known = await listKnownRefs(db, refs);
+    for (const state of disputes) {
+      if (!known.has(state.dispute_ref) && !(await isSettled(deps, state))) isWhole = false;
+    }
+    if (next === null || (reached !== null && refs.includes(reached))) break;
+    after = next;
+  }
+  if (isWhole && newest !== null && newest !== reached) await moveReached(db, newest);
+  return 0;
+}
+
+/** An unknown payment may be one of ours whose outcome we learn later; after a day it is not. */
+const unknownHours = 24;
+
+/** Records a new dispute. False: the next poll must look at it again. */
+async function isSettled(deps: DisputeDeps, state: DisputeState): Promise<boolean> {
+  const { db } = deps.database;
+  const { dispute_ref, payment_ref, opened_at } = state;
+  try {
+    if (await recordNew(deps, state)) return true;
+    return deps.clock.now().since(opened_at).total('hours') > unknownHours;
+  } catch (error) {
+    deps.log.error({ err: error, dispute_ref }, 'a dispute could not be recorded');
+    const detail = `Dispute ${dispute_ref} of payment ${payment_ref} could not be recorded. The log says why. The service keeps retrying.`;
+    if (!(await hasAlert(db, 'dispute_unrecorded', detail))) {
+      await raiseAlert(deps, db, { kind: 'dispute_unrecorded', detail });
+    }
+    return false;
+  }
+}
+
+/** Records a dispute that we did not know. An unknown payment is an alert, once. */
+export async function recordNew(deps: DisputeDeps, state: DisputeState): Promise<Dispute | null> {
+  const { db } = deps.database;
+  const { payment_ref, dispute_ref } = state;
+  const owner = payment_ref && (await findDisputedCheckout(db, payment_ref));
+  const merchant = owner && (await findMerchant(db, owner.merchant_id));
+  if (!payment_ref || !owner || !merchant) {
+    const detail = `The gateway has dispute ${dispute_ref} of payment ${payment_ref}, which is not one of ours.`;
+    if (!(await hasAlert(db, 'dispute_unknown', detail))) {
+      await raiseAlert(deps, db, { kind: 'dispute_unknown', detail });
+    }
+    return null;
+  }
+  return await recordDispute(deps, merchant, owner.checkout_id, { ...state, payment_ref });
+}

@@ -1,0 +1,112 @@
+import type { DisputeState, Evidence } from '#gateway/gateway.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+
+/**
+ * A cardholder takes a payment back through the bank. An `inquiry` only asks. A dispute that
+ * `needs_response` has withdrawn the money, and evidence can be submitted once, until `due_by`. Then
+ * the bank has it `under_review` and decides: `won` gives the money back, `lost` does not. `closed`:
+ * it ended without being decided.
+ *
+ * While it is open nothing of the plan is collected or refunded. A won one resumes the plan. After a
+ * loss an operator decides whether the rest of the plan stays due.
+ */
+export const disputeStatuses = [
+  'inquiry',
+  'needs_response',
+  'under_review',
+  'won',
+  'lost',
+  'closed',
+] as const satisfies DisputeState['status'][];
+export type DisputeStatus = (typeof disputeStatuses)[number];
+
+export type Dispute = {
+  merchant_id: string;
+  id: string;
+  dispute_ref: string;
+  checkout_id: string;
+  instalment: number;
+  payment_ref: string;
+  amount: number;
+  currency: string;
+  reason: string;
+  network_reason_code: string | null;
+  status: DisputeStatus;
+  created_at: Timestamp;
+  due_by: Timestamp | null;
+  withdrawn: number;
+  fee: number;
+  is_pausing: boolean;
+  warned_at: Timestamp | null;
+  /** When the evidence was staged, its fields, and their hash. Only these are submitted. */
+  staged_at: Timestamp | null;
+  staged_evidence: Evidence | null;
+  staged_hash: string | null;
+  /** When its submission began. From then on the evidence cannot be staged anew. */
+  submitting_at: Timestamp | null;
+  /** Until when no other operator submits it, on the real clock. */
+  submitting_until: Timestamp | null;
+  submitted_at: Timestamp | null;
+  closed_at: Timestamp | null;
+  due_at: Timestamp | null;
+  tries: number;
+  lease: string | null;
+  leased_until: Timestamp | null;
+};
+
+export const isOver = (status: DisputeStatus) => ['won', 'lost', 'closed'].includes(status);
+
+/** Whether a dispute pauses the plan: an open one, or a lost one about which no operator decided yet. */
+export function pausingDispute(
+  disputes: Pick<Dispute, 'is_pausing' | 'closed_at'>[],
+): 'open' | 'lost' | null {
+  const pausing = disputes.filter(({ is_pausing }) => is_pausing);
+  if (pausing.length === 0) return null;
+  return pausing.some(({ closed_at }) => closed_at === null) ? 'open' : 'lost';
+}
+
+/** Whether evidence can still be submitted, or the dispute be accepted. */
+export const isAnswerable = ({ status, submitted_at }: Pick<Dispute, 'status' | 'submitted_at'>) =>
+  submitted_at === null && (status === 'needs_response' || status === 'inquiry');
+
+/** How long before the deadline operators are warned again. */
+const warningDays = 3;
+/** How often an open dispute is looked at. Webhooks announce most changes sooner. */
+const checkHours = 24;
+
+export function isToBeWarned(dispute: Dispute, now: Temporal.Instant): boolean {
+  if (dispute.due_by === null || dispute.warned_at !== null || !isAnswerable(dispute)) return false;
+  return Temporal.Instant.compare(warnsAt(dispute.due_by), now) <= 0;
+}
+
+const warnsAt = (due_by: Timestamp) =>
+  Temporal.Instant.from(due_by).subtract({ hours: 24 * warningDays });
+
+/** When an open dispute is looked at next: daily, and at its warning and its deadline. */
+export function nextCheckAt(
+  { due_by, warned_at }: Pick<Dispute, 'due_by' | 'warned_at'>,
+  now: Temporal.Instant,
+): Temporal.Instant {
+  const times = [now.add({ hours: checkHours })];
+  if (due_by !== null) {
+    times.push(Temporal.Instant.from(due_by).add({ minutes: 1 }));
+    if (warned_at === null) times.push(warnsAt(due_by));
+  }
+  return times
+    .filter((time) => Temporal.Instant.compare(time, now) > 0)
+    .sort(Temporal.Instant.compare)[0] as Temporal.Instant;
+}
+
+/** Splits what a dispute moved over the payments that the disputed payment brought, in order. */
+export function spread(
+  payments: { number: number; room: number }[],
+  amount: number,
+): { instalment: number; amount: number }[] {
+  let left = amount;
+  return payments.flatMap(({ number, room }, index) => {
+    const isLast = index === payments.length - 1;
+    const part = isLast ? left : Math.min(left, Math.max(0, room));
+    left -= part;
+    return part === 0 ? [] : [{ instalment: number, amount: part }];
+  });
+}

@@ -1,0 +1,227 @@
+import type { DisputeState } from '#gateway/gateway.ts';
+import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Database, Handle } from '#platform/database/database.ts';
+import { released } from '#platform/database/due-work.sql.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { listInstalments } from '#purchases/instalments/instalment.sql.ts';
+import { pauseForDispute, resumeCollecting } from '#purchases/instalments/pause-collecting.ts';
+import { hasAlert } from '#record/alerts/alert.sql.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { postEntries } from '#record/ledger/post-entries.ts';
+import { postMovements } from '#record/ledger/post-movements.ts';
+import { findTerms, listSales } from '#record/ledger/settlement.sql.ts';
+import { proportion } from '#record/ledger/settlement.ts';
+import { findDisputeByRef, insertDispute, moveDispute } from './dispute.sql.ts';
+import { type Dispute, isOver, isToBeWarned, nextCheckAt, spread } from './dispute.ts';
+
+export type RecordDisputeDeps = { database: Database; clock: Clock; random: Random; log: Logger };
+
+/** A dispute of a payment that we know. */
+export type OwnDispute = DisputeState & { payment_ref: string };
+
+/**
+ * Writes what the gateway says of a dispute, and what follows from it, in one transaction under the
+ * checkout's lock. It posts the difference between what was posted and what the gateway says, so the
+ * same answer twice posts nothing twice.
+ */
+export async function recordDispute(
+  deps: RecordDisputeDeps,
+  merchant: Merchant,
+  checkout_id: string,
+  state: OwnDispute,
+): Promise<Dispute> {
+  const id = deps.random.uuid();
+  return await transaction(deps, async ({ db }) => {
+    const key = { merchant_id: merchant.id, checkout_id };
+    const checkout = await lockCheckout(db, merchant.id, checkout_id);
+    if (checkout && checkout.currency !== state.currency) {
+      throw new Error(
+        `dispute ${state.dispute_ref} is in ${state.currency} and its payment in ${checkout.currency}`,
+      );
+    }
+    const now = merchantNow(deps.clock, merchant);
+    const at = timestamp(now);
+    const known = await findDisputeByRef(db, merchant.id, state.dispute_ref);
+    const before = known ?? (await open(db, key, id, state, at));
+    // An older answer may arrive late. A dispute that is over stays over.
+    if (isOver(before.status) && !isOver(state.status)) return before;
+    if (known && before.status !== 'inquiry' && state.status === 'inquiry') return before;
+    await postMoney(deps, db, before, state, at);
+    // The bank asks anew, with a deadline of its own. An answer to the inquiry is not evidence.
+    const isEscalated = before.status === 'inquiry' && state.status === 'needs_response';
+    const asked = isEscalated ? { ...before, ...unanswered } : before;
+    const over = isOver(state.status);
+    const { amount, reason, network_reason_code, status, due_by, withdrawn, fee } = state;
+    const submitted_at = asked.submitted_at ?? (state.has_answer ? at : null);
+    const warns = isToBeWarned({ ...asked, due_by, status, submitted_at }, now);
+    const warned_at = warns ? at : asked.warned_at;
+    const after = await moveDispute(db, before, {
+      ...released,
+      ...{ amount, reason, network_reason_code, status, due_by, withdrawn, fee },
+      ...(isEscalated && unanswered),
+      submitted_at,
+      warned_at,
+      // After a loss an operator decides about the rest.
+      is_pausing: over ? status === 'lost' && before.is_pausing : true,
+      closed_at: over ? (before.closed_at ?? at) : null,
+      due_at: over ? null : timestamp(nextCheckAt({ due_by, warned_at }, now)),
+      tries: 0,
+    });
+    // A collection that was in flight when the dispute came is paused once its outcome is known.
+    if (after.is_pausing) await pauseForDispute(db, key);
+    else await resumeCollecting(db, key);
+    await alert(deps, db, known, after, warns);
+    if (state.other_currency !== null) await alertCurrency(deps, db, after, state.other_currency);
+    return after;
+  });
+}
+
+/** No answer to the bank is known or in flight. Evidence that was staged stays so. */
+const unanswered = {
+  submitting_at: null,
+  submitting_until: null,
+  submitted_at: null,
+  warned_at: null,
+};
+
+async function open(
+  db: Handle,
+  key: { merchant_id: string; checkout_id: string },
+  id: string,
+  state: OwnDispute,
+  at: Timestamp,
+): Promise<Dispute> {
+  const { dispute_ref, payment_ref, amount, currency, reason, network_reason_code } = state;
+  const payments = await paymentsOf(db, key, payment_ref);
+  const dispute = {
+    ...key,
+    ...{ dispute_ref, payment_ref, amount, currency, reason, network_reason_code },
+    id,
+    instalment: payments[0]?.number ?? 1,
+    status: 'inquiry' as const,
+    created_at: at,
+    due_by: state.due_by,
+    withdrawn: 0,
+    fee: 0,
+    is_pausing: true,
+    warned_at: null,
+    staged_at: null,
+    staged_evidence: null,
+    staged_hash: null,
+    submitting_at: null,
+    submitting_until: null,
+    submitted_at: null,
+    closed_at: null,
+    due_at: at,
+    tries: 0,
+    lease: null,
+    leased_until: null,
+  };
+  await insertDispute(db, dispute);
+  return dispute;
+}
+
+/** The payments of the plan that one payment brought. A shopper may pay several at once. */
+async function paymentsOf(
+  db: Handle,
+  key: { merchant_id: string; checkout_id: string },
+  payment_ref: string,
+) {
+  const instalments = await listInstalments(db, key);
+  return instalments.filter((one) => one.payment_ref === payment_ref);
+}
+
+/** Posts the difference between what is in the books and what the gateway says. */
+async function postMoney(
+  deps: RecordDisputeDeps,
+  db: Handle,
+  before: Dispute,
+  state: OwnDispute,
+  at: Timestamp,
+): Promise<void> {
+  const { merchant_id, checkout_id, currency, id: dispute_id } = before;
+  const change = state.withdrawn - before.withdrawn;
+  if (change !== 0) {
+    const payments = await paymentsOf(db, before, state.payment_ref);
+    const rooms = payments.map(({ number, amount, reduced }) => ({
+      number,
+      room: amount - reduced,
+    }));
+    const kind = change > 0 ? ('withdrawn' as const) : ('reinstated' as const);
+    const parts = spread(rooms, Math.abs(change));
+    await postMovements(
+      deps,
+      db,
+      at,
+      parts.map((part) => ({ ...part, kind, merchant_id, checkout_id, currency, dispute_id })),
+    );
+  }
+  const charged = state.fee - before.fee;
+  if (charged === 0) return;
+  // The merchant bears the gateway's fee, with VAT, if the service settles the order.
+  const terms = await findTerms(db, merchant_id, at);
+  const sales = await listSales(db, merchant_id, [checkout_id]);
+  if (terms === null || sales.length === 0) return;
+  const vat = proportion(charged, terms.vat_basis_points, 10_000);
+  await postEntries(deps, db, { merchant_id, currency, at }, [
+    {
+      kind: 'dispute_fee',
+      checkout_id,
+      dispute_id,
+      gross: 0,
+      fee: charged,
+      vat,
+      net: 0 - charged - vat,
+    },
+  ]);
+}
+
+/** The gateway's fee is in a currency that the books of the payment cannot hold. Alerts once. */
+async function alertCurrency(
+  deps: RecordDisputeDeps,
+  db: Handle,
+  { merchant_id, id, currency }: Dispute,
+  other: string,
+): Promise<void> {
+  const kind = 'gateway_currency';
+  const detail = `The gateway moved the money of dispute ${id} in ${other}, and the payment was in ${currency}. Its fee is not posted, and what was withdrawn is posted as the disputed amount. The gateway's account must settle in ${currency}.`;
+  if (await hasAlert(db, kind, detail)) return;
+  await raiseAlert(deps, db, { kind, merchant_id, subject_id: id, detail });
+}
+
+/** Alerts operators at once, again before the deadline, and when the dispute has ended. */
+async function alert(
+  deps: RecordDisputeDeps,
+  db: Handle,
+  known: Dispute | null,
+  after: Dispute,
+  warns: boolean,
+): Promise<void> {
+  const { merchant_id, id, checkout_id, instalment } = after;
+  const about = `Dispute ${id} of payment ${instalment} of checkout ${checkout_id}`;
+  const look = `Look at it with \`tranche disputes show ${id}\`.`;
+  const raise = (kind: string, detail: string) =>
+    raiseAlert(deps, db, { kind, merchant_id, subject_id: id, detail });
+  const until = after.due_by === null ? '' : ` Evidence is due by ${after.due_by}.`;
+  if (known === null && !isOver(after.status)) {
+    await raise('dispute_opened', `${about} was opened (${after.reason}).${until} ${look}`);
+  } else if (known?.status === 'inquiry' && after.status === 'needs_response') {
+    await raise(
+      'dispute_opened',
+      `${about} was an inquiry. Now the money is withdrawn, and the bank needs evidence.${until} ${look}`,
+    );
+  } else if (warns) {
+    await raise('dispute_deadline', `${about} has no evidence yet.${until} ${look}`);
+  }
+  if (isOver(after.status) && !(known && isOver(known.status))) {
+    const rest =
+      after.status === 'lost'
+        ? `The plan stays paused until \`tranche disputes rest ${id}\` says what becomes of it.`
+        : 'The plan goes on.';
+    await raise('dispute_closed', `${about} is ${after.status}. ${rest}`);
+  }
+}

@@ -1,0 +1,149 @@
+import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { CannotAdopt } from '#platform/shared/cannot-adopt.ts';
+import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { type Movement, postMovements } from '#record/ledger/post-movements.ts';
+import {
+  type CheckoutKey,
+  insertCollections,
+  listLastCollections,
+  lockInstalments,
+  moveSettled,
+} from './instalment.sql.ts';
+import {
+  type Collection,
+  capturesAt,
+  collectionId,
+  type Instalment,
+  type InstalmentStatus,
+} from './instalment.ts';
+
+// Records payments that the gateway took before the database was restored (decision 0098), in a
+// transaction that holds the checkout's lock.
+
+type AdoptDeps = { clock: Clock; random: Random };
+
+/** Much more than any payment is tried. */
+const numbersMax = 100;
+
+/** A charge of the stored card. `id` is our id of the request. */
+export async function adoptCharge(
+  deps: AdoptDeps,
+  db: Handle,
+  key: CheckoutKey,
+  charge: { id: string; instalment: number; amount: number; payment_ref: string; at: Timestamp },
+): Promise<void> {
+  const { instalment, amount, payment_ref, at } = charge;
+  const payment = await lockPayment(db, key, instalment, ['scheduled', 'overdue'], amount);
+  const number = findNumber((one) => collectionId(key.checkout_id, instalment, one) === charge.id);
+  if (number === null) throw new CannotAdopt('its request is not one of ours');
+  await insertCollections(db, [collectedRow(payment, number, 'charge', payment_ref, at)]);
+  await settle(deps, db, payment, payment_ref, at, [{ kind: 'collected', amount }]);
+}
+
+/** The capture of the hold. */
+export async function adoptCapture(
+  deps: AdoptDeps,
+  db: Handle,
+  merchant: Merchant,
+  key: CheckoutKey,
+  { payment_ref, amount }: { payment_ref: string; amount: number },
+): Promise<void> {
+  const payment = await lockPayment(db, key, 1, ['authorised'], amount);
+  if (payment.payment_ref !== payment_ref) throw new CannotAdopt('another payment is held');
+  const now = merchantNow(deps.clock, merchant);
+  const due = capturesAt(payment.due_on, merchant.territory.time_zone);
+  if (Temporal.Instant.compare(now, due) < 0) {
+    throw new CannotAdopt('it was captured before its time');
+  }
+  const [last] = await listLastCollections(db, key.merchant_id, [key.checkout_id]);
+  const number = (last?.instalment === 1 ? last.number : 0) + 1;
+  // The gateway does not say when. The order among the payments decides what a refund takes first.
+  const at = timestamp(due);
+  await insertCollections(db, [collectedRow(payment, number, 'capture', payment_ref, at)]);
+  await settle(deps, db, payment, payment_ref, at, [
+    { kind: 'captured', amount },
+    { kind: 'used', amount: payment.amount },
+  ]);
+}
+
+export function findNumber(isNumber: (number: number) => boolean): number | null {
+  for (let number = 1; number <= numbersMax; number += 1) if (isNumber(number)) return number;
+  return null;
+}
+
+/** The payment, if nothing but the lost request has happened to it. */
+async function lockPayment(
+  db: Handle,
+  key: CheckoutKey,
+  number: number,
+  statuses: InstalmentStatus[],
+  amount: number,
+): Promise<Instalment> {
+  const payment = (await lockInstalments(db, key)).find((one) => one.number === number);
+  if (!payment) throw new CannotAdopt(`the plan has no payment ${number}`);
+  if (!statuses.includes(payment.status)) {
+    throw new CannotAdopt(`payment ${number} is ${payment.status}`);
+  }
+  if (payment.paused) throw new CannotAdopt(`payment ${number} is paused`);
+  if (payment.amount - payment.reduced !== amount) {
+    throw new CannotAdopt(`payment ${number} is over ${payment.amount - payment.reduced} cents`);
+  }
+  const collections = await listLastCollections(db, key.merchant_id, [key.checkout_id]);
+  if (collections.some((one) => one.instalment === number && one.status === 'open')) {
+    throw new CannotAdopt(`payment ${number} is being collected`);
+  }
+  return payment;
+}
+
+function collectedRow(
+  payment: Instalment,
+  number: number,
+  kind: 'charge' | 'capture',
+  payment_ref: string,
+  at: Timestamp,
+): Collection {
+  const { merchant_id, checkout_id, number: instalment, currency } = payment;
+  return {
+    merchant_id,
+    id: collectionId(checkout_id, instalment, number),
+    checkout_id,
+    instalment,
+    number,
+    kind,
+    status: 'collected',
+    amount: payment.amount - payment.reduced,
+    currency,
+    card_ref: null,
+    customer_ref: null,
+    payment_ref,
+    decline_reason: null,
+    may_retry: null,
+    decline_code: null,
+    network_decline_code: null,
+    created_at: at,
+    asked_at: at,
+    settled_at: at,
+  };
+}
+
+async function settle(
+  deps: AdoptDeps,
+  db: Handle,
+  payment: Instalment,
+  payment_ref: string,
+  at: Timestamp,
+  movements: Pick<Movement, 'kind' | 'amount'>[],
+): Promise<void> {
+  const { merchant_id, checkout_id, number, currency, declines } = payment;
+  const to = { status: 'collected', payment_ref, collected_at: at, due_at: null } as const;
+  await moveSettled(db, merchant_id, [{ checkout_id, number, declines, ...to }]);
+  const of = { merchant_id, checkout_id, currency, instalment: number };
+  await postMovements(
+    deps,
+    db,
+    at,
+    movements.map((movement) => ({ ...of, ...movement })),
+  );
+}

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import {
+  type Decline,
+  type Gateway,
+  type MerchantTime,
+  OutcomeUnknown,
+  RequestRefused,
+} from '#gateway/gateway.ts';
+import { isKeyRemembered, mayBeInFlight } from '#gateway/retry-times.ts';
+import { voidChallenges } from '#gateway/void-challenges.ts';
+import { type Merchant, merchantTime, statementOf } from '#merchants/merchant.ts';
+import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { StoredCard } from './instalment.sql.ts';
+import { type Collection, collectsAt, type Instalment } from './instalment.ts';
+
+export type AskedCollection = {
+  instalment: Instalment;
+  collection: Collection;
+  card: StoredCard | null;
+  number_of_payments: number;
+};
+
+/** The outcome of a request for a payment. */
+export type Finding =
+  | { outcome: 'collected'; payment_ref: string }
+  | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
+  | { outcome: 'lapsed' }
+  /** The request never arrived and its key is too old to be sent again. A new one may be sent. */
+  | { outcome: 'lost' };
+
+/**
+ * Captures or charges a payment. If the gateway may have forgotten the key of an earlier request,
+ * looks up the outcome of that request instead. Throws `OutcomeUnknown` like the gateway.
+ */
+export async function askGateway(
+  deps: { clock: Clock; gateway: Gateway },
+  merchant: Merchant,
+  { instalment, collection, card, number_of_payments }: AskedCollection,
+): Promise<Finding> {
+  const time = merchantTime(deps.clock, merchant);
+  const isSafe = isKeyRemembered(collection.created_at, time.now);
+  const key = `${collection.checkout_id}:i${collection.instalment}:a${collection.number}`;
+  if (collection.kind === 'capture') {
+    const { payment_ref } = instalment;
+    assert(payment_ref !== null, 'a hold has a reference');
+    if (!isSafe) return await lookUpCapture(deps.gateway, time, collection, payment_ref);
+    const { amount } = collection;
+    const { outcome } = await deps.gateway.capture({ key, merchant: time, payment_ref, amount });
+    return outcome === 'captured' ? { outcome: 'collected', payment_ref } : { outcome };
+  }
+  // A once-off payment has no stored card (decision 0034).
+  if (card === null) {
+    const decline = { reason: 'generic', may_retry: false } as const;
+    return { outcome: 'declined', payment_ref: null, decline };
+  }
+  const { customer_ref, card_ref } = card;
+  if (!isSafe) {
+    const finding = await lookUpCharge(deps.gateway, time, collection, customer_ref);
+    if (finding.outcome === 'lost' && mayBeInFlight(collection.asked_at, deps.clock.now())) {
+      throw new OutcomeUnknown('a charge that was not found may be in flight');
+    }
+    return finding;
+  }
+  if (mayBeCharged(merchant, instalment, collection, time.now)) {
+    const finding = await findCharge(deps.gateway, time, collection, customer_ref);
+    if (finding !== null) return finding;
+  }
+  const charge = await deps.gateway.charge({
+    key,
+    merchant: time,
+    checkout_id: collection.checkout_id,
+    instalment: collection.instalment,
+    attempt_id: collection.id,
+    customer_ref,
+    card_ref,
+    amount: collection.amount,
+    currency: collection.currency,
+    statement: statementOf(merchant, [collection.instalment], number_of_payments),
+  });
+  return charge.outcome === 'charged' ? { ...charge, outcome: 'collected' } : charge;
+}
+
+/**
+ * Whether the payment may have been charged under a key that the gateway has forgotten, by a
+ * service whose database was lost and restored. A first charge within 23 hours of its date needs no
+ * look-up, because its key protects it. A retry is rare, so it is looked up always.
+ */
+function mayBeCharged(
+  { territory: { time_zone } }: Merchant,
+  { due_on, tries }: Instalment,
+  { number }: Collection,
+  now: Timestamp,
+): boolean {
+  return number > 1 || tries > 0 || !isKeyRemembered(timestamp(collectsAt(due_on, time_zone)), now);
+}
+
+/**
+ * The charge of the payment that the gateway knows, whichever request made it. If there is none, the
+ * decline of this request: a restored database has lost it, and gives its number and id again.
+ */
+async function findCharge(
+  gateway: Gateway,
+  time: MerchantTime,
+  { id, checkout_id, instalment, amount }: Collection,
+  customer_ref: string,
+): Promise<Finding | null> {
+  const wanted = { customer_ref, checkout_id, instalments: [instalment] };
+  const states = await gateway.listInstalmentPayments(time, wanted);
+  // Declined charges took nothing, and holds of the first payment are not charges.
+  for (const state of states) {
+    if (state.outcome === 'processing') {
+      throw new OutcomeUnknown('a charge of the instalment is processing');
+    }
+    if (state.outcome !== 'captured') continue;
+    assertAmount(state.amount, amount);
+    return { outcome: 'collected', payment_ref: state.payment_ref };
+  }
+  // The collector leaves a payment alone while an attempt of the shopper that we know is in flight.
+  await voidChallenges(gateway, time, states);
+  const own = states.find(({ attempt_id }) => attempt_id === id);
+  if (own?.outcome === 'voided') return declinedByVoid(own);
+  return own?.outcome === 'declined' ? own : null;
+}
+
+function assertAmount(taken: number, wanted: number): void {
+  if (taken === wanted) return;
+  throw new RequestRefused(`the gateway took ${taken} cents for a payment of ${wanted} cents`);
+}
+
+async function lookUpCapture(
+  gateway: Gateway,
+  time: MerchantTime,
+  collection: Collection,
+  payment_ref: string,
+): Promise<Finding> {
+  const state = await gateway.payment(time, payment_ref);
+  switch (state.outcome) {
+    case 'captured':
+      assertAmount(state.amount, collection.amount);
+      return { outcome: 'collected', payment_ref };
+    case 'authorised':
+      return { outcome: 'lost' };
+    case 'voided':
+      return { outcome: 'lapsed' };
+    default:
+      throw new OutcomeUnknown(`a hold to be captured is ${state.outcome}`);
+  }
+}
+
+async function lookUpCharge(
+  gateway: Gateway,
+  time: MerchantTime,
+  collection: Collection,
+  customer_ref: string,
+): Promise<Finding> {
+  const state = await gateway.findPayment(time, { customer_ref, attempt_id: collection.id });
+  if (state === null) return { outcome: 'lost' };
+  switch (state.outcome) {
+    case 'captured':
+      assertAmount(state.amount, collection.amount);
+      return { outcome: 'collected', payment_ref: state.payment_ref };
+    case 'declined':
+      return state;
+    case 'voided':
+      return declinedByVoid(state);
+    default:
+      throw new OutcomeUnknown(`a charge without the shopper is ${state.outcome}`);
+  }
+}
+
+function declinedByVoid({ payment_ref }: { payment_ref: string }): Finding {
+  const decline = { reason: 'processing_error', may_retry: true } as const;
+  return { outcome: 'declined', payment_ref, decline };
+}

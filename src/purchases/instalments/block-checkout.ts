@@ -1,0 +1,29 @@
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import { type CheckoutKey, insertBlock, movePaused, moveUnblocked } from './instalment.sql.ts';
+import { resumeCollecting } from './pause-collecting.ts';
+
+// The gateway did something for a checkout that we cannot record (decision 0098). Until an operator
+// has looked at it, nothing of the checkout is collected and no refund of it begins. Both run in a
+// transaction that holds the checkout's lock.
+
+export async function blockCheckout(
+  db: Handle,
+  key: CheckoutKey,
+  block: { reference: string; alert_id: string; created_at: Timestamp },
+): Promise<void> {
+  await insertBlock(db, { ...key, ...block });
+  // Also a payment with an open request: it may be what the gateway did in another way.
+  await movePaused(db, key);
+}
+
+/** Returns how many blocks there were. */
+export async function unblockCheckout(
+  db: Handle,
+  key: CheckoutKey,
+  at: Timestamp,
+): Promise<number> {
+  const cleared = await moveUnblocked(db, key, at);
+  await resumeCollecting(db, key);
+  return cleared;
+}

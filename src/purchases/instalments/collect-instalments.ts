@@ -1,0 +1,211 @@
+import assert from 'node:assert/strict';
+import type { Gateway } from '#gateway/gateway.ts';
+import { OutcomeUnknown } from '#gateway/gateway.ts';
+import { isKeyRemembered, leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
+import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
+import type { Database } from '#platform/database/database.ts';
+import { releaseDue } from '#platform/database/due-work.sql.ts';
+import { groupCommit } from '#platform/database/group-commit.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { type Clock, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Tracer } from '#platform/tracing/trace.ts';
+import { lockCheckouts } from '#purchases/checkouts/checkout.sql.ts';
+import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
+import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
+import { type AskedCollection, askGateway } from './ask-gateway.ts';
+import {
+  dueInstalments,
+  insertCollections,
+  listLastCollections,
+  listStoredCards,
+  lockLeased,
+  moveAsked,
+  type StoredCard,
+} from './instalment.sql.ts';
+import { type Collection, collectionId, type Instalment } from './instalment.ts';
+import { type Answered, recordCollections } from './record-collections.ts';
+
+export type CollectDeps = QueueDeps & {
+  database: Database;
+  clock: Clock;
+  log: Logger;
+  gateway: Gateway;
+  tracer: Tracer | null;
+  metrics?: { countCollection(kind: string, outcome: string): void };
+};
+
+const work: MerchantDueWork<'instalments', CollectDeps> = {
+  due: dueInstalments,
+  leaseSeconds,
+  // The calls to the gateway of one batch go out together.
+  batchSize: 32,
+  merchantsMax: 200,
+  // While one lane writes answers, the other one waits for the gateway.
+  lanes: 2,
+  roundMilliseconds: 10_000,
+  act: collectInstalments,
+};
+
+/** Collects payments that are due: captures holds and charges stored cards (decision 0034). */
+export async function collectDueInstalments(
+  deps: CollectDeps,
+  stopping?: AbortSignal,
+): Promise<number> {
+  const payments = await runDueWork(deps, work, stopping);
+  if (payments > 0) deps.log.info({ payments }, 'payments were collected or tried');
+  return payments;
+}
+
+export const collectMerchantInstalments = (deps: CollectDeps, merchant: Merchant) =>
+  runMerchantDueWork(deps, work, merchant);
+
+/** Collects claimed payments, all of one merchant and one lease, and records the outcomes. */
+export async function collectInstalments(
+  deps: CollectDeps,
+  merchant: Merchant,
+  claimed: Instalment[],
+): Promise<void> {
+  const opened = await openCollections(deps, merchant, claimed);
+  const record = groupCommit(
+    deps,
+    (answers: Answered[]) => recordCollections(deps, merchant, answers),
+    work.batchSize,
+  );
+  await Promise.all(
+    opened.map((asked) => {
+      const collect = async () => {
+        const { kind } = asked.collection;
+        try {
+          const finding = await askGateway(deps, merchant, asked);
+          await record({ ...asked, finding });
+          deps.metrics?.countCollection(kind, finding.outcome);
+        } catch (error) {
+          deps.metrics?.countCollection(
+            kind,
+            error instanceof OutcomeUnknown ? 'unknown' : 'failed',
+          );
+          await releaseForRetry(deps, merchant, asked, error);
+        }
+      };
+      const { checkout_id } = asked.instalment;
+      return deps.tracer ? deps.tracer.inCheckout(checkout_id, 'collection', collect) : collect();
+    }),
+  );
+}
+
+/**
+ * Commits each request before it is sent, so that another process can settle it if this one dies. A
+ * request that was sent before and has no known outcome is sent again under the same key.
+ */
+async function openCollections(
+  deps: CollectDeps,
+  merchant: Merchant,
+  claimed: Instalment[],
+): Promise<AskedCollection[]> {
+  const lease = claimed[0]?.lease;
+  assert(lease != null);
+  const checkout_ids = [...new Set(claimed.map(({ checkout_id }) => checkout_id))];
+  return await transaction(deps, async ({ db }) => {
+    // A refund changes under this lock what is still to be collected.
+    const checkouts = await lockCheckouts(db, merchant.id, checkout_ids);
+    const terms = new Map(checkouts.map((one) => [one.id, one.number_of_payments ?? 1]));
+    const instalments = await lockLeased(db, merchant.id, lease, checkout_ids);
+    if (instalments.length === 0) return [];
+    const last = new Map(
+      (await listLastCollections(db, merchant.id, checkout_ids)).map((one) => [
+        `${one.checkout_id}:${one.instalment}`,
+        one,
+      ]),
+    );
+    const cards = new Map(
+      (await listStoredCards(db, merchant.id, checkout_ids)).map((card) => [
+        card.checkout_id,
+        card,
+      ]),
+    );
+    const at = timestamp(merchantNow(deps.clock, merchant));
+    const asked_at = timestamp(deps.clock.now());
+    const fresh: Collection[] = [];
+    const again: Collection[] = [];
+    const asked = instalments.map((instalment) => {
+      const before = last.get(`${instalment.checkout_id}:${instalment.number}`);
+      const card = cards.get(instalment.checkout_id) ?? null;
+      const number_of_payments = terms.get(instalment.checkout_id) ?? 1;
+      if (before?.status === 'open') {
+        if (isKeyRemembered(before.created_at, at)) again.push(before);
+        const pinned = pinnedCard(before) ?? card;
+        return { instalment, collection: before, card: pinned, number_of_payments };
+      }
+      const { checkout_id } = instalment;
+      const number = (before?.number ?? 0) + 1;
+      const isHeld = instalment.status === 'authorised';
+      const collection: Collection = {
+        merchant_id: merchant.id,
+        id: collectionId(checkout_id, instalment.number, number),
+        checkout_id,
+        instalment: instalment.number,
+        number,
+        kind: isHeld ? 'capture' : 'charge',
+        status: 'open',
+        amount: instalment.amount - instalment.reduced,
+        currency: instalment.currency,
+        card_ref: isHeld ? null : (card?.card_ref ?? null),
+        customer_ref: isHeld ? null : (card?.customer_ref ?? null),
+        payment_ref: null,
+        decline_reason: null,
+        may_retry: null,
+        decline_code: null,
+        network_decline_code: null,
+        created_at: at,
+        asked_at,
+        settled_at: null,
+      };
+      fresh.push(collection);
+      return { instalment, collection, card, number_of_payments };
+    });
+    if (fresh.length > 0) await insertCollections(db, fresh);
+    for (const collection of again) await moveAsked(db, collection, asked_at);
+    return asked;
+  });
+}
+
+/** The card that a request was opened with. The shopper may have replaced it since. */
+function pinnedCard({ checkout_id, customer_ref, card_ref }: Collection): StoredCard | null {
+  return customer_ref !== null && card_ref !== null
+    ? { checkout_id, customer_ref, card_ref }
+    : null;
+}
+
+/** The collection stays open, and a later claim settles it. */
+async function releaseForRetry(
+  deps: CollectDeps,
+  merchant: Merchant,
+  { instalment, collection }: AskedCollection,
+  error: unknown,
+): Promise<void> {
+  const { merchant_id, checkout_id, number, lease, tries } = instalment;
+  const about = { err: error, checkout_id, instalment: number };
+  if (error instanceof OutcomeUnknown) {
+    deps.log.warn(about, `the outcome of a ${collection.kind} is not known yet`);
+  } else {
+    deps.log.error(about, `a ${collection.kind} could not be settled`);
+  }
+  try {
+    assert(lease !== null);
+    const retryAt = timestamp(nextRetryAt(merchantNow(deps.clock, merchant), tries));
+    const key = { merchant_id, checkout_id, number };
+    await releaseDue(deps.database.db, 'instalments', key, lease, retryAt);
+    await raiseGatewayAlert(deps, merchant, {
+      what: `Payment ${number} of checkout ${checkout_id}`,
+      subject_id: checkout_id,
+      error,
+      isOutcomeUnknown: error instanceof OutcomeUnknown,
+      retries: tries,
+    });
+  } catch (failure) {
+    // Its lease runs out anyway.
+    deps.log.error({ ...about, err: failure }, 'a payment was not released');
+  }
+}

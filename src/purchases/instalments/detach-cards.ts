@@ -1,0 +1,74 @@
+import assert from 'node:assert/strict';
+import type { Selectable } from 'kysely';
+import { OutcomeUnknown } from '#gateway/gateway.ts';
+import { leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
+import { type Merchant, merchantNow, merchantTime } from '#merchants/merchant.ts';
+import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
+import { releaseDue } from '#platform/database/due-work.sql.ts';
+import type { Tables } from '#platform/database/tables.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
+import type { CollectDeps } from './collect-instalments.ts';
+import { dueReplacedCards, isCardInUse, moveDetached } from './instalment.sql.ts';
+
+type ReplacedCard = Selectable<Tables['replaced_cards']>;
+
+const work: MerchantDueWork<'replaced_cards', CollectDeps> = {
+  due: dueReplacedCards,
+  leaseSeconds,
+  batchSize: 10,
+  merchantsMax: 50,
+  lanes: 5,
+  roundMilliseconds: 0,
+  act: (deps, merchant, cards) =>
+    Promise.all(cards.map((card) => detachCard(deps, merchant, card))),
+};
+
+/** Removes replaced cards from the gateway once no request may still charge them. */
+export const detachReplacedCards = (deps: CollectDeps) => runDueWork(deps, work);
+
+export const detachMerchantCards = (deps: CollectDeps, merchant: Merchant) =>
+  runMerchantDueWork(deps, work, merchant);
+
+async function detachCard(
+  deps: CollectDeps,
+  merchant: Merchant,
+  card: ReplacedCard,
+): Promise<void> {
+  const { merchant_id, checkout_id, card_ref, lease, tries } = card;
+  assert(lease !== null);
+  const now = merchantNow(deps.clock, merchant);
+  const release = () =>
+    releaseDue(
+      deps.database.db,
+      'replaced_cards',
+      { merchant_id, checkout_id, card_ref },
+      lease,
+      timestamp(nextRetryAt(now, tries)),
+    );
+  try {
+    // No request that begins from now on uses it.
+    if (await reading(deps, (db) => isCardInUse(db, card, card_ref))) return await release();
+    const time = merchantTime(deps.clock, merchant);
+    const key = `${checkout_id}:detach:${card_ref}`;
+    await deps.gateway.detachCard({ key, merchant: time, card_ref });
+    await moveDetached(deps.database.db, card, timestamp(now));
+  } catch (error) {
+    const about = { err: error, checkout_id };
+    deps.log.warn(about, 'a replaced card could not be detached yet');
+    try {
+      await release();
+      await raiseGatewayAlert(deps, merchant, {
+        what: `The removal of a replaced card of checkout ${checkout_id}`,
+        subject_id: checkout_id,
+        error,
+        isOutcomeUnknown: error instanceof OutcomeUnknown,
+        retries: tries,
+      });
+    } catch (failure) {
+      // Its lease runs out anyway.
+      deps.log.error({ ...about, err: failure }, 'a replaced card was not released');
+    }
+  }
+}

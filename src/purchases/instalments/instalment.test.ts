@@ -1,0 +1,103 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import { offeredTerms } from '#merchants/merchant.ts';
+import { capturesAt, planPayments, retriesAt } from './instalment.ts';
+
+const date = (text: string) => Temporal.PlainDate.from(text);
+
+test('cents that do not divide go to the first payment', () => {
+  const amounts = planPayments(100_000, 3, date('2026-11-15')).map((payment) => payment.amount);
+  assert.deepEqual(amounts, [33_334, 33_333, 33_333]);
+});
+
+test('a purchase on the last day of a month returns to that day after a shorter month', () => {
+  const dates = planPayments(120_000, 5, date('2027-12-31')).map((payment) => payment.due_on);
+  assert.deepEqual(dates, ['2027-12-31', '2028-01-31', '2028-02-29', '2028-03-31', '2028-04-30']);
+});
+
+test('for any amount, term and date the payments sum to the amount and fall due month by month', () => {
+  const anyDate = fc
+    .record({ days: fc.integer({ min: 0, max: 36_525 }) })
+    .map(({ days }) => date('2000-01-01').add({ days }));
+  fc.assert(
+    fc.property(
+      fc.integer({ min: 1, max: 120 }),
+      fc.integer({ min: 120, max: 10_000_000_000_000 }),
+      anyDate,
+      (term, amount, purchased) => {
+        const payments = planPayments(amount, term, purchased);
+        assert.equal(payments.length, term);
+        assert.equal(
+          payments.reduce((sum, payment) => sum + payment.amount, 0),
+          amount,
+        );
+        const [first, ...later] = payments;
+        assert.ok(first);
+        assert.equal(first.due_on, purchased.toString());
+        for (const [index, payment] of later.entries()) {
+          assert.ok(payment.amount > 0);
+          assert.equal(payment.amount, later[0]?.amount);
+          const surplus: number = first.amount - payment.amount;
+          assert.ok(surplus >= 0 && surplus < term);
+          const due = date(payment.due_on);
+          const months = (due.year - purchased.year) * 12 + due.month - purchased.month;
+          assert.equal(months, index + 1);
+          assert.equal(due.day, Math.min(purchased.day, due.daysInMonth));
+        }
+      },
+    ),
+    { numRuns: process.env.TRANCHE_TEST_LONG ? 5_000 : 500 },
+  );
+});
+
+test('no term on offer makes a payment that the gateway does not take', () => {
+  fc.assert(
+    fc.property(
+      fc.uniqueArray(fc.integer({ min: 1, max: 120 }), { minLength: 1, maxLength: 8 }),
+      fc.integer({ min: 1, max: 1_000_000 }),
+      fc.integer({ min: 1, max: 5_000 }),
+      (some, amount, payment_min) => {
+        const terms = some.toSorted((one, other) => one - other);
+        const rule = { from_amount: 1, to_amount: 1_000_000, terms };
+        const offered = offeredTerms(rule, amount, payment_min);
+        const least = (term: number) =>
+          Math.min(...planPayments(amount, term, date('2026-11-15')).map((one) => one.amount));
+        assert.deepEqual(
+          offered,
+          terms.filter((term) => amount >= term && least(term) >= payment_min),
+        );
+      },
+    ),
+    { numRuns: process.env.TRANCHE_TEST_LONG ? 5_000 : 500 },
+  );
+});
+
+// Johannesburg is UTC+2 all year; New York has a spring night without 02:00.
+const johannesburg = 'Africa/Johannesburg';
+
+test('the hold is captured at 02:00 local time of the day after the purchase', () => {
+  assert.equal(capturesAt('2026-11-15', johannesburg).toString(), '2026-11-16T00:00:00Z');
+  assert.equal(capturesAt('2026-12-31', johannesburg).toString(), '2027-01-01T00:00:00Z');
+  // 02:00 does not exist in that night: the capture is at 03:00.
+  assert.equal(capturesAt('2026-03-07', 'America/New_York').toString(), '2026-03-08T07:00:00Z');
+});
+
+describe('a declined payment is retried at 08:00, 1, 3 and 7 days after its date', () => {
+  const at = (text: string) => Temporal.Instant.from(text);
+  for (const [name, declines, now, expected] of [
+    ['the first retry', 1, '2026-02-28T06:00:00Z', '2026-03-01T06:00:00Z'],
+    ['the second', 2, '2026-03-01T06:00:00Z', '2026-03-03T06:00:00Z'],
+    ['the third', 3, '2026-03-03T06:00:00Z', '2026-03-07T06:00:00Z'],
+    ['no fourth retry', 4, '2026-03-07T06:00:00Z', null],
+    // After an outage of a month the retries do not bunch up.
+    ['late by an outage', 1, '2026-04-01T05:59:59Z', '2026-04-02T06:00:00Z'],
+    ['late, the second', 2, '2026-04-02T06:00:00Z', '2026-04-04T06:00:00Z'],
+    ['late, the third', 3, '2026-04-04T06:00:00Z', '2026-04-08T06:00:00Z'],
+  ] as const) {
+    test(name, () => {
+      const next = retriesAt('2026-02-28', declines, at(now), johannesburg);
+      assert.equal(next?.toString() ?? null, expected);
+    });
+  }
+});

@@ -1,0 +1,162 @@
+import type { DeclineReason } from '#gateway/gateway.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import { derivedId } from '#platform/shared/derived-id.ts';
+
+/**
+ * One payment of a successful checkout. The first is `authorised` (held) on the page and
+ * `collected` by its capture. The others are `scheduled` until they are `collected`. If the hold
+ * lapses, the first payment becomes `scheduled` and is charged like the others. A payment that
+ * could not be collected is `overdue`. A payment that a refund took whole before it was collected
+ * is `cancelled`.
+ *
+ * The payments of a checkout sum to its amount. `reduced` is what refunds took before the payment
+ * was collected, so `amount - reduced` is collected.
+ */
+export const instalmentStatuses = [
+  'authorised',
+  'scheduled',
+  'collected',
+  'overdue',
+  'cancelled',
+] as const;
+export type InstalmentStatus = (typeof instalmentStatuses)[number];
+
+export type Instalment = {
+  merchant_id: string;
+  checkout_id: string;
+  number: number;
+  amount: number;
+  currency: string;
+  /** A local date of the merchant's territory. */
+  due_on: string;
+  status: InstalmentStatus;
+  reduced: number;
+  payment_ref: string | null;
+  collected_at: Timestamp | null;
+  declines: number;
+  due_at: Timestamp | null;
+  /**
+   * It is not collected now: a refund of the checkout is in progress, or the shopper pays it by the
+   * attempt `shopper_attempt`. The two exclude each other.
+   */
+  paused: boolean;
+  shopper_attempt: string | null;
+  tries: number;
+  lease: string | null;
+  leased_until: Timestamp | null;
+};
+
+/**
+ * One request to the gateway for one payment. A shopper who pays several at once makes one request,
+ * which has a row for each payment. A row is `open` before the gateway is called and until its
+ * outcome is known: `collected`, `declined`, the hold has `lapsed`, or the request never arrived
+ * (`lost`). Unique indexes allow one open and one collected row per payment.
+ */
+export const collectionStatuses = ['open', 'collected', 'declined', 'lapsed', 'lost'] as const;
+export type CollectionStatus = (typeof collectionStatuses)[number];
+
+/** Of the hold, of the stored card without the shopper, or by the shopper in person. */
+export const collectionKinds = ['capture', 'charge', 'shopper'] as const;
+export type CollectionKind = (typeof collectionKinds)[number];
+
+export type Collection = {
+  merchant_id: string;
+  id: string;
+  checkout_id: string;
+  instalment: number;
+  number: number;
+  kind: CollectionKind;
+  status: CollectionStatus;
+  amount: number;
+  currency: string;
+  /** The card that it was opened with. Null: a capture, or a card that is not stored. */
+  card_ref: string | null;
+  customer_ref: string | null;
+  payment_ref: string | null;
+  decline_reason: DeclineReason | null;
+  may_retry: boolean | null;
+  /** The codes of the gateway and of the card network. */
+  decline_code: string | null;
+  network_decline_code: string | null;
+  created_at: Timestamp;
+  /** When the request was last sent, on the real clock. */
+  asked_at: Timestamp;
+  settled_at: Timestamp | null;
+};
+
+/** The gateway knows the request by this id, also after a restore (decision 0049). */
+export const collectionId = (checkout_id: string, instalment: number, number: number) =>
+  derivedId('collection', checkout_id, instalment, number);
+
+/** How operators name a payment: its checkout and its number. */
+export const instalmentId = (one: Pick<Instalment, 'checkout_id' | 'number'>) =>
+  `${one.checkout_id}:${one.number}`;
+
+/** One payment of a plan: its amount and its local date. */
+export type PlannedPayment = { number: number; amount: number; due_on: string };
+
+/**
+ * Splits an amount into monthly payments (decision 0027). Cents that do not divide go to the first.
+ * Each date is counted from the purchase date and not from the date before it, so that a purchase
+ * on the 31st returns to the 31st after a shorter month.
+ */
+export function planPayments(
+  amount: number,
+  number_of_payments: number,
+  purchaseDate: Temporal.PlainDate,
+): PlannedPayment[] {
+  const each = Math.floor(amount / number_of_payments);
+  const first = amount - each * (number_of_payments - 1);
+  return Array.from({ length: number_of_payments }, (_, index) => ({
+    number: index + 1,
+    amount: index === 0 ? first : each,
+    due_on: purchaseDate.add({ months: index }).toString(),
+  }));
+}
+
+// When a payment is collected, in local times of the merchant's territory (decision 0034).
+
+export const captureTime = Temporal.PlainTime.from('02:00');
+export const collectionTime = Temporal.PlainTime.from('08:00');
+
+/** The hold is captured in the night after the purchase. */
+export function capturesAt(due_on: string, timeZone: string): Temporal.Instant {
+  const day = Temporal.PlainDate.from(due_on).add({ days: 1 });
+  return day.toZonedDateTime({ timeZone, plainTime: captureTime }).toInstant();
+}
+
+export function collectsAt(due_on: string, timeZone: string): Temporal.Instant {
+  const day = Temporal.PlainDate.from(due_on);
+  return day.toZonedDateTime({ timeZone, plainTime: collectionTime }).toInstant();
+}
+
+/** The next local 08:00 after an instant. */
+export function nextCollectionTime(now: Temporal.Instant, timeZone: string): Temporal.Instant {
+  const today = now.toZonedDateTimeISO(timeZone).toPlainDate();
+  const at = collectsAt(today.toString(), timeZone);
+  if (Temporal.Instant.compare(at, now) > 0) return at;
+  return collectsAt(today.add({ days: 1 }).toString(), timeZone);
+}
+
+/** A declined payment is retried this many days after its due date. */
+export const retryDays = [1, 3, 7];
+
+/**
+ * When a payment is retried after this many declines, or null after the last retry. If that day has
+ * passed, the retry is as many days from now as there are between the two attempts in the plan, so
+ * that retries do not bunch up after an outage of ours or a lapsed hold.
+ */
+export function retriesAt(
+  due_on: string,
+  declines: number,
+  now: Temporal.Instant,
+  timeZone: string,
+): Temporal.Instant | null {
+  const days = retryDays[declines - 1];
+  if (days === undefined) return null;
+  const planned = Temporal.PlainDate.from(due_on).add({ days });
+  const today = now.toZonedDateTimeISO(timeZone).toPlainDate();
+  const isPast = Temporal.PlainDate.compare(planned, today) <= 0;
+  const pause = days - (retryDays[declines - 2] ?? 0);
+  return collectsAt((isPast ? today.add({ days: pause }) : planned).toString(), timeZone);
+}

@@ -1,0 +1,203 @@
+import assert from 'node:assert/strict';
+import { localDate, type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Database, Handle } from '#platform/database/database.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import {
+  type QueueDeps,
+  type QueuedMessage,
+  queueMessages,
+} from '#purchases/messages/queue-messages.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { type Movement, postMovements } from '#record/ledger/post-movements.ts';
+import type { AskedCollection, Finding } from './ask-gateway.ts';
+import {
+  listFinishedPlans,
+  lockLeased,
+  moveCollections,
+  moveSettled,
+  type Settled,
+} from './instalment.sql.ts';
+import { type Instalment, nextCollectionTime, retriesAt } from './instalment.ts';
+
+export type Answered = AskedCollection & { finding: Finding };
+
+/**
+ * Writes the outcomes of requests for payments, and everything that follows from them, in one
+ * transaction: several payments of one merchant and one lease. An outcome counts only while its
+ * payment is claimed under that lease.
+ */
+export async function recordCollections(
+  deps: { database: Database; clock: Clock; log: Logger } & QueueDeps,
+  merchant: Merchant,
+  answers: Answered[],
+): Promise<Finding['outcome'][]> {
+  const lease = answers[0]?.instalment.lease;
+  assert(lease != null);
+  await transaction(deps, async ({ db }) => {
+    const ids = answers.map(({ instalment }) => instalment.checkout_id);
+    const claimed = new Set((await lockLeased(db, merchant.id, lease, ids)).map(keyOf));
+    // Leave out payments that another process claimed, or that an earlier run committed.
+    const valid = answers.filter(({ instalment }) => claimed.has(keyOf(instalment)));
+    if (valid.length === 0) return;
+    const now = merchantNow(deps.clock, merchant);
+    const at = timestamp(now);
+    const moved = await moveCollections(
+      db,
+      merchant.id,
+      valid.map(({ collection, finding }) => ({
+        checkout_id: collection.checkout_id,
+        instalment: collection.instalment,
+        number: collection.number,
+        status: finding.outcome,
+        payment_ref: 'payment_ref' in finding ? finding.payment_ref : null,
+        ...declineOf(finding),
+        settled_at: at,
+      })),
+    );
+    assert.equal(moved, valid.length, 'a claimed payment has an open collection');
+    const settled = valid.map((answer) => settle(merchant, answer, now));
+    await moveSettled(db, merchant.id, settled);
+    await postMovements(deps, db, at, valid.flatMap(movementsOf));
+    for (const [index, payment] of settled.entries()) {
+      const answer = valid[index];
+      if (payment.status === 'overdue' && answer) await alertOverdue(deps, db, answer);
+    }
+    await queueMessages(deps, db, await messagesOf(deps, db, merchant, valid, settled, at));
+  });
+  return answers.map(({ finding }) => finding.outcome);
+}
+
+/** What the collection keeps of a decline. */
+function declineOf(finding: Finding) {
+  const decline = finding.outcome === 'declined' ? finding.decline : null;
+  return {
+    decline_reason: decline?.reason ?? null,
+    may_retry: decline?.may_retry ?? null,
+    decline_code: decline?.code ?? null,
+    network_decline_code: decline?.network_code ?? null,
+  };
+}
+
+const keyOf = ({ checkout_id, number }: Instalment) => `${checkout_id}:${number}`;
+
+/** The new state of the payment, and when it is tried next. */
+function settle(
+  { territory: { time_zone } }: Merchant,
+  { instalment, finding, card }: Answered,
+  now: Temporal.Instant,
+): Settled {
+  const { checkout_id, number, due_on, declines } = instalment;
+  const none = {
+    checkout_id,
+    number,
+    payment_ref: null,
+    collected_at: null,
+    declines,
+    due_at: null,
+  };
+  switch (finding.outcome) {
+    case 'collected':
+      return {
+        ...none,
+        status: 'collected',
+        payment_ref: finding.payment_ref,
+        collected_at: timestamp(now),
+      };
+    case 'lost':
+      return {
+        ...none,
+        status: instalment.status,
+        payment_ref: instalment.payment_ref,
+        due_at: timestamp(now),
+      };
+    case 'lapsed': {
+      // Charge the card that was stored for the later payments. Without one, only the shopper can
+      // pay.
+      if (card === null) return { ...none, status: 'overdue' };
+      const due_at = timestamp(nextCollectionTime(now, time_zone));
+      return { ...none, status: 'scheduled', due_at };
+    }
+    case 'declined': {
+      const count = declines + 1;
+      const { reason, may_retry } = finding.decline;
+      const isOver = !may_retry || reason === 'authentication_failed';
+      const next = isOver ? null : retriesAt(due_on, count, now, time_zone);
+      if (next === null) return { ...none, status: 'overdue', declines: count };
+      return { ...none, status: 'scheduled', declines: count, due_at: timestamp(next) };
+    }
+  }
+}
+
+function movementsOf({ instalment, collection, finding }: Answered): Movement[] {
+  const { merchant_id, checkout_id, currency, number } = instalment;
+  const of = { merchant_id, checkout_id, currency, instalment: number };
+  if (finding.outcome === 'lapsed') return [{ ...of, kind: 'lapsed', amount: instalment.amount }];
+  if (finding.outcome !== 'collected') return [];
+  const { amount } = collection;
+  return collection.kind === 'charge'
+    ? [{ ...of, kind: 'collected', amount }]
+    : [
+        { ...of, kind: 'captured', amount },
+        { ...of, kind: 'used', amount: instalment.amount },
+      ];
+}
+
+/** What shoppers are told: each charge, each decline, and the end of a plan. */
+async function messagesOf(
+  deps: QueueDeps,
+  db: Handle,
+  merchant: Merchant,
+  answers: Answered[],
+  settled: Settled[],
+  at: Timestamp,
+): Promise<QueuedMessage[]> {
+  if (!deps.sendsMessages) return [];
+  const messages: QueuedMessage[] = [];
+  for (const [index, { instalment, collection, finding }] of answers.entries()) {
+    const { merchant_id, checkout_id, number } = instalment;
+    const about = `payment ${number}`;
+    const { card_ref } = collection;
+    const facts = { instalment: number, amount: collection.amount, ...(card_ref && { card_ref }) };
+    const key = { merchant_id, checkout_id, at };
+    // The shopper has the receipt of the first payment already: its capture is no news.
+    if (finding.outcome === 'collected' && collection.kind === 'charge') {
+      messages.push({ ...key, kind: 'charged', about, facts });
+    }
+    if (finding.outcome === 'declined') {
+      const next = settled[index]?.due_at;
+      const retry_on = next ? localDate(merchant, Temporal.Instant.from(next)).toString() : null;
+      const attempt = `${about}, attempt ${collection.number}`;
+      messages.push({ ...key, kind: 'declined', about: attempt, facts: { ...facts, retry_on } });
+    }
+  }
+  // A shopper who paid off the rest at once finishes the plan with the capture of the first payment.
+  const ids = answers
+    .filter((one) => one.finding.outcome === 'collected' && one.number_of_payments > 1)
+    .map(({ instalment }) => instalment.checkout_id);
+  const finished = ids.length > 0 ? await listFinishedPlans(db, merchant.id, ids) : [];
+  for (const checkout_id of finished) {
+    messages.push({ merchant_id: merchant.id, checkout_id, at, kind: 'plan_finished' });
+  }
+  return messages;
+}
+
+async function alertOverdue(
+  deps: { clock: Clock; random: Random; log: Logger },
+  db: Handle,
+  { instalment, finding }: Answered,
+): Promise<void> {
+  const { checkout_id, number } = instalment;
+  const why =
+    finding.outcome === 'declined'
+      ? `the card was declined (${finding.decline.reason}). The shopper can pay it on the plan page. \`tranche instalments retry ${checkout_id}:${number}\` tries the stored card once more.`
+      : 'its hold lapsed and no card is stored, so that only the shopper can pay it.';
+  await raiseAlert(deps, db, {
+    kind: 'payment_overdue',
+    merchant_id: instalment.merchant_id,
+    subject_id: checkout_id,
+    detail: `Payment ${number} of checkout ${checkout_id} is overdue: ${why}`,
+  });
+}

@@ -1,0 +1,54 @@
+import { leaseSeconds } from '#gateway/retry-times.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { merchantNow } from '#merchants/merchant.ts';
+import { newLease } from '#platform/database/due-work.sql.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { findCheckoutMerchant, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { OperatorError, operate } from '#record/actions/operate.ts';
+import { type CollectDeps, collectInstalments } from './collect-instalments.ts';
+import { findInstalment, listStoredCards, moveRetried } from './instalment.sql.ts';
+import { type Instalment, retryDays } from './instalment.ts';
+
+/** An operator retries an overdue payment at once. A decline leaves it overdue. */
+export async function retryInstalment(
+  deps: CollectDeps,
+  operator: string,
+  id: string,
+): Promise<Instalment> {
+  const [checkout_id = '', digits = ''] = id.split(':');
+  const number = /^[1-9]\d{0,2}$/.test(digits) ? Number(digits) : 0;
+  const { db } = deps.database;
+  const merchant_id = isUuid(checkout_id) ? await findCheckoutMerchant(db, checkout_id) : null;
+  const merchant = merchant_id && (await findMerchant(db, merchant_id));
+  const key = { merchant_id: merchant_id ?? '', checkout_id: checkout_id.toLowerCase() };
+  if (!merchant || !(await findInstalment(db, key, number))) {
+    throw new OperatorError(
+      `There is no payment ${id}. Its ID is the checkout's and its number: CHECKOUT_ID:2.`,
+    );
+  }
+  const claimed = await operate(deps, operator, 'instalments retry', async (tx) => {
+    await lockCheckout(tx, key.merchant_id, key.checkout_id);
+    const { now: _, ...lease } = newLease(deps, leaseSeconds);
+    const at = timestamp(merchantNow(deps.clock, merchant));
+    // As after its last retry: one more decline makes it overdue again.
+    const to = { ...lease, at, declines: retryDays.length };
+    const payment = await moveRetried(tx, { ...key, number }, to);
+    if (!payment) {
+      const current = await findInstalment(tx, key, number);
+      throw new OperatorError(
+        current?.status === 'overdue'
+          ? `${current.shopper_attempt === null ? 'A refund or a dispute of this checkout is in progress' : 'The shopper is paying it now'}. Look again when it has ended.`
+          : `Payment ${id} is ${current?.status}: only an overdue payment can be retried.`,
+      );
+    }
+    if ((await listStoredCards(tx, key.merchant_id, [key.checkout_id])).length === 0) {
+      throw new OperatorError(
+        `No card is stored for payment ${id}: it was once-off, and only the shopper can pay it.`,
+      );
+    }
+    return { subject_id: key.checkout_id, details: { instalment: number }, result: payment };
+  });
+  await collectInstalments(deps, merchant, [claimed]);
+  return (await findInstalment(db, key, number)) as Instalment;
+}

@@ -1,0 +1,174 @@
+import assert from 'node:assert/strict';
+import type { Decline } from '#gateway/gateway.ts';
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import { type QueueDeps, queueMessages } from '#purchases/messages/queue-messages.ts';
+import { postMovements } from '#record/ledger/post-movements.ts';
+import {
+  type CheckoutKey,
+  insertCollections,
+  listFinishedPlans,
+  listLastCollections,
+  moveCollections,
+  moveFromShopper,
+  moveSettled,
+  moveToShopper,
+} from './instalment.sql.ts';
+import { type Collection, collectionId, type Instalment } from './instalment.ts';
+
+// What a shopper who pays in person does to the payments of the plan, in the transaction of the
+// shopper's attempt, which holds the checkout's lock.
+
+/** The attempt of a shopper, as the payments see it. */
+type Attempt = CheckoutKey & { id: string };
+
+/** Opens a collection for each payment. The collector leaves them to the attempt until it ends. */
+export async function openShopperPayment(
+  db: Handle,
+  attempt: Attempt,
+  payments: Instalment[],
+  card: { customer_ref: string; card_ref: string | null },
+  { at, asked_at }: { at: Timestamp; asked_at: Timestamp },
+): Promise<void> {
+  const { merchant_id, checkout_id } = attempt;
+  const last = new Map(
+    (await listLastCollections(db, merchant_id, [checkout_id])).map((one) => [one.instalment, one]),
+  );
+  await insertCollections(
+    db,
+    payments.map(({ number: instalment, amount, reduced, currency }): Collection => {
+      const number = (last.get(instalment)?.number ?? 0) + 1;
+      return {
+        merchant_id,
+        id: collectionId(checkout_id, instalment, number),
+        checkout_id,
+        instalment,
+        number,
+        kind: 'shopper',
+        status: 'open',
+        amount: amount - reduced,
+        currency,
+        ...card,
+        payment_ref: null,
+        decline_reason: null,
+        may_retry: null,
+        decline_code: null,
+        network_decline_code: null,
+        created_at: at,
+        asked_at,
+        settled_at: null,
+      };
+    }),
+  );
+  const numbers = payments.map(({ number }) => number);
+  await moveToShopper(db, attempt, numbers, attempt.id);
+}
+
+/** The gateway charged the shopper's card: the payments are collected by one payment. */
+export async function collectShopperPayment(
+  deps: QueueDeps,
+  db: Handle,
+  attempt: Attempt & {
+    amount: number;
+    uses_stored_card: boolean;
+    keeps_card: boolean;
+    /** The stored card that was charged, or the one that is stored now. */
+    card_ref: string | null;
+  },
+  payment_ref: string,
+  at: Timestamp,
+): Promise<void> {
+  const { merchant_id, checkout_id } = attempt;
+  const { payments, open } = await endAttempt(db, attempt, (collection) => ({
+    ...collection,
+    status: 'collected',
+    payment_ref,
+    settled_at: at,
+  }));
+  await moveSettled(
+    db,
+    merchant_id,
+    payments.map(({ number, declines }) => ({
+      checkout_id,
+      number,
+      status: 'collected',
+      payment_ref,
+      collected_at: at,
+      declines,
+      due_at: null,
+    })),
+  );
+  await postMovements(
+    deps,
+    db,
+    at,
+    open.map(({ instalment, amount, currency }) => ({
+      merchant_id,
+      checkout_id,
+      currency,
+      instalment,
+      kind: 'collected',
+      amount,
+    })),
+  );
+  const numbers = payments.map(({ number }) => number);
+  const key = { merchant_id, checkout_id, at };
+  const [first, last] = [numbers[0] ?? 1, numbers.at(-1) ?? 1];
+  const isFinished = (await listFinishedPlans(db, merchant_id, [checkout_id])).length > 0;
+  const isStored = attempt.uses_stored_card || attempt.keeps_card;
+  await queueMessages(deps, db, [
+    {
+      ...key,
+      kind: 'charged',
+      about: `payment ${first}`,
+      facts: {
+        instalment: first,
+        ...(last !== first && { instalments: numbers }),
+        amount: attempt.amount,
+        ...(!isStored && { other_card: true }),
+        ...(isStored && attempt.card_ref && { card_ref: attempt.card_ref }),
+      },
+    },
+    ...(isFinished ? [{ ...key, kind: 'plan_finished' as const }] : []),
+  ]);
+}
+
+/** The attempt charged nothing. Its payments are what they were before. */
+export async function releaseShopperPayment(
+  db: Handle,
+  attempt: Attempt,
+  decline: Decline,
+  payment_ref: string | null,
+  at: Timestamp,
+): Promise<void> {
+  await endAttempt(db, attempt, (collection) => ({
+    ...collection,
+    status: 'declined',
+    payment_ref,
+    decline_reason: decline.reason,
+    may_retry: decline.may_retry,
+    decline_code: decline.code ?? null,
+    network_decline_code: decline.network_code ?? null,
+    settled_at: at,
+  }));
+}
+
+async function endAttempt(
+  db: Handle,
+  attempt: Attempt,
+  settle: (collection: Collection) => Collection,
+): Promise<{ payments: Instalment[]; open: Collection[] }> {
+  const { merchant_id, checkout_id } = attempt;
+  const payments = (await moveFromShopper(db, attempt, attempt.id)).sort(
+    (one, other) => one.number - other.number,
+  );
+  const numbers = payments.map(({ number }) => number);
+  const open = (await listLastCollections(db, merchant_id, [checkout_id])).filter(
+    ({ kind, status, instalment }) =>
+      kind === 'shopper' && status === 'open' && numbers.includes(instalment),
+  );
+  assert.equal(open.length, payments.length, 'each payment of the attempt has an open collection');
+  assert(open.length > 0, 'an attempt to pay has payments');
+  await moveCollections(db, merchant_id, open.map(settle));
+  return { payments, open };
+}

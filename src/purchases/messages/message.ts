@@ -1,0 +1,86 @@
+import type { Timestamp } from '#platform/shared/clock.ts';
+
+/**
+ * One mail to a shopper. The transaction that causes it writes the row, `pending` and due on the
+ * merchant's clock. The worker sends it and makes it `sent`. A mail server that refuses the message
+ * permanently makes it `refused`, which operators see. A message that is no longer true when it falls
+ * due, such as a reminder of a payment that a refund has cancelled, is `skipped`. A reminder of a
+ * plan that is paused stays `pending` and falls due three hours later.
+ *
+ * A crash between sending and recording sends the message again under the same Message-ID.
+ */
+export const messageStatuses = ['pending', 'sent', 'refused', 'skipped'] as const;
+export type MessageStatus = (typeof messageStatuses)[number];
+
+export const messageKinds = [
+  'receipt',
+  'charge_soon',
+  'charged',
+  'declined',
+  'card_expires',
+  'card_replaced',
+  'refunded',
+  'plan_finished',
+  'sign_in_link',
+] as const;
+export type MessageKind = (typeof messageKinds)[number];
+
+export const attemptOutcomes = ['sent', 'refused', 'failed'] as const;
+export type AttemptOutcome = (typeof attemptOutcomes)[number];
+
+/** What a message says and the plan does not. */
+export type MessageFacts = {
+  /** The payment it is about. */
+  instalment?: number;
+  /** All payments that the shopper paid at once, if they are several. */
+  instalments?: number[];
+  amount?: number;
+  /** The card that was asked, by its reference. Another card may be stored when the mail is sent. */
+  card_ref?: string;
+  /** The shopper paid with a card that is not the stored one. */
+  other_card?: boolean;
+  /** When a declined payment is retried by itself, a local date; null when it is not. */
+  retry_on?: string | null;
+  /** The last month in which the card works, `2027-03`. */
+  card_expires?: string;
+  /** When a one-time link ends. */
+  expires_at?: Timestamp;
+};
+
+export type Message = {
+  merchant_id: string;
+  id: string;
+  checkout_id: string;
+  kind: MessageKind;
+  about: string;
+  facts: MessageFacts;
+  sealed_token: Buffer | null;
+  status: MessageStatus;
+  created_at: Timestamp;
+  /** When it first fell due. `due_at` moves with every retry. */
+  planned_at: Timestamp;
+  due_at: Timestamp | null;
+  settled_at: Timestamp | null;
+  tries: number;
+  lease: string | null;
+  leased_until: Timestamp | null;
+};
+
+/** What a one-time link's token is sealed for: it opens for no other message. */
+export const messageTokenContext = (message: { id: string }) => `messages ${message.id}`;
+
+/** A shopper reads about a charge this long before it. */
+export const noticeDays = 3;
+
+/** A mail server that is down for longer than this is an operator's case. */
+const giveUpHours = 72;
+
+/** When a message that could not be sent is retried; null when it is too late for that. */
+export function retriesAt(
+  { planned_at, tries }: Pick<Message, 'planned_at' | 'tries'>,
+  now: Temporal.Instant,
+): Temporal.Instant | null {
+  if (now.since(planned_at).total('hours') >= giveUpHours) return null;
+  const seconds = Math.min(60 * 2 ** Math.min(tries, 10), 3600);
+  return now.add({ seconds });
+}

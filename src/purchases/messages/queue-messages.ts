@@ -1,0 +1,59 @@
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { insertMessages } from './message.sql.ts';
+import type { MessageFacts, MessageKind } from './message.ts';
+
+export type QueueDeps = {
+  random: Random;
+  /** False: the service has no mail server. */
+  sendsMessages: boolean;
+};
+
+export type QueuedMessage = {
+  merchant_id: string;
+  checkout_id: string;
+  kind: MessageKind;
+  /** Which payment, refund or link the message is about. */
+  about?: string;
+  facts?: MessageFacts;
+  /** A one-time link, with the id that its token was sealed for. */
+  link?: { id: string; sealed_token: Buffer };
+  at: Timestamp;
+  /** On the merchant's clock; at once when it is not given. */
+  due_at?: Timestamp;
+};
+
+/**
+ * Writes messages in the transaction that causes them, so that a message exists exactly when its
+ * cause does. A service without a mail server writes none: rows that no process will ever send
+ * would stay due.
+ */
+export async function queueMessages(
+  deps: QueueDeps,
+  db: Handle,
+  messages: QueuedMessage[],
+): Promise<void> {
+  if (!deps.sendsMessages || messages.length === 0) return;
+  await insertMessages(
+    db,
+    messages.map(
+      ({ merchant_id, checkout_id, kind, about = '', facts = {}, link, at, due_at }) => ({
+        merchant_id,
+        id: link?.id ?? deps.random.uuid(),
+        checkout_id,
+        kind,
+        about,
+        facts: JSON.stringify(facts),
+        sealed_token: link?.sealed_token ?? null,
+        status: 'pending' as const,
+        created_at: at,
+        planned_at: due_at ?? at,
+        due_at: due_at ?? at,
+        settled_at: null,
+        lease: null,
+        leased_until: null,
+      }),
+    ),
+  );
+}

@@ -1,0 +1,92 @@
+import assert from 'node:assert/strict';
+import { test } from 'node:test';
+import { languages } from '#platform/shared/language.ts';
+import type { Instalment } from '#purchases/instalments/instalment.ts';
+import { messageKinds } from '#purchases/messages/message.ts';
+import { composeMessage, type MessageSubject } from './compose-message.ts';
+import { renderHtml, renderSubject, renderText } from './render-letter.ts';
+
+const payment = (number: number, changes: Partial<Instalment> = {}): Instalment => ({
+  merchant_id: '',
+  checkout_id: '',
+  number,
+  amount: 50_000,
+  currency: 'ZAR',
+  due_on: `2026-0${number + 1}-15`,
+  status: number === 1 ? 'collected' : 'scheduled',
+  reduced: 0,
+  payment_ref: null,
+  collected_at: null,
+  declines: 0,
+  due_at: null,
+  paused: false,
+  shopper_attempt: null,
+  tries: 0,
+  lease: null,
+  leased_until: null,
+  ...changes,
+});
+
+const subject: MessageSubject = {
+  merchant: {
+    name: 'Karoo & Sons',
+    territory: {
+      code: 'ZA',
+      currency: 'ZAR',
+      locale: 'en-ZA',
+      time_zone: 'Africa/Johannesburg',
+      payment_min: 1_000,
+    },
+  },
+  checkout: {
+    amount: 150_000,
+    currency: 'ZAR',
+    client_reference_id: 'KO-2041',
+    number_of_payments: 3,
+  },
+  language: 'en',
+  instalments: [payment(0), payment(1), payment(2)],
+  card: { brand: 'visa', last4: '4242' },
+  url: 'https://pay.example/pay/token',
+  today: '2026-12-15',
+};
+
+const facts = {
+  instalment: 2,
+  amount: 50_000,
+  retry_on: '2026-12-16',
+  card_expires: '2027-01',
+};
+
+for (const kind of messageKinds) {
+  test(`a ${kind} message says in every language whom it is about, and nothing is left blank`, () => {
+    const subjects = languages.map((language) => {
+      const letter = composeMessage({ kind, facts }, { ...subject, language });
+      const text = renderText(letter);
+      const html = renderHtml(letter, language);
+      assert.doesNotMatch(text + html, /undefined|null|NaN|Invalid/);
+      assert.match(text, /https:\/\/pay\.example\/pay\/token/);
+      assert.match(text, /KO-2041/);
+      assert.match(renderSubject(letter) + text, /Karoo & Sons/);
+      assert.match(html, /Karoo &amp; Sons/);
+      if (letter.rows.length > 0) assert.match(text, /R 500,00/, 'as in the territory');
+      assert.match(html, new RegExp(`<html lang="${language}">`));
+      return renderSubject(letter);
+    });
+    assert.equal(new Set(subjects).size, languages.length, 'each language has its own words');
+  });
+}
+
+test('the plan in a letter names what is paid, next, late and cancelled', () => {
+  const instalments = [
+    payment(1),
+    payment(2, { status: 'overdue', declines: 4 }),
+    payment(3, { status: 'scheduled' }),
+    payment(4, { status: 'cancelled', reduced: 50_000 }),
+  ];
+  const { rows } = composeMessage({ kind: 'charged', facts }, { ...subject, instalments });
+  assert.deepEqual(
+    rows.map(({ state }) => state),
+    ['paid', 'late', 'next', 'cancelled'],
+  );
+});

@@ -1,0 +1,117 @@
+import { brandName } from '#platform/shared/card-names.ts';
+import type { Language } from '#platform/shared/language.ts';
+import { showMoney } from '#platform/shared/money.ts';
+import { oneLine } from '#platform/shared/plain-text.ts';
+import type { Territory } from '#platform/shared/territories.ts';
+import { fillIn } from '#platform/shared/words/fill-in.ts';
+import { words } from '#platform/shared/words/words.ts';
+import { writeDate, writeMonth } from '#platform/shared/words/write-date.ts';
+import type { Instalment } from '#purchases/instalments/instalment.ts';
+import type { Message } from '#purchases/messages/message.ts';
+import { isToCome, type PaymentState, stateOf } from '#purchases/shoppers/plan.ts';
+import type { Letter } from './letter.ts';
+import { type LetterFacts, writeLetter } from './letters.ts';
+
+/** Everything that a message is written from, read when it is sent: it tells today's truth. */
+export type MessageSubject = {
+  merchant: { name: string; territory: Territory };
+  checkout: {
+    amount: number;
+    currency: string;
+    client_reference_id: string;
+    number_of_payments: number | null;
+  };
+  language: Language;
+  instalments: Instalment[];
+  card: { brand: string | null; last4: string | null } | null;
+  /** Where the shopper sees the plan; for a one-time link, that link. */
+  url: string;
+  /** The local date in the merchant's territory. */
+  today: string;
+};
+
+export function composeMessage(
+  message: Pick<Message, 'kind' | 'facts'>,
+  subject: MessageSubject,
+): Letter {
+  const texts = words[subject.language].letter;
+  const { checkout, merchant, instalments } = subject;
+  // Amounts are written as in the merchant's territory, whatever the language (decision 0063).
+  const money = (cents: number) =>
+    showMoney(cents, { ...merchant.territory, currency: checkout.currency });
+  // A date stays on one line, as an amount does.
+  const date = (day: string) => writeDate(day, subject.language).replaceAll(' ', '\u00a0');
+
+  const next = instalments.find(isToCome);
+  const asked = (one: Instalment) => one.amount - one.reduced;
+  const sumOf = (some: Instalment[]) => some.reduce((sum, one) => sum + asked(one), 0);
+  const paid = instalments.filter(
+    ({ status }) => status === 'authorised' || status === 'collected',
+  );
+  // Refunds take payments away before they are collected: what is left is the whole of the plan.
+  const left = instalments.filter(({ status }) => status !== 'cancelled');
+  const about = instalments.find(({ number }) => number === message.facts.instalment);
+  const { retry_on, card_expires: expires } = message.facts;
+  const willRetry =
+    about?.status === 'scheduled' && !about.paused && (retry_on ?? '') >= subject.today;
+  const facts: LetterFacts = {
+    merchant: oneLine(merchant.name),
+    order: oneLine(checkout.client_reference_id),
+    count: instalments.length,
+    isCancelled: left.length === 0,
+    total: money(sumOf(left)),
+    paid: money(sumOf(paid)),
+    next: next ? { amount: money(asked(next)), date: date(next.due_on) } : null,
+    amount: money(message.facts.amount ?? (about ? asked(about) : checkout.amount)),
+    number: message.facts.instalment ?? 1,
+    numbers: rangeOf(message.facts.instalments ?? []),
+    date: about ? date(about.due_on) : '',
+    retryOn: retry_on && willRetry ? date(retry_on) : null,
+    isOverdue: about?.status === 'overdue',
+    card:
+      subject.card?.last4 && !message.facts.other_card
+        ? { brand: brandName(subject.card.brand), last4: subject.card.last4 }
+        : null,
+    cardExpires: expires ? writeMonth(expires, subject.language) : '',
+  };
+  const said = writeLetter(message.kind, facts, subject.language);
+  const hasTable = message.kind !== 'sign_in_link' && instalments.length > 0;
+  return {
+    from: facts.merchant,
+    subject: said.subject,
+    paragraphs: said.paragraphs,
+    rows: hasTable
+      ? instalments.map((one) => {
+          const status = stateOf(one, one === next);
+          return {
+            name:
+              instalments.length === 1
+                ? texts.payment
+                : fillIn(texts.payment_of, { number: one.number, count: instalments.length }),
+            date: date(one.due_on),
+            // Of a cancelled payment nothing is left to ask for; the letter says what it was.
+            amount: money(status === 'cancelled' ? one.amount : asked(one)),
+            status,
+            state: texts[stateKeys[status]],
+          };
+        })
+      : [],
+    link: { label: said.link, url: subject.url },
+    footer: [fillIn(texts.footer, { merchant: facts.merchant })],
+  };
+}
+
+const stateKeys = {
+  paid: 'state_paid',
+  next: 'state_next',
+  planned: 'state_planned',
+  late: 'state_late',
+  cancelled: 'state_cancelled',
+} as const satisfies Record<PaymentState, string>;
+
+/** `2–4`, or `2, 4` with a gap. Null for one payment. */
+function rangeOf(numbers: number[]): string | null {
+  const [first = 0, last = 0] = [numbers[0], numbers.at(-1)];
+  if (numbers.length < 2) return null;
+  return last - first === numbers.length - 1 ? `${first}–${last}` : numbers.join(', ');
+}

@@ -1,0 +1,24 @@
+import type { PaymentState } from '#purchases/shoppers/plan.ts';
+
+// What a message says, before it becomes text and HTML.
+
+export type Letter = {
+  /** The merchant, at the head of the letter. */
+  from: string;
+  subject: string;
+  paragraphs: string[];
+  /** One line per payment: name, date, amount, state. Empty: no table. */
+  rows: LetterRow[];
+  link: { label: string; url: string } | null;
+  /** Small print under the letter. */
+  footer: string[];
+};
+
+export type LetterRow = {
+  name: string;
+  date: string;
+  amount: string;
+  /** The status, and its word. */
+  status: PaymentState;
+  state: string;
+};

@@ -1,0 +1,37 @@
+import type { Timestamp } from '#platform/shared/clock.ts';
+
+/** One mail as it leaves, with the ID under which every retry of it is recognised. */
+export type Mail = {
+  merchant_id: string;
+  /** Null: it is about no checkout. */
+  checkout_id: string | null;
+  message_id: string;
+  /** On the merchant's clock. */
+  sent_at: Timestamp;
+  to: string;
+  subject: string;
+  text: string;
+  html: string;
+  attachments?: { filename: string; type: string; content: string }[];
+};
+
+/**
+ * What became of it. `refused`: the server will never take it, so it is not retried. `failed`: the
+ * server was away, busy, or rejects us rather than the message.
+ */
+export type MailOutcome = { outcome: 'sent' | 'refused' | 'failed'; response: string };
+
+/**
+ * How long a transport takes for a mail at most, so leases must be longer. A server that answers
+ * each of the four commands within 20 seconds needs 80 seconds. The mail may have waited as long
+ * for a connection.
+ */
+export const mailDeadlineSeconds = 180;
+
+/** Where mail goes: an SMTP server, or the mailbox of a sandbox. Never throws. */
+export type MailTransport = {
+  /** How many mails may be on their way at once. */
+  concurrencyMax: number;
+  send(mail: Mail): Promise<MailOutcome>;
+  close(): Promise<void>;
+};

@@ -1,0 +1,39 @@
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+
+export type MailboxEntry = {
+  merchant_id: string;
+  id: string;
+  checkout_id: string | null;
+  sent_at: Timestamp;
+  sender: string;
+  recipient: string;
+  subject: string;
+  text: string;
+  html: string;
+};
+
+/** A message that is sent again is the same message. */
+export async function insertMailboxEntry(db: Handle, entry: MailboxEntry): Promise<void> {
+  await db
+    .insertInto('mailbox')
+    .values(entry)
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** The newest first. */
+export async function listMailbox(db: Handle, limit: number): Promise<MailboxEntry[]> {
+  return await db
+    .selectFrom('mailbox')
+    .selectAll()
+    .orderBy('sent_at', 'desc')
+    .orderBy('id', 'desc')
+    .limit(limit)
+    .execute();
+}
+
+export async function findMailboxEntry(db: Handle, id: string): Promise<MailboxEntry | null> {
+  const entry = await db.selectFrom('mailbox').selectAll().where('id', '=', id).executeTakeFirst();
+  return entry ?? null;
+}

@@ -1,0 +1,279 @@
+import { localDate, type Merchant, merchantNow } from '#merchants/merchant.ts';
+import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
+import type { Database } from '#platform/database/database.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { type Clock, secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import type { Sealing } from '#platform/shared/sealing.ts';
+import { paymentToken } from '#purchases/checkouts/payment-token.ts';
+import { firstUncovered } from '#purchases/instalments/card-expiry.ts';
+import {
+  dueMessages,
+  insertMessageAttempts,
+  type MessageAttempt,
+  moveMessages,
+  type SettledMessage,
+} from '#purchases/messages/message.sql.ts';
+import { type Message, messageTokenContext, retriesAt } from '#purchases/messages/message.ts';
+import { hasAlertSince } from '#record/alerts/alert.sql.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { composeMessage, type MessageSubject } from './compose-message.ts';
+import { type Mail, type MailOutcome, type MailTransport, mailDeadlineSeconds } from './mail.ts';
+import { listMessageSources, type MessageSources } from './message-subject.sql.ts';
+import { renderHtml, renderSubject, renderText } from './render-letter.ts';
+
+export type MessageDeps = {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  sealing: Sealing;
+  baseUrl: string;
+  /** Null: messages are off. */
+  mail: MailTransport | null;
+};
+
+/** Failures of one message before the operator hears that mail does not leave. */
+const failuresBeforeAlert = 5;
+const daySeconds = 24 * 3600;
+/** How often the reminder of a paused plan is tried again. A day would miss the charge. */
+const postponedSeconds = 3 * 3600;
+
+type SendingDeps = MessageDeps & { mail: MailTransport };
+
+const leaseSeconds = 420;
+/**
+ * A batch begins no message after this time, so that it ends and is recorded within its lease: 40
+ * seconds are left for recording. With a slow server it releases the rest, else another process
+ * would claim them and send them again.
+ */
+const beginSeconds = leaseSeconds - mailDeadlineSeconds - 40;
+
+const work: MerchantDueWork<'messages', SendingDeps> = {
+  due: dueMessages,
+  leaseSeconds,
+  batchSize: 50,
+  merchantsMax: 50,
+  // While one lane reads and records, the other keeps the connections busy.
+  lanes: 2,
+  roundMilliseconds: 10_000,
+  act: sendBatch,
+};
+
+const isOn = (deps: MessageDeps): deps is SendingDeps => deps.mail !== null;
+
+/** Sends the messages that are due, merchant by merchant. */
+export async function sendDueMessages(deps: MessageDeps, stopping?: AbortSignal): Promise<number> {
+  return isOn(deps) ? await runDueWork(deps, work, stopping) : 0;
+}
+
+export async function sendMerchantMessages(deps: MessageDeps, merchant: Merchant): Promise<number> {
+  return isOn(deps) ? await runMerchantDueWork(deps, work, merchant) : 0;
+}
+
+async function sendBatch(deps: SendingDeps, merchant: Merchant, claimed: Message[]): Promise<void> {
+  const lastBegin = deps.clock.monotonic() + beginSeconds * 1000;
+  const now = merchantNow(deps.clock, merchant);
+  const checkoutIds = [...new Set(claimed.map(({ checkout_id }) => checkout_id))];
+  const cardRefs = [...new Set(claimed.flatMap(({ facts }) => facts.card_ref ?? []))];
+  const sources = await listMessageSources(deps.database.db, merchant.id, checkoutIds, cardRefs);
+  const results: Result[] = [];
+  const queue = [...claimed];
+  const sendNext = async () => {
+    for (let message = queue.shift(); message; message = queue.shift()) {
+      const isLate = deps.clock.monotonic() >= lastBegin;
+      const outcome = isLate ? 'released' : await sendOne(deps, merchant, message, sources, now);
+      results.push({ message, outcome });
+    }
+  };
+  await Promise.all(Array.from({ length: deps.mail.concurrencyMax }, sendNext));
+  await record(deps, merchant, results);
+}
+
+/**
+ * `skipped`: there is nothing to send any more. `postponed`: the plan is paused. `released`: the batch
+ * had no time left for it.
+ */
+type Result = { message: Message; outcome: MailOutcome | 'skipped' | 'postponed' | 'released' };
+
+async function sendOne(
+  deps: SendingDeps,
+  merchant: Merchant,
+  message: Message,
+  sources: MessageSources,
+  now: Temporal.Instant,
+): Promise<Result['outcome']> {
+  const today = localDate(merchant, now).toString();
+  if (!isStillTrue(message, sources, today, now)) return 'skipped';
+  // No payment is charged for now. If that ends in time, the shopper still reads about the charge.
+  if (message.kind === 'charge_soon' && paymentOf(message, sources)?.paused) return 'postponed';
+  const subject = subjectOf(deps, merchant, message, sources, today);
+  if (subject === null) return 'skipped';
+  return await deps.mail.send(mailOf(message, subject, sources, timestamp(now)));
+}
+
+/** The payment that a message is about. */
+function paymentOf({ checkout_id, facts }: Message, { instalments }: MessageSources) {
+  return instalments.get(checkout_id)?.find(({ number }) => number === facts.instalment);
+}
+
+/** A reminder of what will not happen, or a request to pay what is paid, is not sent. */
+function isStillTrue(
+  message: Message,
+  sources: MessageSources,
+  today: string,
+  now: Temporal.Instant,
+): boolean {
+  const { kind, facts, checkout_id } = message;
+  const checkout = sources.checkouts.get(checkout_id);
+  // An erased shopper has a pseudonym for an address.
+  if (!checkout?.customer.email || checkout.erased_at !== null) return false;
+  const payment = paymentOf(message, sources);
+  switch (kind) {
+    case 'charge_soon':
+      return payment?.status === 'scheduled' && payment.due_on > today;
+    case 'declined':
+      return payment?.status === 'scheduled' || payment?.status === 'overdue';
+    case 'card_expires': {
+      // Another card may have replaced it, and a refund may have cancelled what it misses.
+      const expires = sources.cards.get(checkout_id)?.expires ?? null;
+      const plan = sources.instalments.get(checkout_id) ?? [];
+      const toCome = plan.filter(({ status }) => status === 'scheduled');
+      return expires === facts.card_expires && firstUncovered(toCome, expires) !== null;
+    }
+    case 'sign_in_link':
+      return Temporal.Instant.compare(facts.expires_at ?? now, now) > 0;
+    default:
+      return true;
+  }
+}
+
+function subjectOf(
+  deps: MessageDeps,
+  merchant: Merchant,
+  message: Message,
+  { checkouts, instalments, cards, namedCards }: MessageSources,
+  today: string,
+): MessageSubject | null {
+  const checkout = checkouts.get(message.checkout_id);
+  if (!checkout) return null;
+  const { card_ref } = message.facts;
+  const page = `${deps.baseUrl}/pay/${paymentToken(deps.sealing, checkout)}`;
+  const token = message.sealed_token
+    ? deps.sealing.open(message.sealed_token, messageTokenContext(message))
+    : null;
+  return {
+    merchant,
+    checkout,
+    language: checkout.language ?? 'en',
+    instalments: instalments.get(message.checkout_id) ?? [],
+    card: (card_ref ? namedCards.get(card_ref) : cards.get(message.checkout_id)) ?? null,
+    today,
+    // The token stands after the #: browsers do not send it on, and logs do not see it.
+    url: token === null ? page : `${page}/manage#${token}`,
+  };
+}
+
+function mailOf(
+  message: Message,
+  subject: MessageSubject,
+  { checkouts }: MessageSources,
+  sent_at: Timestamp,
+): Mail {
+  const letter = composeMessage(message, subject);
+  return {
+    merchant_id: message.merchant_id,
+    checkout_id: message.checkout_id,
+    message_id: message.id,
+    sent_at,
+    to: checkouts.get(message.checkout_id)?.customer.email ?? '',
+    subject: renderSubject(letter),
+    text: renderText(letter),
+    html: renderHtml(letter, subject.language),
+  };
+}
+
+/** One transaction for the batch: every attempt, and what becomes of each message. */
+async function record(deps: MessageDeps, merchant: Merchant, results: Result[]): Promise<void> {
+  const now = merchantNow(deps.clock, merchant);
+  const at = timestamp(now);
+  const settled = results.map((result) => settle(result, now));
+  await transaction(deps, async ({ db }) => {
+    const moved = new Set(await moveMessages(db, merchant.id, settled));
+    // Another process took the message over, or this very batch is committed already.
+    const kept = results.filter(({ message }) => moved.has(message.id));
+    const sent = kept.flatMap(({ message, outcome }) =>
+      typeof outcome === 'string' ? [] : [{ message, outcome }],
+    );
+    const attempts = sent.map(
+      ({ message, outcome }): MessageAttempt => ({
+        merchant_id: merchant.id,
+        message_id: message.id,
+        number: message.tries + 1,
+        at,
+        ...outcome,
+      }),
+    );
+    if (attempts.length > 0) await insertMessageAttempts(db, attempts);
+    for (const { message, outcome } of sent) {
+      const isOver = settled.find(({ id }) => id === message.id)?.status === 'refused';
+      if (isOver) await alertRefused(deps, db, message, outcome);
+    }
+    const failing = sent.find(
+      ({ message, outcome }) =>
+        outcome.outcome === 'failed' && message.tries + 1 >= failuresBeforeAlert,
+    );
+    if (failing) await alertFailing(deps, db, merchant, failing.outcome);
+  });
+}
+
+function settle({ message, outcome }: Result, now: Temporal.Instant): SettledMessage {
+  const { id, lease, tries } = message;
+  const ended = { id, lease: lease ?? '', due_at: null, settled_at: timestamp(now) };
+  const waiting = { id, lease: lease ?? '', status: 'pending', settled_at: null } as const;
+  if (outcome === 'skipped') return { ...ended, status: 'skipped', tries };
+  if (outcome === 'released') return { ...waiting, due_at: message.due_at, tries };
+  if (outcome === 'postponed') {
+    return { ...waiting, due_at: timestamp(secondsAfter(now, postponedSeconds)), tries };
+  }
+  if (outcome.outcome !== 'failed') return { ...ended, status: outcome.outcome, tries: tries + 1 };
+  const again = retriesAt(message, now);
+  return again === null
+    ? { ...ended, status: 'refused', tries: tries + 1 }
+    : { ...waiting, due_at: timestamp(again), tries: tries + 1 };
+}
+
+type Db = Parameters<typeof raiseAlert>[1];
+
+async function alertRefused(
+  deps: MessageDeps,
+  db: Db,
+  message: Message,
+  { response }: MailOutcome,
+): Promise<void> {
+  await raiseAlert(deps, db, {
+    kind: 'message_refused',
+    merchant_id: message.merchant_id,
+    subject_id: message.checkout_id,
+    isPrivate: true,
+    detail: `The ${message.kind} message of checkout ${message.checkout_id} was not taken by the mail server and will not be sent: ${response}`,
+  });
+}
+
+/** An outage of the mail server is one alert a day and merchant, not one per message. */
+async function alertFailing(
+  deps: MessageDeps,
+  db: Db,
+  merchant: Merchant,
+  { response }: MailOutcome,
+): Promise<void> {
+  const since = timestamp(secondsAfter(deps.clock.now(), -daySeconds));
+  if (await hasAlertSince(db, 'messages_failing', merchant.id, since)) return;
+  await raiseAlert(deps, db, {
+    kind: 'messages_failing',
+    merchant_id: merchant.id,
+    isPrivate: true,
+    detail: `Messages to shoppers do not leave: ${response}. They are retried for three days; look at MAIL_URL and at the mail server.`,
+  });
+}

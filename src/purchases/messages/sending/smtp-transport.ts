@@ -1,0 +1,111 @@
+import nodemailer from 'nodemailer';
+import { systemClock } from '#platform/shared/clock.ts';
+import { type Mail, type MailOutcome, type MailTransport, mailDeadlineSeconds } from './mail.ts';
+
+export type MailSettings = {
+  /** `smtp://user:password@host:587` or `smtps://…:465`. */
+  url: string;
+  /** `Karoo Payments <payments@example.com>` or an address alone. */
+  from: string;
+  /** Send nothing over `smtp://` unless the server starts TLS. Without it, TLS is used if offered. */
+  requiresTls?: boolean;
+  deadlineMilliseconds?: number;
+};
+
+/** How long a server may be silent. It answers each command of a message. */
+const timeoutMilliseconds = 20_000;
+const connectionsMax = 5;
+const responseMax = 500;
+
+/** Sends through one SMTP server over a few kept connections. */
+export function smtpTransport(settings: MailSettings): MailTransport {
+  const { url, from, requiresTls = false } = settings;
+  const deadlineMilliseconds = settings.deadlineMilliseconds ?? mailDeadlineSeconds * 1000;
+  const openPool = () =>
+    nodemailer.createTransport({
+      url,
+      requireTLS: requiresTls,
+      pool: true,
+      maxConnections: connectionsMax,
+      maxMessages: Number.POSITIVE_INFINITY,
+      connectionTimeout: timeoutMilliseconds,
+      greetingTimeout: timeoutMilliseconds,
+      socketTimeout: timeoutMilliseconds,
+      // A message is made of our own text: nothing in it may name a file or an address to read.
+      disableFileAccess: true,
+      disableUrlAccess: true,
+    });
+  let pool = openPool();
+  const domain = addressOf(from).split('@')[1] ?? 'localhost';
+
+  return {
+    concurrencyMax: connectionsMax,
+    async send(mail) {
+      const used = pool;
+      const deadline = Promise.withResolvers<never>();
+      const cancel = systemClock.after(deadlineMilliseconds, () => {
+        deadline.reject(
+          new Error(`the mail took longer than ${deadlineMilliseconds / 1000} seconds`),
+        );
+        // Only a closed connection keeps the mail from being sent after all. The other mails of the
+        // pool fail as well and are retried: it is rare that a server trickles its replies.
+        if (pool === used) pool = openPool();
+        used.close({ force: true });
+      });
+      try {
+        const sent = used.sendMail({
+          from,
+          to: { name: '', address: mail.to },
+          subject: mail.subject,
+          text: mail.text,
+          html: mail.html,
+          // All our languages are written in Latin letters. nodemailer would count them to find out.
+          textEncoding: 'quoted-printable',
+          ...(mail.attachments && {
+            attachments: mail.attachments.map(({ filename, type, content }) => ({
+              filename,
+              content,
+              contentType: type,
+            })),
+          }),
+          messageId: `<${mail.message_id}@${domain}>`,
+          // Programs that answer for absent people leave this one alone.
+          headers: { 'Auto-Submitted': 'auto-generated' },
+        });
+        const { response } = await Promise.race([sent, deadline.promise]);
+        return { outcome: 'sent', response: withoutRecipient(response, mail) };
+      } catch (error) {
+        return explainFailure(error as SmtpError, mail);
+      } finally {
+        cancel();
+      }
+    },
+    async close() {
+      pool.close();
+    },
+  };
+}
+
+type SmtpError = Error & { code?: string; command?: string; responseCode?: number };
+
+function explainFailure(error: SmtpError, mail: Mail): MailOutcome {
+  const response = withoutRecipient(error.message, mail);
+  // Only what the server says of this recipient or this text is about the message. Everything else,
+  // a refused login above all, is about us and passes once an operator has mended it.
+  const isAboutMessage = error.command === 'RCPT TO' || error.command === 'DATA';
+  const isForGood = (error.responseCode ?? 0) >= 500;
+  return { outcome: isAboutMessage && isForGood ? 'refused' : 'failed', response };
+}
+
+/** Servers like to repeat the address. The audit of attempts outlives it, so it is taken out. */
+function withoutRecipient(response: string, { to }: Mail): string {
+  return response
+    .replaceAll(to, 'the recipient')
+    .replace(/\p{Cc}+/gu, ' ')
+    .slice(0, responseMax);
+}
+
+/** The address in `Name <address>`. */
+export function addressOf(from: string): string {
+  return (/<([^<>]+)>\s*$/.exec(from)?.[1] ?? from).trim();
+}

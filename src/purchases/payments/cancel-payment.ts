@@ -1,0 +1,35 @@
+import assert from 'node:assert/strict';
+import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { type DeliveryDeps, deliverFirst } from '#purchases/callbacks/delivery/deliver-callback.ts';
+import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { cancelCheckout } from '#purchases/checkouts/end-checkout.ts';
+import { listAttempts, moveInFlightToVoiding } from './payment-attempt.sql.ts';
+import { isInFlight } from './payment-attempt.ts';
+import { isOpen } from './start-payment.ts';
+
+/**
+ * A shopper cancels, and the attempt in flight is voided. An attempt that was authorised before we
+ * got the checkout's lock wins, and nothing is cancelled. A shopper may cancel for as long as a
+ * payment may finish.
+ */
+export async function cancelPayment(
+  deps: DeliveryDeps,
+  merchant: Merchant,
+  key: { merchant_id: string; id: string },
+  number_of_payments: number,
+): Promise<void> {
+  await transaction(deps, async ({ db }) => {
+    const checkout = await lockCheckout(db, key.merchant_id, key.id);
+    assert(checkout);
+    const now = merchantNow(deps.clock, merchant);
+    if (checkout.status !== 'received') return;
+    const attempts = await listAttempts(db, key.merchant_id, key.id);
+    if (!isOpen(checkout, now) && !attempts.some(isInFlight)) return;
+    const cancelled = await cancelCheckout(deps, db, key, number_of_payments, timestamp(now));
+    assert(cancelled, 'the checkout is received and locked');
+    await moveInFlightToVoiding(db, key.merchant_id, key.id, timestamp(now));
+  });
+  await deliverFirst(deps, merchant, key.id);
+}

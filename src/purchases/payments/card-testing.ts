@@ -1,0 +1,80 @@
+import type { Merchant } from '#merchants/merchant.ts';
+import type { Database } from '#platform/database/database.ts';
+import { RateLimited } from '#platform/http/errors.ts';
+import { declineLimits, type RateLimits } from '#platform/http/rate-limits.ts';
+import { type Clock, secondsAfter, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { hasAlertSince } from '#record/alerts/alert.sql.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
+
+// Thieves try out stolen card numbers with small orders: many declined cards on one link, from one
+// network or at one merchant (decision 0053). Declines are counted, not attempts, so that a shop or
+// a mobile network with many buyers is not limited for selling well.
+
+type Deps = {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  rateLimits: RateLimits;
+};
+
+/** `declines`: how many cards were declined on the shopper's payment link. */
+type Shopper = { merchant: Merchant; network: string; declines: number };
+
+/** How many declined cards a link or network may have while its merchant is under attack. */
+const declinesUnderAttackMax = 3;
+
+/** As many declined cards on one link alert the operator. The link itself allows 20 attempts. */
+const linkDeclinesAlert = 10;
+
+const alertSeconds = 24 * 3600;
+
+/** Throws a 429 when another card from this shopper is more likely a test than a payment. */
+export async function refuseCardTesting(deps: Deps, shopper: Shopper): Promise<void> {
+  const { merchant, network, declines } = shopper;
+  const { ofNetwork, ofMerchant } = await deps.rateLimits.declines(network, merchant.id, 0);
+  const isUnderAttack = ofMerchant.count >= declineLimits.ofMerchant.max_requests;
+  const isNetworkOver = ofNetwork.count >= declineLimits.ofNetwork.max_requests;
+  const suspicious = Math.max(ofNetwork.count, declines);
+  if (isNetworkOver) throw limited(declineLimits.ofNetwork.window_seconds, ofNetwork);
+  if (isUnderAttack && suspicious >= declinesUnderAttackMax) {
+    throw limited(declineLimits.ofMerchant.window_seconds, ofMerchant);
+  }
+}
+
+/** Counts a declined card, and alerts the operator when there were too many. */
+export async function noteDecline(deps: Deps, shopper: Shopper): Promise<void> {
+  const { merchant, network, declines } = shopper;
+  const { ofNetwork, ofMerchant } = await deps.rateLimits.declines(network, merchant.id, 1);
+  const signs = [
+    ofMerchant.count >= declineLimits.ofMerchant.max_requests &&
+      `${declineLimits.ofMerchant.max_requests} cards were declined within ten minutes`,
+    ofNetwork.count >= declineLimits.ofNetwork.max_requests &&
+      `${declineLimits.ofNetwork.max_requests} cards from ${network} were declined within an hour`,
+    declines >= linkDeclinesAlert && `${linkDeclinesAlert} cards were declined on one payment link`,
+  ].filter((sign) => sign !== false);
+  if (signs.length === 0) return;
+  const { db } = deps.database;
+  const since = timestamp(secondsAfter(deps.clock.now(), -alertSeconds));
+  if (await hasAlertSince(db, 'card_testing', merchant.id, since)) return;
+  await raiseAlert(deps, db, {
+    kind: 'card_testing',
+    merchant_id: merchant.id,
+    detail: `Someone may be trying out stolen cards at this merchant: ${signs.join('; ')}.`,
+  });
+}
+
+/** Of attempts to pay at checkout, and of later acts on the plan. */
+export function countDeclines(attempts: { status: string }[]): number {
+  return attempts.filter(({ status }) => status === 'declined').length;
+}
+
+function limited(
+  windowSeconds: number,
+  { resetsInMilliseconds }: { resetsInMilliseconds: number },
+): RateLimited {
+  const resetSeconds = Math.max(1, Math.ceil(resetsInMilliseconds / 1000));
+  return new RateLimited(windowSeconds, { limit: 0, remaining: 0, resetSeconds });
+}

@@ -1,0 +1,105 @@
+import { readdirSync, readFileSync } from 'node:fs';
+import { brotliCompressSync, gzipSync } from 'node:zlib';
+import type { Language } from '#platform/shared/language.ts';
+import { type PageWords, words } from '#platform/shared/words/words.ts';
+import type { PayPage } from './pay-page.ts';
+
+// The hosted page as web/build.mjs builds it: its renderer and the files that a browser loads.
+
+/** The type of web/pay/server.tsx, repeated because the server does not import page sources. */
+export type RenderPayPage = (
+  page: PayPage | null,
+  options: {
+    path: string;
+    nonce: string;
+    script: { path: string; integrity: string };
+    language: Language;
+    words: PageWords;
+  },
+) => string;
+
+/** A file whose name changes with its content, so that browsers may cache it for ever. */
+export type PayAsset = {
+  /** Below `/pay/assets/`. */
+  name: string;
+  type: string;
+  bytes: Buffer;
+  gzip: Buffer;
+  brotli: Buffer;
+};
+
+export type PayHtml = {
+  /** Null renders the page for an unknown link. The nonce is new for every response. */
+  render(
+    page: PayPage | null,
+    options: { token: string; nonce: string; language: Language },
+  ): { html: string; csp: string };
+  assets: PayAsset[];
+};
+
+const dist = new URL('../../../web/dist/pay/', import.meta.url);
+const types: Record<string, string> = { js: 'text/javascript; charset=utf-8' };
+
+/** Runs once per process and keeps everything in memory. */
+export async function loadPayHtml(): Promise<PayHtml> {
+  const { renderPayPage, manifest } = await loadBuild();
+  const script = {
+    path: `/pay/${manifest.script.file}`,
+    integrity: manifest.script.integrity,
+  };
+  return {
+    render(page, { token, nonce, language }) {
+      const html = renderPayPage(page, {
+        path: `/pay/${token}`,
+        nonce,
+        script,
+        language,
+        words: words[language].page,
+      });
+      return { html, csp: contentSecurityPolicy(page, nonce) };
+    },
+    assets: readdirSync(new URL('assets/', dist)).map(readAsset),
+  };
+}
+
+type Manifest = { script: { file: string; integrity: string } };
+
+async function loadBuild(): Promise<{ renderPayPage: RenderPayPage; manifest: Manifest }> {
+  try {
+    const manifest: Manifest = JSON.parse(readFileSync(new URL('manifest.json', dist), 'utf8'));
+    const { renderPayPage } = await import(new URL('server.js', dist).href);
+    return { renderPayPage, manifest };
+  } catch (cause) {
+    throw new Error('The payment page is not built: run `npm run build:web`.', { cause });
+  }
+}
+
+function readAsset(name: string): PayAsset {
+  const bytes = readFileSync(new URL(`assets/${name}`, dist));
+  return {
+    name,
+    type: types[name.split('.').at(-1) ?? ''] ?? 'application/octet-stream',
+    bytes,
+    gzip: gzipSync(bytes, { level: 9 }),
+    brotli: brotliCompressSync(bytes),
+  };
+}
+
+/** Allows scripts of ours and the gateway's, frames of the gateway's, and no page to frame ours. */
+function contentSecurityPolicy(page: PayPage | null, nonce: string): string {
+  const entry = page?.card_entry;
+  const policy: Record<string, string[]> = {
+    'default-src': ["'none'"],
+    'script-src': page ? [`'nonce-${nonce}'`, ...(entry?.scriptOrigins ?? [])] : ["'none'"],
+    'style-src': [`'nonce-${nonce}'`],
+    'img-src': ["'self'", 'data:'],
+    'connect-src': page ? ["'self'", ...(entry?.connectOrigins ?? [])] : ["'none'"],
+    'frame-src': entry?.frameOrigins.length ? entry.frameOrigins : ["'none'"],
+    'form-action': ["'none'"],
+    'base-uri': ["'none'"],
+    'frame-ancestors': ["'none'"],
+  };
+  return Object.entries(policy)
+    .map(([name, values]) => `${name} ${values.join(' ')}`)
+    .join('; ');
+}

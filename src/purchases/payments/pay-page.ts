@@ -1,0 +1,81 @@
+import type { CardEntry, DeclineReason } from '#gateway/gateway.ts';
+import type { CardBrand, OperatorLinks } from '#platform/shared/hosted-page.ts';
+import type { Language } from '#platform/shared/language.ts';
+import type { PageWords } from '#platform/shared/words/words.ts';
+import type { CheckoutStatus, LineItem } from '#purchases/checkouts/checkout.ts';
+import type { PlannedPayment } from '#purchases/instalments/instalment.ts';
+import type { Plan as PaidPlan } from '#purchases/shoppers/plan.ts';
+import type { PlanAct } from '#purchases/shoppers/plan-act.ts';
+
+// The whole document that the hosted page receives after each of its requests. The page shows this
+// and nothing else, so that one place decides what a shopper sees.
+
+export type Plan = { number_of_payments: number; payments: PlannedPayment[] };
+
+export type PayPage = {
+  /**
+   * `open`: the shopper may pay. `paying`: an attempt is in flight, in this tab or another.
+   * `challenge`: the shopper's bank challenges them at `challenge_url`. `expired`: no payment may
+   * begin, because the link is too old or had too many attempts. Otherwise the checkout's final
+   * status.
+   */
+  status: 'open' | 'paying' | 'challenge' | 'expired' | Exclude<CheckoutStatus, 'received'>;
+  /** Never in production. */
+  test_mode: boolean;
+  /** Where a sandbox shows its messages, if it does. Never in production. */
+  mailbox_url: string | null;
+  merchant_name: string;
+  amount: number;
+  currency: string;
+  language: Language;
+  /** How the merchant's territory writes amounts. */
+  locale: string;
+  /** The merchant's, for the local date of a moment. */
+  time_zone: string;
+  client_reference_id: string;
+  line_items: LineItem[];
+  /** One per term that the checkout offers, with the dates of a purchase today. */
+  plans: Plan[];
+  /** Whether the page may say that instalments cost the shopper nothing. */
+  no_fees: boolean;
+  /** The chosen term; the first one before the shopper chooses. */
+  number_of_payments: number;
+  /** Why the last attempt failed, while the checkout is open. */
+  decline: { reason: DeclineReason; may_retry: boolean } | null;
+  /** No payment can begin at the moment (decision 0097). Nothing was charged. */
+  paused: boolean;
+  /** The plan of a successful checkout, for its shopper; null before. */
+  plan: PaidPlan | null;
+  /** Whether the shopper can get a link by mail that proves the address. Only then can they act. */
+  sends_links: boolean;
+  /** The shopper proved the address given at checkout and may act on the plan until then. */
+  session: { expires_at: string } | null;
+  /** What the shopper does to the plan now, or did last in this session; null: nothing. */
+  act: PlanAct | null;
+  challenge_url: string | null;
+  /** Where the browser goes from a final status; only a link for `expired` and `invalid_payload`. */
+  return_url: string | null;
+  expires_at: string;
+  card_entry: CardEntry;
+  card_brands: CardBrand[];
+  operator: OperatorLinks;
+  /** Names the wording of the consent, so that the agreed text can be shown again. */
+  consent_version: string;
+};
+
+/** The body that the page sends to pay. */
+export type PayRequest = {
+  number_of_payments: number;
+  /** The gateway's token for the card that the shopper typed into its frame. */
+  card_token: string;
+  /** The consent to later charges as the page showed it; null for a single payment. */
+  consent: { version: string; payments: PlannedPayment[] } | null;
+  /** The language that the page spoke; kept with the checkout. */
+  language?: Language;
+};
+
+export type CancelRequest = { number_of_payments: number };
+
+/** What the page sends to speak another language, and gets back. */
+export type LanguageRequest = { language: Language };
+export type SpokenPage = { page: PayPage; words: PageWords };

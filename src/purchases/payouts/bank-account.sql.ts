@@ -1,0 +1,114 @@
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { BankAccount } from './bank-account.ts';
+
+/** The newest first. */
+export async function listAccounts(db: Handle, merchant_id: string): Promise<BankAccount[]> {
+  return await db
+    .selectFrom('bank_accounts')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .orderBy('number', 'desc')
+    .execute();
+}
+
+/** The account that is in use: the newest that was confirmed. */
+export async function findAccountInUse(
+  db: Handle,
+  merchant_id: string,
+): Promise<BankAccount | null> {
+  const row = await db
+    .selectFrom('bank_accounts')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('confirmed_at', 'is not', null)
+    .orderBy('number', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+export async function findAccount(
+  db: Handle,
+  merchant_id: string,
+  number: number,
+): Promise<BankAccount | null> {
+  const row = await db
+    .selectFrom('bank_accounts')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('number', '=', number)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+export async function insertAccount(db: Handle, account: BankAccount): Promise<void> {
+  await db.insertInto('bank_accounts').values(account).execute();
+}
+
+/** Null: it is confirmed already. */
+export async function moveConfirmed(
+  db: Handle,
+  { merchant_id, number }: Pick<BankAccount, 'merchant_id' | 'number'>,
+  to: { confirmed_by: string; confirmed_person_id: string | null; confirmed_at: Timestamp },
+): Promise<BankAccount | null> {
+  const row = await db
+    .updateTable('bank_accounts')
+    .set(to)
+    .where('merchant_id', '=', merchant_id)
+    .where('number', '=', number)
+    .where('confirmed_at', 'is', null)
+    .returningAll()
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** Every account, for a change of the master key. There are a few for each merchant. */
+export async function listAllAccounts(db: Handle): Promise<BankAccount[]> {
+  return await db
+    .selectFrom('bank_accounts')
+    .selectAll()
+    .orderBy('merchant_id')
+    .orderBy('number')
+    .execute();
+}
+
+/** False: another run has re-encrypted it first. */
+export async function moveSealedAccount(
+  db: Handle,
+  { merchant_id, number, sealed_account }: BankAccount,
+  to: Buffer,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('bank_accounts')
+    .set({ sealed_account: to })
+    .where('merchant_id', '=', merchant_id)
+    .where('number', '=', number)
+    .where('sealed_account', '=', sealed_account)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}
+
+/** Where a merchant's statements go; null: nowhere. */
+export async function findStatementAddress(
+  db: Handle,
+  merchant_id: string,
+): Promise<string | null> {
+  const row = await db
+    .selectFrom('statement_addresses')
+    .select('email')
+    .where('merchant_id', '=', merchant_id)
+    .executeTakeFirst();
+  return row?.email ?? null;
+}
+
+export async function writeStatementAddress(
+  db: Handle,
+  merchant_id: string,
+  email: string | null,
+  changed_at: Timestamp,
+): Promise<void> {
+  await db.deleteFrom('statement_addresses').where('merchant_id', '=', merchant_id).execute();
+  if (email === null) return;
+  await db.insertInto('statement_addresses').values({ merchant_id, email, changed_at }).execute();
+}

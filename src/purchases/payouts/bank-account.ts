@@ -1,0 +1,69 @@
+import type { Timestamp } from '#platform/shared/clock.ts';
+
+/**
+ * Where a merchant is paid. One operator proposes an account and another one confirms it; until then
+ * the account before it stays in use. Rows are kept, so that every payout names the account that it
+ * went to.
+ */
+export type BankAccount = {
+  merchant_id: string;
+  number: number;
+  holder: string;
+  bank: string;
+  branch_code: string;
+  /** The account number, encrypted. */
+  sealed_account: Buffer;
+  last4: string;
+  created_at: Timestamp;
+  /** Names of operators. With the person's id the console proves it; without one it is a claim. */
+  proposed_by: string;
+  proposed_person_id: string | null;
+  confirmed_by: string | null;
+  confirmed_person_id: string | null;
+  confirmed_at: Timestamp | null;
+};
+
+/** What an account number is sealed for: it opens in no other row. */
+export const bankAccountContext = ({
+  merchant_id,
+  number,
+}: {
+  merchant_id: string;
+  number: number;
+}) => `bank_accounts ${merchant_id} ${number}`;
+
+export type WantedAccount = {
+  holder: string;
+  bank: string;
+  branch_code: string;
+  account_number: string;
+};
+
+const nameCharactersMax = 100;
+
+/** Says what is wrong with an account; null: nothing. Never repeats the account number. */
+export function explainBadAccount(wanted: WantedAccount, territory: string): string | null {
+  for (const [name, text] of [
+    ['holder', wanted.holder],
+    ['bank', wanted.bank],
+  ] as const) {
+    if (text.trim() === '' || text.length > nameCharactersMax || /\p{C}/u.test(text)) {
+      return `The ${name} must have 1 to ${nameCharactersMax} characters that can be printed.`;
+    }
+  }
+  if (territory === 'ZA' && !/^\d{6}$/.test(wanted.branch_code)) {
+    return 'The branch code must have six digits.';
+  }
+  if (!/^[0-9A-Za-z-]{1,20}$/.test(wanted.branch_code)) {
+    return 'The branch code must have 1 to 20 letters, digits or hyphens.';
+  }
+  if (!/^\d{5,20}$/.test(wanted.account_number)) {
+    return 'The account number must have 5 to 20 digits, without spaces.';
+  }
+  return null;
+}
+
+/** An address of the form `name@host.example`, as short as mail servers allow. */
+export function isAddress(text: string): boolean {
+  return text.length <= 254 && /^[^\s@<>,;:"'\\]+@[^\s@<>,;:"'\\]+\.[^\s@<>,;:"'\\]+$/.test(text);
+}

@@ -1,0 +1,20 @@
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import { markOpenPayouts, markPayoutDays } from './payout.sql.ts';
+
+/**
+ * How long after a resume entries are still written late: for requests that were in flight at the
+ * backup, the service finds the outcome only then.
+ */
+const lateEntryHours = 24;
+
+/**
+ * Money moves again after a restore (decision 0118). The bank may have paid any payout that is not
+ * exported here, and any that is made of entries from before the resume. None of them is exported
+ * until an operator has compared it with the bank. Returns how many there are now.
+ */
+export async function comparePayouts(db: Handle, at: Timestamp): Promise<number> {
+  const before = Temporal.Instant.from(at).add({ hours: lateEntryHours }).toString();
+  await markPayoutDays(db, before);
+  return await markOpenPayouts(db, at);
+}

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import { localDate, type Merchant, merchantNow } from '#merchants/merchant.ts';
+import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
+import type { Database, Handle } from '#platform/database/database.ts';
+import { advanceListTotal } from '#platform/database/merchant-lists.sql.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import {
+  assignEntries,
+  type NewEntry,
+  postEntries,
+  withoutFee,
+} from '#record/ledger/post-entries.ts';
+import { findTerms, listDueReserves, sumOpenEntries } from '#record/ledger/settlement.sql.ts';
+import { proportion } from '#record/ledger/settlement.ts';
+import {
+  duePayoutDays,
+  hasOpenEntryBefore,
+  insertPayout,
+  listHolidays,
+  lockPayoutDay,
+  movePayoutDay,
+} from './payout.sql.ts';
+import { type Calendar, nextPayoutAt, type Payout, payoutDay, payoutReference } from './payout.ts';
+
+export type PayoutDeps = { database: Database; clock: Clock; random: Random; log: Logger };
+
+const work: MerchantDueWork<'payout_days', PayoutDeps> = {
+  due: duePayoutDays,
+  // A merchant may have a hundred thousand lines.
+  leaseSeconds: 600,
+  batchSize: 1,
+  merchantsMax: 200,
+  lanes: 2,
+  roundMilliseconds: 0,
+  act: async (deps, merchant, [day]) => {
+    assert(day?.lease);
+    await makePayout(deps, merchant, day.lease);
+  },
+};
+
+/** Makes the payouts of all merchants whose payout time has come (decision 0081). */
+export async function makeDuePayouts(deps: PayoutDeps, stopping?: AbortSignal): Promise<number> {
+  return await runDueWork(deps, work, stopping);
+}
+
+export const makeMerchantPayouts = (deps: PayoutDeps, merchant: Merchant) =>
+  runMerchantDueWork(deps, work, merchant);
+
+/**
+ * Makes a merchant's payout of the day, of everything before that day that is in no payout yet. If
+ * the merchant owes us money, everything stays where it is and counts in the next payout.
+ */
+async function makePayout(deps: PayoutDeps, merchant: Merchant, lease: string): Promise<void> {
+  const id = deps.random.uuid();
+  const payout = await transaction(deps, async ({ db }) => {
+    // Another process claimed the day, or an earlier run of this transaction was committed.
+    const locked = await lockPayoutDay(db, merchant.id, lease);
+    if (!locked) return null;
+    const now = merchantNow(deps.clock, merchant);
+    const calendar = await readCalendar(db, merchant, now);
+    const day = payoutDay(calendar, now);
+    const made = await issue(deps, db, merchant, { id, day, now, ...locked });
+    const next = nextPayoutAt(calendar, day);
+    await movePayoutDay(db, merchant.id, timestamp(next));
+    return made;
+  });
+  if (payout === null) return;
+  const { merchant_id, reference, amount, lines } = payout;
+  deps.log.info({ merchant_id, payout_id: id, reference, amount, lines }, 'a payout was made');
+}
+
+async function issue(
+  deps: PayoutDeps,
+  db: Handle,
+  merchant: Merchant,
+  wanted: {
+    id: string;
+    day: Temporal.PlainDate;
+    now: Temporal.Instant;
+    compare_before: Timestamp | null;
+  },
+): Promise<Payout | null> {
+  const { id, day, now, compare_before } = wanted;
+  const { currency, time_zone } = merchant.territory;
+  const before = timestamp(day.toZonedDateTime({ timeZone: time_zone }).toInstant());
+  const open = await sumOpenEntries(db, merchant.id, before);
+  const at = timestamp(now);
+  const reserves = await planReserves(db, merchant.id, open.sold, { at, day });
+  const amount = open.net + reserves.reduce((sum, { net }) => sum + net, 0);
+  if (amount <= 0) return null;
+  // The lost database may have paid out the same day, or the same entries (decision 0118).
+  const mustCompare =
+    compare_before !== null &&
+    (before <= compare_before || (await hasOpenEntryBefore(db, merchant.id, compare_before)));
+  const { total, last_created_at } = await advanceListTotal(db, merchant.id, 'payouts', 1, at);
+  const payout: Payout = {
+    merchant_id: merchant.id,
+    id,
+    number: total,
+    reference: payoutReference(day.toString(), total),
+    business_on: day.toString(),
+    amount,
+    currency,
+    lines: open.count + reserves.length,
+    status: 'draft',
+    created_at: last_created_at,
+    first_approver: null,
+    approver: null,
+    approved_at: null,
+    export_id: null,
+    exported_at: null,
+    paid_at: null,
+    bank_reference: null,
+    returned_at: null,
+    return_reason: null,
+    bank_account: null,
+    compare_since: mustCompare ? at : null,
+  };
+  await insertPayout(db, payout);
+  // A transaction of the day before that commits between these two statements undoes this one, and
+  // the payout is made a moment later.
+  assert.equal(await assignEntries(db, payout, before), open.count);
+  const lines = reserves.map((entry, index) => ({
+    ...entry,
+    payout_id: id,
+    line: open.count + index + 1,
+  }));
+  await postEntries(deps, db, { merchant_id: merchant.id, currency, at }, lines);
+  return payout;
+}
+
+/** What is held back of the day's sales, and what earlier reserves give free. */
+async function planReserves(
+  db: Handle,
+  merchant_id: string,
+  sold: number,
+  { at, day }: { at: Timestamp; day: Temporal.PlainDate },
+): Promise<NewEntry[]> {
+  const terms = await findTerms(db, merchant_id, at);
+  const held = Math.max(0, proportion(sold, terms?.reserve_basis_points ?? 0, 10_000));
+  const due = await listDueReserves(db, merchant_id, day.toString());
+  const release_on = day.add({ days: terms?.reserve_days ?? 0 }).toString();
+  return [
+    ...(held > 0 ? [{ ...withoutFee(-held), kind: 'reserve' as const, release_on }] : []),
+    ...due.map(({ id, net }) => ({
+      ...withoutFee(-net),
+      kind: 'reserve_released' as const,
+      reserve_id: id,
+    })),
+  ];
+}
+
+export async function readCalendar(
+  db: Handle,
+  merchant: Merchant,
+  now: Temporal.Instant,
+): Promise<Calendar> {
+  const { code, time_zone } = merchant.territory;
+  const around = localDate(merchant, now).toString();
+  return { holidays: await listHolidays(db, code, around), time_zone };
+}

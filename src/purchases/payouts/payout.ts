@@ -1,0 +1,89 @@
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { EntryKind } from '#record/ledger/settlement.ts';
+
+/**
+ * What a merchant is paid on one business day. A payout is a `draft` until two operators have
+ * approved it. An `approved` payout is `exported` in a file for the bank. The bank then has `paid`
+ * it, or `returned` it. What was returned is owed again and is a line of a later payout.
+ *
+ * After a restore an operator compares each payout that is not exported with the bank, because the
+ * lost database may have exported it (decision 0118).
+ *
+ * Amount, reference and lines are fixed when the payout is made.
+ */
+export const payoutStatuses = ['draft', 'approved', 'exported', 'paid', 'returned'] as const;
+export type PayoutStatus = (typeof payoutStatuses)[number];
+
+export type Payout = {
+  merchant_id: string;
+  id: string;
+  number: number;
+  reference: string;
+  business_on: string;
+  amount: number;
+  currency: string;
+  lines: number;
+  status: PayoutStatus;
+  created_at: Timestamp;
+  first_approver: string | null;
+  approver: string | null;
+  approved_at: Timestamp | null;
+  export_id: string | null;
+  exported_at: Timestamp | null;
+  paid_at: Timestamp | null;
+  bank_reference: string | null;
+  returned_at: Timestamp | null;
+  return_reason: string | null;
+  /** The number of the merchant's account that it was exported for. */
+  bank_account: number | null;
+  /** Since when an operator must compare it with the bank before it is exported; null: need not. */
+  compare_since: Timestamp | null;
+};
+
+/** A line of a payout. The lines sum to its amount. */
+export type PayoutLine = {
+  line: number;
+  kind: Exclude<EntryKind, 'paid_out'>;
+  checkout_id: string | null;
+  client_reference_id: string | null;
+  gross: number;
+  fee: number;
+  vat: number;
+  net: number;
+  at: Timestamp;
+};
+
+/** On the merchant's bank statement: short, and found again by both sides. */
+export const payoutReference = (business_on: string, number: number) =>
+  `TR${business_on.replaceAll('-', '')}-${number}`;
+
+/** A payout is made at this local time of a business day, for everything before that day. */
+const payoutTime = Temporal.PlainTime.from('04:00');
+
+const isWeekend = (day: Temporal.PlainDate) => day.dayOfWeek >= 6;
+
+/** Business days: neither a Saturday, a Sunday nor a public holiday. */
+export type Calendar = { holidays: ReadonlySet<string>; time_zone: string };
+
+export function isBusinessDay({ holidays }: Calendar, day: Temporal.PlainDate): boolean {
+  return !isWeekend(day) && !holidays.has(day.toString());
+}
+
+/** When the first payout after a local date is made. */
+export function nextPayoutAt(calendar: Calendar, after: Temporal.PlainDate): Temporal.Instant {
+  let day = after.add({ days: 1 });
+  while (!isBusinessDay(calendar, day)) day = day.add({ days: 1 });
+  return day.toZonedDateTime({ timeZone: calendar.time_zone, plainTime: payoutTime }).toInstant();
+}
+
+/**
+ * The business day whose payout is made now: the last one whose payout time has come. After an
+ * outage of several days that is one payout, not one for each day.
+ */
+export function payoutDay(calendar: Calendar, now: Temporal.Instant): Temporal.PlainDate {
+  const local = now.toZonedDateTimeISO(calendar.time_zone);
+  const isEarly = Temporal.PlainTime.compare(local.toPlainTime(), payoutTime) < 0;
+  let day = local.toPlainDate().subtract({ days: isEarly ? 1 : 0 });
+  while (!isBusinessDay(calendar, day)) day = day.subtract({ days: 1 });
+  return day;
+}

@@ -1,0 +1,211 @@
+import { findMerchant, lockMerchant } from '#merchants/merchant.sql.ts';
+import type { Merchant } from '#merchants/merchant.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Sealing } from '#platform/shared/sealing.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import {
+  findStatementAddress,
+  insertAccount,
+  listAccounts,
+  listAllAccounts,
+  moveConfirmed,
+  moveSealedAccount,
+  writeStatementAddress,
+} from './bank-account.sql.ts';
+import {
+  type BankAccount,
+  bankAccountContext,
+  explainBadAccount,
+  isAddress,
+  type WantedAccount,
+} from './bank-account.ts';
+
+/** A bank account without what only the bank may read. */
+export type ShownAccount = Omit<BankAccount, 'sealed_account'>;
+
+export type Payee = {
+  merchant: Merchant;
+  /** Where payouts go; null: the merchant cannot be paid. */
+  account: ShownAccount | null;
+  /** A newer account that another operator must confirm. */
+  proposed: ShownAccount | null;
+  statement_email: string | null;
+};
+
+/** Where a merchant is paid, and where its statements go. */
+export async function readPayee(
+  deps: Pick<OperatorDeps, 'database' | 'clock'>,
+  merchant_id: string,
+): Promise<Payee> {
+  return await reading(deps, async (db) => {
+    const merchant = await mustFindMerchant(db, merchant_id);
+    const accounts = (await listAccounts(db, merchant.id)).map(shown);
+    const account = accounts.find(({ confirmed_at }) => confirmed_at !== null) ?? null;
+    const [newest] = accounts;
+    return {
+      merchant,
+      account,
+      proposed: newest && newest.confirmed_at === null ? newest : null,
+      statement_email: await findStatementAddress(db, merchant.id),
+    };
+  });
+}
+
+/**
+ * An operator proposes the account that a merchant is paid to. It is not used before another operator
+ * has confirmed it, because whoever can change it alone can take the next payout.
+ */
+export async function proposeAccount(
+  deps: OperatorDeps & { sealing: Sealing; log: Logger },
+  operator: string,
+  merchant_id: string,
+  wanted: WantedAccount,
+): Promise<ShownAccount> {
+  return await operate(deps, operator, 'merchants bank', async (db, created_at) => {
+    const { id, territory } = await mustFindMerchant(db, merchant_id);
+    const problem = explainBadAccount(wanted, territory.code);
+    if (problem !== null) throw new OperatorError(problem);
+    const { holder, bank, branch_code, account_number } = wanted;
+    // Two proposals at once must not take the same number.
+    await lockMerchant(db, id);
+    const earlier = await listAccounts(db, id);
+    const number = (earlier[0]?.number ?? 0) + 1;
+    const key = { merchant_id: id, number };
+    const last4 = account_number.slice(-4);
+    await insertAccount(db, {
+      ...key,
+      holder,
+      bank,
+      branch_code,
+      sealed_account: deps.sealing.seal(account_number, bankAccountContext(key)),
+      last4,
+      created_at,
+      proposed_by: operator,
+      proposed_person_id: personOf(deps),
+      confirmed_by: null,
+      confirmed_person_id: null,
+      confirmed_at: null,
+    });
+    await raiseAlert(deps, db, {
+      kind: 'bank_account_proposed',
+      merchant_id: id,
+      detail: `${operator} proposed a bank account that ends in ${last4} for merchant ${id}. Payouts go there once another operator has checked it with the merchant and confirmed it: \`tranche merchants bank ${id} --confirm ${number}\`.`,
+    });
+    const result = shown((await listAccounts(db, id))[0] as BankAccount);
+    // Not the holder: it may name a person, and the audit cannot be erased.
+    const details = { number, bank, branch_code, last4, before: inUse(earlier) };
+    return { subject_id: id, details, result };
+  });
+}
+
+/**
+ * Another operator confirms the newest account, by its number: a newer proposal that they have not
+ * seen is not confirmed. Payouts that are exported from now on go there.
+ */
+export async function confirmAccount(
+  deps: OperatorDeps,
+  operator: string,
+  merchant_id: string,
+  number: number,
+): Promise<ShownAccount> {
+  return await operate(deps, operator, 'merchants bank confirm', async (db, confirmed_at) => {
+    const { id } = await mustFindMerchant(db, merchant_id);
+    const accounts = await listAccounts(db, id);
+    const [newest] = accounts;
+    if (!newest || newest.confirmed_at !== null) {
+      throw new OperatorError(`No bank account of merchant ${id} waits to be confirmed.`);
+    }
+    if (newest.number !== number) {
+      throw new OperatorError(
+        `Account ${number} is not the newest proposal. Look again: account ${newest.number} ends in ${newest.last4}.`,
+      );
+    }
+    if (newest.proposed_by === operator) {
+      throw new OperatorError(
+        `${operator} proposed this bank account. Another operator must confirm it.`,
+      );
+    }
+    const by = { confirmed_by: operator, confirmed_person_id: personOf(deps) };
+    const confirmed = await moveConfirmed(db, newest, { ...by, confirmed_at });
+    if (!confirmed) throw new OperatorError('Another operator has confirmed it meanwhile.');
+    const details = { number, last4: newest.last4, before: inUse(accounts) };
+    return { subject_id: id, details, result: shown(confirmed) };
+  });
+}
+
+/** Where a merchant's statements go by mail. Null: nowhere. */
+export async function setStatementAddress(
+  deps: OperatorDeps,
+  operator: string,
+  merchant_id: string,
+  email: string | null,
+): Promise<void> {
+  if (email !== null && !isAddress(email)) {
+    throw new OperatorError('Statements go to one e-mail address, or to none.');
+  }
+  await operate(deps, operator, 'merchants bank statements', async (db, at) => {
+    const { id } = await mustFindMerchant(db, merchant_id);
+    const earlier = await findStatementAddress(db, id);
+    await writeStatementAddress(db, id, email, at);
+    // Not the address: it may name a person, and the audit cannot be erased.
+    const before = { has_address: earlier !== null };
+    const details = { has_address: email !== null, is_changed: email !== earlier, before };
+    return { subject_id: id, details, result: undefined };
+  });
+}
+
+/** Re-encrypts every account number under the current master key. */
+export async function reencryptAccounts(
+  deps: OperatorDeps & { sealing: Sealing },
+  operator: string,
+): Promise<{ examined: number; reencrypted: number; unreadable: string[] }> {
+  const accounts = await reading(deps, listAllAccounts);
+  const stale = accounts.filter(({ sealed_account }) => !deps.sealing.isCurrent(sealed_account));
+  const unreadable: string[] = [];
+  if (stale.length === 0) return { examined: accounts.length, reencrypted: 0, unreadable };
+  const reencrypted = await operate(deps, operator, 'keys reencrypt', async (db) => {
+    unreadable.length = 0;
+    let count = 0;
+    for (const account of stale) {
+      const number = openAccount(deps.sealing, account);
+      if (number === null) unreadable.push(bankAccountContext(account));
+      else if (
+        await moveSealedAccount(db, account, deps.sealing.seal(number, bankAccountContext(account)))
+      ) {
+        count += 1;
+      }
+    }
+    return { subject_id: null, details: { bank_accounts: count }, result: count };
+  });
+  return { examined: accounts.length, reencrypted, unreadable };
+}
+
+/** Null: no known master key opens it. */
+export function openAccount(sealing: Sealing, account: BankAccount): string | null {
+  if (!sealing.isKnown(account.sealed_account)) return null;
+  try {
+    return sealing.open(account.sealed_account, bankAccountContext(account));
+  } catch {
+    return null;
+  }
+}
+
+/** The account that payouts go to, for the audit; null: there is none. */
+function inUse(accounts: BankAccount[]): { number: number; last4: string } | null {
+  const account = accounts.find(({ confirmed_at }) => confirmed_at !== null);
+  return account ? { number: account.number, last4: account.last4 } : null;
+}
+
+function shown({ sealed_account: _, ...account }: BankAccount): ShownAccount {
+  return account;
+}
+
+async function mustFindMerchant(db: Handle, id: string): Promise<Merchant> {
+  const merchant = isUuid(id) ? await findMerchant(db, id.toLowerCase()) : null;
+  if (merchant) return merchant;
+  throw new OperatorError(`There is no merchant ${id}. \`tranche merchants list\` lists them.`);
+}

@@ -1,0 +1,58 @@
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { localDate, type Merchant, merchantNow } from '#merchants/merchant.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { writeTerms } from '#record/ledger/post-entries.ts';
+import { listTerms } from '#record/ledger/settlement.sql.ts';
+import { explainBadTerms, type Terms } from '#record/ledger/settlement.ts';
+import { readCalendar } from './make-payouts.ts';
+import { insertPayoutDay } from './payout.sql.ts';
+import { nextPayoutAt } from './payout.ts';
+
+export type WantedTerms = Omit<Terms, 'merchant_id' | 'from_on' | 'created_at'> & {
+  /** A local date; null: today. */
+  from_on: string | null;
+};
+
+/**
+ * An operator sets what a merchant pays, from a date on. With its first terms a merchant begins to be
+ * settled. What was posted before keeps its fees.
+ */
+export async function setTerms(
+  deps: OperatorDeps,
+  operator: string,
+  merchant_id: string,
+  wanted: WantedTerms,
+): Promise<Terms> {
+  const problem = explainBadTerms(wanted);
+  if (problem !== null) throw new OperatorError(problem);
+  const id = merchant_id.toLowerCase();
+  return await operate(deps, operator, 'merchants fee', async (db) => {
+    const merchant = isUuid(id) ? await findMerchant(db, id) : null;
+    if (!merchant) throw unknownMerchant(merchant_id);
+    const now = merchantNow(deps.clock, merchant);
+    const from_on = wanted.from_on ?? localDate(merchant, now).toString();
+    const terms: Terms = { ...wanted, merchant_id: id, from_on, created_at: timestamp(now) };
+    const earlier = (await listTerms(db, id)).find((one) => one.from_on <= from_on);
+    await writeTerms(db, terms);
+    const next = await firstPayoutAt(db, merchant, now);
+    await insertPayoutDay(db, id, timestamp(next));
+    // Before this act the date had these terms, or none.
+    const details = { ...shown(terms), before: earlier ? shown(earlier) : null };
+    return { subject_id: id, details, result: terms };
+  });
+}
+
+const shown = ({ merchant_id: _, created_at: __, ...terms }: Terms) => terms;
+
+async function firstPayoutAt(
+  db: Parameters<typeof readCalendar>[0],
+  merchant: Merchant,
+  now: Temporal.Instant,
+): Promise<Temporal.Instant> {
+  return nextPayoutAt(await readCalendar(db, merchant, now), localDate(merchant, now));
+}
+
+const unknownMerchant = (id: string) =>
+  new OperatorError(`There is no merchant ${id}. \`tranche merchants list\` lists them.`);

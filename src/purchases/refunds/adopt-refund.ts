@@ -1,0 +1,60 @@
+import type { GatewayRecord, RefundRequestMark } from '#gateway/gateway.ts';
+import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { CannotAdopt } from '#platform/shared/cannot-adopt.ts';
+import { type Clock, timestamp } from '#platform/shared/clock.ts';
+import type { Random } from '#platform/shared/random.ts';
+import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { reserveRefund } from './create-refund.ts';
+import { listParts, lockRefund, movePart, sumRefunds } from './refund.sql.ts';
+import { startRefund } from './start-refund.ts';
+
+/**
+ * Records a refund that the gateway made before the database was restored (decision 0098), in a
+ * transaction that holds the checkout's lock. The request is written again under its own id and
+ * split again. Each of the gateway's refunds must be a part of that split; the service then goes on
+ * with it as with any other refund.
+ */
+export async function adoptRefund(
+  deps: { clock: Clock; random: Random },
+  db: Handle,
+  merchant: Merchant,
+  checkout: Checkout,
+  request: RefundRequestMark,
+  records: Pick<GatewayRecord, 'own_id' | 'amount' | 'reference'>[],
+): Promise<void> {
+  const { merchant_id, id: checkout_id } = checkout;
+  if (checkout.status !== 'successful') throw new CannotAdopt(`the checkout is ${checkout.status}`);
+  const known = await lockRefund(db, { merchant_id, id: request.id });
+  if (known !== null && (known.status !== 'requested' || known.amount !== request.amount)) {
+    throw new CannotAdopt(`the refund is ${known.status} over ${known.amount} cents`);
+  }
+  if (known === null) {
+    const left = checkout.amount - (await sumRefunds(db, merchant_id, checkout_id));
+    if (request.amount > left) throw new CannotAdopt(`only ${left} cents can be refunded`);
+  }
+  const refund =
+    known ??
+    (await reserveRefund(deps, db, Temporal.Instant.from(request.created_at), checkout, {
+      id: request.id,
+      amount: request.amount,
+      integration_id: checkout.integration_id,
+      signed: false,
+      isApproved: true,
+      requester: null,
+      reason: null,
+    }));
+  const at = timestamp(merchantNow(deps.clock, merchant));
+  const claim = { at, lease: null, leased_until: null };
+  const started = await startRefund(deps, db, refund, 'requested', claim);
+  if (started === null) throw new CannotAdopt('the refund cannot begin now');
+  const parts = await listParts(db, merchant_id, checkout_id);
+  for (const { own_id, amount, reference } of records) {
+    const part = parts.find((one) => one.id === own_id && one.status === 'open');
+    if (part?.kind !== 'card' || part.amount !== amount) {
+      throw new CannotAdopt('the refund would be taken from other payments now');
+    }
+    // With its reference it is looked up and never sent.
+    await movePart(db, part, { refund_ref: reference });
+  }
+}

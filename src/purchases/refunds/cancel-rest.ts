@@ -1,0 +1,64 @@
+import { derivedId } from '#platform/shared/derived-id.ts';
+import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { endPause, mustFindDispute } from '#purchases/disputes/answer-dispute.ts';
+import type { Dispute } from '#purchases/disputes/dispute.ts';
+import { listInstalments } from '#purchases/instalments/instalment.sql.ts';
+import { OperatorError, operate } from '#record/actions/operate.ts';
+import type { RefundProcessDeps } from './process-refunds.ts';
+import type { RefundRequest } from './refund.ts';
+import { requestRefund } from './request-refund.ts';
+
+/**
+ * After a loss an operator cancels what is left of the plan. That is a refund of what was not
+ * collected, which takes nothing from the card. Above the merchant's threshold another person has to
+ * approve it, and the plan stays paused until it is done. A repeated call goes on with the same
+ * refund.
+ */
+export async function cancelRest(
+  deps: RefundProcessDeps,
+  operator: string,
+  text: string,
+): Promise<{ dispute: Dispute; refund: RefundRequest | null }> {
+  const { db: database } = deps.database;
+  const { dispute } = await mustFindDispute(database, text);
+  const { id, merchant_id, checkout_id, status } = dispute;
+  const key = { merchant_id, checkout_id };
+  if (status !== 'lost') {
+    throw new OperatorError(
+      `Dispute ${id} is ${status}: only after a loss is the rest of the plan cancelled.`,
+    );
+  }
+  const amount = await sumRest(database, key);
+  if (amount > 0 && !dispute.is_pausing) {
+    throw new OperatorError(
+      `It was decided that the rest of the plan stays due. To cancel it, refund ${amount} cents.`,
+    );
+  }
+  const refund =
+    amount === 0
+      ? null
+      : await requestRefund(deps, operator, {
+          request_id: derivedId('rest of a disputed plan', id, amount),
+          checkout_id,
+          amount,
+          reason: null,
+        });
+  return await operate(deps, operator, 'disputes rest', async (db) => {
+    await lockCheckout(db, merchant_id, checkout_id);
+    const isDone = (await sumRest(db, key)) === 0;
+    const { dispute: current } = await mustFindDispute(db, id);
+    const moved = isDone ? await endPause(db, current) : current;
+    const details = { rest: 'cancelled', amount };
+    return { subject_id: id, details, result: { dispute: moved, refund } };
+  });
+}
+
+/** What is left to collect. Nothing is in flight, because the dispute pauses the plan. */
+async function sumRest(
+  db: Parameters<typeof listInstalments>[0],
+  key: { merchant_id: string; checkout_id: string },
+): Promise<number> {
+  return (await listInstalments(db, key))
+    .filter(({ status }) => status === 'scheduled' || status === 'overdue')
+    .reduce((sum, { amount, reduced }) => sum + amount - reduced, 0);
+}

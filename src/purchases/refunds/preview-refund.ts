@@ -1,0 +1,79 @@
+import assert from 'node:assert/strict';
+import { findIntegration } from '#merchants/integrations/integration.sql.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { merchantNow } from '#merchants/merchant.ts';
+import type { Database } from '#platform/database/database.ts';
+import { snapshot } from '#platform/database/transaction.ts';
+import type { Clock } from '#platform/shared/clock.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { findCheckout, findCheckoutMerchant } from '#purchases/checkouts/checkout.sql.ts';
+import { isDisputed } from '#purchases/disputes/dispute.sql.ts';
+import { listLastCollections } from '#purchases/instalments/instalment.sql.ts';
+import { OperatorError } from '#record/actions/operate.ts';
+import { sumRefundable } from './refund.sql.ts';
+import { explainClosedWindow, type PlannedPart } from './refund.ts';
+import { planRefund } from './start-refund.ts';
+
+export type RefundPreview = {
+  merchant_id: string;
+  checkout_id: string;
+  amount: number;
+  currency: string;
+  remainder: number;
+  parts: PlannedPart[];
+  /** Why it cannot be refunded, or null. */
+  refusal: string | null;
+  warnings: string[];
+};
+
+/** What a refund of this amount would be taken from if it began now (decision 0035). */
+export async function previewRefund(
+  deps: { database: Database; clock: Clock },
+  id: string,
+  amount: number,
+): Promise<RefundPreview> {
+  return await snapshot(deps, async (db) => {
+    const merchant_id = isUuid(id) ? await findCheckoutMerchant(db, id) : null;
+    const merchant = merchant_id && (await findMerchant(db, merchant_id));
+    const checkout = merchant && (await findCheckout(db, merchant.id, id));
+    if (!checkout) throw new OperatorError(`There is no checkout ${id}.`);
+    const key = { merchant_id: merchant.id, checkout_id: checkout.id };
+    const preview = { ...key, amount, currency: checkout.currency, parts: [], warnings: [] };
+    if (checkout.status !== 'successful') {
+      const refusal = `The checkout is ${checkout.status}: only successful ones can be refunded.`;
+      return { ...preview, remainder: 0, refusal };
+    }
+    const remainder = await sumRefundable(db, checkout);
+    if (amount > remainder) {
+      const refusal = `The amount exceeds the refundable remainder of ${remainder} cents.`;
+      return { ...preview, remainder, refusal };
+    }
+    const { parts } = await planRefund(db, key, amount);
+    const warnings: string[] = [];
+    if (parts === null) {
+      warnings.push(
+        'It would leave less to collect than the gateway takes. It waits until the first payment is captured, in the night after the purchase.',
+      );
+    }
+    if (await isDisputed(db, key)) {
+      warnings.push(
+        'The shopper disputes a payment with the bank. A refund waits until that is decided.',
+      );
+    }
+    const creator = await findIntegration(db, checkout.integration_id);
+    assert(creator && checkout.completed_at !== null);
+    const { completed_at } = checkout;
+    const { refund_mode } = creator;
+    const { time_zone } = merchant.territory;
+    const now = merchantNow(deps.clock, merchant);
+    const closed = explainClosedWindow({ completed_at, refund_mode, time_zone }, now);
+    if (closed !== null) warnings.push(`The merchant cannot ask for it now. ${closed}`);
+    const collections = await listLastCollections(db, key.merchant_id, [key.checkout_id]);
+    if (collections.some(({ status }) => status === 'open')) {
+      warnings.push(
+        'A payment is being collected right now. A refund waits until that is known, and may then be taken from other payments.',
+      );
+    }
+    return { ...preview, remainder, parts: parts ?? [], refusal: null, warnings };
+  });
+}

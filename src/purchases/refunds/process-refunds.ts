@@ -1,0 +1,307 @@
+import assert from 'node:assert/strict';
+import { type Gateway, OutcomeUnknown } from '#gateway/gateway.ts';
+import { isKeyRemembered, leaseSeconds, mayBeInFlight, nextRetryAt } from '#gateway/retry-times.ts';
+import { type Merchant, merchantNow, merchantTime } from '#merchants/merchant.ts';
+import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
+import type { Database } from '#platform/database/database.ts';
+import { releaseDue } from '#platform/database/due-work.sql.ts';
+import { reading, transaction } from '#platform/database/transaction.ts';
+import { type Clock, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Tracer } from '#platform/tracing/trace.ts';
+import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { isDisputed } from '#purchases/disputes/dispute.sql.ts';
+import { isBlocked } from '#purchases/instalments/instalment.sql.ts';
+import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
+import { raiseGatewayAlert } from '#record/alerts/raise-gateway-alert.ts';
+import {
+  failRequested,
+  isOnCard,
+  type PartFinding,
+  recordParts,
+  recordWatch,
+} from './record-refund.ts';
+import { dueRefunds, listParts, lockRefund, moveAsked } from './refund.sql.ts';
+import { NothingLeft, nextRefundLookUp, type RefundPart, type RefundRequest } from './refund.ts';
+import { startRefund } from './start-refund.ts';
+
+export type RefundProcessDeps = QueueDeps & {
+  database: Database;
+  clock: Clock;
+  log: Logger;
+  gateway: Gateway;
+  tracer: Tracer | null;
+};
+
+const work: MerchantDueWork<'refund_requests', RefundProcessDeps> = {
+  due: dueRefunds,
+  leaseSeconds,
+  batchSize: 10,
+  merchantsMax: 50,
+  lanes: 50,
+  roundMilliseconds: 0,
+  act: (deps, merchant, refunds) =>
+    Promise.all(refunds.map((refund) => processRefund(deps, merchant, refund))),
+};
+
+/**
+ * Processes refunds that are due: starts approved ones, continues pending ones, and watches ended
+ * ones for a while, because the card network may return the money later.
+ */
+export const processDueRefunds = (deps: RefundProcessDeps) => runDueWork(deps, work);
+
+export const processMerchantRefunds = (deps: RefundProcessDeps, merchant: Merchant) =>
+  runMerchantDueWork(deps, work, merchant);
+
+/**
+ * Processes a claimed refund as far as possible now. Never throws: the refund is committed, and a
+ * later claim continues it.
+ */
+export function processRefund(
+  deps: RefundProcessDeps,
+  merchant: Merchant,
+  refund: RefundRequest,
+): Promise<void> {
+  const work = () => processOnce(deps, merchant, refund);
+  return deps.tracer ? deps.tracer.inCheckout(refund.checkout_id, 'refund', work) : work();
+}
+
+async function processOnce(
+  deps: RefundProcessDeps,
+  merchant: Merchant,
+  refund: RefundRequest,
+): Promise<void> {
+  try {
+    if (refund.status === 'complete' || refund.status === 'failed') {
+      await watch(deps, merchant, refund);
+      return;
+    }
+    const pending = refund.status === 'pending' ? refund : await start(deps, merchant, refund);
+    if (pending) await carryOut(deps, merchant, pending);
+  } catch (error) {
+    const about = { err: error, refund_id: refund.id };
+    if (error instanceof OutcomeUnknown) {
+      deps.log.warn(about, 'the outcome of a refund is not known yet');
+    } else {
+      deps.log.error(about, 'a refund could not be processed');
+    }
+    await releaseForRetry(deps, merchant, refund);
+    await alert(deps, merchant, refund, error);
+  }
+}
+
+async function alert(
+  deps: RefundProcessDeps,
+  merchant: Merchant,
+  refund: RefundRequest,
+  error: unknown,
+): Promise<void> {
+  try {
+    await raiseGatewayAlert(deps, merchant, {
+      what: `Refund ${refund.id}`,
+      subject_id: refund.id,
+      error,
+      isOutcomeUnknown: error instanceof OutcomeUnknown,
+      retries: refund.tries,
+    });
+  } catch (failure) {
+    deps.log.error({ err: failure, refund_id: refund.id }, 'an alert could not be raised');
+  }
+}
+
+async function releaseForRetry(
+  deps: RefundProcessDeps,
+  merchant: Merchant,
+  refund: RefundRequest,
+): Promise<void> {
+  try {
+    await release(deps, refund, nextRetryAt(merchantNow(deps.clock, merchant), refund.tries));
+  } catch (error) {
+    // Its lease runs out anyway.
+    deps.log.error({ err: error, refund_id: refund.id }, 'a refund was not released');
+  }
+}
+
+async function release(
+  deps: RefundProcessDeps,
+  { merchant_id, id, lease }: RefundRequest,
+  retryAt: Temporal.Instant,
+): Promise<void> {
+  assert(lease !== null);
+  const { db } = deps.database;
+  await releaseDue(db, 'refund_requests', { merchant_id, id }, lease, timestamp(retryAt));
+}
+
+/**
+ * A dispute takes weeks, and an operator who must look at a checkout may take days. A refund that
+ * waits for them looks this often whether it may begin or go on.
+ */
+const disputedHours = 6;
+
+/** requested → pending. Null if the refund must wait or another process has claimed it. */
+async function start(
+  deps: RefundProcessDeps,
+  merchant: Merchant,
+  refund: RefundRequest,
+): Promise<RefundRequest | null> {
+  const { lease, leased_until } = refund;
+  const started = await transaction(deps, async ({ db }) => {
+    await lockCheckout(db, refund.merchant_id, refund.checkout_id);
+    const current = await lockRefund(db, refund);
+    if (current?.lease !== lease) return null;
+    // An earlier run of this transaction was committed.
+    if (current.status === 'pending') return current;
+    const at = timestamp(merchantNow(deps.clock, merchant));
+    const claim = { at, lease, leased_until };
+    if ((await isDisputed(db, current)) || (await isBlocked(db, current))) return 'disputed';
+    try {
+      return (await startRefund(deps, db, current, 'requested', claim)) ?? 'waits';
+    } catch (error) {
+      if (!(error instanceof NothingLeft)) throw error;
+      await failRequested(deps, db, current, merchantNow(deps.clock, merchant));
+      return null;
+    }
+  });
+  if (started !== 'waits' && started !== 'disputed') return started;
+  if (started === 'disputed') {
+    await release(deps, refund, merchantNow(deps.clock, merchant).add({ hours: disputedHours }));
+  } else await releaseForRetry(deps, merchant, refund);
+  return null;
+}
+
+/** Sends the open parts to the gateway until none is open or the gateway needs time. */
+async function carryOut(
+  deps: RefundProcessDeps,
+  merchant: Merchant,
+  refund: RefundRequest,
+): Promise<void> {
+  for (;;) {
+    const { parts, disputed } = await reading(deps, async (db) => ({
+      parts: await listParts(db, refund.merchant_id, refund.checkout_id),
+      disputed: await isDisputed(db, refund),
+    }));
+    const open = parts.filter((part) => part.refund_id === refund.id && part.status === 'open');
+    // Void a hold last: until then everything that was reduced can be put back.
+    const cards = open.filter(({ kind }) => kind === 'card');
+    const asked = cards.length > 0 ? cards : open;
+    const answers = await Promise.allSettled(
+      asked.map((part) =>
+        disputed && part.kind === 'card'
+          ? lookUp(deps, merchant, part)
+          : ask(deps, merchant, refund, part),
+      ),
+    );
+    const findings = answers.flatMap((answer, index) =>
+      answer.status === 'fulfilled' && answer.value !== null
+        ? [{ part: asked[index] as RefundPart, finding: answer.value }]
+        : [],
+    );
+    const now = merchantNow(deps.clock, merchant);
+    const outcome = await recordParts(deps, merchant, refund, findings);
+    const failure = answers.find((answer) => answer.status === 'rejected');
+    if (failure) throw failure.reason;
+    if (outcome !== 'ended' && findings.length < asked.length) {
+      await release(deps, refund, now.add({ hours: disputedHours }));
+      return;
+    }
+    if (outcome !== 'continues') {
+      if (outcome === 'waits') {
+        await release(deps, refund, nextRefundLookUp(now, refund.tries));
+        // The alert is raised after about half a day.
+        await alert(deps, merchant, refund, new OutcomeUnknown('the gateway has not settled it'));
+      }
+      return;
+    }
+  }
+}
+
+/**
+ * What became of a part on the card while a dispute is open. Nothing is sent then: a request that
+ * may not have arrived must not make a refund now. Null: the part waits for the end of the dispute.
+ */
+async function lookUp(
+  deps: RefundProcessDeps,
+  merchant: Merchant,
+  { payment_ref, refund_ref, asked_at, amount, id: refund_id }: RefundPart,
+): Promise<PartFinding | null> {
+  const time = merchantTime(deps.clock, merchant);
+  if (refund_ref !== null) return foundRefund(await deps.gateway.refundStatus(time, refund_ref));
+  if (asked_at === null) return null;
+  assert(payment_ref !== null, 'a collected payment has a reference');
+  const found = await deps.gateway.findRefund(time, { payment_ref, amount, refund_id });
+  return found && foundRefund(found);
+}
+
+async function ask(
+  deps: RefundProcessDeps,
+  merchant: Merchant,
+  refund: RefundRequest,
+  part: RefundPart,
+): Promise<PartFinding> {
+  const time = merchantTime(deps.clock, merchant);
+  const { payment_ref } = part;
+  assert(payment_ref !== null, 'a held or collected payment has a reference');
+  if (part.kind === 'hold') {
+    const key = `${part.id}:void`;
+    const { outcome } = await deps.gateway.void({ key, merchant: time, payment_ref });
+    assert.equal(outcome, 'voided', 'collecting is paused while a refund is in progress');
+    return { outcome: 'done', refund_ref: null };
+  }
+  if (part.refund_ref !== null) {
+    return foundRefund(await deps.gateway.refundStatus(time, part.refund_ref));
+  }
+  const { amount, id: refund_id } = part;
+  const isForgotten = !isKeyRemembered(part.keyed_at, time.now);
+  // A service whose database was lost and restored may have sent it before, under a key that the
+  // gateway has forgotten.
+  const mayBeRefunded = part.round > 1 || !isKeyRemembered(refund.created_at, time.now);
+  if (isForgotten || mayBeRefunded) {
+    const found = await deps.gateway.findRefund(time, { payment_ref, amount, refund_id });
+    if (found) return foundRefund(found);
+  }
+  if (isForgotten) {
+    if (part.asked_at !== null && mayBeInFlight(part.asked_at, deps.clock.now())) {
+      throw new OutcomeUnknown('a refund that was not found may be in flight');
+    }
+    return { outcome: 'lost' };
+  }
+  await moveAsked(deps.database.db, part, timestamp(deps.clock.now()));
+  const key = `${part.id}:a${part.key_number}`;
+  const request = { id: refund.id, amount: refund.amount, created_at: refund.created_at };
+  return foundRefund(
+    await deps.gateway.refund({ key, merchant: time, payment_ref, amount, refund_id, request }),
+  );
+}
+
+function foundRefund(refund: {
+  refund_ref: string | null;
+  status: 'pending' | 'succeeded' | 'failed';
+}): PartFinding {
+  const { refund_ref, status } = refund;
+  return { outcome: status === 'succeeded' ? 'done' : status, refund_ref };
+}
+
+/** Checks that the card network has not returned what was refunded to the card. */
+async function watch(
+  deps: RefundProcessDeps,
+  merchant: Merchant,
+  refund: RefundRequest,
+): Promise<void> {
+  const parts = await reading(deps, (db) => listParts(db, refund.merchant_id, refund.checkout_id));
+  const given = parts.filter((part) => part.refund_id === refund.id && isOnCard(part));
+  const time = merchantTime(deps.clock, merchant);
+  const states = await Promise.allSettled(
+    given.map(async (part) => {
+      assert(part.refund_ref !== null);
+      return await deps.gateway.refundStatus(time, part.refund_ref);
+    }),
+  );
+  const returned = given.filter((_, index) => {
+    const state = states[index];
+    return state?.status === 'fulfilled' && state.value.status === 'failed';
+  });
+  // A check without an answer is no check. It is retried, because it may have been the last one.
+  const failure = states.find((state) => state.status === 'rejected');
+  if (failure && returned.length === 0) throw failure.reason;
+  await recordWatch(deps, merchant, refund, returned);
+}

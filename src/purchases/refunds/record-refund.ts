@@ -1,0 +1,267 @@
+import assert from 'node:assert/strict';
+import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Database, Handle } from '#platform/database/database.ts';
+import { released } from '#platform/database/due-work.sql.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { listInstalments } from '#purchases/instalments/instalment.sql.ts';
+import type { Instalment } from '#purchases/instalments/instalment.ts';
+import { resumeCollecting } from '#purchases/instalments/pause-collecting.ts';
+import {
+  cancelHeldInstalment,
+  restoreInstalment,
+} from '#purchases/instalments/reduce-instalment.ts';
+import { type QueueDeps, queueMessages } from '#purchases/messages/queue-messages.ts';
+import { raiseAlert } from '#record/alerts/raise-alert.ts';
+import { type Movement, postMovements } from '#record/ledger/post-movements.ts';
+import { listParts, lockRefund, movePart, moveRefund } from './refund.sql.ts';
+import { nextWatch, type RefundPart, type RefundRequest } from './refund.ts';
+import { sumOf } from './start-refund.ts';
+
+export type PartFinding =
+  | { outcome: 'done' | 'pending' | 'failed'; refund_ref: string | null }
+  /** The request never arrived and its key is too old to be sent again. A new one may be sent. */
+  | { outcome: 'lost' };
+
+type RecordDeps = QueueDeps & { database: Database; clock: Clock; log: Logger };
+
+/**
+ * Writes the outcomes of parts of a pending refund, and what follows from them, in one transaction.
+ * An outcome counts only under the lease that it was found with. The refund ends when no part is
+ * open, because a part that fails decides whether the others are put back.
+ */
+export async function recordParts(
+  deps: RecordDeps,
+  merchant: Merchant,
+  refund: RefundRequest,
+  findings: { part: RefundPart; finding: PartFinding }[],
+): Promise<'ended' | 'continues' | 'waits'> {
+  return await transaction(deps, async ({ db }) => {
+    await lockCheckout(db, refund.merchant_id, refund.checkout_id);
+    const current = await lockRefund(db, refund);
+    // Another process claimed it, or an earlier run of this transaction was committed.
+    if (current?.lease !== refund.lease || current.status !== 'pending') return 'ended';
+    const now = merchantNow(deps.clock, merchant);
+    const at = timestamp(now);
+    const movements: Movement[] = [];
+    for (const { part, finding } of findings) {
+      movements.push(...(await recordPart(db, refund, part, finding, at)));
+    }
+    await postMovements(deps, db, at, movements);
+    const parts = await listOwnParts(db, refund);
+    const round = Math.max(...parts.map((part) => part.round));
+    const latest = parts.filter((part) => part.round === round);
+    const open = latest.filter(({ status }) => status === 'open');
+    const hasFailed = latest.some(({ status }) => status === 'failed');
+    const isAsked = open.some(({ kind }) => kind === 'card');
+    if (hasFailed && !isAsked) {
+      await failPending(deps, db, merchant, refund, latest, now);
+      return 'ended';
+    }
+    if (open.length === 0) {
+      await moveRefund(db, refund, ['pending'], {
+        ...released,
+        status: 'complete',
+        completed_at: at,
+        due_at: watchesAt(parts, at, now),
+        tries: 0,
+      });
+      await end(deps, db, refund, latest, at);
+      const { merchant_id, checkout_id, id, amount } = refund;
+      await queueMessages(deps, db, [
+        {
+          merchant_id,
+          checkout_id,
+          kind: 'refunded',
+          about: `refund ${id}`,
+          facts: { amount },
+          at,
+        },
+      ]);
+      return 'ended';
+    }
+    const isWaiting = findings.some(({ finding }) => finding.outcome === 'pending');
+    return isWaiting ? 'waits' : 'continues';
+  });
+}
+
+/** When to check an ended refund next: while any of it is on a card (decision 0035). */
+function watchesAt(parts: RefundPart[], ended_at: Timestamp, now: Temporal.Instant) {
+  const look = parts.some(isOnCard) ? nextWatch(ended_at, now) : null;
+  return look && timestamp(look);
+}
+
+export const isOnCard = ({ kind, status }: RefundPart) => kind === 'card' && status === 'done';
+
+async function recordPart(
+  db: Handle,
+  refund: RefundRequest,
+  part: RefundPart,
+  finding: PartFinding,
+  at: string,
+): Promise<Movement[]> {
+  if (finding.outcome === 'lost') {
+    await movePart(db, part, { key_number: part.key_number + 1, keyed_at: at });
+    return [];
+  }
+  const { refund_ref } = finding;
+  if (finding.outcome === 'pending') {
+    await movePart(db, part, { refund_ref });
+    return [];
+  }
+  const to = { status: finding.outcome, refund_ref, settled_at: at };
+  const isNews = await movePart(db, part, to);
+  if (!isNews || finding.outcome === 'failed') return [];
+  const { merchant_id, checkout_id, currency, id: refund_id } = refund;
+  const of = { merchant_id, checkout_id, currency, refund_id, instalment: part.instalment };
+  if (part.kind === 'card') return [{ ...of, kind: 'refunded', amount: part.amount }];
+  const payment = await findPayment(db, part);
+  await cancelHeldInstalment(db, payment);
+  return [{ ...of, kind: 'voided', amount: payment.amount }];
+}
+
+async function listOwnParts(db: Handle, refund: RefundRequest): Promise<RefundPart[]> {
+  const parts = await listParts(db, refund.merchant_id, refund.checkout_id);
+  return parts.filter((part) => part.refund_id === refund.id);
+}
+
+async function findPayment(db: Handle, part: RefundPart): Promise<Instalment> {
+  const payments = await listInstalments(db, part);
+  const payment = payments.find(({ number }) => number === part.instalment);
+  assert(payment);
+  return payment;
+}
+
+/** The gateway refused a part: puts back what can be put back (decision 0035). */
+async function failPending(
+  deps: RecordDeps,
+  db: Handle,
+  merchant: Merchant,
+  refund: RefundRequest,
+  round: RefundPart[],
+  now: Temporal.Instant,
+): Promise<void> {
+  const at = timestamp(now);
+  const { merchant_id, checkout_id, currency, id: refund_id } = refund;
+  const movements: Movement[] = [];
+  for (const part of round.filter(({ kind }) => kind !== 'card')) {
+    const payment = await findPayment(db, part);
+    const taken = { amount: part.amount, was: part.from_status };
+    await restoreInstalment(db, merchant, payment, taken, now);
+    await movePart(db, part, { status: 'put_back', settled_at: at });
+    const of = { merchant_id, checkout_id, currency, refund_id };
+    const { amount, instalment } = part;
+    movements.push({ ...of, kind: 'restored', amount, instalment });
+  }
+  await postMovements(deps, db, at, movements);
+  const reason = 'The gateway refused to give the money back to the card.';
+  await fail(deps, db, refund, 'pending', reason, now);
+  await end(deps, db, refund, round, at);
+}
+
+/**
+ * Marks a refund failed. Parts that reached the card count as refunded (`kept`): a retry refunds
+ * only the rest. They are watched further, because the card network may return them, too.
+ */
+async function fail(
+  deps: RecordDeps,
+  db: Handle,
+  refund: RefundRequest,
+  from: 'requested' | 'pending' | 'complete' | 'failed',
+  reason: string,
+  now: Temporal.Instant,
+): Promise<void> {
+  const parts = await listOwnParts(db, refund);
+  await moveRefund(db, refund, [from], {
+    ...released,
+    status: 'failed',
+    reason,
+    kept: sumOf(parts.filter(({ status }) => status === 'done')),
+    due_at: watchesAt(parts, timestamp(now), now),
+    tries: 0,
+  });
+  await raiseAlert(deps, db, {
+    kind: 'refund_failed',
+    merchant_id: refund.merchant_id,
+    subject_id: refund.id,
+    detail: `Refund ${refund.id} of checkout ${refund.checkout_id} failed. ${reason} Look at it with \`tranche refunds show ${refund.id}\`.`,
+  });
+}
+
+/** Frees what the refund reserved, and resumes collecting unless something else pauses it. */
+async function end(
+  deps: { random: Random },
+  db: Handle,
+  refund: RefundRequest,
+  round: RefundPart[],
+  at: string,
+): Promise<void> {
+  const { merchant_id, checkout_id, currency, id: refund_id } = refund;
+  const of = { merchant_id, checkout_id, currency, refund_id };
+  await postMovements(deps, db, at, [{ ...of, kind: 'released', amount: sumOf(round) }]);
+  await resumeCollecting(db, { merchant_id, checkout_id });
+}
+
+/**
+ * Fails a refund that has not begun, in a transaction that holds the checkout's lock: a dispute took
+ * what it would have been taken from.
+ */
+export async function failRequested(
+  deps: RecordDeps,
+  db: Handle,
+  refund: RefundRequest,
+  now: Temporal.Instant,
+): Promise<void> {
+  const reason = 'The cardholder got the money back by a dispute.';
+  await fail(deps, db, refund, 'requested', reason, now);
+  const { merchant_id, checkout_id, currency, id: refund_id, amount } = refund;
+  await postMovements(deps, db, timestamp(now), [
+    { merchant_id, checkout_id, currency, refund_id, kind: 'released', amount },
+  ]);
+}
+
+/**
+ * Records whether what an ended refund gave to the card is still there. If the card network
+ * returned some of it, the refund has failed. Payments that the refund cancelled stay cancelled,
+ * because the shopper was told so (decision 0035).
+ */
+export async function recordWatch(
+  deps: RecordDeps,
+  merchant: Merchant,
+  refund: RefundRequest,
+  returned: RefundPart[],
+): Promise<void> {
+  await transaction(deps, async ({ db }) => {
+    await lockCheckout(db, refund.merchant_id, refund.checkout_id);
+    const current = await lockRefund(db, refund);
+    if (current?.lease !== refund.lease) return;
+    const { status } = current;
+    if (status !== 'complete' && status !== 'failed') return;
+    const now = merchantNow(deps.clock, merchant);
+    const at = timestamp(now);
+    if (returned.length === 0) {
+      const parts = await listOwnParts(db, refund);
+      // A refund fails when the last of its parts is settled.
+      const settled = parts.flatMap(({ settled_at }) => settled_at ?? []).sort();
+      const ended_at = status === 'complete' ? current.completed_at : settled.at(-1);
+      assert(ended_at);
+      const due_at = watchesAt(parts, ended_at, now);
+      await moveRefund(db, refund, [status], { ...released, due_at, tries: 0 });
+      return;
+    }
+    const { merchant_id, checkout_id, currency, id: refund_id } = refund;
+    const of = { merchant_id, checkout_id, currency, refund_id };
+    for (const part of returned) await movePart(db, part, { status: 'failed', settled_at: at });
+    await postMovements(
+      deps,
+      db,
+      at,
+      returned.map(({ amount, instalment }) => ({ ...of, kind: 'returned', amount, instalment })),
+    );
+    const reason = 'The card network returned money that was given back.';
+    await fail(deps, db, refund, status, reason, now);
+  });
+}

@@ -1,0 +1,188 @@
+import { sql, type Updateable } from 'kysely';
+import type { Handle } from '#platform/database/database.ts';
+import type { DueWork } from '#platform/database/due-work.sql.ts';
+import type { Tables } from '#platform/database/tables.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import { sumDisputed } from '#purchases/disputes/dispute.sql.ts';
+import type { RefundPart, RefundRequest, RefundStatus } from './refund.ts';
+
+type Key = { merchant_id: string; id: string };
+
+/** What refund requests claim of a checkout: what they refunded or still may (decision 0014). */
+export async function sumRefunds(
+  db: Handle,
+  merchant_id: string,
+  checkout_id: string,
+): Promise<number> {
+  const { sum } = await db
+    .selectFrom('refund_requests')
+    .select(
+      sql<number>`coalesce(sum(case status when 'failed' then kept else amount end), 0)::bigint`.as(
+        'sum',
+      ),
+    )
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .executeTakeFirstOrThrow();
+  return sum;
+}
+
+export async function insertRefund(db: Handle, refund: RefundRequest): Promise<void> {
+  await db.insertInto('refund_requests').values(refund).execute();
+}
+
+export async function findRefund(
+  db: Handle,
+  merchant_id: string,
+  id: string,
+): Promise<RefundRequest | null> {
+  const row = await db
+    .selectFrom('refund_requests')
+    .selectAll()
+    .where('id', '=', id)
+    .where('merchant_id', '=', merchant_id)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/**
+ * The merchant of a refund request, for the command line, which sees all merchants. Before decision
+ * 0114 two merchants' refunds could have one id, which then names neither.
+ */
+export async function findRefundMerchant(db: Handle, id: string): Promise<string | null> {
+  const rows = await db
+    .selectFrom('refund_requests')
+    .select('merchant_id')
+    .where('id', '=', id)
+    .limit(2)
+    .execute();
+  const [only] = rows;
+  return only && rows.length === 1 ? only.merchant_id : null;
+}
+
+/**
+ * What people asked for at the console and the service approved at once, because the amount was small.
+ * It counts whatever became of it: a failed refund can be retried (decision 0114).
+ */
+export async function sumAskedAlone(
+  db: Handle,
+  merchant_id: string,
+  checkout_id: string,
+): Promise<number> {
+  const { sum } = await db
+    .selectFrom('refund_requests')
+    .select(sql<number>`coalesce(sum(amount), 0)::bigint`.as('sum'))
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('requested_by_name', 'is not', null)
+    .whereRef('approved_at', '=', 'created_at')
+    .executeTakeFirstOrThrow();
+  return sum;
+}
+
+/** What can still be refunded of a checkout. Money that a cardholder disputes is not ours to refund. */
+export async function sumRefundable(
+  db: Handle,
+  checkout: { merchant_id: string; id: string; amount: number },
+): Promise<number> {
+  const refunded = await sumRefunds(db, checkout.merchant_id, checkout.id);
+  const disputed = await sumDisputed(db, checkout.merchant_id, checkout.id);
+  return Math.max(0, checkout.amount - refunded - disputed);
+}
+
+/** The refund requests of a checkout, oldest first. They are few. */
+export async function listCheckoutRefunds(
+  db: Handle,
+  merchant_id: string,
+  checkout_id: string,
+): Promise<RefundRequest[]> {
+  return await db
+    .selectFrom('refund_requests')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .orderBy('number')
+    .execute();
+}
+
+export const dueRefunds: DueWork<'refund_requests'> = {
+  table: 'refund_requests',
+  due: 'due_at',
+};
+
+export async function lockRefund(db: Handle, key: Key): Promise<RefundRequest | null> {
+  const row = await db
+    .selectFrom('refund_requests')
+    .selectAll()
+    .where('id', '=', key.id)
+    .where('merchant_id', '=', key.merchant_id)
+    .forUpdate()
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** Moves a refund from one of the given statuses. Null: another process moved it first. */
+export async function moveRefund(
+  db: Handle,
+  key: Key,
+  from: RefundStatus[],
+  to: Updateable<Tables['refund_requests']>,
+): Promise<RefundRequest | null> {
+  const row = await db
+    .updateTable('refund_requests')
+    .set(to)
+    .where('id', '=', key.id)
+    .where('merchant_id', '=', key.merchant_id)
+    .where('status', 'in', from)
+    .returningAll()
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+export async function insertParts(db: Handle, parts: RefundPart[]): Promise<void> {
+  await db.insertInto('refund_parts').values(parts).execute();
+}
+
+/** The parts of every refund of a checkout, in order. */
+export async function listParts(
+  db: Handle,
+  merchant_id: string,
+  checkout_id: string,
+): Promise<RefundPart[]> {
+  return await db
+    .selectFrom('refund_parts')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .orderBy('refund_id')
+    .orderBy('round')
+    .orderBy('number')
+    .execute();
+}
+
+/** Notes when the request for a part was last sent. */
+export async function moveAsked(db: Handle, part: Key, asked_at: Timestamp): Promise<void> {
+  await db
+    .updateTable('refund_parts')
+    .set({ asked_at })
+    .where('id', '=', part.id)
+    .where('merchant_id', '=', part.merchant_id)
+    .execute();
+}
+
+/** False: an earlier run wrote this result. */
+export async function movePart(
+  db: Handle,
+  part: Pick<RefundPart, 'merchant_id' | 'id' | 'status' | 'key_number'>,
+  to: Updateable<Tables['refund_parts']>,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('refund_parts')
+    .set(to)
+    .where('id', '=', part.id)
+    .where('merchant_id', '=', part.merchant_id)
+    .where('status', '=', part.status)
+    .where('key_number', '=', part.key_number)
+    .executeTakeFirst();
+  return numUpdatedRows > 0n;
+}

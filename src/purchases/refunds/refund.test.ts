@@ -1,0 +1,276 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import fc from 'fast-check';
+import type { InstalmentStatus } from '#purchases/instalments/instalment.ts';
+import { explainClosedWindow, nextWatch, type PlannedPart, splitRefund } from './refund.ts';
+
+const tooLate = 'Orders can only be refunded within 100 days of the purchase date.';
+const sameDay = "Order can't be refunded on the day of purchase.";
+
+// Johannesburg is UTC+2 all year: local midnight is 22:00 UTC of the day before.
+const cases: [string, 'manual' | 'auto', string, string, string | null][] = [
+  ['manual at once', 'manual', '2026-01-01T08:00:00Z', '2026-01-01T08:00:00Z', null],
+  ['day 100, last second', 'manual', '2026-01-01T08:00:00Z', '2026-04-11T21:59:59Z', null],
+  ['day 101, first second', 'manual', '2026-01-01T08:00:00Z', '2026-04-11T22:00:00Z', tooLate],
+  [
+    'bought before local midnight',
+    'manual',
+    '2026-01-01T21:59:59Z',
+    '2026-04-11T22:00:00Z',
+    tooLate,
+  ],
+  ['bought after local midnight', 'manual', '2026-01-01T22:00:00Z', '2026-04-11T22:00:00Z', null],
+  ['across a leap day', 'manual', '2028-01-01T08:00:00Z', '2028-04-10T21:59:59Z', null],
+  [
+    'across a leap day, too late',
+    'manual',
+    '2028-01-01T08:00:00Z',
+    '2028-04-10T22:00:00Z',
+    tooLate,
+  ],
+  ['auto on the same day', 'auto', '2026-01-01T08:00:00Z', '2026-01-01T20:00:00Z', sameDay],
+  ['auto at 09:59:59 next day', 'auto', '2026-01-01T08:00:00Z', '2026-01-02T07:59:59Z', sameDay],
+  ['auto at 10:00:00 next day', 'auto', '2026-01-01T08:00:00Z', '2026-01-02T08:00:00Z', null],
+  [
+    'auto, bought after local midnight',
+    'auto',
+    '2026-01-01T22:00:00Z',
+    '2026-01-02T20:00:00Z',
+    sameDay,
+  ],
+  ['auto on day 100', 'auto', '2026-01-01T08:00:00Z', '2026-04-11T21:59:59Z', null],
+];
+
+for (const [name, refund_mode, completed_at, now, expected] of cases) {
+  test(`the refund window is judged by local dates: ${name}`, () => {
+    const purchase = { completed_at, refund_mode, time_zone: 'Africa/Johannesburg' };
+    assert.equal(explainClosedWindow(purchase, Temporal.Instant.from(now)), expected);
+  });
+}
+
+/** Payments of 100 with the given statuses. */
+function payments(...statuses: InstalmentStatus[]) {
+  return statuses.map((status, index) => ({
+    number: index + 1,
+    amount: 100,
+    reduced: 0,
+    status,
+    collected_at: status === 'collected' ? `2026-0${index + 1}-01T06:00:00.000Z` : null,
+  }));
+}
+
+const written = (parts: PlannedPart[] | null) =>
+  parts?.map((part) => `${part.instalment} ${part.kind} ${part.amount}`) ?? null;
+
+describe('a refund is taken from uncollected payments, then the hold, then the card', () => {
+  const held = payments('authorised', 'scheduled', 'scheduled');
+  const twoOfThree = payments('collected', 'collected', 'scheduled');
+  for (const [name, plan, returned, amount, expected] of [
+    ['before capture, the last payment first', held, [], 150, ['3 cancel 100', '2 cancel 50']],
+    ['before capture, into the hold', held, [], 250, ['3 cancel 100', '2 cancel 100', '1 hold 50']],
+    ['before capture, all of it', held, [], 300, ['3 cancel 100', '2 cancel 100', '1 hold 100']],
+    ['after two of three, the last one', twoOfThree, [], 60, ['3 cancel 60']],
+    ['after two of three, the newest too', twoOfThree, [], 160, ['3 cancel 100', '2 card 60']],
+    [
+      'after an earlier refund, what it left',
+      payments('collected', 'collected', 'cancelled').map((one) =>
+        one.number === 3 ? { ...one, reduced: 100 } : one,
+      ),
+      [[2, 60]],
+      100,
+      ['2 card 40', '1 card 60'],
+    ],
+    [
+      'an overdue payment is not collected',
+      payments('collected', 'overdue', 'scheduled'),
+      [],
+      250,
+      ['3 cancel 100', '2 cancel 100', '1 card 50'],
+    ],
+    [
+      'the newest payment is the last collected, whatever its number',
+      payments('collected', 'collected').map((one) =>
+        one.number === 1 ? { ...one, collected_at: '2026-09-01T06:00:00.000Z' } : one,
+      ),
+      [],
+      150,
+      ['1 card 100', '2 card 50'],
+    ],
+  ] as [string, ReturnType<typeof payments>, [number, number][], number, string[]][]) {
+    test(name, () => {
+      assert.deepEqual(written(splitRefund(plan, new Map(returned), amount, 1)), expected);
+    });
+  }
+});
+
+test('a refund larger than what is left of the payments is not split', () => {
+  assert.throws(() => splitRefund(payments('collected'), new Map([[1, 50]]), 51, 1), /1 cents/);
+});
+
+describe('a refund leaves no payment with less than the gateway takes', () => {
+  const held = payments('authorised', 'scheduled', 'scheduled');
+  const collected = payments('collected', 'scheduled', 'scheduled');
+  for (const [name, plan, returned, amount, expected] of [
+    [
+      'the payment keeps the minimum, and the next one gives the rest',
+      held,
+      [],
+      50,
+      ['3 cancel 20', '2 cancel 20', '1 hold 10'],
+    ],
+    ['after a whole payment, too', held, [], 135, ['3 cancel 100', '2 cancel 20', '1 hold 15']],
+    [
+      'the card gives what no payment can',
+      collected,
+      [],
+      50,
+      ['3 cancel 20', '2 cancel 20', '1 card 10'],
+    ],
+    [
+      'a hold keeps the minimum or nothing',
+      held,
+      [],
+      300,
+      ['3 cancel 100', '2 cancel 100', '1 hold 100'],
+    ],
+    ['if the hold would keep less, the refund waits for its capture', held, [], 270, null],
+    ['if all of them would, too', held, [], 90, null],
+    [
+      'a payment that was reduced before may stay',
+      [
+        {
+          ...collected[2],
+          number: 3,
+          amount: 100,
+          reduced: 50,
+          status: 'scheduled',
+          collected_at: null,
+        },
+        ...collected.slice(0, 1),
+      ],
+      [],
+      20,
+      ['1 card 20'],
+    ],
+    [
+      'without a hold or money on the card it is left with less',
+      payments('cancelled', 'scheduled').map((one) =>
+        one.number === 1 ? { ...one, reduced: 100 } : one,
+      ),
+      [],
+      50,
+      ['2 cancel 50'],
+    ],
+    [
+      'other payments are cancelled whole if that helps',
+      [
+        { number: 1, amount: 100, reduced: 0, status: 'authorised', collected_at: null },
+        { number: 2, amount: 80, reduced: 0, status: 'scheduled', collected_at: null },
+        { number: 3, amount: 200, reduced: 0, status: 'scheduled', collected_at: null },
+      ],
+      [],
+      250,
+      ['3 cancel 70', '2 cancel 80', '1 hold 100'],
+    ],
+  ] as [string, ReturnType<typeof payments>, [number, number][], number, string[] | null][]) {
+    test(name, () => {
+      assert.deepEqual(written(splitRefund(plan, new Map(returned), amount, 80)), expected);
+    });
+  }
+
+  const anyPayment = fc.record({
+    amount: fc.integer({ min: 1, max: 30 }),
+    taken: fc.integer({ min: 0, max: 30 }),
+    status: fc.constantFrom<InstalmentStatus>('scheduled', 'overdue', 'collected', 'authorised'),
+  });
+  const anyPlan = fc.array(anyPayment, { minLength: 1, maxLength: 6 }).map((some) =>
+    some.map(({ amount, taken, status }, index) => ({
+      number: index + 1,
+      amount,
+      reduced: Math.min(taken, amount),
+      // Only the first payment is ever held.
+      status: status === 'authorised' && index > 0 ? ('scheduled' as const) : status,
+      collected_at: status === 'collected' ? `2026-0${index + 1}-01T06:00:00.000Z` : null,
+    })),
+  );
+
+  test('for any payments, if any split allows it', () => {
+    fc.assert(
+      fc.property(anyPlan, fc.nat(), fc.integer({ min: 1, max: 20 }), (plan, some, least) => {
+        const room = (one: (typeof plan)[number]) => one.amount - one.reduced;
+        const total = plan.reduce((sum, one) => sum + room(one), 0);
+        if (total === 0) return;
+        const amount = 1 + (some % total);
+        const parts = splitRefund(plan, new Map(), amount, least);
+        const isPossible = hasAllowedSplit(
+          plan.map((one) => ({ ...one, room: room(one) })),
+          amount,
+          least,
+        );
+        const isHeld = plan.some((one) => one.status === 'authorised' && room(one) > 0);
+        if (parts === null) {
+          assert.ok(isHeld && !isPossible);
+          return;
+        }
+        assert.equal(
+          parts.reduce((sum, part) => sum + part.amount, 0),
+          amount,
+        );
+        assert.equal(new Set(parts.map(({ instalment }) => instalment)).size, parts.length);
+        for (const part of parts) {
+          const payment = plan[part.instalment - 1];
+          assert.ok(payment && part.amount > 0 && part.amount <= room(payment));
+          const left = room(payment) - part.amount;
+          const isEnough = part.kind === 'card' || left === 0 || left >= least;
+          assert.ok(isEnough || !isPossible, `payment ${part.instalment} keeps ${left}`);
+        }
+      }),
+      { numRuns: process.env.TRANCHE_TEST_LONG ? 20_000 : 2_000 },
+    );
+  });
+
+  test('a plan of ten years is split, whatever it needs', () => {
+    const plan = Array.from({ length: 120 }, (_, index) => ({
+      number: index + 1,
+      amount: 1_199,
+      reduced: 0,
+      status: index === 0 ? ('authorised' as const) : ('scheduled' as const),
+      collected_at: null,
+    }));
+    const sumOf = (amount: number) =>
+      splitRefund(plan, new Map(), amount, 1_000)?.reduce((sum, part) => sum + part.amount, 0);
+    assert.equal(sumOf(100), 100);
+    assert.equal(sumOf(70_000), 70_000);
+    assert.equal(sumOf(120 * 1_199 - 1), undefined);
+  });
+});
+
+/** Tries every choice of payments that are taken whole. */
+function hasAllowedSplit(
+  plan: { room: number; status: InstalmentStatus }[],
+  amount: number,
+  least: number,
+): boolean {
+  const onCard = plan
+    .filter(({ status }) => status === 'collected')
+    .reduce((sum, { room }) => sum + room, 0);
+  const open = plan.filter(({ status }) => status !== 'collected');
+  for (let choice = 0; choice < 2 ** open.length; choice += 1) {
+    let whole = 0;
+    let spare = onCard;
+    for (const [index, { room }] of open.entries()) {
+      if (choice & (1 << index)) whole += room;
+      else spare += Math.max(0, room - least);
+    }
+    if (whole <= amount && amount <= whole + spare) return true;
+  }
+  return false;
+}
+
+test('a refund is watched for 30 days after it is complete', () => {
+  const completed = '2026-01-01T00:00:00.000Z';
+  const after = (days: number) => Temporal.Instant.from(completed).add({ hours: 24 * days });
+  assert.equal(nextWatch(completed, after(0))?.toString(), after(1).toString());
+  assert.equal(nextWatch(completed, after(21))?.toString(), after(30).toString());
+  assert.equal(nextWatch(completed, after(30)), null);
+});

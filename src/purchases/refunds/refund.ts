@@ -1,0 +1,346 @@
+import type { Timestamp } from '#platform/shared/clock.ts';
+import { derivedId } from '#platform/shared/derived-id.ts';
+import type { Instalment, InstalmentStatus } from '#purchases/instalments/instalment.ts';
+
+/**
+ * A refund request is `requested` until it is reviewed, `pending` while it is processed, and ends
+ * `complete` or `failed`. An operator may make a failed one `pending` again, and a card network
+ * may fail a complete one days later. The amounts of requests that are not `failed`, and what
+ * failed ones kept, never sum to more than the checkout.
+ */
+export const refundStatuses = ['requested', 'pending', 'complete', 'failed'] as const;
+export type RefundStatus = (typeof refundStatuses)[number];
+
+export type RefundRequest = {
+  merchant_id: string;
+  id: string;
+  number: number;
+  checkout_id: string;
+  integration_id: string;
+  status: RefundStatus;
+  amount: number;
+  currency: string;
+  signed: boolean;
+  created_at: Timestamp;
+  /** When an operator or the integration's automatic approval let it be processed. */
+  approved_at: Timestamp | null;
+  completed_at: Timestamp | null;
+  reason: string | null;
+  kept: number;
+  due_at: Timestamp | null;
+  tries: number;
+  lease: string | null;
+  leased_until: Timestamp | null;
+  /** The person who asked for it in the console; null if the merchant did. */
+  requested_by: string | null;
+  requested_by_name: string | null;
+  request_reason: string | null;
+  /** The first of two approvals (decision 0074). The second sets `approved_at`. */
+  first_approved_by: string | null;
+  first_approved_by_name: string | null;
+  first_approved_at: Timestamp | null;
+};
+
+/** Who acts on a refund. The command line has a name only. */
+export type Reviewer = { person_id: string | null; name: string };
+
+/** Whether two people have to agree to a refund (decision 0074). */
+export function needsSecondPerson(
+  amount: number,
+  merchant: { four_eyes_above: number | null },
+): boolean {
+  return merchant.four_eyes_above !== null && amount > merchant.four_eyes_above;
+}
+
+/** Whether two people have to agree to a refund that waits, or had to agree to one that does not. */
+export function neededSecondPerson(
+  refund: RefundRequest,
+  merchant: { four_eyes_above: number | null },
+): boolean {
+  // The service approves a person's own request when it is created, or not at all (decision 0114).
+  const isOwn = requesterOf(refund) !== null && refund.approved_at !== refund.created_at;
+  return isOwn || needsSecondPerson(refund.amount, merchant);
+}
+
+/** The person who asked for a refund in the console, or null if the merchant did. */
+export const requesterOf = (refund: RefundRequest): Reviewer | null =>
+  refund.requested_by_name === null
+    ? null
+    : { person_id: refund.requested_by, name: refund.requested_by_name };
+
+export const firstApproverOf = (refund: RefundRequest): Reviewer | null =>
+  refund.first_approved_by_name === null
+    ? null
+    : { person_id: refund.first_approved_by, name: refund.first_approved_by_name };
+
+/** Why this person may not approve a refund that waits for review, or null. */
+export function explainBadReviewer(refund: RefundRequest, reviewer: Reviewer): string | null {
+  const isSame = (other: Reviewer | null) =>
+    other !== null &&
+    (other.person_id !== null && reviewer.person_id !== null
+      ? other.person_id === reviewer.person_id
+      : other.name === reviewer.name);
+  if (isSame(requesterOf(refund))) {
+    return 'You asked for this refund. Another person has to approve it.';
+  }
+  if (isSame(firstApproverOf(refund))) {
+    return 'You gave the first approval. Another person has to give the second.';
+  }
+  return null;
+}
+
+/** Whether the next approval is only the first of two. */
+export function isFirstOfTwo(
+  refund: RefundRequest,
+  merchant: { four_eyes_above: number | null },
+): boolean {
+  const isAlone = requesterOf(refund) === null && firstApproverOf(refund) === null;
+  return isAlone && needsSecondPerson(refund.amount, merchant);
+}
+
+/**
+ * What a refund takes from one payment. A payment that was not collected is `cancel`led. Of a
+ * `hold` less is captured, or it is voided. What was collected is refunded to the `card`. A part is
+ * `open` until it is `done` or has `failed`. When a refund fails, parts that can be undone are
+ * `put_back`.
+ */
+export const refundPartKinds = ['cancel', 'hold', 'card'] as const;
+export type RefundPartKind = (typeof refundPartKinds)[number];
+
+export const refundPartStatuses = ['open', 'done', 'failed', 'put_back'] as const;
+export type RefundPartStatus = (typeof refundPartStatuses)[number];
+
+export type RefundPart = {
+  merchant_id: string;
+  id: string;
+  checkout_id: string;
+  refund_id: string;
+  round: number;
+  number: number;
+  instalment: number;
+  kind: RefundPartKind;
+  status: RefundPartStatus;
+  amount: number;
+  from_status: InstalmentStatus;
+  payment_ref: string | null;
+  key_number: number;
+  keyed_at: Timestamp;
+  /** When the gateway was asked last, on the real clock. */
+  asked_at: Timestamp | null;
+  refund_ref: string | null;
+  settled_at: Timestamp | null;
+};
+
+/**
+ * The id of a refund that a person asks for. The browser chooses `request_id`, so it must not become
+ * the id of another merchant's refund (decision 0114).
+ */
+export const requestedId = (merchant_id: string, request_id: string) =>
+  derivedId('requested refund', merchant_id, request_id);
+
+/** The gateway knows the part by this id, also after a restore (decision 0049). */
+export const partId = (refund_id: string, round: number, instalment: number) =>
+  derivedId('refund part', refund_id, round, instalment);
+
+export type PlannedPart = { instalment: number; kind: RefundPartKind; amount: number };
+
+type RefundablePayment = Pick<
+  Instalment,
+  'number' | 'amount' | 'reduced' | 'status' | 'collected_at'
+>;
+
+const kindOf = (status: InstalmentStatus): RefundPartKind =>
+  status === 'collected' ? 'card' : status === 'authorised' ? 'hold' : 'cancel';
+
+/** What a refund may take from a payment. */
+type Source = { instalment: number; kind: RefundPartKind; room: number };
+
+/**
+ * Splits a refund over the payments (decision 0035): first payments not yet collected, from the
+ * last backwards; then the hold; then collected payments, newest first. `returned` is what earlier
+ * refunds gave back to the card, by payment.
+ *
+ * A payment that is still to be collected keeps at least `payment_min` or nothing, because the
+ * gateway takes no less (decision 0088). What it must keep is taken from the others. If no split
+ * allows that, the refund waits for the capture of the hold (null), after which the card can give
+ * it back. Without a hold the payment is left with less.
+ */
+export function splitRefund(
+  instalments: RefundablePayment[],
+  returned: ReadonlyMap<number, number>,
+  amount: number,
+  payment_min: number,
+): PlannedPart[] | null {
+  const sources = sourcesOf(instalments, returned);
+  const missing = amount - sources.reduce((sum, { room }) => sum + room, 0);
+  if (missing > 0)
+    throw new NothingLeft(`${missing} cents of a refund have no payment to come from`);
+  const inOrder = takeInOrder(sources, amount);
+  const isAllowed = sources.every((source, index) =>
+    leavesEnough(source, inOrder[index] ?? 0, payment_min),
+  );
+  const takes = isAllowed ? inOrder : takeAllowed(sources, amount, payment_min);
+  if (takes === null && sources.some(({ kind }) => kind === 'hold')) return null;
+  return sources.flatMap(({ instalment, kind }, index) => {
+    const take = (takes ?? inOrder)[index] ?? 0;
+    return take === 0 ? [] : [{ instalment, kind, amount: take }];
+  });
+}
+
+/** The payments that have something left, in the order in which a refund takes from them. */
+function sourcesOf(
+  instalments: RefundablePayment[],
+  returned: ReadonlyMap<number, number>,
+): Source[] {
+  const newestFirst = [...instalments].sort((one, other) => {
+    const rank = (kind: RefundPartKind) => refundPartKinds.indexOf(kind);
+    const [first, second] = [kindOf(one.status), kindOf(other.status)];
+    if (first !== second) return rank(first) - rank(second);
+    const [since, until] = [one.collected_at ?? '', other.collected_at ?? ''];
+    if (since !== until) return since > until ? -1 : 1;
+    return other.number - one.number;
+  });
+  return newestFirst
+    .map(({ number, status, amount, reduced }) => ({
+      instalment: number,
+      kind: kindOf(status),
+      room: amount - reduced - (returned.get(number) ?? 0),
+    }))
+    .filter(({ room }) => room > 0);
+}
+
+function takeInOrder(sources: Pick<Source, 'room'>[], amount: number): number[] {
+  let left = amount;
+  return sources.map(({ room }) => {
+    const take = Math.min(room, left);
+    left -= take;
+    return take;
+  });
+}
+
+/** The card gives back any amount. Nothing is collected of a payment that is taken whole. */
+function leavesEnough({ kind, room }: Source, take: number, payment_min: number): boolean {
+  return kind === 'card' || take === 0 || take === room || room - take >= payment_min;
+}
+
+/**
+ * The first allowed split, which takes the newest payments whole. Chooses which payments are taken
+ * whole; the others give what they need not keep, and the card the rest. Null: no
+ * split is allowed.
+ */
+function takeAllowed(sources: Source[], amount: number, payment_min: number): number[] | null {
+  const open = sources.filter(({ kind }) => kind !== 'card');
+  const onCard = sources
+    .filter(({ kind }) => kind === 'card')
+    .reduce((sum, { room }) => sum + room, 0);
+  const spare = ({ room }: Source) => Math.max(0, room - payment_min);
+  // Payments of a plan are alike, so few states differ.
+  const failed = new Set<string>();
+  const choose = (index: number, left: number, spared: number): boolean[] | null => {
+    const source = open[index];
+    if (source === undefined) return left <= spared + onCard ? [] : null;
+    const state = `${index} ${left} ${spared}`;
+    if (failed.has(state)) return null;
+    if (source.room <= left) {
+      const rest = choose(index + 1, left - source.room, spared);
+      if (rest) return [true, ...rest];
+    }
+    const rest = choose(index + 1, left, spared + spare(source));
+    if (rest) return [false, ...rest];
+    failed.add(state);
+    return null;
+  };
+  const whole = choose(0, amount, 0);
+  if (whole === null) return null;
+  const isWhole = (index: number) => whole[index] === true;
+  const cancelled = open.reduce((sum, { room }, index) => sum + (isWhole(index) ? room : 0), 0);
+  // The open payments come first in `sources`.
+  const partly = sources.map((source, index) => ({
+    room: isWhole(index) ? 0 : source.kind === 'card' ? source.room : spare(source),
+  }));
+  const takes = takeInOrder(partly, amount - cancelled);
+  return takes.map((take, index) => (isWhole(index) ? (sources[index]?.room ?? 0) : take));
+}
+
+/** What was refunded to the card, or is in flight there, by payment. */
+export function returnedOf(parts: RefundPart[]): Map<number, number> {
+  const returned = new Map<number, number>();
+  for (const { kind, status, instalment, amount } of parts) {
+    if (kind !== 'card' || status === 'failed') continue;
+    returned.set(instalment, (returned.get(instalment) ?? 0) + amount);
+  }
+  return returned;
+}
+
+/** What the cardholder has of each payment: by refunds, and by disputes that took it. */
+export function givenBackOf(
+  parts: RefundPart[],
+  disputed: { instalment: number; amount: number }[],
+): Map<number, number> {
+  const given = returnedOf(parts);
+  for (const { instalment, amount } of disputed) {
+    given.set(instalment, (given.get(instalment) ?? 0) + amount);
+  }
+  return given;
+}
+
+/** The payments hold less than the refund. Only a dispute can have taken the rest. */
+export class NothingLeft extends Error {}
+
+const reasonCharactersMax = 500;
+
+/** What is wrong with an operator's reason to decline a refund, or null. */
+export function explainBadReason(reason: string): string | null {
+  if (reason.trim() === '') return 'A reason is needed.';
+  if (reason.length > reasonCharactersMax) {
+    return `The reason has ${reason.length} characters and may have ${reasonCharactersMax}.`;
+  }
+  return /\p{C}/u.test(reason) ? 'The reason has characters that cannot be printed.' : null;
+}
+
+/** How many days after its completion we check that a refund still stands. */
+const watchDays = [1, 2, 3, 5, 7, 10, 14, 21, 30];
+
+/** When a complete refund is checked next, or null after the last check. */
+export function nextWatch(completed_at: Timestamp, now: Temporal.Instant): Temporal.Instant | null {
+  const completed = Temporal.Instant.from(completed_at);
+  const next = watchDays
+    .map((days) => completed.add({ hours: 24 * days }))
+    .find((check) => Temporal.Instant.compare(check, now) > 0);
+  return next ?? null;
+}
+
+/** When to look up a refund next that the gateway has not settled: 1 minute, up to 6 hours. */
+export function nextRefundLookUp(now: Temporal.Instant, tries: number): Temporal.Instant {
+  return now.add({ minutes: Math.min(2 ** Math.min(tries, 10), 6 * 60) });
+}
+
+/** The purchase date is day 0; day 100 is the last one (contract, Limits). */
+const refundWindowDays = 100;
+
+/** Auto-refund integrations may refund from this local time of the next day (decision 0014). */
+const autoRefundOpens = Temporal.PlainTime.from('10:00');
+
+/** Why a refund may not be requested now, or null. The sentences are the contract's. */
+export function explainClosedWindow(
+  purchase: { completed_at: Timestamp; refund_mode: 'manual' | 'auto'; time_zone: string },
+  now: Temporal.Instant,
+): string | null {
+  const purchaseDate = Temporal.Instant.from(purchase.completed_at)
+    .toZonedDateTimeISO(purchase.time_zone)
+    .toPlainDate();
+  const local = now.toZonedDateTimeISO(purchase.time_zone);
+  const lastDate = purchaseDate.add({ days: refundWindowDays });
+  if (Temporal.PlainDate.compare(local.toPlainDate(), lastDate) > 0) {
+    return 'Orders can only be refunded within 100 days of the purchase date.';
+  }
+  if (purchase.refund_mode === 'auto') {
+    const opens = purchaseDate
+      .add({ days: 1 })
+      .toZonedDateTime({ timeZone: purchase.time_zone, plainTime: autoRefundOpens });
+    if (Temporal.ZonedDateTime.compare(local, opens) < 0) {
+      return "Order can't be refunded on the day of purchase.";
+    }
+  }
+  return null;
+}

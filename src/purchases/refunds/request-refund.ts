@@ -1,0 +1,101 @@
+import { leaseSeconds } from '#gateway/retry-times.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { merchantNow } from '#merchants/merchant.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { newLease } from '#platform/database/due-work.sql.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { findCheckoutMerchant, lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { OperatorError, operate } from '#record/actions/operate.ts';
+import { reserveRefund } from './create-refund.ts';
+import { processRefund, type RefundProcessDeps } from './process-refunds.ts';
+import { findRefund, moveRefund, sumAskedAlone, sumRefundable } from './refund.sql.ts';
+import { explainBadReason, needsSecondPerson, type RefundRequest, requestedId } from './refund.ts';
+import { reviewerOf } from './review-refund.ts';
+
+type Wanted = {
+  /** The caller's name for this request. A repeated request makes one refund. */
+  request_id: string;
+  checkout_id: string;
+  amount: number;
+  reason: string | null;
+};
+
+/**
+ * An operator asks for a refund. It needs no review, so it is processed at once, unless it is above
+ * the merchant's threshold: then another person has to approve it (decision 0074). The window for
+ * merchants does not bind operators; the preview warns of it.
+ */
+export async function requestRefund(
+  deps: RefundProcessDeps,
+  operator: string,
+  wanted: Wanted,
+): Promise<RefundRequest> {
+  const { checkout_id, amount, reason } = wanted;
+  const bad = reason === null ? null : explainBadReason(reason);
+  if (bad !== null) throw new OperatorError(bad);
+  const { db: database } = deps.database;
+  const merchant_id = isUuid(checkout_id)
+    ? await findCheckoutMerchant(database, checkout_id)
+    : null;
+  const merchant = merchant_id && (await findMerchant(database, merchant_id));
+  if (!merchant) throw new OperatorError(`There is no checkout ${checkout_id}.`);
+  const earlier = await findEarlier(database, merchant.id, wanted);
+  if (earlier) return earlier;
+  const id = requestedId(merchant.id, wanted.request_id);
+  const requester = reviewerOf(deps, operator);
+  const { refund, isClaimed } = await operate(deps, operator, 'refunds create', async (db) => {
+    const checkout = await lockCheckout(db, merchant.id, checkout_id);
+    // Not the reason: it may name the shopper, and the audit cannot be erased.
+    const details = { checkout_id, amount };
+    const written = await findEarlier(db, merchant.id, wanted);
+    if (written) {
+      return { subject_id: written.id, details, result: { refund: written, isClaimed: false } };
+    }
+    if (checkout?.status !== 'successful') {
+      throw new OperatorError(
+        `The checkout is ${checkout?.status}: only successful ones can be refunded.`,
+      );
+    }
+    const remainder = await sumRefundable(db, checkout);
+    if (amount > remainder) {
+      throw new OperatorError(`The amount exceeds the refundable remainder of ${remainder} cents.`);
+    }
+    // Together with earlier requests, so that several small refunds do not pass for a large one.
+    const alone = await sumAskedAlone(db, merchant.id, checkout_id);
+    const isApproved = !needsSecondPerson(alone + amount, merchant);
+    const reserved = await reserveRefund(deps, db, merchantNow(deps.clock, merchant), checkout, {
+      id,
+      amount,
+      integration_id: checkout.integration_id,
+      signed: false,
+      isApproved,
+      requester,
+      reason,
+    });
+    if (!isApproved) {
+      return { subject_id: id, details, result: { refund: reserved, isClaimed: false } };
+    }
+    const { now: _, ...lease } = newLease(deps, leaseSeconds);
+    const claimed = (await moveRefund(db, reserved, ['requested'], lease)) as RefundRequest;
+    return { subject_id: id, details, result: { refund: claimed, isClaimed: true } };
+  });
+  // Not claimed: another person has to approve it, or the first of two equal requests processes it.
+  if (isClaimed) await processRefund(deps, merchant, refund);
+  return (await findRefund(database, merchant.id, refund.id)) as RefundRequest;
+}
+
+/** A repeated request gets the refund of the first, if it asks for the same. */
+async function findEarlier(
+  db: Handle,
+  merchant_id: string,
+  wanted: Wanted,
+): Promise<RefundRequest | null> {
+  const { request_id, checkout_id, amount } = wanted;
+  // A process of the version before decision 0114 stored the request under its own id.
+  const earlier =
+    (await findRefund(db, merchant_id, requestedId(merchant_id, request_id))) ??
+    (await findRefund(db, merchant_id, request_id));
+  if (earlier === null) return null;
+  if (earlier.checkout_id === checkout_id && earlier.amount === amount) return earlier;
+  throw new OperatorError('This request was used for another refund. Begin a new one.');
+}

@@ -1,0 +1,198 @@
+import { leaseSeconds } from '#gateway/retry-times.ts';
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { newLease } from '#platform/database/due-work.sql.ts';
+import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import { isUuid } from '#platform/shared/uuid.ts';
+import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { isDisputed } from '#purchases/disputes/dispute.sql.ts';
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { postMovements } from '#record/ledger/post-movements.ts';
+import { processRefund, type RefundProcessDeps } from './process-refunds.ts';
+import {
+  findRefund,
+  findRefundMerchant,
+  listParts,
+  lockRefund,
+  moveRefund,
+  sumRefundable,
+} from './refund.sql.ts';
+import {
+  explainBadReason,
+  explainBadReviewer,
+  isFirstOfTwo,
+  type RefundRequest,
+  type Reviewer,
+} from './refund.ts';
+import { startRefund, sumOf } from './start-refund.ts';
+
+/**
+ * The console names a refund with the merchant in whose rows it found it, so that an act never
+ * reaches another merchant's refund. The command line gives the id alone.
+ */
+type NamedRefund = string | { merchant_id: string; id: string };
+
+/**
+ * An operator approves a request; it is processed at once. Above the merchant's threshold two people
+ * have to (decision 0074): the first approval is noted, and the second processes it.
+ */
+export async function approveRefund(
+  deps: RefundProcessDeps,
+  operator: string,
+  named: NamedRefund,
+): Promise<RefundRequest> {
+  return await reviewed(deps, operator, 'refunds approve', named, async (db, refund, claim) => {
+    if (refund.status !== 'requested' || refund.approved_at !== null) {
+      throw notReviewable(refund, 'approved');
+    }
+    const reviewer = reviewerOf(deps, operator);
+    const bad = explainBadReviewer(refund, reviewer);
+    if (bad !== null) throw new OperatorError(bad);
+    const { at, merchant, ...lease } = claim;
+    if (isFirstOfTwo(refund, merchant)) {
+      return await moveRefund(db, refund, ['requested'], {
+        first_approved_by: reviewer.person_id,
+        first_approved_by_name: reviewer.name,
+        first_approved_at: at,
+      });
+    }
+    const to = { ...lease, approved_at: at, due_at: at, tries: 0 };
+    return await moveRefund(db, refund, ['requested'], to);
+  });
+}
+
+/**
+ * An operator retries a failed refund, if the remainder allows it (decision 0035). A declined one was
+ * never approved, and a retry does not approve it (decision 0114).
+ */
+export async function retryRefund(
+  deps: RefundProcessDeps,
+  operator: string,
+  named: NamedRefund,
+): Promise<RefundRequest> {
+  return await reviewed(deps, operator, 'refunds retry', named, async (db, refund, claim) => {
+    if (refund.status !== 'failed') {
+      throw new OperatorError(
+        `Refund ${refund.id} is ${refund.status}: only a failed refund can be retried.`,
+      );
+    }
+    if (refund.approved_at === null) {
+      throw new OperatorError(
+        `Refund ${refund.id} was declined and never approved, so it cannot be retried. To refund it after all, ask for a new refund: on the page of the checkout in the console, or by the merchant's API.`,
+      );
+    }
+    const checkout = await lockCheckout(db, refund.merchant_id, refund.checkout_id);
+    const parts = await listParts(db, refund.merchant_id, refund.checkout_id);
+    const moved = sumOf(
+      parts.filter((part) => part.refund_id === refund.id && part.status === 'done'),
+    );
+    const remainder = checkout === null ? 0 : await sumRefundable(db, checkout);
+    if (refund.amount - moved > remainder) {
+      throw new OperatorError(
+        `${refund.amount - moved} cents are left to refund, but only ${remainder} cents of the checkout are refundable by now.`,
+      );
+    }
+    const { merchant: _, ...lease } = claim;
+    const started = await startRefund(deps, db, refund, 'failed', lease);
+    if (!started) {
+      throw new OperatorError(
+        (await isDisputed(db, refund))
+          ? 'The shopper disputes a payment of this checkout. Try again when that is decided.'
+          : 'A payment of this checkout must be collected first. Try again when its outcome is known.',
+      );
+    }
+    return started;
+  });
+}
+
+/** An operator declines a request with a reason. Its amount returns to the remainder. */
+export async function declineRefund(
+  deps: OperatorDeps,
+  operator: string,
+  named: NamedRefund,
+  reason: string,
+): Promise<RefundRequest> {
+  const bad = explainBadReason(reason);
+  if (bad !== null) throw new OperatorError(bad);
+  const { merchant, id } = await findNamed(deps, named);
+  return await operate(deps, operator, 'refunds decline', async (db) => {
+    const refund = await lockWithCheckout(db, merchant, id);
+    if (refund.status !== 'requested' || refund.approved_at !== null) {
+      throw notReviewable(refund, 'declined');
+    }
+    const declined = await moveRefund(db, refund, ['requested'], { status: 'failed', reason });
+    const { merchant_id, checkout_id, currency, amount } = refund;
+    const at = timestamp(merchantNow(deps.clock, merchant));
+    const movement = { merchant_id, checkout_id, currency, amount, refund_id: refund.id };
+    await postMovements(deps, db, at, [{ ...movement, kind: 'released' }]);
+    return { subject_id: refund.id, details: { reason }, result: declined as RefundRequest };
+  });
+}
+
+type Claim = { at: Timestamp; lease: string; leased_until: Timestamp; merchant: Merchant };
+
+/** The person of a session, or the name at the command line. */
+export const reviewerOf = ({ origin }: OperatorDeps, operator: string): Reviewer => ({
+  person_id: origin && 'person_id' in origin ? origin.person_id : null,
+  name: operator,
+});
+
+/** Makes the operator's change and processes the refund under the same lease. */
+async function reviewed(
+  deps: RefundProcessDeps,
+  operator: string,
+  action: string,
+  named: NamedRefund,
+  change: (db: Handle, refund: RefundRequest, claim: Claim) => Promise<RefundRequest | null>,
+): Promise<RefundRequest> {
+  const { merchant, id } = await findNamed(deps, named);
+  const claimed = await operate(deps, operator, action, async (db) => {
+    const refund = await lockWithCheckout(db, merchant, id);
+    const { now: _, ...lease } = newLease(deps, leaseSeconds);
+    const at = timestamp(merchantNow(deps.clock, merchant));
+    const result = (await change(db, refund, { ...lease, at, merchant })) as RefundRequest;
+    const { checkout_id, amount } = refund;
+    const isFirst = result.approved_at === null && { approval: 'first of two' };
+    return { subject_id: refund.id, details: { checkout_id, amount, ...isFirst }, result };
+  });
+  if (claimed.approved_at === null) return claimed;
+  await processRefund(deps, merchant, claimed);
+  return (await findRefund(deps.database.db, merchant.id, id)) as RefundRequest;
+}
+
+async function findNamed(
+  deps: OperatorDeps,
+  named: NamedRefund,
+): Promise<{ merchant: Merchant; id: string }> {
+  const { db } = deps.database;
+  const id = typeof named === 'string' ? named : named.id;
+  const merchant_id =
+    typeof named !== 'string'
+      ? named.merchant_id
+      : isUuid(named)
+        ? await findRefundMerchant(db, named)
+        : null;
+  const merchant = merchant_id && (await findMerchant(db, merchant_id));
+  if (!merchant) throw new OperatorError(`There is no refund ${id}.`);
+  return { merchant, id };
+}
+
+/** Locks the checkout first, as every transaction does. */
+async function lockWithCheckout(
+  db: Handle,
+  merchant: Merchant,
+  id: string,
+): Promise<RefundRequest> {
+  const found = await findRefund(db, merchant.id, id);
+  if (!found) throw new OperatorError(`There is no refund ${id}.`);
+  await lockCheckout(db, merchant.id, found.checkout_id);
+  return (await lockRefund(db, found)) as RefundRequest;
+}
+
+function notReviewable(refund: RefundRequest, verb: string): OperatorError {
+  const how = refund.status === 'requested' ? 'approved already' : refund.status;
+  return new OperatorError(
+    `Refund ${refund.id} is ${how}: only one that waits for review can be ${verb}.`,
+  );
+}

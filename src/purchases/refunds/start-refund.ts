@@ -1,0 +1,123 @@
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { isDisputed } from '#purchases/disputes/dispute.sql.ts';
+import {
+  isBlocked,
+  listInstalments,
+  listLastCollections,
+} from '#purchases/instalments/instalment.sql.ts';
+import type { Instalment } from '#purchases/instalments/instalment.ts';
+import { pauseCollecting } from '#purchases/instalments/pause-collecting.ts';
+import { reduceInstalment } from '#purchases/instalments/reduce-instalment.ts';
+import { type Movement, postMovements } from '#record/ledger/post-movements.ts';
+import { listDisputedAmounts } from '#record/ledger/posting.sql.ts';
+import { insertParts, listParts, moveRefund } from './refund.sql.ts';
+import {
+  givenBackOf,
+  type PlannedPart,
+  partId,
+  type RefundPart,
+  type RefundRequest,
+  type RefundStatus,
+  splitRefund,
+} from './refund.ts';
+
+/** What a refund of this amount would be taken from now. `parts` is null if it must wait. */
+export async function planRefund(
+  db: Handle,
+  key: { merchant_id: string; checkout_id: string },
+  amount: number,
+): Promise<{ instalments: Instalment[]; parts: PlannedPart[] | null }> {
+  const instalments = await listInstalments(db, key);
+  const earlier = await listParts(db, key.merchant_id, key.checkout_id);
+  const given = givenBackOf(earlier, await listDisputedAmounts(db, [key]));
+  const merchant = await findMerchant(db, key.merchant_id);
+  const payment_min = merchant?.territory.payment_min ?? 1;
+  const parts = splitRefund(instalments, given, amount, payment_min);
+  return { instalments, parts };
+}
+
+/**
+ * Makes an approved refund `pending`, in a transaction that holds the checkout's lock. Fixes which
+ * payments it is taken from, reduces those that were not collected, and pauses collecting until the
+ * refund has ended. Null while a collection of the checkout is open: its outcome decides what the
+ * refund can be taken from. Null also while the hold must be captured first (decision 0088),
+ * while the cardholder disputes a payment of it, and while an operator must look at it first.
+ */
+export async function startRefund(
+  deps: { random: Random },
+  db: Handle,
+  refund: RefundRequest,
+  from: RefundStatus,
+  claim: { at: Timestamp; lease: string | null; leased_until: Timestamp | null },
+): Promise<RefundRequest | null> {
+  const { merchant_id, checkout_id, currency, id: refund_id } = refund;
+  const key = { merchant_id, checkout_id };
+  const { at, ...lease } = claim;
+  if ((await isDisputed(db, key)) || (await isBlocked(db, key))) return null;
+  const collections = await listLastCollections(db, merchant_id, [checkout_id]);
+  if (collections.some(({ status }) => status === 'open')) return null;
+
+  const earlier = (await listParts(db, merchant_id, checkout_id)).filter(
+    (part) => part.refund_id === refund_id,
+  );
+  // An earlier round may have refunded a part. Do not refund that twice.
+  const moved = sumOf(earlier.filter(({ status }) => status === 'done'));
+  const { instalments, parts } = await planRefund(db, key, refund.amount - moved);
+  if (parts === null) return null;
+  const round = Math.max(0, ...earlier.map((part) => part.round)) + 1;
+  const of = { merchant_id, checkout_id, currency, refund_id };
+  const movements: Movement[] = [];
+  const rows: RefundPart[] = [];
+  for (const [index, part] of parts.entries()) {
+    const payment = instalments.find(({ number }) => number === part.instalment) as Instalment;
+    const isWhole = part.amount === payment.amount - payment.reduced;
+    // The gateway must void a hold that is taken whole. Of a reduced hold, less is captured later.
+    const isOpen = part.kind === 'card' || (part.kind === 'hold' && isWhole);
+    rows.push({
+      ...part,
+      merchant_id,
+      id: partId(refund_id, round, part.instalment),
+      checkout_id,
+      refund_id,
+      round,
+      number: index + 1,
+      status: isOpen ? 'open' : 'done',
+      from_status: payment.status,
+      payment_ref: part.kind === 'cancel' ? null : payment.payment_ref,
+      key_number: 1,
+      keyed_at: at,
+      asked_at: null,
+      refund_ref: null,
+      settled_at: isOpen ? null : at,
+    });
+    if (part.kind === 'card') continue;
+    await reduceInstalment(db, payment, part.amount);
+    movements.push({
+      ...of,
+      kind: 'cancelled',
+      amount: part.amount,
+      instalment: part.instalment,
+    });
+  }
+  await insertParts(db, rows);
+  await pauseCollecting(db, key);
+  if (from === 'failed') {
+    movements.push({ ...of, kind: 'reserved', amount: refund.amount - moved });
+  }
+  await postMovements(deps, db, at, movements);
+  return await moveRefund(db, refund, [from], {
+    ...lease,
+    status: 'pending',
+    approved_at: refund.approved_at ?? at,
+    reason: null,
+    kept: 0,
+    due_at: at,
+    tries: 0,
+  });
+}
+
+export const sumOf = (parts: { amount: number }[]) =>
+  parts.reduce((sum, { amount }) => sum + amount, 0);

@@ -1,0 +1,164 @@
+import assert from 'node:assert/strict';
+import type { Selectable } from 'kysely';
+import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
+import type { Database } from '#platform/database/database.ts';
+import { releaseDue } from '#platform/database/due-work.sql.ts';
+import type { Tables } from '#platform/database/tables.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import { type Clock, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import { eraseFinished } from './erase-shopper.ts';
+import { findOpenReason, lockErasedRows } from './erasure.sql.ts';
+import { lastMovement } from './last-movement.ts';
+import { readMovements } from './read-plan.ts';
+import {
+  deleteErasure,
+  deleteRetention,
+  dueErasures,
+  dueMarks,
+  insertErasures,
+  insertMissingMarks,
+  listNextCheckouts,
+  moveMark,
+  type NumberedCheckout,
+} from './retention.sql.ts';
+
+export type ErasureDeps = {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  log: Logger;
+  /** Days after the last movement of a checkout. Null: personal data stays until it is erased. */
+  retentionDays: number | null;
+};
+
+const leaseSeconds = 60;
+const dayHours = 24;
+/** A checkout that is not finished is looked at again this often. */
+const recheckDays = 7;
+/** A shorter time of retention applies to waiting checkouts after this long at the latest. */
+const waitDaysMax = 30;
+
+const marks: MerchantDueWork<'retention_marks', ErasureDeps> = {
+  due: dueMarks,
+  leaseSeconds,
+  batchSize: 1,
+  merchantsMax: 50,
+  lanes: 2,
+  roundMilliseconds: 0,
+  act: (deps, merchant, claimed) =>
+    Promise.all(claimed.map((mark) => moveMarkOn(deps, merchant, mark))),
+};
+
+const erasures: MerchantDueWork<'erasures', ErasureDeps> = {
+  due: dueErasures,
+  leaseSeconds,
+  batchSize: 20,
+  merchantsMax: 50,
+  lanes: 1,
+  roundMilliseconds: 0,
+  async act(deps, merchant, claimed) {
+    // One after another: erasing is never urgent.
+    for (const one of claimed) await eraseOrWait(deps, merchant, one);
+  },
+};
+
+/**
+ * Finds checkouts that were created before the time of retention, and makes their erasure due.
+ * Without such a time nothing is due.
+ */
+export async function findExpired(deps: ErasureDeps): Promise<number> {
+  if (deps.retentionDays === null) {
+    await deleteRetention(deps.database.db);
+    return 0;
+  }
+  await insertMissingMarks(deps.database.db, timestamp(deps.clock.now()));
+  return await runDueWork(deps, marks);
+}
+
+/** Erases the personal data of checkouts that have not moved for the time of retention. */
+export const eraseExpired = async (deps: ErasureDeps) =>
+  deps.retentionDays === null ? 0 : await runDueWork(deps, erasures);
+
+export const findMerchantExpired = async (deps: ErasureDeps, merchant: Merchant) =>
+  deps.retentionDays === null ? 0 : await runMerchantDueWork(deps, marks, merchant);
+
+export const eraseMerchantExpired = async (deps: ErasureDeps, merchant: Merchant) =>
+  deps.retentionDays === null ? 0 : await runMerchantDueWork(deps, erasures, merchant);
+
+const checkoutsBatchSize = 200;
+
+/** Makes the next checkouts that are old enough due for erasure, and moves the mark past them. */
+async function moveMarkOn(
+  deps: ErasureDeps,
+  merchant: Merchant,
+  mark: Selectable<Tables['retention_marks']>,
+): Promise<void> {
+  const now = merchantNow(deps.clock, merchant);
+  await transaction(deps, async ({ db }) => {
+    const next = await listNextCheckouts(db, merchant.id, mark.number, checkoutsBatchSize);
+    const isOld = (one: NumberedCheckout) =>
+      Temporal.Instant.compare(expiryOf(deps, one.created_at), now) <= 0;
+    const young = next.findIndex((one) => !isOld(one));
+    const old = young === -1 ? next : next.slice(0, young);
+    const first = next[old.length];
+    const isMore = next.length === checkoutsBatchSize && young === -1;
+    // A checkout that does not exist yet is not old before this time.
+    const due_at = earlier(expiryOf(deps, first?.created_at ?? timestamp(now)), limitOf(now));
+    const moved = await moveMark(db, mark, {
+      number: old.at(-1)?.number ?? mark.number,
+      due_at: timestamp(isMore ? now : due_at),
+    });
+    if (!moved) return;
+    const ids = old.filter(({ erased_at }) => erased_at === null).map(({ id }) => id);
+    await insertErasures(db, merchant.id, ids, timestamp(now));
+  });
+}
+
+const expiryOf = ({ retentionDays }: ErasureDeps, at: string) =>
+  Temporal.Instant.from(at).add({ hours: dayHours * (retentionDays ?? 0) });
+
+const limitOf = (now: Temporal.Instant) => now.add({ hours: dayHours * waitDaysMax });
+
+const earlier = (one: Temporal.Instant, other: Temporal.Instant) =>
+  Temporal.Instant.compare(one, other) < 0 ? one : other;
+
+/** Erases a checkout, or looks at it again later. Never throws: the row is due again. */
+async function eraseOrWait(
+  deps: ErasureDeps,
+  merchant: Merchant,
+  one: Selectable<Tables['erasures']>,
+): Promise<void> {
+  const { merchant_id, checkout_id, lease } = one;
+  assert(lease !== null);
+  const key = { merchant_id, checkout_id };
+  const now = merchantNow(deps.clock, merchant);
+  const later = now.add({ hours: dayHours * recheckDays });
+  try {
+    const due_at = await transaction(deps, async ({ db }) => {
+      const checkout = await lockCheckout(db, merchant_id, checkout_id);
+      assert(checkout);
+      if (checkout.erased_at === null) {
+        await lockErasedRows(db, key);
+        const times = { now: timestamp(deps.clock.now()), merchantNow: timestamp(now) };
+        if ((await findOpenReason(db, key, times)) !== null) return later;
+        const end = expiryOf(deps, lastMovement(checkout, await readMovements(db, key)));
+        if (Temporal.Instant.compare(end, now) > 0) return earlier(end, limitOf(now));
+        if (!(await deleteErasure(db, { ...key, lease }))) return null;
+        await eraseFinished(deps, db, [checkout], times.now);
+        return null;
+      }
+      await deleteErasure(db, { ...key, lease });
+      return null;
+    });
+    if (due_at === null) return;
+    await releaseDue(deps.database.db, 'erasures', key, lease, timestamp(due_at));
+  } catch (error) {
+    deps.log.error({ err: error, checkout_id }, 'a checkout could not be erased');
+    // Its lease runs out if this fails, too.
+    await releaseDue(deps.database.db, 'erasures', key, lease, timestamp(later)).catch(() => {});
+  }
+}

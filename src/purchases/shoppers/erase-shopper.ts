@@ -1,0 +1,219 @@
+import { findMerchant } from '#merchants/merchant.sql.ts';
+import { merchantNow } from '#merchants/merchant.ts';
+import type { Handle } from '#platform/database/database.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { findCheckoutCallback } from '#purchases/callbacks/callback.sql.ts';
+import { callbackPayload } from '#purchases/callbacks/callback.ts';
+import { formPayload, isForm } from '#purchases/callbacks/delivery/legacy-form.ts';
+import { lockCheckout } from '#purchases/checkouts/checkout.sql.ts';
+import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import { listCheckoutDisputes } from '#purchases/disputes/dispute.sql.ts';
+import { type OperatorDeps, operate } from '#record/actions/operate.ts';
+import { listOperatorActions } from '#record/actions/operator-action.sql.ts';
+import {
+  deleteErasedNotes,
+  findOpenReason,
+  listAnswersAbout,
+  listRefundReasons,
+  listShopperAlerts,
+  lockErasedRows,
+  updateAlertTexts,
+  updateErasedCallback,
+  updateErasedCards,
+  updateErasedCheckout,
+  updateErasedEvidence,
+  updateErasedMessages,
+  updateKeptAnswer,
+  updateRefundReason,
+} from './erasure.sql.ts';
+import { readEmail } from './export-shopper.ts';
+import {
+  bareUrl,
+  type Identifiers,
+  identifiersOf,
+  namesPerson,
+  pseudonymise,
+  withoutPerson,
+} from './pseudonyms.ts';
+import { insertDeletedCustomers } from './retention.sql.ts';
+import { listShopperCheckouts } from './shopper-data.sql.ts';
+
+export type Erasure = {
+  /** The checkouts whose data is erased. */
+  erased: string[];
+  /** The checkouts that stay as they are, and why. */
+  refused: { checkout_id: string; reason: string }[];
+  /** What names the shopper and cannot be erased now. */
+  kept: Kept[];
+};
+
+export type Kept = {
+  table: 'operator_actions' | 'idempotency_keys';
+  checkout_id: string;
+  count: number;
+};
+
+const actionsMax = 1_000;
+
+/** What erasing would do now. Changes nothing. */
+export async function previewErasure(
+  deps: OperatorDeps,
+  address: string,
+): Promise<Pick<Erasure, 'erased' | 'refused'>> {
+  return await reading(deps, async (db) => {
+    const checkouts = await listShopperCheckouts(db, readEmail(address));
+    return await sortOut(deps, db, checkouts);
+  });
+}
+
+/**
+ * Erases what is held about the shopper with an e-mail address, in finished checkouts of every
+ * merchant. Checkouts that are still open are refused, each with the reason. Amounts, dates,
+ * statuses, postings and the gateway's references stay. The audit row does not name the shopper.
+ */
+export async function eraseShopper(
+  deps: OperatorDeps,
+  operator: string,
+  address: string,
+): Promise<Erasure> {
+  const email = readEmail(address);
+  const found = await reading(deps, (db) => listShopperCheckouts(db, email));
+  if (found.length === 0) return { erased: [], refused: [], kept: [] };
+  return await operate(deps, operator, 'shoppers erase', async (db, now) => {
+    // Locked in the order of the ids, so that two erasures cannot deadlock.
+    const locked: Checkout[] = [];
+    for (const { merchant_id, id } of found.toSorted((one, other) =>
+      one.id < other.id ? -1 : 1,
+    )) {
+      const checkout = await lockCheckout(db, merchant_id, id);
+      if (!checkout || checkout.erased_at !== null) continue;
+      await lockErasedRows(db, { merchant_id, checkout_id: id });
+      locked.push(checkout);
+    }
+    const { erased, refused } = await sortOut(deps, db, locked);
+    const finished = locked.filter(({ id }) => erased.includes(id));
+    const kept = await eraseFinished(deps, db, finished, now, locked);
+    const result = { erased, refused, kept };
+    const details = { erased, refused: refused.map(({ checkout_id }) => checkout_id) };
+    return { subject_id: null, details, result };
+  });
+}
+
+/**
+ * Erases finished checkouts of one shopper, which the caller has locked, and has the gateway delete
+ * its records of the shopper. `known` are checkouts that tell by which names the shopper went.
+ */
+export async function eraseFinished(
+  deps: OperatorDeps,
+  db: Handle,
+  finished: Checkout[],
+  now: ReturnType<typeof timestamp>,
+  known: Checkout[] = finished,
+): Promise<Kept[]> {
+  const identifiers = identifiersOf(known.map(({ customer }) => customer));
+  const pseudonym = `erased-${deps.random.bytes(8).toString('hex')}`;
+  const kept: Kept[] = [];
+  for (const checkout of finished) {
+    kept.push(...(await eraseCheckout(deps, db, checkout, identifiers, pseudonym, now)));
+  }
+  return kept;
+}
+
+async function sortOut(
+  deps: OperatorDeps,
+  db: Handle,
+  checkouts: Checkout[],
+): Promise<Pick<Erasure, 'erased' | 'refused'>> {
+  const erased: string[] = [];
+  const refused: Erasure['refused'] = [];
+  for (const { merchant_id, id: checkout_id } of checkouts) {
+    const reason = await findOpenReason(
+      db,
+      { merchant_id, checkout_id },
+      await timesOf(deps, db, merchant_id),
+    );
+    if (reason === null) erased.push(checkout_id);
+    else refused.push({ checkout_id, reason });
+  }
+  return { erased, refused };
+}
+
+async function timesOf(deps: OperatorDeps, db: Handle, merchant_id: string) {
+  const now = timestamp(deps.clock.now());
+  const merchant = await findMerchant(db, merchant_id);
+  return { now, merchantNow: merchant ? timestamp(merchantNow(deps.clock, merchant)) : now };
+}
+
+/** Erases one finished checkout, which the caller has locked. Returns what could not be erased. */
+async function eraseCheckout(
+  deps: OperatorDeps,
+  db: Handle,
+  checkout: Checkout,
+  identifiers: Identifiers,
+  pseudonym: string,
+  now: ReturnType<typeof timestamp>,
+): Promise<Kept[]> {
+  const { merchant_id, id: checkout_id, integration_id } = checkout;
+  const key = { merchant_id, checkout_id };
+  const changed = { ...checkout, ...pseudonymise(checkout, identifiers, pseudonym) };
+  await updateErasedCheckout(db, key, changed, now);
+
+  const callback = await findCheckoutCallback(db, merchant_id, checkout_id);
+  if (callback) {
+    await updateErasedCallback(db, callback, {
+      notify_url: changed.notify_url,
+      redirect_url: callback.redirect_url && bareUrl(callback.redirect_url, identifiers),
+      payload: isForm(changed) ? formPayload(changed) : callbackPayload(changed),
+    });
+  }
+  await updateErasedCards(db, key);
+  await updateErasedEvidence(db, key);
+  const { merchantNow: settled_at } = await timesOf(deps, db, merchant_id);
+  await updateErasedMessages(db, key, settled_at);
+  await insertDeletedCustomers(db, key, settled_at);
+  await deleteErasedNotes(db, key);
+
+  const refunds = await listRefundReasons(db, key);
+  for (const { id, text } of refunds) {
+    if (text === null || !namesPerson(text, identifiers)) continue;
+    await updateRefundReason(db, merchant_id, { id, text: withoutPerson(text, identifiers) });
+  }
+  const ids = [checkout_id, ...refunds.map(({ id }) => id)];
+  const disputes = await listCheckoutDisputes(db, key);
+  const subjects = [...ids, ...disputes.map(({ id }) => id), ...(callback ? [callback.id] : [])];
+  const alerts = await listShopperAlerts(db, merchant_id, subjects);
+  for (const alert of alerts) {
+    const text =
+      alert.kind === 'shopper_report'
+        ? `The shopper of checkout ${checkout_id} reported a problem. The text was erased.`
+        : withoutPerson(alert.text, identifiers);
+    const close_reason = alert.close_reason && withoutPerson(alert.close_reason, identifiers);
+    if (text !== alert.text || close_reason !== alert.close_reason) {
+      await updateAlertTexts(db, { id: alert.id, text, close_reason });
+    }
+  }
+
+  const integrations = [integration_id, ...refunds.map((refund) => refund.integration_id)];
+  const answers = await listAnswersAbout(db, integrations, ids);
+  for (const answer of answers) {
+    const text = withoutPerson(answer.text, identifiers);
+    if (text !== answer.text) await updateKeptAnswer(db, { ...answer, text });
+  }
+  // An operator who closed an alert gave a reason, and that action is about the alert.
+  const subject_ids = [...subjects, ...alerts.map(({ id }) => id)];
+  const actions = await listOperatorActions(db, { subject_ids }, actionsMax);
+  const naming = {
+    operator_actions: actions.filter((one) =>
+      namesPerson(JSON.stringify(one.details), identifiers),
+    ),
+    idempotency_keys: answers.filter((one) => namesPerson(one.key, identifiers)),
+  };
+  return Object.entries(naming)
+    .filter(([, rows]) => rows.length > 0)
+    .map(([table, rows]) => ({
+      table: table as Kept['table'],
+      checkout_id,
+      count: rows.length,
+    }));
+}

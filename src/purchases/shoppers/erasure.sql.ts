@@ -1,0 +1,251 @@
+import { sql } from 'kysely';
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Checkout } from '#purchases/checkouts/checkout.ts';
+import type { PlanKey } from './plan-proof.sql.ts';
+
+// All statements that erase personal data, of every table, so that they can be read together
+// (decision 0070). Call them only with the checkout locked and found to be finished.
+
+/** Keeps operators and workers from claiming the callback and the messages until the transaction ends. */
+export async function lockErasedRows(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+): Promise<void> {
+  for (const table of ['callbacks', 'messages']) {
+    await sql`
+      select id from ${sql.table(table)}
+      where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
+      order by id for update`.execute(db);
+  }
+}
+
+/** What keeps a checkout from being erased. Null: it is finished. */
+export async function findOpenReason(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+  { now, merchantNow }: { now: Timestamp; merchantNow: Timestamp },
+): Promise<string | null> {
+  // The first reason that applies. A payment that began in time may take some minutes longer
+  // (decision 0025); an hour is past that.
+  const { rows } = await sql<{ reason: string | null }>`
+    select case
+      when exists (
+        select from payment_attempts a
+        where a.checkout_id = c.id and a.merchant_id = c.merchant_id and a.due_at is not null)
+          or exists (
+            select from shopper_attempts s
+            where s.checkout_id = c.id and s.merchant_id = c.merchant_id and s.due_at is not null)
+        then 'a payment is in progress'
+      when exists (
+        select from replaced_cards d
+        where d.checkout_id = c.id and d.merchant_id = c.merchant_id and d.due_at is not null)
+        then 'a replaced card is being removed'
+      when c.status = 'received'
+        and c.expires_at + interval '1 hour' > ${merchantNow}::timestamptz
+        then 'it can still be paid'
+      when exists (
+        select from refund_requests r
+        where r.checkout_id = c.id and r.merchant_id = c.merchant_id
+          and r.status in ('requested', 'pending'))
+        then 'a refund is in progress'
+      when exists (
+        select from disputes d
+        where d.checkout_id = c.id and d.merchant_id = c.merchant_id
+          and (d.closed_at is null or d.is_pausing))
+        then 'a payment is disputed'
+      when exists (
+        select from instalments i
+        where i.checkout_id = c.id and i.merchant_id = c.merchant_id and i.status = 'overdue')
+        then 'a payment is overdue'
+      when exists (
+        select from instalments i
+        where i.checkout_id = c.id and i.merchant_id = c.merchant_id
+          and i.status not in ('collected', 'cancelled'))
+        then 'payments are still to come'
+      when exists (
+        select from callbacks k
+        where k.checkout_id = c.id and k.merchant_id = c.merchant_id
+          and (k.due_at is not null or k.leased_until > ${now}::timestamptz))
+        then 'its callback is still being delivered'
+      when exists (
+        select from messages m
+        where m.checkout_id = c.id and m.merchant_id = c.merchant_id
+          and m.leased_until > ${now}::timestamptz)
+        then 'a message is being sent'
+      end as reason
+    from checkouts c
+    where c.id = ${checkout_id} and c.merchant_id = ${merchant_id}`.execute(db);
+  return rows[0]?.reason ?? null;
+}
+
+export async function updateErasedCheckout(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+  to: Pick<
+    Checkout,
+    'client_reference_id' | 'notify_url' | 'success_url' | 'cancel_url' | 'customer' | 'line_items'
+  >,
+  erased_at: Timestamp,
+): Promise<void> {
+  await sql`
+    update checkouts
+    set client_reference_id = ${to.client_reference_id}, notify_url = ${to.notify_url},
+      success_url = ${to.success_url}, cancel_url = ${to.cancel_url},
+      customer = ${JSON.stringify(to.customer)}::jsonb,
+      line_items = ${JSON.stringify(to.line_items)}::jsonb, erased_at = ${erased_at}
+    where id = ${checkout_id} and merchant_id = ${merchant_id}`.execute(db);
+}
+
+/** The receivers' answers may repeat anything. The database allows this for erased checkouts only. */
+export async function updateErasedCallback(
+  db: Handle,
+  { merchant_id, id }: { merchant_id: string; id: string },
+  to: { notify_url: string; redirect_url: string | null; payload: Buffer },
+): Promise<void> {
+  await sql`
+    update callbacks
+    set notify_url = ${to.notify_url}, redirect_url = ${to.redirect_url}, payload = ${to.payload}
+    where id = ${id} and merchant_id = ${merchant_id}`.execute(db);
+  await sql`
+    update callback_attempts set response_headers = null, response_body = null
+    where merchant_id = ${merchant_id} and callback_id = ${id} and finished_at is not null
+      and (response_headers is not null or response_body is not null)`.execute(db);
+}
+
+/** The references of payments stay: a refund needs them. */
+export async function updateErasedCards(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+): Promise<void> {
+  await sql`
+    update payment_attempts
+    set card_last4 = null, card_expires = null, challenge_url = null, sealed_card_token = null
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
+  for (const table of ['stored_cards', 'replaced_cards']) {
+    await sql`
+      update ${sql.table(table)} set last4 = null, expires = null
+      where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
+  }
+  await sql`
+    update shopper_attempts set card_last4 = null, card_expires = null
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
+}
+
+/** The evidence of a dispute names the shopper. Its hash stays, as the audit names it. */
+export async function updateErasedEvidence(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+): Promise<void> {
+  await sql`
+    update disputes set staged_evidence = null
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
+      and staged_evidence is not null`.execute(db);
+}
+
+/** Messages that were not sent yet are skipped: their recipient is gone. */
+export async function updateErasedMessages(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+  settled_at: Timestamp,
+): Promise<void> {
+  await sql`
+    update messages
+    set status = 'skipped', due_at = null, settled_at = ${settled_at}, sealed_token = null,
+      lease = null, leased_until = null
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
+      and status = 'pending'`.execute(db);
+  await sql`
+    update message_attempts set response = 'erased'
+    where merchant_id = ${merchant_id} and message_id in (
+      select id from messages
+      where merchant_id = ${merchant_id} and checkout_id = ${checkout_id})`.execute(db);
+  for (const table of ['mailbox', 'plan_links', 'plan_sessions']) {
+    await sql`
+      delete from ${sql.table(table)}
+      where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
+  }
+}
+
+/** What people wrote beside the checkout and when they asked for its refunds. */
+export async function deleteErasedNotes(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+): Promise<void> {
+  await sql`
+    delete from notes
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}`.execute(db);
+  await sql`
+    update refund_requests set request_reason = null
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
+      and request_reason is not null`.execute(db);
+}
+
+type Text = { id: string; text: string };
+
+/** Why refunds were declined or failed, in an operator's or the gateway's words. */
+export async function listRefundReasons(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+): Promise<{ id: string; integration_id: string; text: string | null }[]> {
+  return await db
+    .selectFrom('refund_requests')
+    .select(['id', 'integration_id', 'reason as text'])
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .execute();
+}
+
+export async function updateRefundReason(
+  db: Handle,
+  merchant_id: string,
+  { id, text }: Text,
+): Promise<void> {
+  await sql`
+    update refund_requests set reason = ${text}
+    where merchant_id = ${merchant_id} and id = ${id}`.execute(db);
+}
+
+/** Alerts about these rows, and alerts of the merchant about mail, which quote mail servers. */
+export async function listShopperAlerts(
+  db: Handle,
+  merchant_id: string,
+  subject_ids: string[],
+): Promise<(Text & { kind: string; close_reason: string | null })[]> {
+  const { rows } = await sql<Text & { kind: string; close_reason: string | null }>`
+    select id, kind, detail as text, close_reason from alerts
+    where subject_id = any(${subject_ids}::uuid[])
+      or merchant_id = ${merchant_id} and kind = 'messages_failing'`.execute(db);
+  return rows;
+}
+
+export async function updateAlertTexts(
+  db: Handle,
+  { id, text, close_reason }: Text & { close_reason: string | null },
+): Promise<void> {
+  await sql`
+    update alerts set detail = ${text}, close_reason = ${close_reason}
+    where id = ${id}`.execute(db);
+}
+
+type KeptAnswer = { integration_id: string; key: string; text: string };
+
+/** Answers about these rows. A day after the last request there are none. */
+export async function listAnswersAbout(
+  db: Handle,
+  integration_ids: string[],
+  ids: string[],
+): Promise<KeptAnswer[]> {
+  const { rows } = await sql<KeptAnswer>`
+    select integration_id, key, answer::text as text from idempotency_keys
+    where integration_id = any(${integration_ids}::uuid[])
+      and answer ->> 'id' = any(${ids}::text[])`.execute(db);
+  return rows;
+}
+
+/** The row itself stays: without it a retry would create a second checkout or refund. */
+export async function updateKeptAnswer(db: Handle, answer: KeptAnswer): Promise<void> {
+  await sql`
+    update idempotency_keys set answer = ${answer.text}::jsonb
+    where integration_id = ${answer.integration_id} and key = ${answer.key}`.execute(db);
+}

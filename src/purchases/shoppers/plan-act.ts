@@ -1,0 +1,109 @@
+import type { DeclineReason } from '#gateway/gateway.ts';
+import type { Consent } from '#purchases/payments/payment-attempt.ts';
+import { isInFlight, type ShopperAttempt } from './shopper-attempt.ts';
+
+// What a shopper with a session does to a plan, as the page asks for it and sees it.
+
+/**
+ * `late`: every payment that is late. `next`: the next one, before its date. `rest`: everything
+ * that is not paid yet.
+ */
+export const payableParts = ['late', 'next', 'rest'] as const;
+export type PayablePart = (typeof payableParts)[number];
+
+/** The body of `POST /pay/{token}/plan/pay`. */
+export type PayPlanRequest = {
+  what: PayablePart;
+  /**
+   * The numbers of the payments that the page showed for `what`, and their sum. If the plan has
+   * changed since, nothing is charged.
+   */
+  payments: number[];
+  amount: number;
+  /** The gateway's token for another card. Null: the stored card. */
+  card_token: string | null;
+  /** The other card replaces the stored one for the payments that remain after this one. */
+  keep_card: boolean;
+  /**
+   * With `keep_card`: the consent as the page showed it, with the number, amount and date of each
+   * payment that remains. Otherwise null.
+   */
+  consent: Consent | null;
+};
+
+/**
+ * The body of `POST /pay/{token}/plan/card`. The consent names each payment that is not paid or
+ * cancelled, late ones included.
+ */
+export type ReplaceCardRequest = { card_token: string; consent: Consent };
+
+/** Why nothing was begun. */
+export type ActRefusal =
+  /** The service is charging one of these payments at this moment. */
+  | 'being_charged'
+  /** A refund of the order is in progress. */
+  | 'refund_in_progress'
+  /** A dispute with the bank pauses the plan. */
+  | 'disputed'
+  /** The payments are not what the page showed. */
+  | 'plan_changed'
+  /** No money moves at the moment, or none of this checkout (decisions 0097 and 0098). */
+  | 'payments_paused';
+
+/** The newest act of the shopper on the plan, as the page shows it. */
+export type PlanAct = {
+  /** Counts the shopper's attempts on this plan. A page that asked accepts only a newer one. */
+  number: number;
+  purpose: 'pay' | 'replace_card';
+  /**
+   * `working`: the outcome is not known yet; the page polls. `challenge`: the shopper's bank asks
+   * them at `challenge_url`. `declined`: nothing was charged or changed; the shopper may try again.
+   * `done`: paid, or the card is replaced. `refused`: only in the answer to the request; nothing was
+   * begun, see `refusal`.
+   */
+  status: 'working' | 'challenge' | 'declined' | 'done' | 'refused';
+  /** The numbers of the payments that are paid; empty when the card is replaced. */
+  payments: number[];
+  amount: number;
+  /** Only for a browser with a session, as is `decline`. */
+  challenge_url: string | null;
+  decline: { reason: DeclineReason; may_retry: boolean } | null;
+  refusal: ActRefusal | null;
+};
+
+/** An outcome is news for as long as a session lasts. */
+const newsMinutes = 30;
+
+/** The newest attempt as the page shows it. Without a session it shows only that one is in flight. */
+export function presentAct(
+  attempt: ShopperAttempt | null,
+  hasSession: boolean,
+  now: Temporal.Instant,
+): PlanAct | null {
+  if (attempt === null) return null;
+  const { number, purpose, instalments, amount, settled_at, decline_reason, may_retry } = attempt;
+  const act = { number, purpose, payments: instalments, amount, refusal: null };
+  const none = { challenge_url: null, decline: null };
+  if (isInFlight(attempt)) {
+    return hasSession && attempt.status === 'challenged'
+      ? { ...act, ...none, status: 'challenge', challenge_url: attempt.challenge_url }
+      : { ...act, ...none, status: 'working' };
+  }
+  const isNews = settled_at !== null && now.since(settled_at).total('minutes') < newsMinutes;
+  if (!hasSession || !isNews) return null;
+  if (attempt.status === 'charged' || attempt.status === 'verified') {
+    return { ...act, ...none, status: 'done' };
+  }
+  const decline = { reason: decline_reason ?? 'generic', may_retry: may_retry ?? true };
+  return { ...act, ...none, status: 'declined', decline };
+}
+
+/** The answer to a request that began nothing. `newest` is the attempt before it. */
+export function presentRefusal(
+  purpose: PlanAct['purpose'],
+  refusal: ActRefusal,
+  newest: ShopperAttempt | null,
+): PlanAct {
+  const none = { payments: [], amount: 0, challenge_url: null, decline: null };
+  return { ...none, number: newest?.number ?? 0, purpose, status: 'refused', refusal };
+}

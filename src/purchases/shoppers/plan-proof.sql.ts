@@ -1,0 +1,91 @@
+import { sql } from 'kysely';
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+
+export type PlanKey = { merchant_id: string; checkout_id: string };
+
+export async function insertPlanLink(
+  db: Handle,
+  link: PlanKey & { token_hash: Buffer; created_at: Timestamp; expires_at: Timestamp },
+): Promise<void> {
+  await db
+    .insertInto('plan_links')
+    .values({ ...link, used_at: null })
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** Uses a link up. False: there is no such link, or it was used, or it has ended. */
+export async function movePlanLinkUsed(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+  token_hash: Buffer,
+  now: Timestamp,
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('plan_links')
+    .set({ used_at: now })
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('token_hash', '=', token_hash)
+    .where('used_at', 'is', null)
+    .where('expires_at', '>', now)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
+export async function insertPlanSession(
+  db: Handle,
+  session: PlanKey & { session_hash: Buffer; created_at: Timestamp; expires_at: Timestamp },
+): Promise<void> {
+  await db.insertInto('plan_sessions').values(session).execute();
+}
+
+export async function findPlanSession(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+  session_hash: Buffer,
+  now: Timestamp,
+): Promise<{ expires_at: Timestamp } | null> {
+  const row = await db
+    .selectFrom('plan_sessions')
+    .select('expires_at')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('session_hash', '=', session_hash)
+    .where('expires_at', '>', now)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+export async function deletePlanSession(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+  session_hash: Buffer,
+): Promise<void> {
+  await db
+    .deleteFrom('plan_sessions')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('session_hash', '=', session_hash)
+    .execute();
+}
+
+/** Forgets links and sessions that ended before `before`. Returns how many. */
+export async function deleteEndedProofs(
+  db: Handle,
+  before: Timestamp,
+  batchSize: number,
+): Promise<number> {
+  let deleted = 0;
+  const keys = { plan_links: 'token_hash', plan_sessions: 'session_hash' };
+  for (const [table, hash] of Object.entries(keys)) {
+    const key = sql`merchant_id, checkout_id, ${sql.ref(hash)}`;
+    const { numAffectedRows } = await sql`
+      delete from ${sql.table(table)} where (${key}) in (
+        select ${key} from ${sql.table(table)}
+        where expires_at < ${before} order by expires_at limit ${batchSize})`.execute(db);
+    deleted = Math.max(deleted, Number(numAffectedRows));
+  }
+  return deleted;
+}

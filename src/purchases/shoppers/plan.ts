@@ -1,0 +1,178 @@
+import type { DeclineReason } from '#gateway/gateway.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import { type Dispute, pausingDispute } from '#purchases/disputes/dispute.ts';
+import type { Collection, Instalment } from '#purchases/instalments/instalment.ts';
+import type { RefundPart, RefundRequest, RefundStatus } from '#purchases/refunds/refund.ts';
+import type { PayablePart } from './plan-act.ts';
+
+/**
+ * How a shopper sees a payment. `paid`: held or collected. `next`: the first that is still to come.
+ * `planned`: one after it. `late`: the bank declined it, and it is still to be paid. `cancelled`: a
+ * refund took all of it before it was collected.
+ */
+export const paymentStates = ['paid', 'next', 'planned', 'late', 'cancelled'] as const;
+export type PaymentState = (typeof paymentStates)[number];
+
+export type PlanPayment = {
+  number: number;
+  due_on: string;
+  /** What is asked for, without what refunds took of it before it was collected. */
+  amount: number;
+  status: PaymentState;
+  /** What refunds took of it before it was collected. */
+  reduced: number;
+  /** What refunds gave back of it after it was collected, or are giving back. */
+  refunded: number;
+  /** When it was collected. Null if the shopper paid it at checkout, which was on its date. */
+  paid_at: Timestamp | null;
+  /**
+   * Of a late payment: why the bank declined to charge it without the shopper, and when it is
+   * retried by itself (null: it is not). Only a browser with a session gets the reason.
+   */
+  late: { reason: DeclineReason | null; retries_at: Timestamp | null } | null;
+  /** The cardholder disputes it at the bank, or the bank took it back. */
+  dispute: 'open' | 'lost' | null;
+};
+
+/** The plan of a successful checkout as its shopper sees it. */
+export type Plan = {
+  payments: PlanPayment[];
+  /** The stored card, or the card that paid a single payment. */
+  card: { brand: string | null; last4: string | null } | null;
+  /** Whether `card` is stored: it can be charged again, and be replaced. */
+  is_card_stored: boolean;
+  paid: number;
+  outstanding: number;
+  refunds: { amount: number; status: RefundStatus; created_at: Timestamp }[];
+  /** Nothing is charged for now: a refund is in progress, or see `dispute`. */
+  is_paused: boolean;
+  /** Nothing is charged until an operator has looked at the checkout (decision 0098). */
+  is_blocked: boolean;
+  /**
+   * `open`: the shopper disputes a payment with the bank. `lost`: the bank gave a payment back, and it
+   * is not decided yet whether the rest stays due.
+   */
+  dispute: 'open' | 'lost' | null;
+};
+
+/** The rows that say when a checkout last moved (`last-movement.ts`). */
+export type MovementRows = {
+  instalments: Instalment[];
+  refunds: RefundRequest[];
+  disputes: Dispute[];
+};
+
+export type PlanRows = MovementRows & {
+  /** Every request to the gateway for a payment. */
+  collections: Collection[];
+  parts: RefundPart[];
+  /** The stored card. */
+  card: Plan['card'];
+  isBlocked: boolean;
+};
+
+export function presentPlan(rows: PlanRows): Plan {
+  const { instalments, collections, refunds, parts, disputes, card, isBlocked } = rows;
+  const next = instalments.find(isToCome);
+  const payments = instalments.map((one): PlanPayment => {
+    const status = stateOf(one, one === next);
+    const own = collections.filter(({ instalment }) => instalment === one.number);
+    return {
+      number: one.number,
+      due_on: one.due_on,
+      amount: one.amount - one.reduced,
+      status,
+      reduced: one.reduced,
+      refunded: returned(parts, one.number),
+      paid_at: wasHeld(own) ? null : one.collected_at,
+      late: status === 'late' ? { reason: declineOf(own), retries_at: one.due_at } : null,
+      dispute: disputeOf(one, disputes),
+    };
+  });
+  const sum = (states: PaymentState[]) =>
+    payments
+      .filter(({ status }) => states.includes(status))
+      .reduce((total, { amount }) => total + amount, 0);
+  return {
+    payments,
+    card,
+    is_card_stored: card !== null,
+    paid: sum(['paid']),
+    outstanding: sum(['next', 'planned', 'late']),
+    refunds: refunds.map(({ amount, status, created_at }) => ({ amount, status, created_at })),
+    is_paused:
+      !isBlocked &&
+      instalments.some(({ paused, shopper_attempt }) => paused && shopper_attempt === null),
+    is_blocked: isBlocked,
+    dispute: pausingDispute(disputes),
+  };
+}
+
+/** The shopper paid at checkout, and the hold was captured later. */
+const wasHeld = (collections: Collection[]) =>
+  collections.some(({ kind, status }) => kind === 'capture' && status === 'collected');
+
+/**
+ * Why the bank last declined the payment without the shopper. A card that the shopper typed in a
+ * session is not the reason that the payment is late.
+ */
+function declineOf(collections: Collection[]): DeclineReason | null {
+  const declined = collections.filter(
+    ({ kind, status }) => kind !== 'shopper' && status === 'declined',
+  );
+  const newest = declined.sort((one, other) => other.number - one.number)[0];
+  return newest?.decline_reason ?? null;
+}
+
+/** The plan for a browser without a session: it is not told why a card was declined. */
+export const withoutReasons = (plan: Plan): Plan => ({
+  ...plan,
+  payments: plan.payments.map((one) => ({
+    ...one,
+    late: one.late && { ...one.late, reason: null },
+  })),
+});
+
+/** One payment at the gateway may have brought several payments of the plan. */
+function disputeOf({ payment_ref }: Instalment, disputes: Dispute[]): PlanPayment['dispute'] {
+  const own = disputes.filter((one) => payment_ref !== null && one.payment_ref === payment_ref);
+  if (own.some(({ closed_at }) => closed_at === null)) return 'open';
+  return own.some(({ status }) => status === 'lost') ? 'lost' : null;
+}
+
+const isLate = ({ status, declines }: Instalment) =>
+  status === 'overdue' || (status === 'scheduled' && declines > 0);
+
+export const isToCome = (one: Instalment) => one.status === 'scheduled' && !isLate(one);
+
+/** The payments that a shopper can pay now by one of the page's buttons, in order. */
+export function coveredBy(what: PayablePart, instalments: Instalment[]): Instalment[] {
+  switch (what) {
+    case 'late':
+      return instalments.filter(isLate);
+    case 'next':
+      return instalments.filter(isToCome).slice(0, 1);
+    case 'rest':
+      return instalments.filter((one) => isLate(one) || isToCome(one));
+  }
+}
+
+export function stateOf(one: Instalment, isNext: boolean): PaymentState {
+  if (isLate(one)) return 'late';
+  switch (one.status) {
+    case 'authorised':
+    case 'collected':
+      return 'paid';
+    case 'cancelled':
+      return 'cancelled';
+    default:
+      return isNext ? 'next' : 'planned';
+  }
+}
+
+function returned(parts: RefundPart[], instalment: number): number {
+  return parts
+    .filter((part) => part.kind === 'card' && part.instalment === instalment)
+    .filter(({ status }) => status === 'open' || status === 'done')
+    .reduce((sum, { amount }) => sum + amount, 0);
+}

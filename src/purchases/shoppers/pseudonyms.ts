@@ -1,0 +1,87 @@
+import type { Checkout, Customer, LineItem } from '#purchases/checkouts/checkout.ts';
+
+/** What names a person, in any spelling by a merchant, a mail server, an operator or the person. */
+export type Identifiers = { texts: string[]; phones: string[] };
+
+/** Shorter texts occur by chance, and replacing them would garble what must stay. */
+const charactersMin = 4;
+
+/** The digits of a phone number that stay the same with and without the country's code. */
+const localDigits = 9;
+
+/** What names the shopper of these checkouts: e-mail, phone number, full name, postal address. */
+export function identifiersOf(customers: Customer[]): Identifiers {
+  const texts: string[] = [];
+  const phones: string[] = [];
+  for (const { email, first_name, last_name, phone_number, billing_address } of customers) {
+    texts.push(email, phone_number ?? '', billing_address ?? '');
+    if (first_name && last_name) {
+      for (const join of [' ', '', '-', '.', '_']) {
+        texts.push(`${first_name}${join}${last_name}`, `${last_name}${join}${first_name}`);
+      }
+    }
+    const digits = phone_number?.replace(/\D/g, '') ?? '';
+    if (digits.length >= localDigits) phones.push(digits.slice(-localDigits));
+  }
+  const long = texts.map((text) => text.trim()).filter((text) => text.length >= charactersMin);
+  return { texts: [...new Set(long)], phones: [...new Set(phones)] };
+}
+
+/** One pattern for all spellings: as they are, in a URL, in a form, and in JSON. */
+function patternOf({ texts, phones }: Identifiers): RegExp | null {
+  const spellings = texts.flatMap((text) => [
+    text,
+    encodeURIComponent(text),
+    encodeURI(text),
+    new URLSearchParams({ text }).toString().slice('text='.length),
+    JSON.stringify(text).slice(1, -1),
+  ]);
+  // The longest first: an e-mail address may contain the name.
+  const longestFirst = [...new Set(spellings)].sort((one, other) => other.length - one.length);
+  const parts = [
+    ...longestFirst.map((text) => RegExp.escape(text)),
+    ...phones.map((digits) => [...digits].join('[ ().\\/\\-]*')),
+  ];
+  return parts.length === 0 ? null : new RegExp(parts.join('|'), 'giu');
+}
+
+export function namesPerson(text: string, identifiers: Identifiers): boolean {
+  return patternOf(identifiers)?.test(text) ?? false;
+}
+
+/** The text with `[erased]` in place of every identifier. */
+export function withoutPerson(text: string, identifiers: Identifiers): string {
+  const pattern = patternOf(identifiers);
+  return pattern ? text.replace(pattern, '[erased]') : text;
+}
+
+/** A URL without its query and fragment, which merchants use for whatever they like. */
+export function bareUrl(url: string, identifiers: Identifiers): string {
+  const [place = ''] = url.split(/[?#]/);
+  return withoutPerson(place, identifiers).replaceAll('[erased]', 'erased');
+}
+
+export type ErasedCheckout = Pick<
+  Checkout,
+  'client_reference_id' | 'notify_url' | 'success_url' | 'cancel_url' | 'customer' | 'line_items'
+>;
+
+/** What stays of a checkout. All checkouts of one erasure have the same pseudonym. */
+export function pseudonymise(
+  checkout: Checkout,
+  identifiers: Identifiers,
+  pseudonym: string,
+): ErasedCheckout {
+  const { id, client_reference_id, line_items } = checkout;
+  return {
+    // The merchant's books refer to it, so it stays unless it names the person.
+    client_reference_id: namesPerson(client_reference_id, identifiers)
+      ? `erased-${id}`
+      : client_reference_id,
+    notify_url: bareUrl(checkout.notify_url, identifiers),
+    success_url: bareUrl(checkout.success_url, identifiers),
+    cancel_url: bareUrl(checkout.cancel_url, identifiers),
+    customer: { email: `${pseudonym}@erased.invalid` },
+    line_items: line_items.map((item, index): LineItem => ({ ...item, name: `Item ${index + 1}` })),
+  };
+}

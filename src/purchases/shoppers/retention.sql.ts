@@ -1,0 +1,142 @@
+import { sql } from 'kysely';
+import type { Handle } from '#platform/database/database.ts';
+import type { DueWork } from '#platform/database/due-work.sql.ts';
+import { secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { PlanKey } from './plan-proof.sql.ts';
+
+// Statements of the time of retention, and of the gateway's records of erased shoppers
+// (decision 0089).
+
+export const dueMarks: DueWork<'retention_marks'> = { table: 'retention_marks', due: 'due_at' };
+export const dueErasures: DueWork<'erasures'> = { table: 'erasures', due: 'due_at' };
+export const dueCustomers: DueWork<'deleted_customers'> = {
+  table: 'deleted_customers',
+  due: 'due_at',
+};
+
+/** Gives every merchant a mark before its first checkout, due at once. */
+export async function insertMissingMarks(db: Handle, due_at: Timestamp): Promise<void> {
+  const merchants = await db.selectFrom('merchants').select('id').execute();
+  const marks = await db.selectFrom('retention_marks').select('merchant_id').execute();
+  const known = new Set(marks.map(({ merchant_id }) => merchant_id));
+  const missing = merchants.filter(({ id }) => !known.has(id));
+  if (missing.length === 0) return;
+  await db
+    .insertInto('retention_marks')
+    .values(missing.map(({ id }) => ({ merchant_id: id, number: 0, due_at })))
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** There is no time of retention any more: nothing is due. */
+export async function deleteRetention(db: Handle): Promise<void> {
+  await sql`delete from retention_marks`.execute(db);
+  await sql`delete from erasures`.execute(db);
+}
+
+export type NumberedCheckout = {
+  id: string;
+  number: number;
+  created_at: Timestamp;
+  erased_at: Timestamp | null;
+};
+
+/** A merchant's next checkouts after a number. */
+export async function listNextCheckouts(
+  db: Handle,
+  merchant_id: string,
+  number: number,
+  batchSize: number,
+): Promise<NumberedCheckout[]> {
+  return await db
+    .selectFrom('checkouts')
+    .select(['id', 'number', 'created_at', 'erased_at'])
+    .where('merchant_id', '=', merchant_id)
+    .where('number', '>', number)
+    .orderBy('number')
+    .limit(batchSize)
+    .execute();
+}
+
+export async function insertErasures(
+  db: Handle,
+  merchant_id: string,
+  checkout_ids: string[],
+  due_at: Timestamp,
+): Promise<void> {
+  if (checkout_ids.length === 0) return;
+  await db
+    .insertInto('erasures')
+    .values(checkout_ids.map((checkout_id) => ({ merchant_id, checkout_id, due_at })))
+    .onConflict((conflict) => conflict.doNothing())
+    .execute();
+}
+
+/** Moves a claimed mark and releases it. False: another process claimed it. */
+export async function moveMark(
+  db: Handle,
+  mark: { merchant_id: string; lease: string | null },
+  to: { number: number; due_at: Timestamp },
+): Promise<boolean> {
+  const { numUpdatedRows } = await db
+    .updateTable('retention_marks')
+    .set({ ...to, tries: 0, lease: null, leased_until: null })
+    .where('merchant_id', '=', mark.merchant_id)
+    .where('lease', '=', mark.lease)
+    .executeTakeFirstOrThrow();
+  return numUpdatedRows > 0n;
+}
+
+/** Ends a claimed erasure. False: another process claimed it. */
+export async function deleteErasure(
+  db: Handle,
+  { merchant_id, checkout_id, lease }: PlanKey & { lease: string },
+): Promise<boolean> {
+  const { numDeletedRows } = await db
+    .deleteFrom('erasures')
+    .where('merchant_id', '=', merchant_id)
+    .where('checkout_id', '=', checkout_id)
+    .where('lease', '=', lease)
+    .executeTakeFirstOrThrow();
+  return numDeletedRows > 0n;
+}
+
+/**
+ * Has the gateway delete its records of the shopper of a checkout. An attempt without a reference
+ * may have created a record that we did not learn of. Its row has no reference either, and the
+ * record is searched for once the gateway finds it.
+ */
+export async function insertDeletedCustomers(
+  db: Handle,
+  { merchant_id, checkout_id }: PlanKey,
+  due_at: Timestamp,
+): Promise<void> {
+  const found_at = timestamp(secondsAfter(Temporal.Instant.from(due_at), searchSeconds));
+  await sql`
+    insert into deleted_customers (merchant_id, checkout_id, customer_ref, due_at)
+    select distinct merchant_id, checkout_id, coalesce(customer_ref, ${unknownRef}),
+      case when customer_ref is null then ${found_at}::timestamptz else ${due_at}::timestamptz end
+    from payment_attempts
+    where merchant_id = ${merchant_id} and checkout_id = ${checkout_id}
+    on conflict do nothing`.execute(db);
+}
+
+/** Stands for a reference that we do not know. */
+export const unknownRef = '';
+/** The gateway finds a record this long after it was created. */
+const searchSeconds = 3_600;
+
+export async function moveCustomerDeleted(
+  db: Handle,
+  one: PlanKey & { customer_ref: string; lease: string | null },
+  deleted_at: Timestamp,
+): Promise<void> {
+  await db
+    .updateTable('deleted_customers')
+    .set({ deleted_at, due_at: null, lease: null, leased_until: null })
+    .where('merchant_id', '=', one.merchant_id)
+    .where('checkout_id', '=', one.checkout_id)
+    .where('customer_ref', '=', one.customer_ref)
+    .where('lease', '=', one.lease)
+    .execute();
+}

@@ -1,0 +1,68 @@
+import type { Database, Handle } from '#platform/database/database.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import type { Clock, Timestamp } from '#platform/shared/clock.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { hasOperatorAction, lockOperatorAction } from './operator-action.sql.ts';
+import { appendOperatorAction } from './operator-chain.sql.ts';
+
+/**
+ * Where an act came from. At the command line the process knows the system's user and the host, and
+ * the operator's name may be only a claim. At the console a session proves the person.
+ */
+export type Origin =
+  | { os_user: string; host: string }
+  | { person_id: string; roles: string[]; address: string; session_id: string };
+
+export type OperatorDeps = {
+  database: Database;
+  clock: Clock;
+  random: Random;
+  /** Absent for an act of the service itself. */
+  origin?: Origin;
+};
+
+/** The person whose session proves who acts; null at the command line and in the service itself. */
+export const personOf = ({ origin }: Pick<OperatorDeps, 'origin'>): string | null =>
+  origin && 'person_id' in origin ? origin.person_id : null;
+
+const unknownOrigin = {
+  os_user: null,
+  host: null,
+  person_id: null,
+  roles: null,
+  address: null,
+  session_id: null,
+};
+
+/** An operator asked for something that cannot be done. The message says what to do instead. */
+export class OperatorError extends Error {}
+
+/**
+ * Makes an operator's change and writes its audit row in one transaction, so every change names
+ * the operator who made it. `details` never holds a secret.
+ */
+export async function operate<T>(
+  deps: OperatorDeps,
+  operator: string,
+  action: string,
+  change: (
+    db: Handle,
+    now: Timestamp,
+  ) => Promise<{ subject_id: string | null; details: object; result: T }>,
+): Promise<T> {
+  const id = deps.random.uuid();
+  let committed: T | undefined;
+  return await transaction(deps, async ({ db }, maybeCommitted) => {
+    // An earlier COMMIT of this action that is still in flight holds this lock. Once we have the
+    // lock, that COMMIT has either happened or failed.
+    await lockOperatorAction(db, id);
+    if (maybeCommitted && (await hasOperatorAction(db, id))) return committed as T;
+    const at = timestamp(deps.clock.now());
+    const { subject_id, details, result } = await change(db, at);
+    const origin = { ...unknownOrigin, ...deps.origin };
+    await appendOperatorAction(db, { id, at, operator, action, subject_id, details, ...origin });
+    committed = result;
+    return result;
+  });
+}

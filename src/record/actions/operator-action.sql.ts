@@ -1,0 +1,63 @@
+import { sql } from 'kysely';
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+
+export type OperatorAction = {
+  id: string;
+  at: Timestamp;
+  operator: string;
+  action: string;
+  subject_id: string | null;
+  details: object;
+  /** The user and the host of the command line. If the user is not `operator`, that is a claim. */
+  os_user: string | null;
+  host: string | null;
+  /** The person at the console, as they were then. */
+  person_id: string | null;
+  roles: string[] | null;
+  address: string | null;
+  session_id: string | null;
+};
+
+export async function hasOperatorAction(db: Handle, id: string): Promise<boolean> {
+  const row = await db
+    .selectFrom('operator_actions')
+    .select('id')
+    .where('id', '=', id)
+    .executeTakeFirst();
+  return row !== undefined;
+}
+
+/** The newest actions, newest first. */
+export async function listOperatorActions(
+  db: Handle,
+  filter: { subject_ids?: string[]; operator?: string },
+  limit: number,
+): Promise<OperatorAction[]> {
+  let query = db
+    .selectFrom('operator_actions')
+    .select([
+      'id',
+      'at',
+      'operator',
+      'action',
+      'subject_id',
+      'details',
+      'os_user',
+      'host',
+      'person_id',
+      'roles',
+      'address',
+      'session_id',
+    ]);
+  if (filter.subject_ids !== undefined) {
+    query = query.where('subject_id', 'in', filter.subject_ids);
+  }
+  if (filter.operator !== undefined) query = query.where('operator', '=', filter.operator);
+  return await query.orderBy('at', 'desc').orderBy('id', 'desc').limit(limit).execute();
+}
+
+/** Waits for another run of the same action. The lock is held until the transaction ends. */
+export async function lockOperatorAction(db: Handle, id: string): Promise<void> {
+  await sql`select pg_advisory_xact_lock(hashtextextended(${id}, 0))`.execute(db);
+}

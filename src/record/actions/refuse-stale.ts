@@ -1,0 +1,39 @@
+import { isDeepStrictEqual } from 'node:util';
+import type { Handle } from '#platform/database/database.ts';
+import { OperatorError } from './operate.ts';
+import { listOperatorActions } from './operator-action.sql.ts';
+import { listPersonNames } from './person-names.sql.ts';
+
+type Members = Record<string, unknown>;
+
+/** How many acts on the record are searched for the one that changed it. */
+const actsMax = 20;
+
+/**
+ * Refuses a change to values that are no longer what the operator read (decision 0137). `read` has
+ * them by name, and may be absent; `row` is locked.
+ */
+export async function refuseStale(
+  db: Handle,
+  row: { id: string } & object,
+  read: object | undefined,
+): Promise<void> {
+  const stale = Object.entries(read ?? {})
+    .filter(([name, value]) => !isDeepStrictEqual(value, (row as Members)[name]))
+    .map(([name]) => name);
+  if (stale.length === 0) return;
+  const acts = await listOperatorActions(db, { subject_ids: [row.id] }, actsMax);
+  const act = acts.find(({ details }) =>
+    stale.some((name) => hasChanged(details as Members, name)),
+  );
+  const names = await listPersonNames(db, [act?.person_id ?? null]);
+  const by = act ? ` by ${names.get(act.person_id ?? '') ?? act.operator}` : '';
+  throw new OperatorError(`This was changed${by} meanwhile. Reload and try again.`);
+}
+
+/** The details of an act have the new values in `after` or beside `before`. */
+function hasChanged(details: Members, name: string): boolean {
+  const after = (details.after ?? details) as Members;
+  const before = (details.before ?? {}) as Members;
+  return name in after && !isDeepStrictEqual(after[name], before[name]);
+}

@@ -1,0 +1,75 @@
+import type { Database } from '#platform/database/database.ts';
+import { findChainEnd, listChainLinks, sumUnchainedActions } from './operator-chain.sql.ts';
+
+export type ChainFinding = {
+  /**
+   * `changed`: an action does not match its hash. `missing`: an action was deleted from the middle.
+   * `tail`: the last actions were deleted, or the end of the chain was changed. `unchained`: actions
+   * without a number were added, changed or deleted. `anchor`: a hash noted earlier is not there.
+   */
+  kind: 'changed' | 'missing' | 'tail' | 'unchained' | 'anchor';
+  number: number | null;
+  detail: string;
+};
+
+/** A number of the chain and its hash, to be noted outside of the database. */
+export type Anchor = { number: number; hash: string };
+
+const batchSize = 5_000;
+const findingsMax = 20;
+
+/**
+ * Checks that the operators' actions are the ones that were written. Each action's hash covers the
+ * action and the hash before it, so one change shows. An attacker who may rewrite every row can
+ * compute a new chain; only an anchor that was noted outside of the database shows that.
+ */
+export async function verifyOperatorChain(
+  deps: { database: Database },
+  anchor: Anchor | null = null,
+): Promise<{ actions: number; end: Anchor; findings: ChainFinding[] }> {
+  const { db: database } = deps.database;
+  const snapshot = database.transaction().setIsolationLevel('repeatable read');
+  return await snapshot.execute(async (db) => {
+    const findings: ChainFinding[] = [];
+    const end = await findChainEnd(db);
+    const start = end ? { number: 0, hash: end.first_hash } : { number: 0, hash: Buffer.alloc(0) };
+    let anchorHash = anchor?.number === 0 ? start.hash : null;
+    let last = start;
+    let actions = 0;
+    for (;;) {
+      const links = await listChainLinks(db, last, batchSize);
+      for (const { number, hash, expected } of links) {
+        if (number !== last.number + 1) {
+          const from = last.number + 1;
+          const which =
+            from === number - 1 ? `Action ${from} is` : `Actions ${from} to ${number - 1} are`;
+          findings.push({ kind: 'missing', number: from, detail: `${which} missing.` });
+        } else if (hash === null || !hash.equals(expected)) {
+          const detail = `Action ${number} or the hash before it was changed.`;
+          findings.push({ kind: 'changed', number, detail });
+        }
+        if (number === anchor?.number) anchorHash = hash;
+        last = { number, hash: hash ?? Buffer.alloc(0) };
+        actions += 1;
+      }
+      if (links.length < batchSize || findings.length >= findingsMax) break;
+    }
+    if (end === null) {
+      findings.push({ kind: 'tail', number: null, detail: 'The end of the chain was deleted.' });
+    } else if (end.number !== last.number || !end.hash.equals(last.hash)) {
+      const detail = `The chain ended with action ${end.number}; the last action here is ${last.number}.`;
+      findings.push({ kind: 'tail', number: last.number, detail });
+    }
+    const unchained = await sumUnchainedActions(db);
+    if (end && (unchained.count !== end.first_count || !unchained.digest.equals(end.first_hash))) {
+      const detail = `There were ${end.first_count} actions from before the chain; there are ${unchained.count}, or one was changed.`;
+      findings.push({ kind: 'unchained', number: null, detail });
+    }
+    if (anchor !== null && anchorHash?.toString('hex') !== anchor.hash) {
+      const detail = `Action ${anchor.number} does not have the hash that was noted.`;
+      findings.push({ kind: 'anchor', number: anchor.number, detail });
+    }
+    const reached = { number: last.number, hash: last.hash.toString('hex') };
+    return { actions: actions + unchained.count, end: reached, findings };
+  });
+}

@@ -1,0 +1,57 @@
+import { isUuid } from '#platform/shared/uuid.ts';
+import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
+import {
+  type Alert,
+  type AlertHandling,
+  lockAlert,
+  moveAlertClosed,
+  moveAlertTaken,
+} from './alert.sql.ts';
+
+/** An operator takes an alert, so that others leave it to them. A repeated call changes nothing. */
+export async function takeAlert(deps: OperatorDeps, operator: string, id: string) {
+  return await operate(deps, operator, 'alerts take', async (db, now) => {
+    const alert = await lockOpenAlert(id, (wanted) => lockAlert(db, wanted));
+    if (alert.taken_by !== null && alert.taken_by !== operator) {
+      throw new OperatorError(
+        `${alert.taken_by} took this alert at ${alert.taken_at}. Ask them, or close it.`,
+      );
+    }
+    const details = { kind: alert.kind };
+    if (alert.taken_at !== null) return { subject_id: id, details, result: alert };
+    const taken = { taken_by: operator, taken_person_id: personOf(deps), taken_at: now };
+    await moveAlertTaken(db, id, taken);
+    return { subject_id: id, details, result: { ...alert, ...taken } };
+  });
+}
+
+/** An operator closes an alert, taken or not, and says what was done about it. */
+export async function closeAlert(
+  deps: OperatorDeps,
+  operator: string,
+  id: string,
+  close_reason: string,
+) {
+  return await operate(deps, operator, 'alerts close', async (db, now) => {
+    const alert = await lockOpenAlert(id, (wanted) => lockAlert(db, wanted));
+    const by = { closed_by: operator, closed_person_id: personOf(deps) };
+    const closed = { ...by, closed_at: now, close_reason };
+    await moveAlertClosed(db, id, closed);
+    const details = { kind: alert.kind, reason: close_reason };
+    return { subject_id: id, details, result: { ...alert, ...closed } };
+  });
+}
+
+async function lockOpenAlert(
+  id: string,
+  lock: (id: string) => Promise<(Alert & AlertHandling) | null>,
+): Promise<Alert & AlertHandling> {
+  const alert = isUuid(id) ? await lock(id) : null;
+  if (!alert) throw new OperatorError(`There is no alert ${id}.`);
+  if (alert.closed_at !== null) {
+    throw new OperatorError(
+      `${alert.closed_by} closed this alert at ${alert.closed_at}: ${alert.close_reason}`,
+    );
+  }
+  return alert;
+}

@@ -1,0 +1,45 @@
+import type { Handle } from '#platform/database/database.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import { type OperatorDeps, OperatorError, personOf } from '#record/actions/operate.ts';
+import { raiseAlert } from './raise-alert.ts';
+
+/** The person's roles or scope do not allow this act. */
+export class NotPermitted extends OperatorError {}
+
+export const liftRefused =
+  'Only an administrator of all merchants may raise or remove the amount above which refunds need two people, or let refunds go without a review.';
+
+export type LiftDeps = OperatorDeps & { log: Logger };
+
+/**
+ * Part of every act that weakens the review of refunds, in its transaction. The people whom the
+ * review binds must not lift it, so a person needs the permission `review.lift`. The command line is
+ * root-equivalent. The alert shows the other operators who lifted what (decision 0136).
+ */
+export async function liftReview(
+  deps: LiftDeps,
+  db: Handle,
+  operator: string,
+  lifted: {
+    mayLiftReview: boolean | undefined;
+    merchant_id?: string;
+    integration_id?: string;
+    /** What the operator did, from the verb on. */
+    did: string;
+    /** The command that restores the review. */
+    restore: string;
+  },
+): Promise<void> {
+  const { origin } = deps;
+  const { mayLiftReview, merchant_id, integration_id, did, restore } = lifted;
+  if (personOf(deps) !== null && mayLiftReview !== true) throw new NotPermitted(liftRefused);
+  // At the command line the operator's name may be only a claim.
+  const who =
+    origin && 'os_user' in origin ? `${operator} [${origin.os_user}@${origin.host}]` : operator;
+  await raiseAlert(deps, db, {
+    kind: 'refund_review_lifted',
+    ...(merchant_id !== undefined && { merchant_id }),
+    ...(integration_id !== undefined && { integration_id }),
+    detail: `${who} ${did} If this was not agreed, restore it with \`${restore}\` and look at the refunds since then.`,
+  });
+}

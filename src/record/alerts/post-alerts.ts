@@ -1,0 +1,54 @@
+import type { Database } from '#platform/database/database.ts';
+import { type Clock, secondsAfter, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import { type Alert, claimDueAlerts, moveAlertPosted, releaseAlert } from './alert.sql.ts';
+
+export type AlertDeps = {
+  database: Database;
+  clock: Clock;
+  log: Logger;
+  /** The operator's own address for alerts; null when alerts are only logged and listed. */
+  alertWebhookUrl: string | null;
+};
+
+const batchSize = 20;
+const attemptsMax = 30;
+const postSeconds = 10;
+const leaseSeconds = 60;
+const firstPauseSeconds = 10;
+const pauseSecondsMax = 3600;
+
+/** Posts due alerts to the operator's own address. An alert that is refused becomes due again. */
+export async function postAlerts(deps: AlertDeps): Promise<number> {
+  const url = deps.alertWebhookUrl;
+  if (url === null) return 0;
+  const now = deps.clock.now();
+  // The claim keeps other workers away while the alert is posted. After a crash it runs out.
+  const until = timestamp(secondsAfter(now, leaseSeconds));
+  const due = await claimDueAlerts(deps.database.db, timestamp(now), until, batchSize);
+  await Promise.all(due.map((alert) => postAlert(deps, url, alert)));
+  return due.length;
+}
+
+async function postAlert(deps: AlertDeps, url: string, alert: Alert): Promise<void> {
+  const { db } = deps.database;
+  const { id, at, kind, integration_id, merchant_id, detail } = alert;
+  try {
+    const answer = await fetch(url, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'user-agent': 'Tranche-Alert/1' },
+      body: JSON.stringify({ id, at, kind, integration_id, merchant_id, detail }),
+      signal: AbortSignal.timeout(postSeconds * 1000),
+      redirect: 'error',
+    });
+    await answer.body?.cancel();
+    if (!answer.ok) throw new Error(`the receiver answered ${answer.status}`);
+    await moveAlertPosted(db, id, timestamp(deps.clock.now()));
+  } catch (error) {
+    const pause = Math.min(firstPauseSeconds * 2 ** alert.tries, pauseSecondsMax);
+    const isLast = alert.tries + 1 >= attemptsMax;
+    const dueAt = isLast ? null : timestamp(secondsAfter(deps.clock.now(), pause));
+    await releaseAlert(db, id, dueAt);
+    deps.log.warn({ err: error, alert_id: id }, 'an alert could not be posted');
+  }
+}

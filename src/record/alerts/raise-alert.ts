@@ -1,0 +1,40 @@
+import type { Handle } from '#platform/database/database.ts';
+import type { Clock } from '#platform/shared/clock.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { insertAlert } from './alert.sql.ts';
+
+/** Records something that an operator must see, as a row that stays and a log line. Returns its id. */
+export async function raiseAlert(
+  deps: { clock: Clock; random: Random; log: Logger },
+  db: Handle,
+  alert: {
+    kind: string;
+    integration_id?: string;
+    merchant_id?: string;
+    /** The row that the alert is about: a callback, a refund, a checkout. */
+    subject_id?: string;
+    detail: string;
+    /** The detail quotes a shopper or a mail server, so it is not logged. */
+    isPrivate?: true;
+  },
+): Promise<string> {
+  const at = timestamp(deps.clock.now());
+  const row = {
+    id: deps.random.uuid(),
+    at,
+    kind: alert.kind,
+    integration_id: alert.integration_id ?? null,
+    merchant_id: alert.merchant_id ?? null,
+    subject_id: alert.subject_id ?? null,
+    detail: alert.detail,
+    posted_at: null,
+    tries: 0,
+    due_at: at,
+  };
+  await insertAlert(db, row);
+  const { detail, ...rest } = row;
+  deps.log.warn({ alert: alert.isPrivate ? rest : { ...rest, detail } }, 'alert');
+  return row.id;
+}

@@ -1,0 +1,50 @@
+import type { Merchant } from '#merchants/merchant.ts';
+import type { Database } from '#platform/database/database.ts';
+import { type Clock, secondsAfter, timestamp } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { hasAlertSince } from './alert.sql.ts';
+import { raiseAlert } from './raise-alert.ts';
+
+/** An outage usually ends within the hour, without an operator; a refusal hardly ever does. */
+const unknownRetriesMin = 12;
+const refusedRetriesMin = 2;
+const daySeconds = 24 * 3600;
+
+/**
+ * Raises an alert when money does not move because the gateway does not answer or gives an answer
+ * that the service did not expect. One alert a day and merchant, unless an operator has closed it: an
+ * outage that holds up thousands of payments is one problem.
+ */
+export async function raiseGatewayAlert(
+  deps: { database: Database; clock: Clock; random: Random; log: Logger },
+  merchant: Pick<Merchant, 'id'>,
+  failed: {
+    /** What is not settled, as the sentence begins: `Refund 0190…`. */
+    what: string;
+    subject_id: string;
+    error: unknown;
+    /** False when the gateway answered and refused. */
+    isOutcomeUnknown: boolean;
+    /** Retries before the one that failed now. */
+    retries: number;
+    /** The service does not retry, so the alert is raised at once. */
+    isGivenUp?: boolean;
+  },
+): Promise<void> {
+  const { what, subject_id, error, isOutcomeUnknown, retries, isGivenUp = false } = failed;
+  if (!isGivenUp && retries < (isOutcomeUnknown ? unknownRetriesMin : refusedRetriesMin)) return;
+  const { db } = deps.database;
+  const kind = 'gateway_trouble';
+  const since = timestamp(secondsAfter(deps.clock.now(), -daySeconds));
+  if (await hasAlertSince(db, kind, merchant.id, since)) return;
+  const { message } = error as Error;
+  const refused = `${what} was refused (${message}). The shopper was asked to pay again.`;
+  const unsettled = `${what} has not been settled in ${retries + 1} attempts (${message}). The service keeps retrying.`;
+  await raiseAlert(deps, db, {
+    kind,
+    merchant_id: merchant.id,
+    subject_id,
+    detail: `${isGivenUp ? refused : unsettled} Check the gateway, and its settings here.`,
+  });
+}

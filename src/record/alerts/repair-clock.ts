@@ -1,0 +1,14 @@
+import { repairClock as repairRows } from '#platform/database/repair-clock.sql.ts';
+import { type OperatorDeps, operate } from '#record/actions/operate.ts';
+import { advanceLateAlerts } from './alert.sql.ts';
+
+/** An operator undoes what a node with a wrong clock did to rows that others go by. */
+export async function repairClock(deps: OperatorDeps, operator: string) {
+  return await operate(deps, operator, 'database repair-clock', async (db, now) => {
+    const repaired = await repairRows(db, now);
+    // Alerts are on no merchant's clock.
+    const alerts = await advanceLateAlerts(db, now);
+    const result = { ...repaired, due_rows: repaired.due_rows + alerts };
+    return { subject_id: null, details: result, result };
+  });
+}

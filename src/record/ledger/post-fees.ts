@@ -1,0 +1,38 @@
+import type { Database } from '#platform/database/database.ts';
+import { transaction } from '#platform/database/transaction.ts';
+import type { Clock } from '#platform/shared/clock.ts';
+import type { Logger } from '#platform/shared/logger.ts';
+import type { Random } from '#platform/shared/random.ts';
+import { insertAccountFees, insertFees, insertPostings } from './posting.sql.ts';
+import { type AccountFee, type GatewayFee, movements } from './posting.ts';
+
+type PostDeps = { database: Database; clock: Clock; log: Logger; random: Random };
+
+/**
+ * Posts fees of the gateway that are not posted yet. Each of its transactions counts once. They
+ * change nothing in the merchants' books: what a merchant pays us is in its terms.
+ */
+export async function postFees(deps: PostDeps, fees: GatewayFee[]): Promise<void> {
+  if (fees.length === 0) return;
+  await transaction(deps, async ({ db }) => {
+    const fresh = await insertFees(db, fees);
+    if (fresh.length === 0) return;
+    await insertPostings(
+      db,
+      fresh.map(({ merchant_id, checkout_id, fee, currency, at }) => {
+        const kind = fee > 0 ? 'gateway_fee' : 'gateway_fee_returned';
+        const of = { merchant_id, checkout_id, currency, at, ...movements[kind] };
+        const about = { instalment: null, refund_id: null, dispute_id: null };
+        return { ...of, ...about, id: deps.random.uuid(), kind, amount: Math.abs(fee) } as const;
+      }),
+    );
+  });
+}
+
+/** Posts fees that the gateway charged without a payment (decision 0131), each once. */
+export async function postAccountFees(deps: PostDeps, fees: AccountFee[]): Promise<void> {
+  if (fees.length === 0) return;
+  await transaction(deps, async ({ db }) => {
+    await insertAccountFees(db, fees);
+  });
+}

@@ -1,0 +1,105 @@
+import type { Timestamp } from '#platform/shared/clock.ts';
+
+/**
+ * The books. Every movement of money, or of a claim to it, is one posting: an amount that moves
+ * from one account of a checkout (the credit) to another (the debit). A posting is written in the
+ * transaction of the row that caused it and never changed. So the accounts of a checkout sum to
+ * zero, and at any moment
+ *
+ *   amount = collected + outstanding + refunded + cancelled + disputed
+ *
+ * where `collected` is what came from the card less what went back to it, `refunded` is what was
+ * refunded to it, and `cancelled` is what refunds took from payments before they were collected.
+ */
+export const accounts = [
+  'sale',
+  'outstanding',
+  'collected',
+  'refunded',
+  'cancelled',
+  // What cardholders took back by disputes.
+  'disputed',
+  // What the issuer holds for us. It is not money yet.
+  'issuer',
+  'held',
+  // What refund requests have reserved and not refunded yet.
+  'refundable',
+  'reserved',
+  // What the gateway keeps of the money that it collected for us.
+  'clearing',
+  'gateway_fees',
+] as const;
+export type Account = (typeof accounts)[number];
+
+/** What happened, and between which accounts. */
+export const movements = {
+  sold: { debit: 'outstanding', credit: 'sale' },
+  authorised: { debit: 'held', credit: 'issuer' },
+  /** The hold was captured, all or part of it; the whole hold is `used`. */
+  captured: { debit: 'collected', credit: 'outstanding' },
+  used: { debit: 'issuer', credit: 'held' },
+  collected: { debit: 'collected', credit: 'outstanding' },
+  voided: { debit: 'issuer', credit: 'held' },
+  lapsed: { debit: 'issuer', credit: 'held' },
+  /** A refund took it before it was collected; `restored` if the refund failed. */
+  cancelled: { debit: 'cancelled', credit: 'outstanding' },
+  restored: { debit: 'outstanding', credit: 'cancelled' },
+  /** Refunded to the card; `returned` if the card network sent it back to us. */
+  refunded: { debit: 'refunded', credit: 'collected' },
+  returned: { debit: 'collected', credit: 'refunded' },
+  /** A dispute took it; `reinstated` if the dispute was won. */
+  withdrawn: { debit: 'disputed', credit: 'collected' },
+  reinstated: { debit: 'collected', credit: 'disputed' },
+  reserved: { debit: 'reserved', credit: 'refundable' },
+  released: { debit: 'refundable', credit: 'reserved' },
+  /** What the gateway charges us; it returns some fees when a dispute is won. */
+  gateway_fee: { debit: 'gateway_fees', credit: 'clearing' },
+  gateway_fee_returned: { debit: 'clearing', credit: 'gateway_fees' },
+} as const satisfies Record<string, { debit: Account; credit: Account }>;
+export type MovementKind = keyof typeof movements;
+export const movementKinds = Object.keys(movements) as MovementKind[];
+
+export type Posting = {
+  merchant_id: string;
+  id: string;
+  checkout_id: string;
+  kind: MovementKind;
+  debit: Account;
+  credit: Account;
+  amount: number;
+  currency: string;
+  instalment: number | null;
+  refund_id: string | null;
+  dispute_id: string | null;
+  at: Timestamp;
+};
+
+/** What the gateway charged for one payment, refund or dispute. A negative fee was returned. */
+export type GatewayFee = {
+  transaction_ref: string;
+  type: string;
+  payment_ref: string;
+  merchant_id: string;
+  checkout_id: string;
+  fee: number;
+  currency: string;
+  at: Timestamp;
+};
+
+/**
+ * What the gateway charged the account and not for a payment: a posting of the house itself, from
+ * `clearing` to `gateway_fees`. It belongs to no merchant. A negative fee was returned.
+ */
+export type AccountFee = Omit<GatewayFee, 'payment_ref' | 'merchant_id' | 'checkout_id'>;
+
+/** The balance of each account: debits less credits. */
+export function balancesOf(
+  postings: Pick<Posting, 'debit' | 'credit' | 'amount'>[],
+): Record<Account, number> {
+  const balances = Object.fromEntries(accounts.map((name) => [name, 0])) as Record<Account, number>;
+  for (const { debit, credit, amount } of postings) {
+    balances[debit] += amount;
+    balances[credit] -= amount;
+  }
+  return balances;
+}

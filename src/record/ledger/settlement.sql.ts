@@ -1,0 +1,150 @@
+import { sql } from 'kysely';
+import type { Handle } from '#platform/database/database.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Entry, SaleState, Terms } from './settlement.ts';
+
+/** The terms in force at a time, by the local date of the merchant's territory. */
+export async function findTerms(
+  db: Handle,
+  merchant_id: string,
+  at: Timestamp,
+): Promise<Terms | null> {
+  const row = await db
+    .selectFrom('settlement_terms as s')
+    .innerJoin('merchants as m', 'm.id', 's.merchant_id')
+    .innerJoin('territories as t', 't.code', 'm.territory')
+    .selectAll('s')
+    .where('s.merchant_id', '=', merchant_id)
+    .where(sql<boolean>`s.from_on <= (${at}::timestamptz at time zone t.time_zone)::date`)
+    .orderBy('s.from_on', 'desc')
+    .limit(1)
+    .executeTakeFirst();
+  return row ?? null;
+}
+
+/** All terms of a merchant, the newest first. */
+export async function listTerms(db: Handle, merchant_id: string): Promise<Terms[]> {
+  return await db
+    .selectFrom('settlement_terms')
+    .selectAll()
+    .where('merchant_id', '=', merchant_id)
+    .orderBy('from_on', 'desc')
+    .execute();
+}
+
+/** Writes terms, or replaces those of the same date. Entries keep what they were written with. */
+export async function insertTerms(db: Handle, terms: Terms): Promise<void> {
+  const { merchant_id, from_on, ...rest } = terms;
+  await db
+    .insertInto('settlement_terms')
+    .values({ merchant_id, from_on, ...rest })
+    .onConflict((on) => on.columns(['merchant_id', 'from_on']).doUpdateSet(rest))
+    .execute();
+}
+
+/** Writes entries. A sale that another transaction wrote meanwhile is left out. */
+export async function insertEntries(db: Handle, entries: Entry[]): Promise<void> {
+  const sales = entries.filter(({ kind }) => kind === 'sale');
+  const others = entries.filter(({ kind }) => kind !== 'sale');
+  const into = db.insertInto('settlement_entries');
+  if (sales.length > 0) {
+    await into
+      .values(sales)
+      .onConflict((on) => on.doNothing())
+      .execute();
+  }
+  if (others.length > 0) await into.values(others).execute();
+}
+
+/** The sales of checkouts that are owed, with what refunds took from each. */
+export async function listSales(
+  db: Handle,
+  merchant_id: string,
+  checkout_ids: string[],
+): Promise<SaleState[]> {
+  const { rows } = await sql<SaleState>`
+    select checkout_id, instalment,
+      coalesce(sum(gross) filter (where kind = 'sale'), 0)::bigint as gross,
+      coalesce(sum(fee) filter (where kind = 'sale'), 0)::bigint as fee,
+      coalesce(sum(vat) filter (where kind = 'sale'), 0)::bigint as vat,
+      coalesce(-sum(gross) filter (where kind <> 'sale'), 0)::bigint as refunded,
+      coalesce(-sum(fee) filter (where kind <> 'sale'), 0)::bigint as fee_returned,
+      coalesce(-sum(vat) filter (where kind <> 'sale'), 0)::bigint as vat_returned
+    from settlement_entries
+    where merchant_id = ${merchant_id} and checkout_id = any (${checkout_ids}::uuid[])
+      and kind in ('sale', 'refund', 'refund_reversed')
+    group by checkout_id, instalment`.execute(db);
+  return rows;
+}
+
+/** What is still owed by the shopper and what was ever collected, of each checkout. */
+export async function listPositions(
+  db: Handle,
+  merchant_id: string,
+  checkout_ids: string[],
+): Promise<{ checkout_id: string; remaining: number; ever_collected: number }[]> {
+  const { rows } = await sql<{ checkout_id: string; remaining: number; ever_collected: number }>`
+    select checkout_id,
+      sum(case when debit in ('outstanding', 'collected') then amount else 0 end
+        - case when credit in ('outstanding', 'collected') then amount else 0 end)::bigint
+        as remaining,
+      coalesce(sum(amount) filter (where kind in ('captured', 'collected')), 0)::bigint
+        as ever_collected
+    from postings
+    where merchant_id = ${merchant_id} and checkout_id = any (${checkout_ids}::uuid[])
+    group by checkout_id`.execute(db);
+  return rows;
+}
+
+/** The reserves of a merchant that are due to be released by a local date. */
+export async function listDueReserves(
+  db: Handle,
+  merchant_id: string,
+  on: string,
+): Promise<{ id: string; net: number }[]> {
+  return await db
+    .selectFrom('settlement_entries as e')
+    .leftJoin('settlement_entries as r', (on) =>
+      on.onRef('r.merchant_id', '=', 'e.merchant_id').onRef('r.reserve_id', '=', 'e.id'),
+    )
+    .select(['e.id', 'e.net'])
+    .where('e.merchant_id', '=', merchant_id)
+    .where('e.kind', '=', 'reserve')
+    .where('e.release_on', '<=', on)
+    .where('r.id', 'is', null)
+    .orderBy('e.id')
+    .execute();
+}
+
+/** What is in no payout yet and happened before a time: the sales, and everything. */
+export async function sumOpenEntries(
+  db: Handle,
+  merchant_id: string,
+  before: Timestamp,
+): Promise<{ sold: number; net: number; count: number }> {
+  const { rows } = await sql<{ sold: number; net: number; count: number }>`
+    select coalesce(sum(net) filter (where kind = 'sale'), 0)::bigint as sold,
+      coalesce(sum(net), 0)::bigint as net, count(*)::integer as count
+    from settlement_entries
+    where merchant_id = ${merchant_id} and payout_id is null and kind <> 'paid_out'
+      and at < ${before}`.execute(db);
+  return rows[0] as { sold: number; net: number; count: number };
+}
+
+/** Makes entries lines of a payout, in the order in which they happened. Returns how many. */
+export async function moveToPayout(
+  db: Handle,
+  merchant_id: string,
+  payout_id: string,
+  before: Timestamp,
+): Promise<number> {
+  const { numAffectedRows } = await sql`
+    update settlement_entries e set payout_id = ${payout_id}, line = v.line
+    from (
+      select id, row_number() over (order by at, id) as line from settlement_entries
+      where merchant_id = ${merchant_id} and payout_id is null and kind <> 'paid_out'
+        and at < ${before}
+    ) v
+    where e.merchant_id = ${merchant_id} and e.id = v.id`.execute(db);
+  return Number(numAffectedRows);
+}

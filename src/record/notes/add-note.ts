@@ -1,0 +1,37 @@
+import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { insertNote, type Note } from './note.sql.ts';
+
+const charactersMax = 2_000;
+
+/**
+ * A person writes a note beside a checkout. The text is not in the audit: it may name the shopper,
+ * and erasing a shopper deletes notes but not the audit.
+ */
+export async function addNote(
+  deps: OperatorDeps,
+  operator: string,
+  checkout: { merchant_id: string; id: string },
+  text: string,
+): Promise<Note> {
+  const trimmed = text.trim();
+  if (trimmed === '' || trimmed.length > charactersMax || /[\p{Cc}]/u.test(withoutLines(trimmed))) {
+    throw new OperatorError(`A note has 1 to ${charactersMax} characters that can be printed.`);
+  }
+  const id = deps.random.uuid();
+  const { origin } = deps;
+  return await operate(deps, operator, 'checkouts note', async (db, at) => {
+    const note = {
+      merchant_id: checkout.merchant_id,
+      id,
+      checkout_id: checkout.id,
+      at,
+      person_id: origin && 'person_id' in origin ? origin.person_id : null,
+      name: operator,
+      text: trimmed,
+    };
+    await insertNote(db, note);
+    return { subject_id: checkout.id, details: { note_id: id }, result: note };
+  });
+}
+
+const withoutLines = (text: string) => text.replaceAll(/[\n\t]/g, ' ');
