@@ -66,9 +66,9 @@ export async function docsRoutes(
     const site: Site = {
       environment: deps.environment,
       assets: {
-        ...asset('docs.css', 'text/css', ownFile('../../web/tokens.css') + ownFile('docs.css')),
-        ...asset('docs.js', 'text/javascript', ownFile('../../web/dist/docs/docs.js')),
-        ...asset('doctor.js', 'text/javascript', ownFile('../../web/dist/docs/doctor.js')),
+        ...asset('docs.css', 'text/css', ownFile('../../../web/tokens.css') + ownFile('docs.css')),
+        ...asset('docs.js', 'text/javascript', ownFile('../../../web/dist/docs/docs.js')),
+        ...asset('doctor.js', 'text/javascript', ownFile('../../../web/dist/docs/doctor.js')),
         ...asset('search.js', 'text/javascript', `export default ${index};`),
       } as Site['assets'],
     };
