@@ -13,6 +13,7 @@ import {
   findWrongInvariants,
   findWrongOwners,
 } from './check-documents.ts';
+import { findLongCode } from './check-lengths.ts';
 import { findLockGaps } from './check-lock.ts';
 import { findUnsafeMigrations } from './check-migrations.ts';
 import { findForeignWrites, findRoomCycles, findWrongOrder } from './check-rooms.ts';
@@ -37,6 +38,7 @@ export function findProblems(root: string): string[] {
     ...findConsoleImports(root),
     ...findUnsafeMigrations(root),
     ...findAllColumns(root),
+    ...findLongCode(root),
   ];
 }
 

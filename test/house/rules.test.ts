@@ -15,6 +15,7 @@ import {
   findWrongOwners,
 } from '../../scripts/check-documents.ts';
 import { findProblems } from '../../scripts/check-house.ts';
+import { findLongCode } from '../../scripts/check-lengths.ts';
 import { findLockGaps } from '../../scripts/check-lock.ts';
 import { findForeignWrites, findRoomCycles, findWrongOrder } from '../../scripts/check-rooms.ts';
 import { findAllColumns } from '../../scripts/check-statements.ts';
@@ -39,6 +40,41 @@ test('a prepared statement names its columns', (t) => {
     findAllColumns(root).map((problem) => problem.split(':')[0]),
     ['src/a/a.sql.ts', 'src/a/b.sql.ts', 'src/a/c.sql.ts'],
   );
+});
+
+test('a function has at most 70 lines, a component of a page 120, and a file 500', (t) => {
+  const lines = (count: number) => '  // é {\n'.repeat(count);
+  const root = plant(t, {
+    'src/a.ts': `function most() {\n${lines(68)}}\nconst more = () => {\n${lines(69)}};\n`,
+    'src/nested.ts': `function outer() {\n  return () => {\n${lines(67)}  };\n}\n`,
+    'src/class.ts': `class A {\n  #x = [\n${lines(90)}];\n  #y() {\n${lines(90)}}\n}\n`,
+    'src/table.ts': `const a = { b: { run() {\n${lines(90)}} } };\n`,
+    'src/long.ts': lines(501),
+    'src/a.test.ts': `function a() {\n${lines(600)}}\n`,
+    'web/a.tsx': [
+      `const Most = () => (\n  <p>\n${'<br />\n'.repeat(116)}  </p>\n);`,
+      `function More() {\n${lines(117)}  if (a) return null;\n  return b ? <p /> : null;\n}`,
+      `function hook() {\n${lines(117)}  return () => <p />;\n}`,
+      `function Page() {\n  const a = () => {\n${lines(80)}  };\n  return <p />;\n}\n`,
+    ].join('\n'),
+  });
+  assert.deepEqual(findLongCode(root, []), [
+    'src/a.ts more has 71 lines, more than 70',
+    'src/class.ts y has 92 lines, more than 70',
+    'src/long.ts has 501 lines, more than 500',
+    'src/nested.ts outer has 71 lines, more than 70',
+    'src/table.ts run has 92 lines, more than 70',
+    'web/a.tsx More has 121 lines, more than 120',
+    'web/a.tsx hook has 120 lines, more than 70',
+    'web/a.tsx a has 82 lines, more than 70',
+  ]);
+});
+
+test('the list of long functions names only those that are long', (t) => {
+  const root = plant(t, { 'src/a.ts': `function a() {\n${'\n'.repeat(80)}}\n` });
+  assert.deepEqual(findLongCode(root, ['src/a.ts a', 'src/a.ts b']), [
+    'scripts/check-lengths.ts: src/a.ts b is not too long; remove it from the list',
+  ]);
 });
 
 test('two rooms that import each other are a cycle', (t) => {

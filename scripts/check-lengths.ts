@@ -1,0 +1,215 @@
+import fs from 'node:fs';
+import path from 'node:path';
+import { parseSync } from '@swc/core';
+
+// How long a function and a file may be. A nested function counts in the one around it, so that a
+// factory cannot hide a program in its closures. Tests are not covered: a scenario reads from top to
+// bottom, and a table of cases may be as long as it needs.
+
+const functionLinesMax = 70;
+/** A function of a `.tsx` file that returns JSX: half of it is the page's structure. */
+const componentLinesMax = 120;
+const fileLinesMax = 500;
+const exceptionsMax = 8;
+
+const covered = '{bench,examples,scripts,sdk/src,src,test-gateway,web}/**/*.{js,mjs,ts,tsx}';
+const uncovered = /\.test\.ts$|\.d\.m?ts$|(^|\/)(dist|node_modules)\//;
+
+/** Files and functions (`file function`) that stay longer, each with its reason. */
+const exceptions: Record<string, string> = {};
+
+/** Files and functions that are still to be shortened. Nothing is added here. */
+const unfinished: readonly string[] = [
+  'bench/collect.ts benchCollect',
+  'bench/console.ts fill',
+  'bench/ledger.ts fill',
+  'sdk/src/callback-handlers.ts callbackHandlers',
+  'src/app.ts buildApp',
+  'src/checks/invariants/sales.ts rows',
+  'src/checks/reconciliation/money-guard.ts createMoneyGuard',
+  'src/cli/checkouts.ts describe',
+  'src/cli/sandbox.ts run',
+  'src/config.ts',
+  'src/config.ts readConfig',
+  'src/gateway/limit-gateway.ts limitGateway',
+  'src/gateway/stripe/stripe.ts',
+  'src/gateway/stripe/stripe.ts createStripeGateway',
+  'src/hosting/running/supervisor.ts startService',
+  'src/hosting/running/supervisor.ts startProcesses',
+  'src/main.ts createDeps',
+  'src/operating/console/checkout-routes.ts presentDetails',
+  'src/operating/docs/docs.routes.ts docsRoutes',
+  'src/operating/docs/guide.ts writeGuide',
+  'src/operating/search/checkout-history.ts refundEntries',
+  'src/operating/search/lists.sql.ts',
+  'src/operating/search/lists.ts',
+  'src/operating/search/search.ts searchesFor',
+  'src/platform/database/database-clock.ts followDatabaseClock',
+  'src/platform/database/group-commit.ts groupCommit',
+  'src/platform/database/stalled-connections.ts watchForStalls',
+  'src/platform/database/tables.ts',
+  'src/platform/http/json.ts readCarefully',
+  'src/platform/http/metrics.ts createMetrics',
+  'src/platform/http/openapi.ts',
+  'src/platform/http/openapi.ts buildDocument',
+  'src/platform/http/openapi.ts sharedComponents',
+  'src/platform/http/rate-limits.ts createRateLimits',
+  'src/platform/shared/program.ts startProgram',
+  'src/purchases/callbacks/delivery/connection-guard.ts guardedConnector',
+  'src/purchases/callbacks/delivery/send-callback.ts createCallbackSender',
+  'src/purchases/checkouts/checkout.routes.ts checkoutRoutes',
+  'src/purchases/checkouts/create-checkout.ts commitCheckouts',
+  'src/purchases/instalments/collect-instalments.ts openCollections',
+  'src/purchases/instalments/instalment.sql.ts',
+  'src/purchases/legacy/legacy.openapi.ts describeLegacy',
+  'src/purchases/legacy/legacy.routes.ts legacyRoutes',
+  'src/purchases/payments/adopt-payment.ts adoptPurchase',
+  'src/purchases/payments/payment.routes.ts paymentRoutes',
+  'src/purchases/payouts/payout.routes.ts payoutRoutes',
+  'src/purchases/refunds/refund.routes.ts refundRoutes',
+  'src/purchases/refunds/start-refund.ts startRefund',
+  'src/purchases/shoppers/erase-shopper.ts eraseCheckout',
+  'src/purchases/shoppers/receipt.ts writeReceipt',
+  'src/purchases/shoppers/shopper.routes.ts shopperRoutes',
+  'src/record/ledger/settle-movements.ts settleMovements',
+  'test-gateway/api/payment-intents.ts createPaymentIntent',
+  'test-gateway/api/refunds.ts createRefund',
+  'test-gateway/browser/tranche.js (module)',
+  'test-gateway/faults.ts createFaults',
+  'test-gateway/gateway.ts startTestGateway',
+  'test-gateway/keyed-calls.ts createCaller',
+  'test-gateway/objects/charge.ts makeCharge',
+  'test-gateway/objects/payment-intent.ts makePaymentIntent',
+  'test-gateway/store.ts openStore',
+  'web/console/pages/checkout.tsx',
+  'web/console/pages/checkout.tsx Checkout',
+  'web/console/pages/integration.tsx',
+  'web/console/pages/integration.tsx IntegrationPage',
+  'web/console/pages/payout.tsx PayoutPage',
+  'web/console/pages/refunds.tsx RefundsPage',
+  'web/console/pages/refunds.tsx ReviewDialog',
+  'web/console/parts/list.tsx List',
+  'web/console/parts/plot.tsx Plot',
+  'web/console/shell/shell.tsx Shell',
+  'web/docs/search.ts addSearch',
+  'web/pay/gallery.ts',
+  'web/pay/gallery.ts galleryStates',
+  'web/pay/gallery.ts planStates',
+  'web/pay/gallery.ts startGallery',
+  'web/pay/manage.tsx',
+  'web/pay/payment.ts startPayment',
+];
+
+const functionTypes = new Set([
+  'ArrowFunctionExpression',
+  'ClassMethod',
+  'Constructor',
+  'FunctionDeclaration',
+  'FunctionExpression',
+  'GetterProperty',
+  'MethodProperty',
+  'PrivateMethod',
+  'SetterProperty',
+]);
+
+/** A node of the parsed source. */
+type Node = { type?: string; span?: Span; [member: string]: unknown };
+type Span = { start: number; end: number };
+
+type Long = { name: string; lines: number; linesMax: number };
+
+/** Functions and files that are too long, and names on the lists that no longer are. */
+export function findLongCode(
+  root: string,
+  allowed: readonly string[] = [...Object.keys(exceptions), ...unfinished],
+): string[] {
+  const long = fs
+    .globSync(covered, { cwd: root })
+    .map((file) => file.replaceAll(path.sep, '/'))
+    .filter((file) => !uncovered.test(file))
+    .sort()
+    .flatMap((file) => findLongInFile(file, fs.readFileSync(path.join(root, file))));
+  const names = new Set(long.map(({ name }) => name));
+  const problems = long
+    .filter(({ name }) => !allowed.includes(name))
+    .map(({ name, lines, linesMax }) => `${name} has ${lines} lines, more than ${linesMax}`);
+  for (const name of allowed) {
+    if (!names.has(name)) {
+      problems.push(`scripts/check-lengths.ts: ${name} is not too long; remove it from the list`);
+    }
+  }
+  if (Object.keys(exceptions).length > exceptionsMax) {
+    problems.push(`scripts/check-lengths.ts has more than ${exceptionsMax} exceptions`);
+  }
+  return problems;
+}
+
+function findLongInFile(file: string, source: Buffer): Long[] {
+  const lines = countLines(source, 0, source.length);
+  if (lines <= functionLinesMax) return [];
+  const long = findLongFunctions(file, source);
+  if (lines > fileLinesMax) long.unshift({ name: file, lines, linesMax: fileLinesMax });
+  return long;
+}
+
+/** The outermost functions that are too long. What is within a long function is not looked at. */
+function findLongFunctions(file: string, source: Buffer): Long[] {
+  const isPage = file.endsWith('.tsx');
+  const long: Long[] = [];
+  const visit = (value: unknown, name: string) => {
+    if (Array.isArray(value)) for (const one of value) visit(one, name);
+    if (!isNode(value)) return;
+    if (isFunction(value)) {
+      // Spans count the bytes of the file from one.
+      const lines = countLines(source, value.span.start - 1, value.span.end - 1);
+      const linesMax = isPage && returnsJsx(value) ? componentLinesMax : functionLinesMax;
+      const own = `${file} ${nameOf(value) ?? name}`;
+      if (lines > linesMax) {
+        long.push({ name: own, lines, linesMax });
+        return;
+      }
+    }
+    const inner = nameOf(value) ?? name;
+    for (const member of Object.values(value)) visit(member, inner);
+  };
+  const options = { syntax: 'typescript', tsx: isPage, target: 'esnext' } as const;
+  visit(parseSync(source.toString(), options), '(module)');
+  return long;
+}
+
+function isNode(value: unknown): value is Node {
+  return typeof value === 'object' && value !== null && !Array.isArray(value);
+}
+
+function isFunction(node: Node): node is Node & { span: Span } {
+  return node.span !== undefined && functionTypes.has(node.type ?? '');
+}
+
+/** The name that a function, or the variable or member that holds it, has in the source. */
+function nameOf(node: Node): string | null {
+  for (const holder of [node.identifier, node.id, node.key]) {
+    if (!isNode(holder)) continue;
+    const id = isNode(holder.id) ? holder.id : holder;
+    if (typeof id.value === 'string') return id.value;
+  }
+  return node.type === 'Constructor' ? 'constructor' : null;
+}
+
+/** Whether one of its own return statements, or its expression, contains JSX. */
+function returnsJsx(node: Node): boolean {
+  const contains = (value: unknown, isReturned: boolean): boolean => {
+    if (Array.isArray(value)) return value.some((one) => contains(one, isReturned));
+    if (!isNode(value) || isFunction(value)) return false;
+    if (isReturned && /^JSX(Element|Fragment)$/.test(value.type ?? '')) return true;
+    const isReturn = isReturned || value.type === 'ReturnStatement';
+    return Object.values(value).some((member) => contains(member, isReturn));
+  };
+  const { body } = node;
+  return contains(body, isNode(body) && body.type !== 'BlockStatement');
+}
+
+function countLines(source: Buffer, start: number, end: number): number {
+  let lines = source[end - 1] === 10 ? 0 : 1;
+  for (let index = start; index < end; index++) if (source[index] === 10) lines++;
+  return lines;
+}
