@@ -1,4 +1,4 @@
-import { listActionsWithin } from '#operating/search/registers.ts';
+import { listActionsWithin } from '#operating/operations/registers.ts';
 import type { OperatorAction } from '#record/actions/operator-action.sql.ts';
 import { type Anchor, verifyOperatorChain } from '#record/actions/verify-operator-chain.ts';
 import { type CommandGroup, command, mustBeId, UsageError } from './command.ts';

@@ -1,4 +1,4 @@
-import { type ListedCallback, listCallbacks } from '#operating/search/lists.ts';
+import { type ListedCallback, listCallbacks } from '#operating/operations/lists.ts';
 import type { Scope } from '#operating/search/scope.sql.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import {

@@ -2,8 +2,8 @@ import {
   type CheckoutHistory,
   readCheckoutHistory,
   timelineOf,
-} from '#operating/search/checkout-history.ts';
-import { listCheckouts } from '#operating/search/lists.ts';
+} from '#operating/operations/checkout-history.ts';
+import { listCheckouts } from '#operating/operations/lists.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { OperatorError } from '#record/actions/operate.ts';
 import { balancesOf } from '#record/ledger/posting.ts';

@@ -1,4 +1,4 @@
-import { listMerchantNames } from '#operating/search/lists.sql.ts';
+import { listMerchantNames } from '#operating/operations/lists.sql.ts';
 import { type Hit, search } from '#operating/search/search.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { showMoney } from '#platform/shared/money.ts';

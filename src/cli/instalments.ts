@@ -1,4 +1,4 @@
-import { type ListedInstalment, listInstalments } from '#operating/search/lists.ts';
+import { type ListedInstalment, listInstalments } from '#operating/operations/lists.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import {
   type Instalment,

@@ -5,7 +5,7 @@ import { requireSigning } from '#merchants/integrations/require-signing.ts';
 import { setLimit } from '#merchants/integrations/set-limit.ts';
 import { setRefundMode } from '#merchants/integrations/set-refund-mode.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { type ListedIntegration, listIntegrationsWithin } from '#operating/search/registers.ts';
+import { type ListedIntegration, listIntegrationsWithin } from '#operating/operations/registers.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type CommandGroup, command, idsOf, oneOf, required, UsageError } from './command.ts';

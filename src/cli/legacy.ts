@@ -1,6 +1,6 @@
 import { readFile } from 'node:fs/promises';
 import { findMerchant, listMerchantsById } from '#merchants/merchant.sql.ts';
-import { BadCursor, readCursor, writeCursor } from '#operating/search/lists.ts';
+import { BadCursor, readCursor, writeCursor } from '#operating/operations/lists.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { ApiError } from '#platform/http/errors.ts';
 import { timestamp } from '#platform/shared/clock.ts';

@@ -4,7 +4,7 @@ import { createMerchant } from '#merchants/create-merchant.ts';
 import { listIntegrations } from '#merchants/integrations/integration.sql.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant, Rule } from '#merchants/merchant.ts';
-import { listMerchantsWithin } from '#operating/search/registers.ts';
+import { listMerchantsWithin } from '#operating/operations/registers.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { isUuid } from '#platform/shared/uuid.ts';

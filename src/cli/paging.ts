@@ -1,4 +1,4 @@
-import { BadCursor, type PageRequest, type Whose } from '#operating/search/lists.ts';
+import { BadCursor, type PageRequest, type Whose } from '#operating/operations/lists.ts';
 import type { Scope } from '#operating/search/scope.sql.ts';
 import { type Context, mustBeId, UsageError } from './command.ts';
 import { readInteger } from './duration.ts';

@@ -1,4 +1,4 @@
-import { type ListedRefund, listRefunds } from '#operating/search/lists.ts';
+import { type ListedRefund, listRefunds } from '#operating/operations/lists.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { previewRefund } from '#purchases/refunds/preview-refund.ts';
 import { refundStatuses } from '#purchases/refunds/refund.ts';

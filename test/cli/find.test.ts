@@ -2,19 +2,18 @@ import assert from 'node:assert/strict';
 import { after, before, test } from 'node:test';
 import { createMerchant } from '#merchants/create-merchant.ts';
 import { beginLongAct } from '#operating/acts/begin-long-act.ts';
-import { listPeople } from '#operating/people/person.sql.ts';
 import {
   pageCallbacks,
   pageCheckouts,
   pageDisputes,
   pageRefunds,
-} from '#operating/search/lists.sql.ts';
+} from '#operating/operations/lists.sql.ts';
 import {
   listCallbacks,
   listCheckouts,
   listInstalments,
   listRefunds,
-} from '#operating/search/lists.ts';
+} from '#operating/operations/lists.ts';
 import {
   pageActions,
   pageAlerts,
@@ -22,7 +21,8 @@ import {
   pageIntegrations,
   pageMerchants,
   pagePayouts,
-} from '#operating/search/registers.sql.ts';
+} from '#operating/operations/registers.sql.ts';
+import { listPeople } from '#operating/people/person.sql.ts';
 import type { Scope } from '#operating/search/scope.sql.ts';
 import { namesIn, search } from '#operating/search/search.ts';
 import { setTerms } from '#purchases/payouts/set-terms.ts';

@@ -1,9 +1,9 @@
 import { findLongAct, listLongActs } from '#operating/acts/long-act.sql.ts';
 import type { LongAct as LongActRow } from '#operating/acts/long-act.ts';
+import { LongAct, LongActs } from '#operating/operations/act.schema.ts';
+import { IdParams } from '#operating/operations/list.schema.ts';
 import { reading } from '#platform/database/transaction.ts';
-import { LongAct, LongActs } from './act.schema.ts';
 import { notFound } from './errors.ts';
-import { IdParams } from './list.schema.ts';
 import { type ConsoleDeps, type ConsoleRoute, consoleRoute } from './route.ts';
 
 const actsMax = 20;

@@ -1,16 +1,6 @@
 import type Type from 'typebox';
 import { remedies } from '#checks/reconciliation/compare.ts';
 import {
-  type ListedAction,
-  type ListedAlert,
-  listActionsWithin,
-  listAlertsWithin,
-  readAlertWithin,
-} from '#operating/search/registers.ts';
-import { reading } from '#platform/database/transaction.ts';
-import { listPersonNames } from '#record/actions/person-names.sql.ts';
-import { closeAlert, takeAlert } from '#record/alerts/handle-alert.ts';
-import {
   Action,
   AlertRow,
   AlertsPage,
@@ -18,10 +8,20 @@ import {
   AuditPage,
   AuditQuery,
   CloseAlert,
-} from './audit.schema.ts';
-import type { Column } from './csv.ts';
+} from '#operating/operations/audit.schema.ts';
+import type { Column } from '#operating/operations/csv.ts';
+import { IdParams } from '#operating/operations/list.schema.ts';
+import {
+  type ListedAction,
+  type ListedAlert,
+  listActionsWithin,
+  listAlertsWithin,
+  readAlertWithin,
+} from '#operating/operations/registers.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { listPersonNames } from '#record/actions/person-names.sql.ts';
+import { closeAlert, takeAlert } from '#record/alerts/handle-alert.ts';
 import { notFound } from './errors.ts';
-import { IdParams } from './list.schema.ts';
 import { listRoutes, scopeOf } from './pages.ts';
 import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 

@@ -1,16 +1,7 @@
 import type Type from 'typebox';
 import { beginLongAct } from '#operating/acts/begin-long-act.ts';
 import { countCallbacksToRetry } from '#operating/acts/long-act.sql.ts';
-import { listCallbacks } from '#operating/search/lists.ts';
-import { type ListedDestination, listDestinationsWithin } from '#operating/search/registers.ts';
-import { isOne, isWithin } from '#operating/search/scope.sql.ts';
-import { reading } from '#platform/database/transaction.ts';
-import { findCallback, listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
-import type { CallbackAttempt, Callback as CallbackRecord } from '#purchases/callbacks/callback.ts';
-import { bucketBounds } from '#purchases/callbacks/delivery/destination-statistics.ts';
-import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
-import { LongAct } from './act.schema.ts';
-import { readLongAct } from './act-routes.ts';
+import { LongAct } from '#operating/operations/act.schema.ts';
 import {
   type CallbackRow,
   CallbacksPage,
@@ -19,11 +10,20 @@ import {
   DestinationsQuery,
   RetriedCallback,
   RetryCallbacks,
-} from './callback.schema.ts';
-import { CallbackDetails } from './checkout.schema.ts';
-import { type Column, whoseColumns } from './csv.ts';
+} from '#operating/operations/callback.schema.ts';
+import { CallbackDetails } from '#operating/operations/checkout.schema.ts';
+import { type Column, whoseColumns } from '#operating/operations/csv.ts';
+import { IdParams } from '#operating/operations/list.schema.ts';
+import { listCallbacks } from '#operating/operations/lists.ts';
+import { type ListedDestination, listDestinationsWithin } from '#operating/operations/registers.ts';
+import { isOne, isWithin } from '#operating/search/scope.sql.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { findCallback, listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
+import type { CallbackAttempt, Callback as CallbackRecord } from '#purchases/callbacks/callback.ts';
+import { bucketBounds } from '#purchases/callbacks/delivery/destination-statistics.ts';
+import { retriggerCallback } from '#purchases/callbacks/retrigger-callback.ts';
+import { readLongAct } from './act-routes.ts';
 import { invalid, notFound } from './errors.ts';
-import { IdParams } from './list.schema.ts';
 import { listRoutes, mustSee, presentWhose, scopeOf } from './pages.ts';
 import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 

@@ -1,17 +1,30 @@
 import type Type from 'typebox';
 import {
+  CheckoutDetails,
+  CheckoutsPage,
+  CheckoutsQuery,
+  CreateNote,
+  CreateRefund,
+  Note,
+  RefundAmount,
+  RefundPreview,
+} from '#operating/operations/checkout.schema.ts';
+import {
   type CheckoutHistory,
   extrasOf,
   inOrder,
   readCheckoutHistory,
   timelineOf,
-} from '#operating/search/checkout-history.ts';
-import { listMerchantNames, listRefundSources } from '#operating/search/lists.sql.ts';
+} from '#operating/operations/checkout-history.ts';
+import { type Column, decimal, whoseColumns } from '#operating/operations/csv.ts';
+import { IdParams } from '#operating/operations/list.schema.ts';
+import { listMerchantNames, listRefundSources } from '#operating/operations/lists.sql.ts';
 import {
   findRefundsToReview,
   type ListedCheckout,
   listCheckouts,
-} from '#operating/search/lists.ts';
+} from '#operating/operations/lists.ts';
+import { RefundDetails } from '#operating/operations/refund.schema.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { traceIdOf } from '#platform/tracing/trace.ts';
 import { previewRefund } from '#purchases/refunds/preview-refund.ts';
@@ -22,21 +35,8 @@ import { balancesOf } from '#record/ledger/posting.ts';
 import { addNote } from '#record/notes/add-note.ts';
 import { presentActions } from './audit-routes.ts';
 import { presentCallback } from './callback-routes.ts';
-import {
-  CheckoutDetails,
-  CheckoutsPage,
-  CheckoutsQuery,
-  CreateNote,
-  CreateRefund,
-  Note,
-  RefundAmount,
-  RefundPreview,
-} from './checkout.schema.ts';
-import { type Column, decimal, whoseColumns } from './csv.ts';
 import { notFound } from './errors.ts';
-import { IdParams } from './list.schema.ts';
 import { listRoutes, mustSee, scopeOf } from './pages.ts';
-import { RefundDetails } from './refund.schema.ts';
 import { presentRefund, readRefund } from './refund-routes.ts';
 import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 

@@ -1,7 +1,20 @@
 import Type from 'typebox';
 import type { Evidence } from '#gateway/gateway.ts';
-import { findDisputeWithin, type ListedDispute, listDisputes } from '#operating/search/lists.ts';
-import { listActionsOn } from '#operating/search/registers.ts';
+import { type Column, decimal, whoseColumns } from '#operating/operations/csv.ts';
+import {
+  DisputeDetails,
+  type DisputeRow,
+  DisputesPage,
+  DisputesQuery,
+  SubmitEvidence,
+} from '#operating/operations/dispute.schema.ts';
+import { IdParams } from '#operating/operations/list.schema.ts';
+import {
+  findDisputeWithin,
+  type ListedDispute,
+  listDisputes,
+} from '#operating/operations/lists.ts';
+import { listActionsOn } from '#operating/operations/registers.ts';
 import { reading } from '#platform/database/transaction.ts';
 import {
   acceptDispute,
@@ -13,16 +26,7 @@ import {
 import { isAnswerable } from '#purchases/disputes/dispute.ts';
 import { evidenceNames, writeEvidenceHtml } from '#purchases/disputes/evidence.ts';
 import { presentActions } from './audit-routes.ts';
-import { type Column, decimal, whoseColumns } from './csv.ts';
-import {
-  DisputeDetails,
-  type DisputeRow,
-  DisputesPage,
-  DisputesQuery,
-  SubmitEvidence,
-} from './dispute.schema.ts';
 import { notFound } from './errors.ts';
-import { IdParams } from './list.schema.ts';
 import { answerFile, listRoutes, presentWhose, scopeOf } from './pages.ts';
 import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 

@@ -6,19 +6,7 @@ import { revokeIntegration } from '#merchants/integrations/revoke-integration.ts
 import { rotateCredential } from '#merchants/integrations/rotate-credential.ts';
 import { setLimit } from '#merchants/integrations/set-limit.ts';
 import { setRefundMode } from '#merchants/integrations/set-refund-mode.ts';
-import type { Permission } from '#operating/people/permission.ts';
-import {
-  type ListedIntegration,
-  listIntegrationsWithin,
-  readIntegrationWithin,
-} from '#operating/search/registers.ts';
-import { isWithin } from '#operating/search/scope.sql.ts';
-import { endpointLimits } from '#platform/http/rate-limits.ts';
-import { disableLegacy } from '#purchases/legacy/disable-legacy.ts';
-import { enableLegacy } from '#purchases/legacy/enable-legacy.ts';
-import { liftRefused } from '#record/alerts/lift-review.ts';
-import type { Column } from './csv.ts';
-import { forbidden, invalid, notFound } from './errors.ts';
+import type { Column } from '#operating/operations/csv.ts';
 import {
   CreateIntegration,
   DisabledV1,
@@ -37,8 +25,20 @@ import {
   RotatedCredential,
   SetLimit,
   SetRefundMode,
-} from './integration.schema.ts';
-import { IdParams } from './list.schema.ts';
+} from '#operating/operations/integration.schema.ts';
+import { IdParams } from '#operating/operations/list.schema.ts';
+import {
+  type ListedIntegration,
+  listIntegrationsWithin,
+  readIntegrationWithin,
+} from '#operating/operations/registers.ts';
+import type { Permission } from '#operating/people/permission.ts';
+import { isWithin } from '#operating/search/scope.sql.ts';
+import { endpointLimits } from '#platform/http/rate-limits.ts';
+import { disableLegacy } from '#purchases/legacy/disable-legacy.ts';
+import { enableLegacy } from '#purchases/legacy/enable-legacy.ts';
+import { liftRefused } from '#record/alerts/lift-review.ts';
+import { forbidden, invalid, notFound } from './errors.ts';
 import { listRoutes, scopeOf } from './pages.ts';
 import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 

@@ -1,5 +1,5 @@
-import { listMerchantNames } from '#operating/search/lists.sql.ts';
-import { findMerchantsByName } from '#operating/search/registers.sql.ts';
+import { listMerchantNames } from '#operating/operations/lists.sql.ts';
+import { findMerchantsByName } from '#operating/search/search.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { MerchantNames, MerchantNamesQuery, namedMax } from './merchant-name.schema.ts';

@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { Id } from './list.schema.ts';
+import { Id } from '#operating/operations/list.schema.ts';
 
 /** How many ids one request may name. */
 export const namedMax = 100;

@@ -3,11 +3,8 @@ import { changeRules } from '#merchants/change-rules.ts';
 import { createMerchant } from '#merchants/create-merchant.ts';
 import { explainBadShortName } from '#merchants/merchant.ts';
 import { advanceClock, findNextEvent } from '#operating/clock/advance-clock.ts';
-import { type ListedMerchant, listMerchantsWithin } from '#operating/search/registers.ts';
-import { type Column, decimal } from './csv.ts';
-import { conflict, invalid } from './errors.ts';
-import { readIntegrations } from './integration-routes.ts';
-import { IdParams } from './list.schema.ts';
+import { type Column, decimal } from '#operating/operations/csv.ts';
+import { IdParams } from '#operating/operations/list.schema.ts';
 import {
   ChangeMerchant,
   CreateMerchant,
@@ -17,7 +14,10 @@ import {
   MerchantsQuery,
   MoveClock,
   MovedClock,
-} from './merchant.schema.ts';
+} from '#operating/operations/merchant.schema.ts';
+import { type ListedMerchant, listMerchantsWithin } from '#operating/operations/registers.ts';
+import { conflict, invalid } from './errors.ts';
+import { readIntegrations } from './integration-routes.ts';
 import { listRoutes, mustSeeMerchant } from './pages.ts';
 import { presentPayee } from './payee-routes.ts';
 import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';

@@ -1,16 +1,16 @@
-import { listDeclines } from '#operating/search/lists.sql.ts';
-import { type ListedOverdue, listOverdue } from '#operating/search/lists.ts';
-import { reading } from '#platform/database/transaction.ts';
-import { instalmentId } from '#purchases/instalments/instalment.ts';
-import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
 import {
   InstalmentParams,
   OverduePage,
   OverdueQuery,
   type OverdueRow,
   RetriedInstalment,
-} from './callback.schema.ts';
-import { type Column, decimal, whoseColumns } from './csv.ts';
+} from '#operating/operations/callback.schema.ts';
+import { type Column, decimal, whoseColumns } from '#operating/operations/csv.ts';
+import { listDeclines } from '#operating/operations/lists.sql.ts';
+import { type ListedOverdue, listOverdue } from '#operating/operations/lists.ts';
+import { reading } from '#platform/database/transaction.ts';
+import { instalmentId } from '#purchases/instalments/instalment.ts';
+import { retryInstalment } from '#purchases/instalments/retry-instalment.ts';
 import { listRoutes, mustSee, presentWhose, scopeOf } from './pages.ts';
 import { actRoute, type ConsoleRoute, type Context } from './route.ts';
 

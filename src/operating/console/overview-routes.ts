@@ -1,5 +1,5 @@
+import { listMerchantNames } from '#operating/operations/lists.sql.ts';
 import type { Permission } from '#operating/people/permission.ts';
-import { listMerchantNames } from '#operating/search/lists.sql.ts';
 import { countWaiting, readOverview } from '#operating/search/overview.ts';
 import { isWithin } from '#operating/search/scope.sql.ts';
 import { search } from '#operating/search/search.ts';

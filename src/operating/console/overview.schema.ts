@@ -1,7 +1,15 @@
 import Type from 'typebox';
+import {
+  BoundedCount,
+  Cents,
+  Day,
+  Id,
+  nullable,
+  oneOf,
+  Time,
+} from '#operating/operations/list.schema.ts';
 import { hitKinds } from '#operating/search/search.ts';
 import { checkoutStatuses } from '#purchases/checkouts/checkout.ts';
-import { BoundedCount, Cents, Day, Id, nullable, oneOf, Time } from './list.schema.ts';
 
 /** Null: the person may not read what is counted. */
 const Count = nullable(BoundedCount);

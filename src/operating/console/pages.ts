@@ -1,15 +1,15 @@
 import { Readable } from 'node:stream';
 import type { FastifyReply } from 'fastify';
 import Type, { type TSchema } from 'typebox';
+import { type Column, openCsv } from '#operating/operations/csv.ts';
+import type { whose } from '#operating/operations/list.schema.ts';
+import { BadCursor, type List, type PageRequest } from '#operating/operations/lists.ts';
+import { findMerchantWithin, type ListedMerchant } from '#operating/operations/registers.ts';
 import type { Permission } from '#operating/people/permission.ts';
-import { BadCursor, type List, type PageRequest } from '#operating/search/lists.ts';
-import { findMerchantWithin, type ListedMerchant } from '#operating/search/registers.ts';
 import { narrowed, type Scope } from '#operating/search/scope.sql.ts';
 import { type FoundRow, findRowById } from '#operating/search/search.sql.ts';
 import { reading } from '#platform/database/transaction.ts';
-import { type Column, openCsv } from './csv.ts';
 import { ConsoleError, notFound } from './errors.ts';
-import type { whose } from './list.schema.ts';
 import { type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 const limitDefault = 50;

@@ -1,3 +1,11 @@
+import { IdParams } from '#operating/operations/list.schema.ts';
+import {
+  type Account,
+  AccountParams,
+  Payee,
+  ProposeAccount,
+  StatementsTo,
+} from '#operating/operations/payee.schema.ts';
 import { reading } from '#platform/database/transaction.ts';
 import {
   confirmAccount,
@@ -7,15 +15,7 @@ import {
   setStatementAddress,
 } from '#purchases/payouts/set-bank-account.ts';
 import { listPersonNames } from '#record/actions/person-names.sql.ts';
-import { IdParams } from './list.schema.ts';
 import { mustSeeMerchant } from './pages.ts';
-import {
-  type Account,
-  AccountParams,
-  Payee,
-  ProposeAccount,
-  StatementsTo,
-} from './payee.schema.ts';
 import { actRoute, type ConsoleRoute, type Context } from './route.ts';
 
 /** Where a merchant is paid: one person proposes an account, and another one confirms it. */

@@ -1,11 +1,24 @@
 import Type from 'typebox';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
+import { type Column, decimal } from '#operating/operations/csv.ts';
+import { IdParams } from '#operating/operations/list.schema.ts';
+import {
+  BankFile,
+  ConfirmedPayout,
+  PaidPayout,
+  PayoutDetails,
+  PayoutExport,
+  type PayoutRow,
+  PayoutsPage,
+  PayoutsQuery,
+  ReturnedPayout,
+} from '#operating/operations/payout.schema.ts';
 import {
   type ListedPayout,
   listPayoutsWithin,
   readPayoutWithin,
-} from '#operating/search/registers.ts';
+} from '#operating/operations/registers.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { writeBankFile } from '#purchases/payouts/bank-file.ts';
@@ -21,21 +34,8 @@ import {
 } from '#purchases/payouts/review-payout.ts';
 import { lineNames, writeStatementCsv, writeStatementHtml } from '#purchases/payouts/statement.ts';
 import { presentActions } from './audit-routes.ts';
-import { type Column, decimal } from './csv.ts';
 import { notFound } from './errors.ts';
-import { IdParams } from './list.schema.ts';
 import { answerFile, listRoutes, scopeOf } from './pages.ts';
-import {
-  BankFile,
-  ConfirmedPayout,
-  PaidPayout,
-  PayoutDetails,
-  PayoutExport,
-  type PayoutRow,
-  PayoutsPage,
-  PayoutsQuery,
-  ReturnedPayout,
-} from './payout.schema.ts';
 import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 type Page = { after: string | null; limit: number };

@@ -1,3 +1,21 @@
+import type { Column } from '#operating/operations/csv.ts';
+import { IdParams } from '#operating/operations/list.schema.ts';
+import {
+  BadCursor,
+  type PageRequest,
+  readCursor,
+  writeCursor,
+} from '#operating/operations/lists.ts';
+import {
+  ChangePersonBody,
+  Invitation,
+  InviteBody,
+  PeoplePage,
+  PeopleQuery,
+  Person,
+  Roles,
+  SessionParams,
+} from '#operating/operations/people.schema.ts';
 import { listSessions } from '#operating/people/console-session.ts';
 import {
   changeAccess,
@@ -8,22 +26,9 @@ import {
 import { listWithPasskey } from '#operating/people/passkey.sql.ts';
 import { rolePermissions } from '#operating/people/permission.ts';
 import { findPerson, listPeople, type Person as PersonRow } from '#operating/people/person.sql.ts';
-import { BadCursor, type PageRequest, readCursor, writeCursor } from '#operating/search/lists.ts';
 import { reading } from '#platform/database/transaction.ts';
-import type { Column } from './csv.ts';
 import { notFound } from './errors.ts';
-import { IdParams } from './list.schema.ts';
 import { listRoutes } from './pages.ts';
-import {
-  ChangePersonBody,
-  Invitation,
-  InviteBody,
-  PeoplePage,
-  PeopleQuery,
-  Person,
-  Roles,
-  SessionParams,
-} from './people.schema.ts';
 import {
   actRoute,
   type ConsoleDeps,

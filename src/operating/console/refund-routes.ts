@@ -1,10 +1,20 @@
 import type Type from 'typebox';
 import { beginLongAct } from '#operating/acts/begin-long-act.ts';
+import { LongAct } from '#operating/operations/act.schema.ts';
+import { type Column, decimal, whoseColumns } from '#operating/operations/csv.ts';
+import { IdParams } from '#operating/operations/list.schema.ts';
 import {
   findRefundsToReview,
   listRefundsToReview,
   type ReviewedRefund,
-} from '#operating/search/lists.ts';
+} from '#operating/operations/lists.ts';
+import {
+  ApproveRefunds,
+  DeclineRefund,
+  RefundDetails,
+  RefundsPage,
+  RefundsQuery,
+} from '#operating/operations/refund.schema.ts';
 import { explainBadReviewer, firstApproverOf, requesterOf } from '#purchases/refunds/refund.ts';
 import {
   approveRefund,
@@ -12,19 +22,9 @@ import {
   retryRefund,
   reviewerOf,
 } from '#purchases/refunds/review-refund.ts';
-import { LongAct } from './act.schema.ts';
 import { readLongAct } from './act-routes.ts';
-import { type Column, decimal, whoseColumns } from './csv.ts';
 import { notFound } from './errors.ts';
-import { IdParams } from './list.schema.ts';
 import { listRoutes, mustSee, presentWhose, scopeOf } from './pages.ts';
-import {
-  ApproveRefunds,
-  DeclineRefund,
-  RefundDetails,
-  RefundsPage,
-  RefundsQuery,
-} from './refund.schema.ts';
 import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 
 type Query = Type.Static<typeof RefundsQuery>;

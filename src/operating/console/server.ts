@@ -89,6 +89,7 @@ function addRoute(app: FastifyInstance, deps: ConsoleDeps, route: ConsoleRoute):
   app.route({
     method: route.method,
     url: route.url,
+    schema: { response: { 200: route.schema.response } },
     async onRequest(request, reply) {
       const address = clientAddress(request);
       const open: PublicContext = { deps, address, request, reply };

@@ -1,3 +1,4 @@
+import { IdParams } from '#operating/operations/list.schema.ts';
 import type { ConsoleSession } from '#operating/people/console-session.sql.ts';
 import {
   closeConsoleSession,
@@ -17,7 +18,6 @@ import {
 import { reading } from '#platform/database/transaction.ts';
 import { clearSessionCookie } from './cookie.ts';
 import { ConsoleError, notFound } from './errors.ts';
-import { IdParams } from './list.schema.ts';
 import { requireProof } from './proof.ts';
 import { actRoute, type ConsoleRoute, type Context, consoleRoute } from './route.ts';
 import {

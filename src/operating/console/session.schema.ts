@@ -5,7 +5,7 @@ import type {
   RegistrationResponseJSON,
 } from '@simplewebauthn/server';
 import Type from 'typebox';
-import { nullable } from './list.schema.ts';
+import { nullable } from '#operating/operations/list.schema.ts';
 
 const Token = Type.String({ minLength: 1, maxLength: 100 });
 const Name = Type.String({ minLength: 1, maxLength: 100 });

@@ -3,6 +3,9 @@ import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { type Scope, scoped } from './scope.sql.ts';
 
+/** How many days a merchant's sums look back. */
+export const recentDays = 30;
+
 /** A count that stops at `max`. */
 export type BoundedCount = { count: number; more: boolean };
 

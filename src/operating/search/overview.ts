@@ -2,7 +2,6 @@ import { merchantNow } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import type { Clock, Timestamp } from '#platform/shared/clock.ts';
-import { recentDays } from './lists.sql.ts';
 import {
   type BoundedCount,
   countAlerts,
@@ -20,6 +19,7 @@ import {
   listDays,
   listDeclineReasons,
   listDues,
+  recentDays,
   sumOverdueAmounts,
 } from './overview.sql.ts';
 import type { Scope } from './scope.sql.ts';

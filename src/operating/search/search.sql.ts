@@ -325,3 +325,31 @@ export async function listFoundCheckouts(
     .execute();
   return new Map(found.map((checkout) => [checkout.id, checkout as FoundCheckout]));
 }
+
+export type FoundMerchant = { id: string; name: string; time_zone: string; created_at: Timestamp };
+
+/** Merchants whose names begin with a text in any case, in the order of names. */
+export async function findMerchantsByName(
+  db: Handle,
+  scope: Scope,
+  beginning: string,
+  limit: number,
+): Promise<FoundMerchant[]> {
+  // The expression of the index, in the order of bytes: so a beginning is a range of it, from the
+  // text itself to the text and the last character of Unicode.
+  const name = sql<string>`(lower(merchants.name) collate "C")`;
+  const text = beginning.replaceAll('\u0000', '').trim();
+  return await scoped(
+    db
+      .selectFrom('merchants')
+      .innerJoin('territories', 'territories.code', 'merchants.territory')
+      .select(['merchants.id', 'merchants.name', 'merchants.created_at', 'territories.time_zone']),
+    scope,
+    'merchants.id',
+  )
+    .where(sql<boolean>`${name} >= lower(${text}) and ${name} < lower(${text}) || ${'\u{10ffff}'}`)
+    .orderBy(name)
+    .orderBy('merchants.id')
+    .limit(limit)
+    .execute();
+}

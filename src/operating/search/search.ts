@@ -3,7 +3,6 @@ import { reading } from '#platform/database/transaction.ts';
 import type { Clock, Timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
-import { findMerchantsByName } from './registers.sql.ts';
 import type { Scope } from './scope.sql.ts';
 import {
   type FoundRow,
@@ -14,6 +13,7 @@ import {
   findByPaymentReference,
   findByReference,
   findByRefundReference,
+  findMerchantsByName,
   findOpenByShopper,
   findOperatorsRowById,
   findPayoutsByReference,

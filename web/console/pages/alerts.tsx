@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import { Link } from 'wouter';
-import type { AlertRow } from '#operating/console/audit.schema.ts';
+import type { AlertRow } from '#operating/operations/audit.schema.ts';
 import { words } from '../format.ts';
 import { useQuietAct } from '../parts/acts.tsx';
 import { AlertsFrame, alertName } from '../parts/alert.tsx';

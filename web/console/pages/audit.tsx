@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { Link } from 'wouter';
-import type { Action } from '#operating/console/audit.schema.ts';
-import type { Band } from '#operating/console/merchant.schema.ts';
+import type { Action } from '#operating/operations/audit.schema.ts';
+import type { Band } from '#operating/operations/merchant.schema.ts';
 import { count, money, sentence, shortTime, words } from '../format.ts';
 import { Facts, Id, PageHead, Time } from '../parts/basics.tsx';
 import { useDetails } from '../parts/details.tsx';

@@ -2,13 +2,13 @@ import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { LongAct } from '#operating/console/act.schema.ts';
+import type { LongAct } from '#operating/operations/act.schema.ts';
 import type {
   CallbackRow,
   DestinationRow,
   RetriedCallback,
-} from '#operating/console/callback.schema.ts';
-import type { CallbackDetails } from '#operating/console/checkout.schema.ts';
+} from '#operating/operations/callback.schema.ts';
+import type { CallbackDetails } from '#operating/operations/checkout.schema.ts';
 import { get } from '../api.ts';
 import { count, duration, percent, reasonWords, sentence } from '../format.ts';
 import { ActDialog, useAct, useQuietAct } from '../parts/acts.tsx';

@@ -3,14 +3,14 @@ import { useDebouncedValue } from '@mantine/hooks';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { RetriedCallback } from '#operating/console/callback.schema.ts';
+import type { RetriedCallback } from '#operating/operations/callback.schema.ts';
 import type {
   CheckoutDetails,
   PlanPayment,
   RefundPreview,
   TimelineEntry,
-} from '#operating/console/checkout.schema.ts';
-import type { RefundDetails } from '#operating/console/refund.schema.ts';
+} from '#operating/operations/checkout.schema.ts';
+import type { RefundDetails } from '#operating/operations/refund.schema.ts';
 import { act } from '../api.ts';
 import { money, plural, reasonWords, sentence, shortDate, words } from '../format.ts';
 import { ActDialog, problemOf, useAct, useQuietAct } from '../parts/acts.tsx';

@@ -1,4 +1,4 @@
-import type { CheckoutRow } from '#operating/console/checkout.schema.ts';
+import type { CheckoutRow } from '#operating/operations/checkout.schema.ts';
 import { Money, PageHead, Status, Time } from '../parts/basics.tsx';
 import { DayFilters, MerchantFilter, Tabs } from '../parts/filters.tsx';
 import { type Column, List } from '../parts/list.tsx';

@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { DisputeDetails } from '#operating/console/dispute.schema.ts';
+import type { DisputeDetails } from '#operating/operations/dispute.schema.ts';
 import { exactTime, money, sentence, words } from '../format.ts';
 import { Icon } from '../icons.tsx';
 import { ActDialog, useAct } from '../parts/acts.tsx';

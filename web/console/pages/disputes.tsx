@@ -1,4 +1,4 @@
-import type { DisputeRow } from '#operating/console/dispute.schema.ts';
+import type { DisputeRow } from '#operating/operations/dispute.schema.ts';
 import { sentence, words } from '../format.ts';
 import { Money, NthPayment, PageHead, Status, Time } from '../parts/basics.tsx';
 import { MerchantFilter, Tabs } from '../parts/filters.tsx';

@@ -5,7 +5,7 @@ import type {
   IntegrationRow,
   IssuedV1Credentials,
   RotatedCredential,
-} from '#operating/console/integration.schema.ts';
+} from '#operating/operations/integration.schema.ts';
 import { count, duration, exactTime, plural } from '../format.ts';
 import { ActDialog, OneActDialog, useAct } from '../parts/acts.tsx';
 import { Card, Facts, Id, Notice, PageHead, Status, Time } from '../parts/basics.tsx';

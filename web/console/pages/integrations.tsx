@@ -1,7 +1,10 @@
 import { Button, Select } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { IntegrationRow, IssuedCredentials } from '#operating/console/integration.schema.ts';
+import type {
+  IntegrationRow,
+  IssuedCredentials,
+} from '#operating/operations/integration.schema.ts';
 import { plural, shortId } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
 import { Notice, PageHead, Status, Time } from '../parts/basics.tsx';

@@ -1,7 +1,7 @@
 import { Button, Checkbox, Select, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { MerchantDetails, MovedClock } from '#operating/console/merchant.schema.ts';
+import type { MerchantDetails, MovedClock } from '#operating/operations/merchant.schema.ts';
 import { changesOf } from '../changes.ts';
 import { duration, exactTime, money, percent } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';

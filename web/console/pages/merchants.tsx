@@ -1,7 +1,7 @@
 import { Button, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { useLocation } from 'wouter';
-import type { MerchantRow } from '#operating/console/merchant.schema.ts';
+import type { MerchantRow } from '#operating/operations/merchant.schema.ts';
 import { count, money, percent } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
 import { parseAmount } from '../parts/amount.ts';

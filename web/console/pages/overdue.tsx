@@ -1,6 +1,6 @@
 import { Button } from '@mantine/core';
 import { useState } from 'react';
-import type { OverdueRow, RetriedInstalment } from '#operating/console/callback.schema.ts';
+import type { OverdueRow, RetriedInstalment } from '#operating/operations/callback.schema.ts';
 import { longDate, money, sentence, shortDate, words } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
 import { Facts, Notice, NthPayment, PageHead } from '../parts/basics.tsx';

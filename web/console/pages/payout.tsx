@@ -1,7 +1,7 @@
 import { Button, TextInput } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { BankFile, PayoutDetails } from '#operating/console/payout.schema.ts';
+import type { BankFile, PayoutDetails } from '#operating/operations/payout.schema.ts';
 import { count, longDate, money, plural } from '../format.ts';
 import { Icon } from '../icons.tsx';
 import { ActDialog, useAct } from '../parts/acts.tsx';

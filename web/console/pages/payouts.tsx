@@ -1,7 +1,7 @@
 import { Button } from '@mantine/core';
 import { useState } from 'react';
 import { Link } from 'wouter';
-import type { PayoutExport, PayoutRow } from '#operating/console/payout.schema.ts';
+import type { PayoutExport, PayoutRow } from '#operating/operations/payout.schema.ts';
 import { count, longDate, plural, shortDate } from '../format.ts';
 import { ActDialog, useAct } from '../parts/acts.tsx';
 import { Money, Notice, PageHead, Status, Time } from '../parts/basics.tsx';

@@ -2,7 +2,7 @@ import { Button, Textarea } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { type ReactNode, useState } from 'react';
 import { Link } from 'wouter';
-import type { AlertRow } from '#operating/console/audit.schema.ts';
+import type { AlertRow } from '#operating/operations/audit.schema.ts';
 import { get } from '../api.ts';
 import { sentence, words } from '../format.ts';
 import { useFilters, useOpened } from '../url.ts';

@@ -1,5 +1,5 @@
 import { useState } from 'react';
-import type { CallbackAttempt, CallbackDetails } from '#operating/console/checkout.schema.ts';
+import type { CallbackAttempt, CallbackDetails } from '#operating/operations/checkout.schema.ts';
 import { count, duration, reasonWords, sentence } from '../format.ts';
 import { Status, Time } from './basics.tsx';
 

@@ -1,5 +1,5 @@
 import { Button, TextInput } from '@mantine/core';
-import type { Band } from '#operating/console/merchant.schema.ts';
+import type { Band } from '#operating/operations/merchant.schema.ts';
 import { money } from '../format.ts';
 import { parseAmount, typedAmount } from './amount.ts';
 

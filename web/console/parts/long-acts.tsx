@@ -1,7 +1,7 @@
 import { CloseButton } from '@mantine/core';
 import { useQuery, useQueryClient } from '@tanstack/react-query';
 import { useEffect, useRef, useSyncExternalStore } from 'react';
-import type { LongAct, LongActs } from '#operating/console/act.schema.ts';
+import type { LongAct, LongActs } from '#operating/operations/act.schema.ts';
 import { get } from '../api.ts';
 import { count } from '../format.ts';
 

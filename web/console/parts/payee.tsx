@@ -1,7 +1,7 @@
 import { Button, TextInput } from '@mantine/core';
 import { useState } from 'react';
-import type { MerchantDetails } from '#operating/console/merchant.schema.ts';
-import type { Account, Payee } from '#operating/console/payee.schema.ts';
+import type { MerchantDetails } from '#operating/operations/merchant.schema.ts';
+import type { Account, Payee } from '#operating/operations/payee.schema.ts';
 import { useCan } from '../session.tsx';
 import { OneActDialog } from './acts.tsx';
 import { Card, Facts, Notice, Time } from './basics.tsx';

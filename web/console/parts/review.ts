@@ -1,4 +1,4 @@
-import type { RefundRow } from '#operating/console/refund.schema.ts';
+import type { RefundRow } from '#operating/operations/refund.schema.ts';
 import { money, plural } from '../format.ts';
 
 // What a press on the button does is decided by the server: `is_first_of_two` says whether it only

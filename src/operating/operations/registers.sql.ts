@@ -1,5 +1,6 @@
 import { type SelectQueryBuilder, sql } from 'kysely';
 import type { Integration } from '#merchants/integrations/integration.ts';
+import { type Scope, scoped } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Tables } from '#platform/database/tables.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
@@ -7,7 +8,6 @@ import type { Payout, PayoutStatus } from '#purchases/payouts/payout.ts';
 import type { OperatorAction } from '#record/actions/operator-action.sql.ts';
 import type { Alert, AlertHandling, AlertState } from '#record/alerts/alert.sql.ts';
 import { BadKey, type Key, type Page, type PageOf } from './lists.sql.ts';
-import { type Scope, scoped } from './scope.sql.ts';
 
 // Pages of what belongs to no checkout: merchants, integrations, alerts, acts, receivers. Each is a
 // range of an index, as the lists of checkouts are.
@@ -49,34 +49,6 @@ export async function pageMerchants(
   const query = scoped(db.selectFrom('merchants').select(['id', 'created_at']), scope, 'id');
   const rows = await byAge(query, page, ['created_at', 'id'], order).execute();
   return pageFrom(rows, page.limit, ({ created_at, id }) => [created_at, id]);
-}
-
-export type FoundMerchant = { id: string; name: string; time_zone: string; created_at: Timestamp };
-
-/** Merchants whose names begin with a text in any case, in the order of names. */
-export async function findMerchantsByName(
-  db: Handle,
-  scope: Scope,
-  beginning: string,
-  limit: number,
-): Promise<FoundMerchant[]> {
-  // The expression of the index, in the order of bytes: so a beginning is a range of it, from the
-  // text itself to the text and the last character of Unicode.
-  const name = sql<string>`(lower(merchants.name) collate "C")`;
-  const text = beginning.replaceAll('\u0000', '').trim();
-  return await scoped(
-    db
-      .selectFrom('merchants')
-      .innerJoin('territories', 'territories.code', 'merchants.territory')
-      .select(['merchants.id', 'merchants.name', 'merchants.created_at', 'territories.time_zone']),
-    scope,
-    'merchants.id',
-  )
-    .where(sql<boolean>`${name} >= lower(${text}) and ${name} < lower(${text}) || ${'\u{10ffff}'}`)
-    .orderBy(name)
-    .orderBy('merchants.id')
-    .limit(limit)
-    .execute();
 }
 
 /** Integrations of merchants, with the intermediaries that manage one of them. */

@@ -1,5 +1,7 @@
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
+import type { Scope } from '#operating/search/scope.sql.ts';
+import { findRowById } from '#operating/search/search.sql.ts';
 import type { Database } from '#platform/database/database.ts';
 import { snapshot } from '#platform/database/transaction.ts';
 import type { Clock, Timestamp } from '#platform/shared/clock.ts';
@@ -27,8 +29,6 @@ import { movementKinds, type Posting } from '#record/ledger/posting.ts';
 import { listNotes, type Note } from '#record/notes/note.sql.ts';
 import { findStoredCard, type HistoryMessage, listHistoryMessages } from './history.sql.ts';
 import { peopleOf, withNames } from './lists.ts';
-import type { Scope } from './scope.sql.ts';
-import { findRowById } from './search.sql.ts';
 
 /** All rows that belong to one checkout. */
 export type CheckoutHistory = {

@@ -1,4 +1,6 @@
 import { merchantNow } from '#merchants/merchant.ts';
+import { isOne, type Scope } from '#operating/search/scope.sql.ts';
+import { type FoundCheckout, listFoundCheckouts } from '#operating/search/search.sql.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
@@ -49,8 +51,6 @@ import {
   type RefundSources,
   type RefundView,
 } from './lists.sql.ts';
-import { isOne, type Scope } from './scope.sql.ts';
-import { type FoundCheckout, listFoundCheckouts } from './search.sql.ts';
 
 type Deps = { database: Database; clock: Clock };
 

@@ -1,4 +1,6 @@
 import { sql } from 'kysely';
+import { recentDays } from '#operating/search/overview.sql.ts';
+import { isOne, type Scope, scoped } from '#operating/search/scope.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { firstIdAt } from '#platform/shared/uuid.ts';
@@ -7,7 +9,6 @@ import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
 import type { Dispute, DisputeStatus } from '#purchases/disputes/dispute.ts';
 import type { Instalment, InstalmentStatus } from '#purchases/instalments/instalment.ts';
 import type { RefundPart, RefundRequest, RefundStatus } from '#purchases/refunds/refund.ts';
-import { isOne, type Scope, scoped } from './scope.sql.ts';
 
 // Pages of rows for operators. Each page is a range of an index, whatever the list's length: a key
 // says where the page before it ended, and there is neither an offset nor a count. Ids ascend with
@@ -259,9 +260,6 @@ export async function listRefundsById(
     .where('id', 'in', ids)
     .execute();
 }
-
-/** How many days a merchant's sums look back. */
-export const recentDays = 30;
 
 /** Refunded of sold in the last days that a merchant has sums of. Absent if nothing was sold. */
 export async function listRefundRates(

@@ -1,6 +1,8 @@
 import type { Integration } from '#merchants/integrations/integration.ts';
 import { listMerchantsById } from '#merchants/merchant.sql.ts';
 import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import { recentDays } from '#operating/search/overview.sql.ts';
+import type { Scope } from '#operating/search/scope.sql.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
@@ -19,7 +21,6 @@ import {
   type Page,
   type PageOf,
   type RecentSums,
-  recentDays,
 } from './lists.sql.ts';
 import { BadCursor, type List, type PageRequest, readCursor, writeCursor } from './lists.ts';
 import {
@@ -43,7 +44,6 @@ import {
   pagePayouts,
   sumPayoutLines,
 } from './registers.sql.ts';
-import type { Scope } from './scope.sql.ts';
 
 type Deps = { database: Database; clock: Clock };
 

@@ -1,4 +1,4 @@
-import type { List, PageRequest } from '#operating/search/lists.ts';
+import type { List, PageRequest } from './lists.ts';
 
 /** A download reads its rows in pages of this size, up to so many rows. */
 const limits = { pageSize: 500, rowsMax: 50_000 };
