@@ -2,9 +2,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { mannerOf } from '#platform/database/migrate.ts';
 
-/** Earlier migrations are history and were written before these rules (decision 0090). */
-const firstChecked = 30;
-
 /**
  * The last migration of the newest release. Change it with each release. A migration may take away
  * only what the programs of that release no longer use. Null: nothing is released yet.
@@ -101,22 +98,20 @@ const isContracting = (statement: string) =>
   /^drop (?:table|(?:materialized )?view)\b/.test(statement) ||
   (readAlteration(statement)?.actions.some(contracts) ?? false);
 
-/** New migrations that would stop a service which runs, or break older programs unannounced. */
-export function findUnsafeMigrations(root: string, first = firstChecked): string[] {
+/** Migrations that would stop a service which runs, or break older programs unannounced. */
+export function findUnsafeMigrations(root: string): string[] {
   const folder = path.join(root, 'migrations');
   const names = fs
     .readdirSync(folder)
     .filter((name) => name.endsWith('.sql'))
     .sort();
-  const unsafe = names
-    .filter((name) => Number(name.slice(0, 4)) >= first)
-    .flatMap((name) =>
-      findUnsafe(
-        fs.readFileSync(path.join(folder, name), 'utf8'),
-        Number(name.slice(0, 4)),
-        lastReleased,
-      ).map((problem) => `migrations/${name} ${problem}.`),
-    );
+  const unsafe = names.flatMap((name) =>
+    findUnsafe(
+      fs.readFileSync(path.join(folder, name), 'utf8'),
+      Number(name.slice(0, 4)),
+      lastReleased,
+    ).map((problem) => `migrations/${name} ${problem}.`),
+  );
   return [...findEqualNumbers(names), ...unsafe];
 }
 

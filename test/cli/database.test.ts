@@ -1,5 +1,9 @@
 import assert from 'node:assert/strict';
+import { mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
 import { test } from 'node:test';
+import { pathToFileURL } from 'node:url';
 import { openDatabase } from '#platform/database/database.ts';
 import { distributeDatabase, distribution } from '#platform/database/distribute-database.ts';
 import { claimInstallation } from '#platform/database/installation.ts';
@@ -218,20 +222,36 @@ test('each table is distributed once as listed, and foreign keys are restored af
   });
 });
 
-/** The last migration before databases could be distributed. Later ones also run on Citus. */
-const firstDistributable = 4;
+/** Later migrations do such things to tables that are in their places. */
+const later = [
+  'alter table checkouts add column test_note text check (length(test_note) < 9);',
+  'alter table checkouts add constraint test_amount check (amount < 1000000000000) not valid;',
+  '-- concurrently\ncreate index concurrently if not exists test_index on checkouts (test_note);',
+];
 
 test('a cluster that was distributed at an earlier version accepts later migrations', async (t) => {
   if (!hasCitus) return t.skip('needs Citus');
   const { url, drop } = await createEmptyCluster();
   const database = openDatabase(url, { log, maxConnections: 2 });
+  const folder = await mkdtemp(join(tmpdir(), 'tranche-migrations-'));
   try {
-    const migrations = await listMigrations();
-    const earlier = migrations.filter(({ version }) => version <= firstDistributable);
-    await migrate(database, { clock: systemClock, log }, earlier);
+    const known = await listMigrations();
+    // The last one makes tables on a cluster that has tables already.
+    await migrate(database, { clock: systemClock, log }, known.slice(0, -1));
     await distributeDatabase(database);
-    await migrate(database, { clock: systemClock, log });
+    for (const text of later) {
+      const version = (known.at(-1)?.version ?? 0) + 1;
+      const file = pathToFileURL(join(folder, `${version}_test.sql`));
+      await writeFile(file, text);
+      known.push({ version, name: `${version}_test.sql`, file });
+    }
+    await migrate(database, { clock: systemClock, log }, known);
     assert.deepEqual(await distributeDatabase(database), [], 'new tables took their places');
+    const checks = await database.pool.query(
+      `select conname from pg_constraint
+       where conname in ('checkouts_test_note_check', 'test_amount')`,
+    );
+    assert.equal(checks.rowCount, 2);
     // Citus marks an index invalid if it is created again, even with `if not exists`.
     const invalid = await database.pool.query(
       'select indexrelid::regclass::text as name from pg_index where not indisvalid',
@@ -250,6 +270,7 @@ test('a cluster that was distributed at an earlier version accepts later migrati
   } finally {
     await database.close();
     await drop();
+    await rm(folder, { recursive: true });
   }
 });
 

@@ -138,6 +138,17 @@ describe('the guards of history behind a backup', () => {
   });
 });
 
+test('a migration that was edited after it was applied is refused by its name', async () => {
+  const migration = await add('-- Nothing.\nselect 1;');
+  await migrate(database, deps, known);
+  await writeFile(migration.file, '-- Nothing at all.\nselect 1;');
+  await assert.rejects(
+    migrate(database, deps, known),
+    new RegExp(`The migration ${migration.name} was changed after`),
+  );
+  await writeFile(migration.file, '-- Nothing.\nselect 1;');
+});
+
 test('a migration that fails changes nothing, and those before it stay', async () => {
   const first = await add('create table test_first (id integer);');
   const broken = await add('create table test_second (id integer);\nselect 1 / 0;');

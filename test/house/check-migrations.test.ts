@@ -1,4 +1,6 @@
 import assert from 'node:assert/strict';
+import fs from 'node:fs';
+import os from 'node:os';
 import path from 'node:path';
 import { test } from 'node:test';
 import {
@@ -93,7 +95,19 @@ test('two migrations with the same number are refused', () => {
   ]);
 });
 
-test('earlier migrations are left alone, and all of them can be read', () => {
+test('the migrations of the repository are safe, and all of them are read', (t) => {
   assert.deepEqual(findUnsafeMigrations(root), []);
-  assert.ok(findUnsafeMigrations(root, 1).length > 0);
+  const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-migrations-'));
+  t.after(() => fs.rmSync(folder, { recursive: true }));
+  fs.mkdirSync(path.join(folder, 'migrations'));
+  for (const [name, text] of [
+    ['0001_first.sql', 'drop table checkouts;'],
+    ['0002_second.sql', 'create table a (id integer);'],
+  ] as const) {
+    fs.writeFileSync(path.join(folder, 'migrations', name), text);
+  }
+  assert.match(
+    findUnsafeMigrations(folder).join(),
+    /^migrations\/0001_first.sql takes away[^;]*;[^.]*\.$/,
+  );
 });

@@ -30,11 +30,11 @@ export async function copyWithMigration(folder: string, migration: string): Prom
 const git = (...args: string[]) =>
   execFileSync('git', args, { cwd: root, maxBuffer: 1e9, stdio: ['ignore', 'pipe', 'ignore'] });
 
-/** The commit before the newest migration, or null without a history. */
-export function findPreviousCommit(): string | null {
+/** The commit of the newest release, or null if this checkout knows none. */
+export function findReleasedCommit(): string | null {
   try {
-    const commit = git('log', '-1', '--diff-filter=A', '--format=%H', '--', 'migrations');
-    return git('rev-parse', '--verify', `${commit.toString().trim()}^`).toString().trim();
+    const tag = git('describe', '--tags', '--abbrev=0', '--match', 'v*').toString().trim();
+    return git('rev-parse', '--verify', `${tag}^{commit}`).toString().trim();
   } catch {
     return null;
   }

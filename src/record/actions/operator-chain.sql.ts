@@ -4,9 +4,7 @@ import type { OperatorAction } from './operator-action.sql.ts';
 
 /**
  * The canonical bytes of an action. jsonb has one text for one value, and the time is a number, so
- * no setting of a session changes them. The migration that began the chain spells them out too. The
- * user and the host, and the person at the console, came later, so an action without them has the
- * bytes that it had before.
+ * no setting of a session changes them.
  */
 const bytesOf = (prefix: string) =>
   sql.raw(`convert_to((jsonb_build_array(${prefix}id,

@@ -1,4 +1,4 @@
--- What merchants are owed and paid: terms with dates, entries in the merchants' books, payouts.
+-- Payouts: what merchants are paid, on which days, to which account.
 
 -- Public holidays. No payout is made on them, nor on a Saturday or a Sunday.
 create table holidays (
@@ -6,25 +6,6 @@ create table holidays (
   on_date   date not null,
   name      text not null,
   primary key (territory, on_date)
-);
-
--- What a merchant pays for the service, from a local date on. A merchant without terms is not
--- settled by the service.
-create table settlement_terms (
-  merchant_id          uuid not null references merchants (id),
-  from_on              date not null,
-  -- `whole`: the order is owed once its first payment is collected. `as_collected`: each payment is.
-  funding              text not null check (funding in ('whole', 'as_collected')),
-  basis_points         integer not null check (basis_points between 0 and 10000),
-  fixed                bigint not null check (fixed >= 0),
-  vat_basis_points     integer not null check (vat_basis_points between 0 and 10000),
-  -- Whether the fee of a sale is kept or returned when the sale is refunded.
-  refund_fee           text not null check (refund_fee in ('kept', 'returned')),
-  -- Of each day's sales so much is held back for so many days.
-  reserve_basis_points integer not null check (reserve_basis_points between 0 and 10000),
-  reserve_days         integer not null check (reserve_days between 0 and 366),
-  created_at           timestamptz(3) not null,
-  primary key (merchant_id, from_on)
 );
 
 -- A merchant's payout of one business day.
@@ -51,6 +32,11 @@ create table payouts (
   bank_reference text,
   returned_at    timestamptz(3),
   return_reason  text,
+  -- The number of the account that the payout was exported for.
+  bank_account   integer,
+  -- After a restore the bank may have paid a payout that this database does not know to be exported.
+  -- Since then an operator must compare it with the bank.
+  compare_since  timestamptz(3),
   primary key (id, merchant_id),
   unique (merchant_id, number),
   unique (merchant_id, reference),
@@ -64,85 +50,80 @@ create table payouts (
   check ((status = 'paid') <= (paid_at is not null)),
   check ((status = 'returned') = (returned_at is not null))
 );
-create index payouts_by_status on payouts (status, created_at, id);
 create index payouts_by_age on payouts (created_at, id);
+create index payouts_of_merchant on payouts (merchant_id, created_at, id);
+create index payouts_by_status on payouts (status, created_at, id);
+create index payouts_by_status_of_merchant on payouts (merchant_id, status, created_at, id);
 create index payouts_of_export on payouts (export_id) where export_id is not null;
-
--- The merchants' books: every change of what a merchant is owed, once, in the transaction of the row
--- that caused it. One row names all accounts: `gross` is the change before fees, and `net` is what
--- remains of it after our fee and the VAT on that fee.
-create table settlement_entries (
-  merchant_id     uuid not null,
-  id              uuid not null,
-  kind            text not null check (kind in
-                    ('sale', 'refund', 'refund_reversed', 'dispute', 'dispute_reversed',
-                     'dispute_fee', 'reserve', 'reserve_released', 'paid_out', 'payout_returned')),
-  checkout_id     uuid,
-  -- The payment that it is about; null: the whole order.
-  instalment      integer,
-  refund_id       uuid,
-  dispute_id      uuid,
-  gross           bigint not null,
-  fee             bigint not null,
-  vat             bigint not null,
-  net             bigint not null,
-  currency        text not null,
-  at              timestamptz(3) not null,
-  -- When a reserve is due to be released, and which reserve a release is of.
-  release_on      date,
-  reserve_id      uuid,
-  -- The payout that was paid or returned.
-  paid_payout_id  uuid,
-  -- The payout that it is a line of. Set once.
-  payout_id       uuid,
-  line            integer,
-  primary key (id, merchant_id),
-  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
-  foreign key (payout_id, merchant_id) references payouts (id, merchant_id),
-  foreign key (paid_payout_id, merchant_id) references payouts (id, merchant_id),
-  check (gross = fee + vat + net),
-  check (fee = 0 or kind in ('sale', 'refund', 'refund_reversed', 'dispute_fee')),
-  check ((payout_id is null) = (line is null)),
-  check ((kind in ('reserve', 'reserve_released', 'paid_out', 'payout_returned'))
-    = (checkout_id is null)),
-  check ((kind = 'reserve') = (release_on is not null)),
-  check ((kind = 'reserve_released') = (reserve_id is not null)),
-  check ((kind in ('paid_out', 'payout_returned')) = (paid_payout_id is not null)),
-  check (kind <> 'paid_out' or payout_id is null)
-);
--- A sale is owed once, a reserve is released once, a payout is paid once.
-create unique index settlement_entries_sale
-  on settlement_entries (merchant_id, checkout_id, coalesce(instalment, 0)) where kind = 'sale';
-create unique index settlement_entries_released on settlement_entries (merchant_id, reserve_id)
-  where reserve_id is not null;
-create unique index settlement_entries_paid on settlement_entries (merchant_id, paid_payout_id, kind)
-  where paid_payout_id is not null;
-create unique index settlement_entries_lines on settlement_entries (merchant_id, payout_id, line)
-  where payout_id is not null;
-create index settlement_entries_of_checkout on settlement_entries (checkout_id, merchant_id)
-  where checkout_id is not null;
-create index settlement_entries_open on settlement_entries (merchant_id, at)
-  where payout_id is null and kind <> 'paid_out';
-create index settlement_entries_reserves on settlement_entries (merchant_id, release_on)
-  where kind = 'reserve';
-create index settlement_entries_at on settlement_entries (at);
-
-alter table list_totals drop constraint list_totals_list_check;
-alter table list_totals add constraint list_totals_list_check
-  check (list in ('checkouts', 'refund_requests', 'payouts'));
+-- An operator finds a payout by the reference of its line at the bank.
+create index payouts_by_reference on payouts (reference, merchant_id);
 
 -- When a merchant's next payout is made, on the merchant's clock.
 create table payout_days (
-  merchant_id  uuid primary key references merchants (id),
-  due_at       timestamptz(3) not null,
-  tries        integer not null default 0,
-  lease        uuid,
-  leased_until timestamptz(3)
+  merchant_id    uuid primary key references merchants (id),
+  due_at         timestamptz(3) not null,
+  tries          integer not null default 0,
+  lease          uuid,
+  leased_until   timestamptz(3),
+  -- What was sold before this time, on the merchant's clock, may be in a payout that a restore lost.
+  compare_before timestamptz(3)
 );
 create index payout_days_due on payout_days (due_at);
 
--- The movements of one day, found without reading all others.
-create index postings_at on postings using brin (at) with (autosummarize = on);
+-- The newest confirmed account of a merchant is in use. Rows are never deleted.
+create table bank_accounts (
+  merchant_id         uuid not null references merchants (id),
+  number              integer not null check (number > 0),
+  holder              text not null,
+  bank                text not null,
+  branch_code         text not null,
+  -- The account number, encrypted with the master key.
+  sealed_account      bytea not null,
+  last4               text not null,
+  created_at          timestamptz(3) not null,
+  -- One operator proposes an account, and another one confirms it. The session of a person proves who
+  -- they are; the name that a command states proves nothing, and has no person.
+  proposed_by         text not null,
+  proposed_person_id  uuid,
+  confirmed_by        text,
+  confirmed_person_id uuid,
+  confirmed_at        timestamptz(3),
+  primary key (merchant_id, number),
+  check (confirmed_by is null or confirmed_by <> proposed_by),
+  check ((confirmed_by is null) = (confirmed_at is null))
+);
+
+-- Where a merchant's statements go by mail. Without a row they are not mailed.
+create table statement_addresses (
+  merchant_id uuid primary key references merchants (id),
+  email       text not null,
+  changed_at  timestamptz(3) not null
+);
+
+-- The statement of each paid payout goes to the merchant by mail: an outbox, written with the payment.
+create table statement_mails (
+  merchant_id  uuid not null,
+  -- Also the Message-ID of every attempt to send it.
+  id           uuid not null,
+  payout_id    uuid not null,
+  status       text not null check (status in ('pending', 'sent', 'refused', 'skipped')),
+  created_at   timestamptz(3) not null,
+  due_at       timestamptz(3),
+  settled_at   timestamptz(3),
+  tries        integer not null default 0,
+  -- What the mail server answered last, without the address.
+  response     text,
+  lease        uuid,
+  leased_until timestamptz(3),
+  primary key (id, merchant_id),
+  unique (merchant_id, payout_id),
+  foreign key (payout_id, merchant_id) references payouts (id, merchant_id),
+  check ((status = 'pending') = (due_at is not null)),
+  check ((status = 'pending') = (settled_at is null))
+);
+create index statement_mails_due on statement_mails (due_at) where due_at is not null;
+create index statement_mails_due_of_merchant on statement_mails (merchant_id, due_at)
+  where due_at is not null;
 
 -- South Africa until 2040, by the Public Holidays Act: a holiday on a Sunday moves to the Monday.
 insert into holidays (territory, on_date, name) values

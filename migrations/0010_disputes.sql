@@ -24,6 +24,14 @@ create table disputes (
   is_pausing          boolean not null,
   warned_at           timestamptz(3),
   staged_at           timestamptz(3),
+  -- The evidence as an operator staged it: exactly this is submitted.
+  staged_evidence     jsonb,
+  -- The SHA-256 of the fields, by which an operator names the evidence that they looked at.
+  staged_hash         text,
+  -- When its submission began. Since then the evidence cannot be staged anew.
+  submitting_at       timestamptz(3),
+  -- Until when another operator's submission is waited for, on the real clock.
+  submitting_until    timestamptz(3),
   submitted_at        timestamptz(3),
   closed_at           timestamptz(3),
   due_at              timestamptz(3),
@@ -40,38 +48,24 @@ create table disputes (
 );
 create index disputes_of_checkout on disputes (checkout_id, merchant_id);
 create index disputes_by_ref on disputes (dispute_ref);
-create index disputes_by_age on disputes (created_at, id);
 create index disputes_due on disputes (due_at) where due_at is not null;
 create index disputes_due_of_merchant on disputes (merchant_id, due_at) where due_at is not null;
+-- The console's lists. Each page is a range of an index, of all merchants or of one.
+create index disputes_by_age on disputes (created_at, id);
+create index disputes_of_merchant on disputes (merchant_id, created_at, id);
+create index disputes_by_status on disputes (status, created_at, id);
+create index disputes_by_status_of_merchant on disputes (merchant_id, status, created_at, id);
+-- The console counts the disputes that wait for evidence. The indexes by status do not know whether
+-- evidence was submitted.
+create index disputes_to_answer on disputes (created_at, id)
+  where status = 'needs_response' and submitted_at is null;
+create index disputes_to_answer_of_merchant on disputes (merchant_id, created_at, id)
+  where status = 'needs_response' and submitted_at is null;
 
--- The books get an account for what disputes took.
-alter table postings add column dispute_id uuid;
-alter table postings drop constraint postings_kind_check;
-alter table postings add constraint postings_kind_check check (kind in
-  ('sold', 'authorised', 'captured', 'used', 'collected', 'voided', 'lapsed', 'cancelled',
-   'restored', 'refunded', 'returned', 'withdrawn', 'reinstated', 'reserved', 'released'));
-alter table postings drop constraint postings_debit_check;
-alter table postings add constraint postings_debit_check check (debit in
-  ('sale', 'outstanding', 'collected', 'refunded', 'cancelled', 'disputed', 'issuer', 'held',
-   'refundable', 'reserved'));
-alter table postings drop constraint postings_credit_check;
-alter table postings add constraint postings_credit_check check (credit in
-  ('sale', 'outstanding', 'collected', 'refunded', 'cancelled', 'disputed', 'issuer', 'held',
-   'refundable', 'reserved'));
-alter table postings drop constraint postings_check;
-alter table postings add constraint postings_check check ((kind, debit, credit) in (
-  ('sold', 'outstanding', 'sale'),
-  ('authorised', 'held', 'issuer'),
-  ('captured', 'collected', 'outstanding'),
-  ('used', 'issuer', 'held'),
-  ('collected', 'collected', 'outstanding'),
-  ('voided', 'issuer', 'held'),
-  ('lapsed', 'issuer', 'held'),
-  ('cancelled', 'cancelled', 'outstanding'),
-  ('restored', 'outstanding', 'cancelled'),
-  ('refunded', 'refunded', 'collected'),
-  ('returned', 'collected', 'refunded'),
-  ('withdrawn', 'disputed', 'collected'),
-  ('reinstated', 'collected', 'disputed'),
-  ('reserved', 'reserved', 'refundable'),
-  ('released', 'refundable', 'reserved')));
+-- The newest dispute of the gateway up to which every one was recorded. A poll that was interrupted, or
+-- met a dispute that could not be recorded, reads on from the newest down to this one again.
+create table dispute_poll (
+  only_row boolean primary key default true check (only_row),
+  reached  text
+);
+insert into dispute_poll default values;

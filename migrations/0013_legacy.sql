@@ -1,8 +1,7 @@
--- The legacy v1 plugin API: its credentials, its tokens, its traffic, and checkouts whose callback
--- has the v1 form.
+-- The legacy v1 plugin API: its credentials, its tokens, its traffic.
 
--- A v1 pair of one integration, beside its v2 credentials. Only the hash of the secret is kept. A
--- pair that was withdrawn stays withdrawn: enabling v1 again issues another one.
+-- A v1 pair of one integration, beside its v2 credentials. Only the hash of the secret is kept. A pair
+-- that was withdrawn stays withdrawn: enabling v1 again issues another one.
 create table legacy_credentials (
   client_id      uuid primary key,
   integration_id uuid not null references integrations (id),
@@ -14,7 +13,7 @@ create unique index legacy_credentials_in_force on legacy_credentials (integrati
   where disabled_at is null;
 create index legacy_credentials_of_integration on legacy_credentials (integration_id);
 
--- What a login gave out: found by the token's hash, says whose it is and by which pair.
+-- A token that a login gave out: found by its hash, with its merchant and the pair of the login.
 create table legacy_tokens (
   token_hash  bytea not null check (length(token_hash) = 32),
   merchant_id uuid not null references merchants (id),
@@ -33,8 +32,3 @@ create table legacy_usage (
   checkouts      integer not null default 0 check (checkouts >= 0),
   primary key (integration_id, day)
 );
-
--- What a v1 callback proves itself by. Not null: the checkout came by v1. The callback keeps a
--- copy, so that whoever delivers it needs no other row; null is the JSON of v2.
-alter table checkouts add column sealed_verify bytea;
-alter table callbacks add column sealed_verify bytea;

@@ -1,4 +1,4 @@
--- What shoppers are told by mail: an outbox, written in the transaction that causes the message.
+-- Mail to shoppers: an outbox, written in the transaction that causes the message.
 
 create table messages (
   merchant_id  uuid not null,
@@ -15,7 +15,7 @@ create table messages (
   sealed_token bytea,
   status       text not null check (status in ('pending', 'sent', 'refused', 'skipped')),
   created_at   timestamptz(3) not null,
-  -- When it first fell due; what is retried is given up this long after a fixed time.
+  -- When it first fell due. Retries end a fixed time after it.
   planned_at   timestamptz(3) not null,
   due_at       timestamptz(3),
   settled_at   timestamptz(3),
@@ -45,11 +45,12 @@ create table message_attempts (
   foreign key (message_id, merchant_id) references messages (id, merchant_id)
 );
 
--- A sandbox sends nothing outside. What it would have sent is here, for its mailbox page.
+-- A sandbox sends nothing outside. What it would have sent is here, for its mailbox page. A merchant's
+-- statement is about no checkout.
 create table mailbox (
   merchant_id uuid not null,
   id          uuid not null,
-  checkout_id uuid not null,
+  checkout_id uuid,
   sent_at     timestamptz(3) not null,
   sender      text not null,
   recipient   text not null,

@@ -1,0 +1,102 @@
+-- Merchants, and the credentials with which they and their intermediaries call the API.
+
+create table merchants (
+  id               uuid primary key,
+  name             text not null check (length(name) between 1 and 255),
+  territory        text not null references territories (code),
+  rules            jsonb not null check (jsonb_typeof(rules) = 'array'),
+  created_at       timestamptz(3) not null,
+  -- In a sandbox every merchant has a clock of its own, this much ahead of the real one (decision 0031).
+  clock_ahead_ms   bigint not null default 0 check (clock_ahead_ms >= 0),
+  -- The term that the hosted page selects at first. Without one it selects the shortest.
+  preselected_term integer check (preselected_term > 0),
+  -- What the shopper's card statement calls the merchant. Without it, the beginning of its name.
+  short_name       text,
+  -- Whether the hosted page may say that paying in instalments costs the shopper nothing.
+  no_fees          boolean not null default false,
+  -- A refund above this many cents needs two people. Without it one is enough for any refund.
+  four_eyes_above  bigint
+);
+-- The furthest clock is asked for whenever due work is looked for.
+create index merchants_by_clock on merchants (clock_ahead_ms);
+create index merchants_by_age on merchants (created_at, id);
+-- An operator finds a merchant by the beginning of its name. The order of bytes makes a beginning a
+-- range.
+create index merchants_by_name on merchants ((lower(name) collate "C"), id);
+
+-- One set of credentials: of one merchant, or of an intermediary that manages several.
+create table integrations (
+  id                  uuid primary key,
+  merchant_id         uuid references merchants (id),
+  intermediary        boolean not null,
+  refund_mode         text not null check (refund_mode in ('manual', 'auto')),
+  signing_required_at timestamptz(3),
+  revoked_at          timestamptz(3),
+  created_at          timestamptz(3) not null,
+  check (intermediary = (merchant_id is null))
+);
+create index integrations_of_merchant on integrations (merchant_id);
+create index integrations_by_age on integrations (created_at, id);
+
+create table managed_merchants (
+  integration_id uuid not null references integrations (id),
+  merchant_id    uuid not null references merchants (id),
+  added_at       timestamptz(3) not null,
+  primary key (integration_id, merchant_id)
+);
+
+create table integration_limits (
+  integration_id uuid not null references integrations (id),
+  endpoint       text not null,
+  max_requests   integer not null check (max_requests >= 0),
+  window_seconds integer not null check (window_seconds between 1 and 86400),
+  primary key (integration_id, endpoint)
+);
+
+-- A request is recognised by its secret. Only the hash is kept.
+create table client_secrets (
+  secret_hash    bytea primary key check (length(secret_hash) = 32),
+  integration_id uuid not null references integrations (id),
+  created_at     timestamptz(3) not null,
+  expires_at     timestamptz(3)
+);
+create index client_secrets_of_integration on client_secrets (integration_id);
+
+-- Signing keys must be readable to sign callbacks, so they are encrypted, not hashed.
+create table signing_keys (
+  id             uuid primary key,
+  integration_id uuid not null references integrations (id),
+  sealed_key     bytea not null,
+  created_at     timestamptz(3) not null,
+  expires_at     timestamptz(3),
+  first_used_at  timestamptz(3)
+);
+create index signing_keys_of_integration on signing_keys (integration_id);
+
+-- The two tables that follow belong to the platform. They stand here because they refer to merchants
+-- and integrations.
+
+-- How many rows a merchant's list has. A row's number in its list is dense (1, 2, 3 …) and is assigned
+-- under this row's lock in the transaction that inserts it, so page N is a range of numbers: no OFFSET,
+-- no count. last_created_at keeps created_at in the order of the numbers, even if the clocks of several
+-- processes differ.
+create table list_totals (
+  merchant_id     uuid not null references merchants (id),
+  list            text not null check (list in ('checkouts', 'refund_requests', 'payouts')),
+  total           bigint not null check (total >= 0),
+  last_created_at timestamptz(3) not null,
+  primary key (merchant_id, list)
+);
+
+-- The first answer to a request that carried an Idempotency-Key, written in the transaction of its
+-- effect. `answer` is what the use case answered, not the bytes: a payment URL is made again.
+create table idempotency_keys (
+  integration_id uuid not null references integrations (id),
+  key            text not null check (length(key) between 1 and 255),
+  fingerprint    bytea not null check (length(fingerprint) = 32),
+  status         integer not null check (status in (200, 422)),
+  answer         jsonb not null,
+  created_at     timestamptz(3) not null,
+  primary key (integration_id, key)
+);
+create index idempotency_keys_by_age on idempotency_keys (created_at);

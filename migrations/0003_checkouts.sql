@@ -1,0 +1,67 @@
+-- Checkouts.
+
+-- The id comes first in the primary key: an intermediary reads by id without naming the merchant. There
+-- are no foreign keys to the merchant and the integration, because a create would check both once per
+-- row (decision 0109). The statement that inserts a checkout joins the merchant's row in list_totals,
+-- which refers to the merchant, and the integration has signed the request. Neither is ever deleted.
+create table checkouts (
+  merchant_id         uuid not null,
+  id                  uuid not null,
+  number              bigint not null,
+  integration_id      uuid not null,
+  status              text not null
+                      check (status in ('received', 'successful', 'cancelled', 'invalid_payload')),
+  amount              bigint not null check (amount > 0),
+  currency            text not null,
+  client_reference_id text not null,
+  notify_url          text not null,
+  success_url         text not null,
+  cancel_url          text not null,
+  customer            jsonb not null,
+  line_items          jsonb not null,
+  terms               integer[] not null check (cardinality(terms) > 0),
+  number_of_payments  integer,
+  signed              boolean not null,
+  created_at          timestamptz(3) not null,
+  expires_at          timestamptz(3) not null,
+  completed_at        timestamptz(3),
+  -- A checkout that came by v1 has it: its callback proves itself by it.
+  sealed_verify       bytea,
+  -- The language that the shopper chose, for the hosted page and for messages.
+  language            text check (language in ('en', 'af', 'zu')),
+  -- When the shopper's personal data was erased.
+  erased_at           timestamptz(3),
+  primary key (id, merchant_id),
+  unique (merchant_id, number),
+  check (number_of_payments is null or number_of_payments = any (terms)),
+  check ((status in ('successful', 'cancelled')) = (completed_at is not null)),
+  check ((status in ('successful', 'cancelled')) <= (number_of_payments is not null))
+);
+
+-- Operators search and list by these. Each search is an equality on the first column of an index and
+-- each list is a range of one, so both take the same time however many rows there are. All but the first
+-- leave out checkouts that have not ended, because every create would pay for them. A search looks
+-- through the newest open checkouts instead.
+
+-- A merchant that lost the answer to a create also finds its checkout by its reference (decision 0052).
+create index checkouts_by_reference on checkouts (client_reference_id, merchant_id, number desc);
+create index checkouts_by_email on checkouts
+  (lower(customer ->> 'email'), merchant_id, number desc) where status <> 'received';
+create index checkouts_by_name on checkouts
+  (lower(customer ->> 'last_name'), lower(customer ->> 'first_name'), merchant_id)
+  where status <> 'received' and lower(customer ->> 'last_name') is not null;
+create index checkouts_by_status on checkouts (status, id, merchant_id)
+  where status <> 'received';
+create index checkouts_by_status_of_merchant on checkouts (merchant_id, status, number)
+  where status <> 'received';
+
+-- Every move of a checkout out of `received`. There is at most one: nothing ends twice.
+create table checkout_moves (
+  merchant_id uuid not null,
+  checkout_id uuid not null,
+  from_status text not null check (from_status = 'received'),
+  to_status   text not null check (to_status in ('successful', 'cancelled', 'invalid_payload')),
+  at          timestamptz(3) not null,
+  primary key (checkout_id, merchant_id),
+  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id)
+);

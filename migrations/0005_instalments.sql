@@ -1,0 +1,138 @@
+-- The payments of a plan, and the cards that they are charged to.
+
+create table instalments (
+  merchant_id     uuid not null,
+  checkout_id     uuid not null,
+  number          integer not null check (number > 0),
+  amount          bigint not null check (amount > 0),
+  currency        text not null,
+  due_on          date not null,
+  status          text not null
+                  check (status in ('authorised', 'scheduled', 'collected', 'overdue', 'cancelled')),
+  -- Refunds took this much from it before it was collected, so it is not collected any more.
+  reduced         bigint not null default 0 check (reduced >= 0 and reduced <= amount),
+  -- The hold of the first payment; once collected, the payment that brought the money.
+  payment_ref     text,
+  collected_at    timestamptz(3),
+  -- How often the card was declined in this round of attempts.
+  declines        integer not null default 0,
+  -- On the merchant's clock.
+  due_at          timestamptz(3),
+  -- While a refund of the checkout is in progress nothing of it is collected.
+  paused          boolean not null default false,
+  -- The attempt of a shopper that pays this payment now. The payment is `paused` until it has ended.
+  shopper_attempt uuid
+    constraint instalments_shopper_attempt_check check (shopper_attempt is null or paused),
+  tries           integer not null default 0,
+  lease           uuid,
+  leased_until    timestamptz(3),
+  primary key (checkout_id, number, merchant_id),
+  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
+  check ((status in ('authorised', 'scheduled')) = (due_at is not null)),
+  check ((status = 'collected') = (collected_at is not null)),
+  check ((status = 'cancelled') <= (reduced = amount))
+);
+create index instalments_due on instalments (due_at) where due_at is not null and not paused;
+create index instalments_due_of_merchant on instalments (merchant_id, due_at)
+  where due_at is not null and not paused;
+-- Lists of what is rare. What is common is found by reading through the primary key.
+create index instalments_overdue on instalments (due_on, checkout_id, number)
+  where status = 'overdue';
+create index instalments_overdue_of_merchant on instalments
+  (merchant_id, due_on, checkout_id, number) where status = 'overdue';
+create index instalments_cancelled on instalments (checkout_id, number)
+  where status = 'cancelled';
+create index instalments_cancelled_of_merchant on instalments (merchant_id, checkout_id, number)
+  where status = 'cancelled';
+
+-- One request to the gateway for one payment: a capture of the hold, a charge of the stored card, or a
+-- payment that the shopper makes in person. Written before the gateway hears of it, settled once.
+create table collections (
+  merchant_id          uuid not null,
+  id                   uuid not null,
+  checkout_id          uuid not null,
+  instalment           integer not null,
+  number               integer not null check (number > 0),
+  kind                 text not null check (kind in ('capture', 'charge', 'shopper')),
+  status               text not null
+                       check (status in ('open', 'collected', 'declined', 'lapsed', 'lost')),
+  amount               bigint not null check (amount > 0),
+  currency             text not null,
+  -- The card that the request was opened with. A request in flight keeps it when the card is replaced.
+  card_ref             text,
+  customer_ref         text,
+  payment_ref          text,
+  decline_reason       text,
+  may_retry            boolean,
+  decline_code         text,
+  network_decline_code text,
+  created_at           timestamptz(3) not null,
+  -- When the gateway was last asked, on the real clock: a request in flight is not lost.
+  asked_at             timestamptz(3) not null,
+  settled_at           timestamptz(3),
+  primary key (checkout_id, instalment, number, merchant_id),
+  foreign key (checkout_id, instalment, merchant_id)
+    references instalments (checkout_id, number, merchant_id),
+  check ((status = 'open') = (settled_at is null)),
+  check ((status = 'collected') <= (payment_ref is not null))
+);
+-- A payment is asked for once at a time and charged once, even if the code believes otherwise.
+create unique index collections_open on collections (merchant_id, checkout_id, instalment)
+  where status = 'open';
+create unique index collections_collected on collections (merchant_id, checkout_id, instalment)
+  where status = 'collected';
+create index collections_by_id on collections (id);
+create index collections_by_payment_ref on collections (payment_ref) where payment_ref is not null;
+
+-- A card is kept only for later payments, with the consent that the shopper gave (decision 0027).
+create table stored_cards (
+  merchant_id  uuid not null,
+  checkout_id  uuid not null,
+  customer_ref text not null,
+  card_ref     text not null,
+  brand        text,
+  last4        text,
+  expires      text check (expires ~ '^\d{4}-\d{2}$'),
+  consent      jsonb not null,
+  created_at   timestamptz(3) not null,
+  primary key (checkout_id, merchant_id),
+  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id)
+);
+
+-- Cards that are charged no more. The gateway removes each once no request may still use it.
+create table replaced_cards (
+  merchant_id  uuid not null,
+  checkout_id  uuid not null,
+  card_ref     text not null,
+  customer_ref text not null,
+  brand        text,
+  last4        text,
+  expires      text,
+  consent      jsonb not null,
+  created_at   timestamptz(3) not null,
+  replaced_at  timestamptz(3) not null,
+  detached_at  timestamptz(3),
+  due_at       timestamptz(3),
+  tries        integer not null default 0,
+  lease        uuid,
+  leased_until timestamptz(3),
+  primary key (checkout_id, card_ref, merchant_id),
+  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
+  check ((due_at is null) = (detached_at is not null))
+);
+create index replaced_cards_due on replaced_cards (due_at) where due_at is not null;
+create index replaced_cards_due_of_merchant on replaced_cards (merchant_id, due_at)
+  where due_at is not null;
+
+-- No money of these checkouts moves, because the gateway did something that we cannot record.
+create table gateway_blocks (
+  merchant_id uuid not null,
+  checkout_id uuid not null,
+  -- What the gateway calls it.
+  reference   text not null,
+  alert_id    uuid not null,
+  created_at  timestamptz(3) not null,
+  cleared_at  timestamptz(3),
+  primary key (checkout_id, reference, merchant_id),
+  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id)
+);

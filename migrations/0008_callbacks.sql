@@ -1,0 +1,116 @@
+-- Callbacks to merchants: delivered on a schedule, under a lease, with every attempt kept.
+
+-- One per checkout that ended `successful` or `cancelled`, with the bytes that are sent. The fill factor
+-- leaves space on the page for the next version of a row, so that a step that touches no index writes
+-- none.
+create table callbacks (
+  merchant_id      uuid not null,
+  id               uuid not null,
+  checkout_id      uuid not null,
+  integration_id   uuid not null references integrations (id),
+  notify_url       text not null,
+  payload          bytea not null,
+  status           text not null check (status in ('pending', 'delivered', 'exhausted')),
+  created_at       timestamptz(3) not null,
+  -- On the merchant's clock.
+  due_at           timestamptz(3),
+  -- Attempts of all runs, and of the current one: a re-trigger begins a new run.
+  attempts         integer not null default 0,
+  run              integer not null default 1,
+  run_attempts     integer not null default 0,
+  -- How many attempts have expired, so that the next attempt has the next number and a missing attempt
+  -- is still noticed.
+  attempts_expired integer not null default 0,
+  -- The receiver. One host gets only so many callbacks at once.
+  host             text not null generated always as
+    (lower(coalesce(substring(notify_url from '^[^:]+://([^/?#]*)'), ''))) stored,
+  -- Where the first delivery's answer sent the shopper.
+  redirect_url     text,
+  delivered_at     timestamptz(3),
+  lease            uuid,
+  leased_until     timestamptz(3),
+  -- A copy of the checkout's: a callback of v1 has it, so that its delivery needs no other row.
+  sealed_verify    bytea,
+  -- The last attempt that was sent and had no answer for a while. If its process dies, the callback is
+  -- sent again after ten minutes, otherwise as soon as its lease has run out.
+  sent_attempt     integer,
+  primary key (id, merchant_id),
+  unique (merchant_id, checkout_id),
+  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
+  check ((status = 'pending') = (due_at is not null))
+) with (fillfactor = 50);
+-- This one answers only which merchants have something due. The next gives one merchant's callbacks to
+-- one host, in their order.
+create index callbacks_due on callbacks (due_at) where due_at is not null;
+create index callbacks_due_of_destination on callbacks (merchant_id, host, due_at)
+  where due_at is not null;
+-- An operator looks for what was given up. An index over all statuses would be written at every step of
+-- every delivery.
+create index callbacks_exhausted on callbacks (id) where status = 'exhausted';
+create index callbacks_exhausted_of_merchant on callbacks (merchant_id, id)
+  where status = 'exhausted';
+create index callbacks_exhausted_of_host on callbacks (host, id) where status = 'exhausted';
+
+-- One attempt: written before the socket opens and closed once, after. An attempt that a crash left
+-- open stays `unknown` for ever. A callback and a number name it, and by its id a process knows its own.
+-- Attempts are made from the row of their callback by the statement that writes them, and no callback is
+-- ever deleted, so there is no foreign key: it would lock and rewrite the callback each time. Headers
+-- and timings are json: they keep the order of the wire, and nothing looks inside.
+create table callback_attempts (
+  merchant_id           uuid not null,
+  id                    uuid not null,
+  callback_id           uuid not null,
+  number                integer not null check (number > 0),
+  run                   integer not null check (run > 0),
+  trigger               text not null check (trigger in ('first', 'retry', 'operator')),
+  operator              text,
+  started_at            timestamptz(3) not null,
+  finished_at           timestamptz(3),
+  outcome               text not null check (outcome in ('unknown', 'delivered', 'failed')),
+  reason                text,
+  request_headers       json not null,
+  address               text,
+  tls_version           text,
+  response_status       integer,
+  response_headers      json,
+  -- The beginning of the receiver's answer, and how long the answer was.
+  response_body         bytea check (length(response_body) <= 65536),
+  timings               json,
+  response_body_bytes   bigint,
+  response_header_bytes integer,
+  primary key (merchant_id, callback_id, number),
+  check ((outcome = 'unknown') = (finished_at is null))
+) with (fillfactor = 50);
+create index callback_attempts_by_start on callback_attempts (started_at);
+
+-- How many deliveries in a row failed at a merchant's receiver: an early warning before callbacks are
+-- given up.
+create table destinations (
+  merchant_id uuid not null references merchants (id),
+  host        text not null,
+  failures    integer not null check (failures >= 0),
+  alerted     boolean not null,
+  primary key (merchant_id, host)
+);
+
+-- How a receiver did on one day (UTC, on the real clock). `buckets` counts answers by how long they
+-- took.
+create table destination_days (
+  merchant_id uuid not null references merchants (id),
+  host        text not null,
+  day         date not null,
+  attempts    integer not null,
+  delivered   integer not null,
+  buckets     integer[] not null,
+  primary key (merchant_id, host, day)
+);
+
+-- The last that is known of a receiver.
+create table destination_states (
+  merchant_id     uuid not null references merchants (id),
+  host            text not null,
+  last_attempt_at timestamptz(3) not null,
+  last_error      text,
+  last_error_at   timestamptz(3),
+  primary key (merchant_id, host)
+);

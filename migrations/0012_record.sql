@@ -1,0 +1,243 @@
+-- The record: what operators did, what they must see, what they noted, and the books.
+
+-- Every action of an operator, with a number and a hash over itself and the action before it.
+-- Append-only.
+create table operator_actions (
+  id         uuid primary key,
+  at         timestamptz(3) not null,
+  operator   text not null,
+  action     text not null,
+  subject_id uuid,
+  details    jsonb not null,
+  number     bigint,
+  hash       bytea,
+  -- An action on the command line has the user and the host of the process, beside the name that
+  -- TRANCHE_OPERATOR states.
+  os_user    text,
+  host       text,
+  -- An action from the console has the person as they were then.
+  person_id  uuid,
+  roles      text[],
+  address    text,
+  session_id uuid
+);
+create unique index operator_actions_by_number on operator_actions (number);
+create index operator_actions_by_time on operator_actions (at, id);
+create index operator_actions_of_subject on operator_actions (subject_id, at);
+create index operator_actions_of_operator on operator_actions (operator, at, id);
+create index operator_actions_of_person on operator_actions (person_id, at, id)
+  where person_id is not null;
+
+-- The end of the chain, and its beginning: the digest of no actions.
+create table operator_chain (
+  id          boolean primary key check (id),
+  number      bigint not null,
+  hash        bytea not null,
+  first_count bigint not null,
+  first_hash  bytea not null
+);
+insert into operator_chain (id, number, hash, first_count, first_hash)
+values (true, 0, sha256(''), 0, sha256(''));
+
+-- What an operator must see. It is also posted to the operator's own address, if there is one.
+create table alerts (
+  id               uuid primary key,
+  at               timestamptz(3) not null,
+  kind             text not null,
+  integration_id   uuid references integrations (id),
+  merchant_id      uuid references merchants (id),
+  -- The row that it is about, so that no reader has to parse its prose.
+  subject_id       uuid,
+  detail           text not null,
+  posted_at        timestamptz(3),
+  tries            integer not null default 0,
+  due_at           timestamptz(3),
+  -- An operator takes an alert and closes it, with a reason. The session of a person proves who they
+  -- are; the name that a command states proves nothing, and has no person.
+  taken_at         timestamptz(3),
+  taken_by         text,
+  taken_person_id  uuid,
+  closed_at        timestamptz(3),
+  closed_by        text,
+  closed_person_id uuid,
+  close_reason     text
+);
+create index alerts_due on alerts (due_at) where due_at is not null;
+create index alerts_by_time on alerts (at);
+create index alerts_by_kind on alerts (kind, at, id);
+create index alerts_open on alerts (at, id) where closed_at is null;
+create index alerts_open_of_merchant on alerts (merchant_id, at, id)
+  where closed_at is null and merchant_id is not null;
+create index alerts_taken on alerts (at, id) where closed_at is null and taken_at is not null;
+create index alerts_closed on alerts (at, id) where closed_at is not null;
+create index alerts_of_merchant on alerts (merchant_id, at, id) where merchant_id is not null;
+-- Finds the alerts about a row, to erase them with it.
+create index alerts_of_subject on alerts (subject_id) where subject_id is not null;
+
+-- What a person wrote beside a checkout. The code only appends; erasing a shopper empties it.
+create table notes (
+  merchant_id uuid not null,
+  id          uuid not null,
+  checkout_id uuid not null,
+  at          timestamptz(3) not null,
+  person_id   uuid,
+  name        text not null,
+  text        text not null,
+  primary key (checkout_id, id, merchant_id),
+  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id)
+);
+
+-- The books: every movement, once, in the transaction of the row that caused it. A row moves an amount
+-- from one account of a checkout to another, so the whole always sums to zero. Append-only.
+create table postings (
+  merchant_id uuid not null,
+  id          uuid not null,
+  checkout_id uuid not null,
+  kind        text not null check (kind in
+                ('sold', 'authorised', 'captured', 'used', 'collected', 'voided', 'lapsed',
+                 'cancelled', 'restored', 'refunded', 'returned', 'withdrawn', 'reinstated',
+                 'reserved', 'released', 'gateway_fee', 'gateway_fee_returned')),
+  debit       text not null check (debit in
+                ('sale', 'outstanding', 'collected', 'refunded', 'cancelled', 'disputed', 'issuer',
+                 'held', 'refundable', 'reserved', 'clearing', 'gateway_fees')),
+  credit      text not null check (credit in
+                ('sale', 'outstanding', 'collected', 'refunded', 'cancelled', 'disputed', 'issuer',
+                 'held', 'refundable', 'reserved', 'clearing', 'gateway_fees')),
+  amount      bigint not null check (amount > 0),
+  currency    text not null,
+  instalment  integer,
+  refund_id   uuid,
+  at          timestamptz(3) not null,
+  dispute_id  uuid,
+  -- In the order in which the books of a checkout are added up.
+  primary key (checkout_id, merchant_id, id),
+  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
+  check ((kind, debit, credit) in (
+    ('sold', 'outstanding', 'sale'),
+    ('authorised', 'held', 'issuer'),
+    ('captured', 'collected', 'outstanding'),
+    ('used', 'issuer', 'held'),
+    ('collected', 'collected', 'outstanding'),
+    ('voided', 'issuer', 'held'),
+    ('lapsed', 'issuer', 'held'),
+    ('cancelled', 'cancelled', 'outstanding'),
+    ('restored', 'outstanding', 'cancelled'),
+    ('refunded', 'refunded', 'collected'),
+    ('returned', 'collected', 'refunded'),
+    ('withdrawn', 'disputed', 'collected'),
+    ('reinstated', 'collected', 'disputed'),
+    ('reserved', 'reserved', 'refundable'),
+    ('released', 'refundable', 'reserved'),
+    ('gateway_fee', 'gateway_fees', 'clearing'),
+    ('gateway_fee_returned', 'clearing', 'gateway_fees')))
+);
+-- The movements of one day, found without reading all others.
+create index postings_at on postings using brin (at) with (autosummarize = on);
+-- The movements that the charts show, in the order of their ids.
+create index postings_in_order on postings (id)
+  where kind in ('sold', 'captured', 'collected', 'cancelled', 'restored', 'refunded', 'returned');
+
+-- What a merchant pays for the service, from a local date on. A merchant without terms is not settled
+-- by the service.
+create table settlement_terms (
+  merchant_id          uuid not null references merchants (id),
+  from_on              date not null,
+  -- `whole`: the order is owed once its first payment is collected. `as_collected`: each payment is.
+  funding              text not null check (funding in ('whole', 'as_collected')),
+  basis_points         integer not null check (basis_points between 0 and 10000),
+  fixed                bigint not null check (fixed >= 0),
+  vat_basis_points     integer not null check (vat_basis_points between 0 and 10000),
+  -- Whether the fee of a sale is kept or returned when the sale is refunded.
+  refund_fee           text not null check (refund_fee in ('kept', 'returned')),
+  -- So much of each day's sales is held back for so many days.
+  reserve_basis_points integer not null check (reserve_basis_points between 0 and 10000),
+  reserve_days         integer not null check (reserve_days between 0 and 366),
+  created_at           timestamptz(3) not null,
+  primary key (merchant_id, from_on)
+);
+
+-- The merchants' books: every change of what a merchant is owed, once, in the transaction of the row
+-- that caused it. One row names all accounts: `gross` is the change before fees, and `net` is what
+-- remains of it after our fee and the VAT on that fee.
+create table settlement_entries (
+  merchant_id     uuid not null,
+  id              uuid not null,
+  kind            text not null check (kind in
+                    ('sale', 'refund', 'refund_reversed', 'dispute', 'dispute_reversed',
+                     'dispute_fee', 'reserve', 'reserve_released', 'paid_out', 'payout_returned')),
+  checkout_id     uuid,
+  -- The payment that it is about. An entry about the whole order has none.
+  instalment      integer,
+  refund_id       uuid,
+  dispute_id      uuid,
+  gross           bigint not null,
+  fee             bigint not null,
+  vat             bigint not null,
+  net             bigint not null,
+  currency        text not null,
+  at              timestamptz(3) not null,
+  -- When a reserve is due to be released, and which reserve a release is of.
+  release_on      date,
+  reserve_id      uuid,
+  -- The payout that was paid or returned.
+  paid_payout_id  uuid,
+  -- The payout that it is a line of. Set once.
+  payout_id       uuid,
+  line            integer,
+  primary key (id, merchant_id),
+  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id),
+  foreign key (payout_id, merchant_id) references payouts (id, merchant_id),
+  foreign key (paid_payout_id, merchant_id) references payouts (id, merchant_id),
+  check (gross = fee + vat + net),
+  check (fee = 0 or kind in ('sale', 'refund', 'refund_reversed', 'dispute_fee')),
+  check ((payout_id is null) = (line is null)),
+  check ((kind in ('reserve', 'reserve_released', 'paid_out', 'payout_returned'))
+    = (checkout_id is null)),
+  check ((kind = 'reserve') = (release_on is not null)),
+  check ((kind = 'reserve_released') = (reserve_id is not null)),
+  check ((kind in ('paid_out', 'payout_returned')) = (paid_payout_id is not null)),
+  check (kind <> 'paid_out' or payout_id is null)
+);
+-- A sale is owed once, a reserve is released once, a payout is paid once.
+create unique index settlement_entries_sale
+  on settlement_entries (merchant_id, checkout_id, coalesce(instalment, 0)) where kind = 'sale';
+create unique index settlement_entries_released on settlement_entries (merchant_id, reserve_id)
+  where reserve_id is not null;
+create unique index settlement_entries_paid on settlement_entries (merchant_id, paid_payout_id, kind)
+  where paid_payout_id is not null;
+create unique index settlement_entries_lines on settlement_entries (merchant_id, payout_id, line)
+  where payout_id is not null;
+create index settlement_entries_of_checkout on settlement_entries (checkout_id, merchant_id)
+  where checkout_id is not null;
+create index settlement_entries_open on settlement_entries (merchant_id, at)
+  where payout_id is null and kind <> 'paid_out';
+create index settlement_entries_reserves on settlement_entries (merchant_id, release_on)
+  where kind = 'reserve';
+create index settlement_entries_at on settlement_entries (at);
+
+-- What the gateway charged, by its own transactions: each is posted once.
+create table gateway_fees (
+  transaction_ref text not null,
+  type            text not null,
+  payment_ref     text not null,
+  merchant_id     uuid not null,
+  checkout_id     uuid not null,
+  fee             bigint not null,
+  currency        text not null,
+  at              timestamptz(3) not null,
+  primary key (transaction_ref, merchant_id),
+  foreign key (checkout_id, merchant_id) references checkouts (id, merchant_id)
+);
+create index gateway_fees_of_checkout on gateway_fees (checkout_id, merchant_id);
+
+-- What the gateway charged the account itself and not for a payment (decision 0131). Each of its
+-- transactions is one row, posted from `clearing` to `gateway_fees` of the house. A negative fee was
+-- returned. Append-only.
+create table gateway_account_fees (
+  transaction_ref text primary key,
+  type            text not null,
+  fee             bigint not null check (fee <> 0),
+  currency        text not null,
+  at              timestamptz(3) not null
+);
+create index gateway_account_fees_at on gateway_account_fees (at);

@@ -1,0 +1,84 @@
+-- Checks of the books, and of the gateway's records against ours.
+
+-- How far the continuous check of the books has come.
+create table audit (
+  only_row           boolean primary key default true check (only_row),
+  after              uuid not null,
+  leased_until       timestamptz(3),
+  -- When the pass in progress began, what it has found so far, and when the last whole pass ended with
+  -- what.
+  began_at           timestamptz(3),
+  differences        integer not null default 0,
+  proved_at          timestamptz(3),
+  proved_differences integer,
+  -- After the checkouts the pass checks whole merchants, in the order of their ids. Until then there is
+  -- none.
+  after_merchant     uuid
+);
+insert into audit (after) values ('00000000-0000-0000-0000-000000000000');
+
+-- When the records of the gateway are compared with ours next, on the real clock.
+create table reconciliation (
+  only_row     boolean primary key default true check (only_row),
+  -- Null until the service has started once.
+  due_at       timestamptz(3),
+  leased_until timestamptz(3)
+);
+insert into reconciliation (only_row) values (true);
+
+-- Whether this database knows everything that the gateway did (decision 0097).
+create table gateway_mark (
+  only_row       boolean primary key default true check (only_row),
+  -- What the gateway calls this database. Null until the service has started once.
+  id             uuid,
+  -- Raised here first and then at the gateway. If the gateway's is higher, this database was restored.
+  beat           bigint not null default 0,
+  beat_at        timestamptz(3),
+  -- The server that wrote the last beat: its system identifier, timeline and database.
+  server         text,
+  -- No money moves from then on, until an operator has reconciled.
+  stopped_at     timestamptz(3),
+  stopped_reason text,
+  due_at         timestamptz(3),
+  check ((stopped_at is null) = (stopped_reason is null))
+);
+insert into gateway_mark (only_row) values (true);
+
+-- One reading of the gateway's records. A run that was interrupted continues where it was. The process
+-- that reads holds an advisory lock.
+create table reconciliation_runs (
+  id       uuid primary key,
+  from_at  timestamptz(3),
+  to_at    timestamptz(3),
+  adopts   boolean not null,
+  -- The kind of records that is read now, and the last record that was compared. No kind is left once
+  -- all were read.
+  kind     text,
+  after    text,
+  checked  bigint not null default 0,
+  began_at timestamptz(3) not null,
+  ended_at timestamptz(3)
+);
+
+create table reconciliation_seen (
+  run_id    uuid not null,
+  reference text not null,
+  primary key (run_id, reference)
+);
+
+create table reconciliation_findings (
+  run_id      uuid not null,
+  record_kind text not null,
+  reference   text not null,
+  kind        text not null,
+  -- Null if the record belongs to no checkout of ours.
+  of_merchant uuid,
+  checkout_id text,
+  -- The gateway's record, until the difference is recorded or reported.
+  record      jsonb,
+  created_at  timestamptz(3),
+  -- The alert that reported it.
+  alert_id    uuid,
+  outcome     text check (outcome in ('adopted', 'blocked', 'reported')),
+  primary key (run_id, record_kind, reference)
+);

@@ -1,0 +1,152 @@
+-- Operating: the people who use the console, what it sums up, and bulk actions.
+
+-- Only hashes of tokens and challenges are kept. Times of people, sessions and links are on the real
+-- clock.
+create table people (
+  id           uuid primary key,
+  -- In lower case.
+  email        text not null unique check (email = lower(email)),
+  name         text not null,
+  roles        text[] not null check (cardinality(roles) > 0),
+  -- The merchants whose rows the person may see. Null means all.
+  merchant_ids uuid[] check (cardinality(merchant_ids) > 0),
+  -- The person's name at the OIDC issuer, once they have signed in there.
+  oidc_subject text unique,
+  created_at   timestamptz(3) not null,
+  revoked_at   timestamptz(3)
+);
+
+-- One-time links: to register a passkey, or to sign in to a sandbox.
+create table person_links (
+  token_hash bytea primary key check (length(token_hash) = 32),
+  person_id  uuid not null references people (id),
+  purpose    text not null check (purpose in ('register', 'sign_in')),
+  created_at timestamptz(3) not null,
+  expires_at timestamptz(3) not null,
+  used_at    timestamptz(3)
+);
+create index person_links_by_end on person_links (expires_at);
+create index person_links_of_person on person_links (person_id);
+
+create table passkeys (
+  id            uuid primary key,
+  person_id     uuid not null references people (id),
+  credential_id text not null unique,
+  public_key    bytea not null,
+  counter       bigint not null,
+  transports    text[] not null,
+  name          text not null,
+  created_at    timestamptz(3) not null,
+  used_at       timestamptz(3)
+);
+create index passkeys_of_person on passkeys (person_id);
+
+create table console_sessions (
+  id         uuid primary key,
+  token_hash bytea not null unique check (length(token_hash) = 32),
+  person_id  uuid not null references people (id),
+  method     text not null check (method in ('passkey', 'oidc', 'sandbox_link')),
+  address    text not null,
+  user_agent text not null,
+  created_at timestamptz(3) not null,
+  seen_at    timestamptz(3) not null,
+  -- The end at the latest. A session that is idle ends before.
+  expires_at timestamptz(3) not null,
+  -- When the person last proved their presence.
+  proof_at   timestamptz(3),
+  ended_at   timestamptz(3)
+);
+create index console_sessions_of_person on console_sessions (person_id, created_at);
+create index console_sessions_by_end on console_sessions (expires_at);
+
+-- A challenge is deleted by the request that answers it, so it is answered once.
+create table console_challenges (
+  challenge_hash bytea primary key check (length(challenge_hash) = 32),
+  purpose        text not null check (purpose in ('register', 'sign_in', 'proof', 'oidc')),
+  -- The person that a registration is for, and the session that a proof is for.
+  person_id      uuid references people (id),
+  session_id     uuid references console_sessions (id),
+  -- The OIDC issuer's answer is checked against it. Sealed.
+  sealed_oidc    bytea,
+  expires_at     timestamptz(3) not null
+);
+create index console_challenges_by_end on console_challenges (expires_at);
+
+-- The charts read sums by day. Due work adds to them what was written since its position, in the order
+-- of ids, which ascend with time. A row of a stream is counted once: the position moves in the same
+-- transaction.
+create table rollups (
+  stream text primary key,
+  after  uuid not null,
+  as_of  timestamptz(3)
+);
+insert into rollups (stream, after)
+values ('checkouts', '00000000-0000-0000-0000-000000000000'),
+  ('opens', '00000000-0000-0000-0000-000000000000'),
+  ('attempts', '00000000-0000-0000-0000-000000000000'),
+  ('postings', '00000000-0000-0000-0000-000000000000');
+
+-- One row per merchant and local day.
+create table merchant_days (
+  merchant_id uuid not null references merchants (id),
+  day         date not null,
+  created     integer not null default 0,
+  opened      integer not null default 0,
+  tried       integer not null default 0,
+  paid        integer not null default 0,
+  approved    integer not null default 0,
+  declined    integer not null default 0,
+  sold        bigint not null default 0,
+  collected   bigint not null default 0,
+  refunded    bigint not null default 0,
+  primary key (merchant_id, day)
+);
+create index merchant_days_by_day on merchant_days (day);
+
+create table merchant_declines (
+  merchant_id uuid not null references merchants (id),
+  day         date not null,
+  reason      text not null,
+  count       integer not null,
+  primary key (merchant_id, day, reason)
+);
+create index merchant_declines_by_day on merchant_declines (day);
+
+-- What is still to be collected, by the day on which it is due.
+create table merchant_dues (
+  merchant_id uuid not null references merchants (id),
+  day         date not null,
+  amount      bigint not null,
+  primary key (merchant_id, day)
+);
+create index merchant_dues_by_day on merchant_dues (day);
+
+-- What is overdue, in all. Due work adds up the rows of the index of overdue payments.
+create table merchant_overdue (
+  merchant_id uuid not null references merchants (id),
+  amount      bigint not null,
+  as_of       timestamptz(3) not null,
+  primary key (merchant_id)
+);
+
+-- Several actions of a person as one. Due work continues it when the person has left, and after a
+-- restart.
+create table long_acts (
+  id           uuid primary key,
+  kind         text not null,
+  actor        jsonb not null,
+  wanted       jsonb not null,
+  created_at   timestamptz(3) not null,
+  finished_at  timestamptz(3),
+  total        integer,
+  done         integer not null default 0,
+  failed       integer not null default 0,
+  problems     jsonb not null default '[]',
+  -- How far it has come: the number or the id of the last item that was done.
+  position     text,
+  due_at       timestamptz(3),
+  lease        uuid,
+  leased_until timestamptz(3)
+);
+create index long_acts_due on long_acts (due_at, id) where due_at is not null;
+create index long_acts_of_person on long_acts ((actor ->> 'person_id'), id);
