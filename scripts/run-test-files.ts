@@ -1,28 +1,19 @@
-// Runs test files in the order in which they are given, several at once; `node --test` would sort
-// them by name. `scripts/test.ts` starts this program.
+// Runs test files in a few processes, in the order in which they are given. Node's own runner would
+// start a process for each file. `scripts/test.ts` starts this program.
 
 import fs from 'node:fs';
 import path from 'node:path';
-import { run } from 'node:test';
+import { type EventData, run } from 'node:test';
 import { spec } from 'node:test/reporters';
+import type { Note, WorkList } from './test-worker.ts';
 
-export type TestRun = {
-  files: string[];
-  concurrency: number;
-  timeoutMilliseconds: number;
+export type TestRun = WorkList & {
+  workers: number;
   /** Options of Node's test runner. */
   options: string[];
-  /** Gets the path of each file with a failed test. */
-  failedFiles: string;
 };
 
-const { files, concurrency, timeoutMilliseconds, options, failedFiles }: TestRun = JSON.parse(
-  process.argv[2] ?? '',
-);
-const root = path.dirname(import.meta.dirname);
-fs.writeFileSync(failedFiles, '');
-const failed = new Set<string>();
-const seconds = new Map<string, number>();
+const { workers, options, ...list }: TestRun = JSON.parse(process.argv[2] ?? '');
 
 const stopping = new AbortController();
 for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
@@ -32,28 +23,72 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
   });
 }
 
-const events = run({
-  files,
-  cwd: root,
-  concurrency,
-  timeout: timeoutMilliseconds,
-  execArgv: options,
-  signal: stopping.signal,
-});
-events.on('test:fail', ({ nesting, entryFile, file, name }) => {
-  // A failed test fails its suite. A file that cannot be run is reported as a test that has the
-  // file's path for a name.
-  if (nesting === 0) failed.add(path.relative(root, path.resolve(root, entryFile ?? file ?? name)));
-});
-events.on('test:summary', ({ file, success, duration_ms }) => {
-  if (file !== undefined) seconds.set(path.relative(root, file), duration_ms / 1000);
-  else if (!success) process.exitCode = 1;
-});
-events.on('end', () => {
-  fs.writeFileSync(failedFiles, [...failed].map((file) => `${file}\n`).join(''));
-  if (files.length < 20) return;
-  const longest = [...seconds].sort(([, a], [, b]) => b - a).slice(0, 20);
-  const lines = longest.map(([file, took]) => `  ${Math.round(took)} s ${file}\n`);
+const counts = { tests: 0, passed: 0, cancelled: 0, skipped: 0, todo: 0 };
+const reporter = new spec();
+reporter.pipe(process.stdout);
+await Promise.all(Array.from({ length: workers }, (_, worker) => work(worker)));
+const { tests, ...others } = counts;
+const failed = tests - Object.values(others).reduce((sum, count) => sum + count);
+for (const [name, count] of Object.entries({ ...counts, failed })) diagnose(`${name} ${count}`);
+reporter.end();
+await new Promise((resolve) => reporter.once('end', resolve));
+reportNotes();
+
+/** Reports each file when it has ended, so that the tests of two files do not mix. */
+async function work(worker: number): Promise<void> {
+  const takesBrowsers = worker < Math.ceil(workers / 2);
+  const events = run({
+    files: [path.join(import.meta.dirname, 'test-worker.ts')],
+    argv: [JSON.stringify(list), ...(takesBrowsers ? ['browsers'] : [])],
+    concurrency: 1,
+    execArgv: options,
+    signal: stopping.signal,
+  });
+  let pending: object[] = [];
+  const report = () => {
+    for (const event of pending) reporter.write(event);
+    pending = [];
+  };
+  for await (const event of events) {
+    if (event.type === 'test:summary') {
+      if (event.data.file === undefined) count(event.data);
+      continue;
+    }
+    if (event.type === 'test:diagnostic' && event.data.nesting === 0) continue;
+    pending.push(event);
+    const isResult = event.type === 'test:pass' || event.type === 'test:fail';
+    if (isResult && event.data.nesting === 0) report();
+  }
+  report();
+}
+
+function count(summary: EventData.TestSummary): void {
+  if (!summary.success) process.exitCode = 1;
+  for (const name of Object.keys(counts) as (keyof typeof counts)[]) {
+    counts[name] += summary.counts[name];
+  }
+}
+
+function diagnose(message: string): void {
+  reporter.write({ type: 'test:diagnostic', data: { nesting: 0, message, level: 'info' } });
+}
+
+function reportNotes(): void {
+  const notes = list.files.map((_, index) => path.join(list.notes, String(index)));
+  const done = notes.flatMap((note): Note[] => {
+    const text = fs.existsSync(note) ? fs.readFileSync(note, 'utf8') : '';
+    return text === '' ? [] : [JSON.parse(text)];
+  });
+  const missing = list.files.filter((file) => !done.some((note) => note.file === file));
+  if (missing.length > 0) {
+    process.exitCode = 1;
+    process.stdout.write(`\nNot run to their end:\n${missing.map((one) => `  ${one}\n`).join('')}`);
+  }
+  if (done.length < 20) return;
+  const longest = done.sort((a, b) => b.seconds - a.seconds).slice(0, 20);
+  const lines = longest.map(
+    ({ file, seconds, processorSeconds }) =>
+      `  ${Math.round(seconds)} s, ${Math.round(processorSeconds)} s of processor time: ${file}\n`,
+  );
   process.stdout.write(`\nThe longest files:\n${lines.join('')}`);
-});
-events.compose(spec).pipe(process.stdout);
+}

@@ -10,9 +10,11 @@ import { spawn } from 'node:child_process';
 import fs from 'node:fs';
 import os from 'node:os';
 import path from 'node:path';
+import type { BrowserServer } from 'playwright-core';
 import { type EmbeddedPostgres, startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
+import { readProcessorSeconds } from './processor-time.ts';
 import type { TestRun } from './run-test-files.ts';
-import { slowFiles } from './slow-test-files.ts';
+import { slowFiles, usesBrowser } from './test-files.ts';
 
 const root = path.dirname(import.meta.dirname);
 const args = process.argv.slice(2);
@@ -26,7 +28,7 @@ const everything = ['src/**/*.test.ts', 'test/**/*.test.ts'];
 const quickest = [
   'src/**/*.test.ts',
   'test/api/happy-paths.test.ts',
-  'test/browser/pay-page-budget.test.ts',
+  'test/payments/pay-page-budget.test.ts',
   'test/callbacks/destinations.test.ts',
   'test/sdk/types.test.ts',
 ];
@@ -60,20 +62,31 @@ for (const signal of ['SIGINT', 'SIGTERM', 'SIGHUP'] as const) {
 const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-test-'));
 // Under root the server and some tests run as another user, who must be able to enter the folder.
 fs.chmodSync(folder, 0o711);
-const failedFiles = path.join(folder, 'failed-files');
-const rerunsMax = 5;
+const notes = path.join(folder, 'notes');
+fs.mkdirSync(notes);
+// What an interrupted test leaves behind is deleted with this folder.
+process.env.TMPDIR = folder;
+const start = performance.now();
 let server: EmbeddedPostgres | null = null;
+let browser: BrowserServer | null = null;
 try {
   if (!process.env.TEST_DATABASE_URL) server = await startServer();
   const url = server?.url ?? process.env.TEST_DATABASE_URL ?? '';
-  process.exitCode = interruption === null ? await runAll(url) : 1;
+  if (files.some(usesBrowser)) browser = await startBrowser();
+  process.exitCode = interruption === null ? await runTests(url) : 1;
 } finally {
+  await browser?.close();
   await server?.stop();
   if (interruption === null && (await stopStrays()) > 0) process.exitCode = 1;
   // A server whose parent was killed may still be writing its last files.
   fs.rmSync(folder, { recursive: true, force: true, maxRetries: 20, retryDelay: 100 });
 }
 if (interruption !== null) process.exitCode = 128 + os.constants.signals[interruption];
+// Everything that the run started has ended, so its time is counted.
+const minutes = (seconds: number) => `${(seconds / 60).toFixed(1)} minutes`;
+process.stdout.write(
+  `\nProcessor time: ${minutes(readProcessorSeconds())}. Waiting: ${minutes((performance.now() - start) / 1000)}.\n`,
+);
 
 function startServer(): Promise<EmbeddedPostgres> {
   const report = (fields: object, message: string) =>
@@ -86,6 +99,12 @@ function startServer(): Promise<EmbeddedPostgres> {
     // start servers of their own.
     settings: { fsync: 'off', synchronous_commit: 'off', full_page_writes: 'off' },
   });
+}
+
+/** One Chromium for all files, if there is one on this machine. */
+async function startBrowser(): Promise<BrowserServer | null> {
+  const { launchBrowserServer, noBrowser } = await import('../test/support/browser.ts');
+  return noBrowser ? null : launchBrowserServer();
 }
 
 /** Stops and reports the processes that tests left behind. Only Linux shows which these are. */
@@ -124,44 +143,16 @@ function findStrays(): { pid: number; command: string }[] {
     });
 }
 
-/**
- * Runs all files. In a whole run, a file that fails runs once more with no other test beside it
- * (decision 0092).
- */
-async function runAll(url: string): Promise<number> {
-  const code = await runTests(url, files);
-  const failed = readLines(failedFiles);
-  const areKnown = failed.length > 0 && failed.every((file) => files.includes(file));
-  const isWhole = !long && !quick && filters.length === 0 && options.length === 0;
-  if (code === 0 || !isWhole || !areKnown || failed.length > rerunsMax) return code;
-  if (interruption !== null) return code;
-  const names = failed.map((file) => `  ${file}\n`).join('');
-  process.stdout.write(`\nRunning the files with failed tests once more, alone:\n${names}\n`);
-  const again = await runTests(url, failed, 1);
-  if (again === 0) {
-    process.stdout.write(`\nFailed beside other tests and passed alone, see above:\n${names}`);
-  }
-  return again;
-}
-
-function readLines(file: string): string[] {
-  return fs.readFileSync(file, 'utf8').split('\n').filter(Boolean);
-}
-
-function runTests(
-  url: string,
-  files: string[],
-  // Tests wait about as long as they compute: for the database, a browser, a program, a deadline.
-  // With one file per core and one more, two cores were idle for about a fifth of a run.
-  concurrency = Math.max(2, os.availableParallelism()) + 2,
-): Promise<number> {
+function runTests(url: string): Promise<number> {
   const minutes = long ? 120 : 10;
   const asked: TestRun = {
     files,
-    concurrency,
+    // Tests wait about as long as they compute: for the database, a browser, a program, a deadline.
+    // With one process per core and one more, two cores were idle for about a fifth of a run.
+    workers: Math.min(files.length, Math.max(2, os.availableParallelism()) + 2),
     timeoutMilliseconds: minutes * 60_000,
     options,
-    failedFiles,
+    notes,
   };
   const child = spawn(
     process.execPath,
@@ -172,11 +163,10 @@ function runTests(
       env: {
         ...process.env,
         NODE_ENV: 'test',
-        // Every file runs in its own process, and most import the whole service.
+        // The processes of the run and the programs that tests start load the same modules.
         NODE_COMPILE_CACHE: path.join(root, 'node_modules/.cache/compiled'),
-        // What an interrupted test leaves behind is deleted with this folder.
-        TMPDIR: folder,
         TEST_DATABASE_URL: url,
+        ...(browser && { TEST_BROWSER_URL: browser.wsEndpoint() }),
         ...(long ? { TRANCHE_TEST_LONG: '1' } : {}),
       },
     },

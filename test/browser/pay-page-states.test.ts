@@ -3,7 +3,7 @@ import { after, before, describe, type TestContext, test } from 'node:test';
 import type { Browser, Page } from 'playwright-core';
 import { startCardEntry, startGallery } from '../../web/pay/gallery.ts';
 import { axeFindings } from '../support/axe.ts';
-import { launchBrowser, noBrowser } from '../support/browser.ts';
+import { connectBrowser, noBrowser } from '../support/browser.ts';
 import { isLong } from '../support/service.ts';
 
 type Gallery = Awaited<ReturnType<typeof startGallery>>;
@@ -14,7 +14,7 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
 
   before(async () => {
     cards = await startCardEntry();
-    browser = await launchBrowser();
+    browser = await connectBrowser();
   });
   after(async () => {
     await browser?.close();

@@ -7,7 +7,7 @@ import { messageKinds } from '#purchases/messages/message.ts';
 import { composeMessage } from '#purchases/messages/sending/compose-message.ts';
 import { renderHtml } from '#purchases/messages/sending/render-letter.ts';
 import { axeFindings } from '../support/axe.ts';
-import { launchBrowser, noBrowser } from '../support/browser.ts';
+import { connectBrowser, noBrowser } from '../support/browser.ts';
 
 // Messages as a mail client shows them: one of each kind, with a payment in every state.
 
@@ -70,7 +70,7 @@ function letterOf(kind: (typeof messageKinds)[number], language: (typeof languag
 describe('messages in a browser', { skip: noBrowser }, () => {
   let browser: Browser;
   before(async () => {
-    browser = await launchBrowser();
+    browser = await connectBrowser();
   });
   after(async () => {
     await browser?.close();

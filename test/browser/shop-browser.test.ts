@@ -5,7 +5,7 @@ import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { startDemoShop } from '#hosting/sandbox/demo-shop.ts';
 import { systemClock } from '#platform/shared/clock.ts';
 import { axeFindings } from '../support/axe.ts';
-import { launchBrowser, noBrowser } from '../support/browser.ts';
+import { connectBrowser, noBrowser } from '../support/browser.ts';
 import { commandLine } from '../support/cli.ts';
 import { challengeCard, visa } from '../support/payments.ts';
 import { kill, type Sandbox, startSandbox, temporaryFolder } from '../support/sandbox-process.ts';
@@ -24,7 +24,7 @@ describe('a shopper in the demo shop', { skip: noBrowser }, () => {
     folder = await temporaryFolder();
     sandbox = await startSandbox(path.join(folder.path, 'data'));
     shopUrl = sandbox.file.shop_url ?? '';
-    browser = await launchBrowser();
+    browser = await connectBrowser();
   });
   after(async () => {
     await browser?.close();

@@ -7,7 +7,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { invitePerson } from '#operating/people/manage-people.ts';
 import { createSignInLink } from '#operating/people/sandbox-link.ts';
-import { launchBrowser, noBrowser } from '../support/browser.ts';
+import { connectBrowser, noBrowser } from '../support/browser.ts';
 import { selfSigned } from '../support/certificates.ts';
 import { openConsole } from '../support/console.ts';
 import { type Service, startService } from '../support/service.ts';
@@ -37,7 +37,7 @@ describe('the console against other sites, in a browser', { skip: noBrowser }, (
       response.writeHead(200, { 'content-type': 'text/html' }).end(html);
     });
     await listening(elsewhere);
-    browser = await launchBrowser();
+    browser = await connectBrowser();
   });
   after(async () => {
     await browser?.close();

@@ -1,4 +1,4 @@
-import { type Browser, chromium } from 'playwright-core';
+import { type Browser, type BrowserServer, chromium } from 'playwright-core';
 import { findChromium } from '../../scripts/chromium.mjs';
 
 const executablePath = findChromium();
@@ -38,10 +38,12 @@ const disabledFeatures = [
   'ThirdPartyStoragePartitioning',
 ];
 
-export async function launchBrowser(): Promise<Browser> {
+/** Starts the Chromium that all files of a run share. */
+export async function launchBrowserServer(): Promise<BrowserServer> {
   if (executablePath === null) throw new Error(noBrowser || 'there is no Chromium on this machine');
-  const browser = await chromium.launch({
+  return chromium.launchServer({
     executablePath,
+    host: '127.0.0.1',
     args: [
       // Chromium's sandbox does not start for root, which is the user in many containers.
       ...(process.getuid?.() === 0 ? ['--no-sandbox'] : []),
@@ -52,6 +54,11 @@ export async function launchBrowser(): Promise<Browser> {
       `--disable-features=${disabledFeatures.join(',')}`,
     ],
   });
+}
+
+/** Connects to the Chromium of the run. Closing the connection closes the contexts made over it. */
+export async function connectBrowser(): Promise<Browser> {
+  const browser = await chromium.connect(process.env.TEST_BROWSER_URL ?? '');
   browser.on('context', (context) => context.setDefaultTimeout(hangMilliseconds));
   return browser;
 }

@@ -4,7 +4,7 @@ import type { FastifyInstance } from 'fastify';
 import type { Browser, Page } from 'playwright-core';
 import { invitePerson } from '#operating/people/manage-people.ts';
 import type { OperatorRole } from '#operating/people/permission.ts';
-import { launchBrowser } from './browser.ts';
+import { connectBrowser } from './browser.ts';
 import { addPerson, openConsole } from './console.ts';
 import { type Paying, startPaying } from './payments.ts';
 
@@ -39,7 +39,7 @@ export async function startConsoleBrowser(
   // Passkeys belong to a host name, not to an IP address.
   const url = `http://localhost:${(app.server.address() as AddressInfo).port}`;
   paying.service.deps.console.url = url;
-  const browser = await launchBrowser();
+  const browser = await connectBrowser();
   let people = 0;
 
   async function openDevice(t: TestContext): Promise<Device> {

@@ -8,7 +8,7 @@ import { createMerchant } from '#merchants/create-merchant.ts';
 import { createIntegration } from '#merchants/integrations/create-integration.ts';
 import { advanceClock } from '#operating/clock/advance-clock.ts';
 import type { CheckoutStatus } from '#purchases/checkouts/checkout.ts';
-import { hangMilliseconds, launchBrowser } from './browser.ts';
+import { connectBrowser, hangMilliseconds } from './browser.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from './payments.ts';
 import { until } from './sandbox-process.ts';
 import { type Account, liftLimits, rules } from './service.ts';
@@ -77,7 +77,7 @@ export async function startShop(): Promise<Shop> {
     return () => admitted.splice(admitted.indexOf(path), 1);
   };
   await new Promise<void>((resolve) => merchant.listen(0, '127.0.0.1', resolve));
-  const browser = await launchBrowser();
+  const browser = await connectBrowser();
   return {
     paying,
     browser,

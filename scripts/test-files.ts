@@ -29,8 +29,13 @@ export const slowFiles = [
   'test/callbacks/delivery.test.ts',
   'test/browser/shop-browser.test.ts',
   'test/faults/secrets.test.ts',
-  'test/docs/docs-pages.test.ts',
+  'test/docs/docs-pages-in-browser.test.ts',
   'test/browser/pay-in-browser-page.test.ts',
   'test/faults/service-killed.test.ts',
   'test/shoppers/acts.test.ts',
 ];
+
+/** The name of a test file or of its folder says whether it uses the browser of the run. */
+export function usesBrowser(file: string): boolean {
+  return file.includes('browser');
+}

@@ -4,7 +4,7 @@ import type { AddressInfo } from 'node:net';
 import { after, before, describe, test } from 'node:test';
 import type { Browser, BrowserContext, Page } from 'playwright-core';
 import { axeFindings } from '../support/axe.ts';
-import { launchBrowser, noBrowser } from '../support/browser.ts';
+import { connectBrowser, noBrowser } from '../support/browser.ts';
 import {
   type GatewayUnderTest,
   newPayment,
@@ -41,7 +41,7 @@ describe('the card frame', { skip: noBrowser }, () => {
     await new Promise<void>((resolve) => server.listen(0, '127.0.0.1', resolve));
     origin = `http://127.0.0.1:${(server.address() as AddressInfo).port}`;
     pageOrigins.push(origin);
-    browser = await launchBrowser();
+    browser = await connectBrowser();
   });
 
   after(async () => {

@@ -7,7 +7,7 @@ import { readGuides } from '#operating/docs/guides.ts';
 import { readJson } from '#platform/http/json.ts';
 import { compactJson } from '../../web/docs/diagnose.ts';
 import { axeFindings } from '../support/axe.ts';
-import { launchBrowser, noBrowser } from '../support/browser.ts';
+import { connectBrowser, noBrowser } from '../support/browser.ts';
 import { until } from '../support/sandbox-process.ts';
 import { runs, type Service, startService } from '../support/service.ts';
 
@@ -69,7 +69,7 @@ describe('the documentation in a browser', { skip: noBrowser }, () => {
   let context: BrowserContext;
   const complaints: string[] = [];
   before(async () => {
-    browser = await launchBrowser();
+    browser = await connectBrowser();
     context = await browser.newContext({ reducedMotion: 'reduce' });
     context.on('console', (message) => complaints.push(message.text()));
     context.on('weberror', (error) => complaints.push(String(error.error())));
