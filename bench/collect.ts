@@ -8,7 +8,7 @@ import type { Gateway } from '#gateway/gateway.ts';
 import { createStripeGateway } from '#gateway/stripe/stripe.ts';
 import { startTestGatewayProcess } from '#hosting/sandbox/test-gateway-process.ts';
 import type { Deps } from '#main.ts';
-import { type Merchant, merchantTime, statementOf } from '#merchants/merchant.ts';
+import { type Merchant, statementOf } from '#merchants/merchant.ts';
 import { collectDueInstalments } from '#purchases/instalments/collect-instalments.ts';
 import { median } from './create.ts';
 import {
@@ -131,7 +131,7 @@ async function chargeAll(
         const id = deps.random.uuid();
         const charge = await gateway.charge({
           key: `${id}:i2:a1`,
-          merchant: merchantTime(deps.clock, merchant),
+          merchant: merchant.forGateway(),
           checkout_id: id,
           instalment: 2,
           attempt_id: deps.random.uuid(),
@@ -157,7 +157,7 @@ async function storeCards(
     Array.from({ length: 20 }, async () => {
       const card_token = await createCardToken(testGateway);
       const checkout_id = deps.random.uuid();
-      const at = { merchant: merchantTime(deps.clock, merchant), checkout_id };
+      const at = { merchant: merchant.forGateway(), checkout_id };
       const { customer_ref } = await gateway.createCustomer({
         ...at,
         key: `${checkout_id}:customer`,

@@ -42,7 +42,7 @@ export async function benchPayouts(
 }
 
 async function close(deps: Deps, merchant_id: string, sales: number): Promise<number> {
-  const merchant = await findMerchant(deps.database.db, merchant_id);
+  const merchant = await findMerchant(deps.database.db, deps.clock, merchant_id);
   assert.ok(merchant);
   const start = performance.now();
   await makeMerchantPayouts(deps, merchant);

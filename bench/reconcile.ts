@@ -8,7 +8,7 @@ import { type Gateway, recordKinds } from '#gateway/gateway.ts';
 import { createStripeGateway } from '#gateway/stripe/stripe.ts';
 import { startTestGatewayProcess } from '#hosting/sandbox/test-gateway-process.ts';
 import type { Deps } from '#main.ts';
-import { merchantTime, statementOf } from '#merchants/merchant.ts';
+import { statementOf } from '#merchants/merchant.ts';
 import { type Kept, type Kind, openStore } from '../test-gateway/store.ts';
 import {
   type Account,
@@ -126,7 +126,7 @@ async function makePayment(
 ): Promise<void> {
   const card_token = await createCardToken(testGateway);
   const checkout_id = deps.random.uuid();
-  const at = { merchant: merchantTime(deps.clock, merchant), checkout_id };
+  const at = { merchant: merchant.forGateway(), checkout_id };
   const shopper = { email: 'thandi@example.com' };
   const customer = await gateway.createCustomer({ ...at, key: checkout_id, shopper });
   const held = await gateway.authorise({

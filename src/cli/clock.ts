@@ -1,6 +1,5 @@
 import { readConfig } from '#config.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { merchantNow } from '#merchants/merchant.ts';
 import { advanceClock, type ClockDeps } from '#operating/clock/advance-clock.ts';
 import { findNextDueRow } from '#platform/database/due-work.sql.ts';
 import { timestamp } from '#platform/shared/clock.ts';
@@ -28,12 +27,12 @@ falls due next, and what that is.
     refuseProduction(context.env);
     const answer = await withSealing(context, async (connection) => {
       const { db } = connection.database;
-      const merchant = isUuid(id) ? await findMerchant(db, id) : null;
+      const merchant = isUuid(id) ? await findMerchant(db, connection.clock, id) : null;
       if (!merchant) throw new OperatorError(`There is no merchant ${id}.`);
       const next = await findNext(connection, id);
       return {
         merchant_id: id,
-        now: timestamp(merchantNow(context.clock, merchant)),
+        now: timestamp(merchant.now()),
         next_event_at: next?.at ?? null,
         next_event: next,
       };

@@ -5,7 +5,7 @@ import {
   type Integration,
   type SigningKey,
 } from '#merchants/integrations/integration.ts';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { DeliveryDeps } from '#purchases/callbacks/delivery/deliver-callback.ts';
 import { findCheckout, findNewestCheckout } from '#purchases/checkouts/checkout.sql.ts';
@@ -39,7 +39,7 @@ export async function findOrder(
   reference: string | undefined,
 ): Promise<Order> {
   const { db } = deps.database;
-  const openAt = timestamp(merchantNow(deps.clock, merchant));
+  const openAt = timestamp(merchant.now());
   const named = reference === undefined ? {} : { client_reference_id: reference };
   const checkout = await findNewestCheckout(db, merchant.id, { ...named, notify_url, openAt });
   if (checkout !== null) {

@@ -4,7 +4,7 @@ import { manageMerchants } from '#merchants/integrations/manage-merchants.ts';
 import { requireSigning } from '#merchants/integrations/require-signing.ts';
 import { setLimit } from '#merchants/integrations/set-limit.ts';
 import { setRefundMode } from '#merchants/integrations/set-refund-mode.ts';
-import { findMerchant } from '#merchants/merchant.sql.ts';
+import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import { type ListedIntegration, listIntegrationsWithin } from '#operating/operations/registers.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
@@ -99,7 +99,7 @@ ${pagingHelp}
     const page = readPage(values);
     const { data, next } = await withMigrated(context, async (connection) => {
       const isKnown = (id: string) =>
-        isUuid(id) && reading(connection, (db) => findMerchant(db, id));
+        isUuid(id) && reading(connection, (db) => findMerchantRow(db, id));
       if (merchant !== undefined && !(await isKnown(merchant))) throw noMerchant(merchant);
       return await listIntegrationsWithin(connection, readScope(values), page, 'oldest first');
     }).catch(refuseBadCursor);

@@ -1,5 +1,5 @@
 import { readFile } from 'node:fs/promises';
-import { findMerchant, listMerchantsById } from '#merchants/merchant.sql.ts';
+import { findMerchantRow, listMerchantRows } from '#merchants/merchant.sql.ts';
 import { BadCursor, readCursor, writeCursor } from '#operating/operations/lists.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { ApiError } from '#platform/http/errors.ts';
@@ -41,7 +41,7 @@ merchant's rules; only this needs a database.
         ? previewCheckout(v1, null, [])
         : await withMigrated(context, async (connection) => {
             const found = isUuid(merchant)
-              ? await reading(connection, (db) => findMerchant(db, merchant))
+              ? await reading(connection, (db) => findMerchantRow(db, merchant))
               : null;
             if (!found) throw noMerchant(merchant);
             return previewCheckout(v1, found, connection.config.callbackAllow);
@@ -114,7 +114,10 @@ ${pagingHelp}
     const after = readAfter(page.after);
     const { data, names } = await withMigrated(context, (connection) =>
       reading(connection, async (db) => {
-        if (merchant !== undefined && !(isUuid(merchant) && (await findMerchant(db, merchant)))) {
+        if (
+          merchant !== undefined &&
+          !(isUuid(merchant) && (await findMerchantRow(db, merchant)))
+        ) {
           throw noMerchant(merchant);
         }
         if (integration !== undefined && !isUuid(integration)) {
@@ -126,7 +129,7 @@ ${pagingHelp}
         };
         const data = await listTraffic(db, since, filter, { after, limit: page.limit });
         const ids = data.flatMap(({ merchant_id }) => merchant_id ?? []);
-        const merchants = await listMerchantsById(db, [...new Set(ids)]);
+        const merchants = await listMerchantRows(db, [...new Set(ids)]);
         return { data, names: new Map(merchants.map(({ id, name }) => [id, name])) };
       }),
     );

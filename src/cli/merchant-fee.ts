@@ -1,5 +1,5 @@
-import { findMerchant } from '#merchants/merchant.sql.ts';
-import type { Merchant } from '#merchants/merchant.ts';
+import { findMerchantRow } from '#merchants/merchant.sql.ts';
+import type { MerchantRow } from '#merchants/merchant.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
@@ -49,7 +49,7 @@ returns the fee; kept is the default. --reserve-basis-points of each day's sales
     if (Object.keys(given).length === 0) {
       const { merchant, terms } = await withMigrated(context, (connection) =>
         reading(connection, async (db) => {
-          const merchant = isUuid(id) ? await findMerchant(db, id) : null;
+          const merchant = isUuid(id) ? await findMerchantRow(db, id) : null;
           if (!merchant) {
             throw new OperatorError(
               `There is no merchant ${id}. \`tranche merchants list\` lists them.`,
@@ -77,7 +77,10 @@ returns the fee; kept is the default. --reserve-basis-points of each day's sales
     };
     const { merchant, terms } = await withMigrated(context, async (connection) => {
       const terms = await setTerms(connection, connection.operator, id, wanted);
-      const merchant = (await findMerchant(connection.database.db, terms.merchant_id)) as Merchant;
+      const merchant = (await findMerchantRow(
+        connection.database.db,
+        terms.merchant_id,
+      )) as MerchantRow;
       return { merchant, terms };
     });
     print(present(terms), () => describe(terminal, merchant, [terms]));
@@ -89,7 +92,7 @@ const present = ({ from_on, ...terms }: Terms) => ({ ...terms, from: from_on });
 
 const percent = (points: number) => `${points / 100} %`;
 
-function describe(terminal: Terminal, merchant: Merchant, list: Terms[]): string {
+function describe(terminal: Terminal, merchant: MerchantRow, list: Terms[]): string {
   if (list.length === 0) {
     return fill('The merchant has no terms: it is not paid out by this service.');
   }

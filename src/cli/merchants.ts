@@ -2,8 +2,8 @@ import { changePage } from '#merchants/change-page.ts';
 import { changeRules } from '#merchants/change-rules.ts';
 import { createMerchant } from '#merchants/create-merchant.ts';
 import { listIntegrations } from '#merchants/integrations/integration.sql.ts';
-import { findMerchant } from '#merchants/merchant.sql.ts';
-import type { Merchant, Rule } from '#merchants/merchant.ts';
+import { findMerchantRow } from '#merchants/merchant.sql.ts';
+import type { MerchantRow, Rule } from '#merchants/merchant.ts';
 import { listMerchantsWithin } from '#operating/operations/registers.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { showMoney } from '#platform/shared/money.ts';
@@ -113,7 +113,7 @@ const show = command({
   async run({ positionals: [id = ''], terminal, print, ...context }) {
     const { merchant, integrations } = await withMigrated(context, (connection) =>
       reading(connection, async (db) => {
-        const merchant = isUuid(id) ? await findMerchant(db, id) : null;
+        const merchant = isUuid(id) ? await findMerchantRow(db, id) : null;
         if (!merchant) throw noMerchant(id);
         return { merchant, integrations: await listIntegrations(db, id) };
       }),
@@ -237,7 +237,7 @@ function readThreshold(text: string | undefined): number | null | undefined {
   return text === 'none' ? null : readInteger(text, 'four-eyes-above');
 }
 
-function present(merchant: Merchant) {
+function present(merchant: MerchantRow) {
   const { id, name, territory, rules, created_at, preselected_term, four_eyes_above } = merchant;
   return {
     id,
@@ -254,7 +254,7 @@ function present(merchant: Merchant) {
   };
 }
 
-function describe(terminal: Terminal, merchant: Merchant): string {
+function describe(terminal: Terminal, merchant: MerchantRow): string {
   const { territory } = merchant;
   return fields(terminal, [
     ['ID', merchant.id],
@@ -280,7 +280,7 @@ function describe(terminal: Terminal, merchant: Merchant): string {
   ]);
 }
 
-function describeRules({ rules, territory }: Merchant): string[] {
+function describeRules({ rules, territory }: MerchantRow): string[] {
   const bands = rules.map(
     (rule) =>
       `${showMoney(rule.from_amount, territory)} to ${showMoney(rule.to_amount, territory)}`,
@@ -297,7 +297,7 @@ function describeTerms({ terms }: Rule): string {
   return `${terms.map((term) => (term === 1 ? 'once-off' : term)).join(', ')}${longest > 1 ? ' months' : ''}`;
 }
 
-function amountsOf({ rules, territory }: Merchant): string {
+function amountsOf({ rules, territory }: MerchantRow): string {
   const [first, last] = [rules[0], rules.at(-1)];
   if (!first || !last) return '';
   return `${showMoney(first.from_amount, territory)} to ${showMoney(last.to_amount, territory)}`;

@@ -1,4 +1,4 @@
-import { findMerchant } from '#merchants/merchant.sql.ts';
+import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { UsageError } from './command.ts';
@@ -10,7 +10,7 @@ export async function moneyOf(
 ): Promise<(row: { merchant_id: string; currency: string }, cents: number) => string> {
   const locales = new Map<string, string>();
   for (const id of new Set(rows.map(({ merchant_id }) => merchant_id))) {
-    const merchant = await findMerchant(db, id);
+    const merchant = await findMerchantRow(db, id);
     if (merchant) locales.set(id, merchant.territory.locale);
   }
   return ({ merchant_id, currency }, cents) =>

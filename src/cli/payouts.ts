@@ -1,6 +1,6 @@
 import type { MoneyGuard } from '#checks/reconciliation/money-guard.ts';
-import { findMerchant } from '#merchants/merchant.sql.ts';
-import type { Merchant } from '#merchants/merchant.ts';
+import { findMerchantRow } from '#merchants/merchant.sql.ts';
+import type { MerchantRow } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { showMoney } from '#platform/shared/money.ts';
@@ -41,10 +41,10 @@ import { fields, fill, showDate, showTime, type Terminal, table } from './termin
 
 const example = '0199a8f0-7c1e-7d62-9a1f-4a2b8f0c6d11';
 
-type Shown = { payout: Payout; lines: PayoutLine[]; merchant: Merchant };
+type Shown = { payout: Payout; lines: PayoutLine[]; merchant: MerchantRow };
 
 async function read(db: Handle, payout: Payout): Promise<Shown> {
-  const merchant = (await findMerchant(db, payout.merchant_id)) as Merchant;
+  const merchant = (await findMerchantRow(db, payout.merchant_id)) as MerchantRow;
   return { payout, lines: await listLines(db, payout), merchant };
 }
 

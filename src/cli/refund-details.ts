@@ -1,5 +1,5 @@
-import { findMerchant } from '#merchants/merchant.sql.ts';
-import type { Merchant } from '#merchants/merchant.ts';
+import { findMerchantRow } from '#merchants/merchant.sql.ts';
+import type { MerchantRow } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { snapshot } from '#platform/database/transaction.ts';
 import { showMoney } from '#platform/shared/money.ts';
@@ -22,7 +22,7 @@ const actionsMax = 100;
 
 export type FoundRefund = {
   refund: RefundRequest;
-  merchant: Merchant;
+  merchant: MerchantRow;
   parts: RefundPart[];
   /** What it would be taken from if it began now. Null if it has begun or cannot begin. */
   planned: PlannedPart[] | null;
@@ -34,7 +34,7 @@ export type FoundRefund = {
 export async function readRefund(connection: Connection, id: string): Promise<FoundRefund> {
   return await snapshot(connection, async (db) => {
     const merchant_id = isUuid(id) ? await findRefundMerchant(db, id) : null;
-    const merchant = merchant_id && (await findMerchant(db, merchant_id));
+    const merchant = merchant_id && (await findMerchantRow(db, merchant_id));
     const refund = merchant && (await findRefund(db, merchant.id, id));
     if (!refund) throw new OperatorError(`There is no refund ${id}.`);
     const parts = await listParts(db, refund.merchant_id, refund.checkout_id);

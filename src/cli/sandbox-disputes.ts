@@ -1,7 +1,7 @@
 import type { Config } from '#config.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { findCheckoutMerchant } from '#purchases/checkouts/checkout.sql.ts';
-import { mustFindDispute } from '#purchases/disputes/answer-dispute.ts';
+import { mustFindToAnswer } from '#purchases/disputes/answer-dispute.ts';
 import { findNewDisputes, readAgain } from '#purchases/disputes/check-disputes.ts';
 import { findDisputeOfAny } from '#purchases/disputes/dispute.sql.ts';
 import type { Dispute } from '#purchases/disputes/dispute.ts';
@@ -72,7 +72,7 @@ async function open(context: Context, subject: string): Promise<Dispute> {
 
 async function resolve(context: Context, text: string, outcome: 'won' | 'lost'): Promise<Dispute> {
   return await withGateway(context, async (deps) => {
-    const { dispute, merchant } = await mustFindDispute(deps.database.db, text);
+    const { dispute, merchant } = await mustFindToAnswer(deps, text);
     await control(deps.config, `/_test/disputes/${dispute.dispute_ref}/resolve`, { outcome });
     return await readAgain(deps, merchant, dispute);
   });

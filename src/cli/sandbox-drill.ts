@@ -52,7 +52,7 @@ is paid, may change when the order is cancelled before that, and must not change
       const fault = explainBadNotifyUrl(new URL(notify_url), deps.config.callbackAllow);
       if (fault !== null) throw new OperatorError(`--notify-url ${fault}.`);
       const merchant = isUuid(merchant_id)
-        ? await findMerchant(deps.database.db, merchant_id)
+        ? await findMerchant(deps.database.db, deps.clock, merchant_id)
         : null;
       if (merchant === null) throw new OperatorError(`There is no merchant ${merchant_id}.`);
       const order = await findOrder(deps, merchant, notify_url, reference);

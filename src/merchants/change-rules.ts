@@ -4,7 +4,7 @@ import { OperatorError, operate } from '#record/actions/operate.ts';
 import { refuseStale } from '#record/actions/refuse-stale.ts';
 import { type LiftDeps, liftReview } from '#record/alerts/lift-review.ts';
 import {
-  findMerchant,
+  findMerchantRow,
   lockMerchant,
   movePreselectedTerm,
   moveRules,
@@ -15,7 +15,7 @@ import {
   explainBadRules,
   explainBadThreshold,
   explainSmallPayments,
-  type Merchant,
+  type MerchantRow,
   type Rule,
 } from './merchant.ts';
 
@@ -34,10 +34,10 @@ export async function changeRules(
     rules?: unknown;
     preselected_term?: number | null;
     four_eyes_above?: number | null;
-    was?: Partial<Pick<Merchant, 'rules' | 'preselected_term' | 'four_eyes_above'>>;
+    was?: Partial<Pick<MerchantRow, 'rules' | 'preselected_term' | 'four_eyes_above'>>;
     mayLiftReview?: boolean;
   },
-): Promise<Merchant> {
+): Promise<MerchantRow> {
   const { id, preselected_term, four_eyes_above } = wanted;
   const rules = wanted.rules as Rule[] | undefined;
   const problem =
@@ -47,16 +47,16 @@ export async function changeRules(
   if (problem !== null) throw new OperatorError(problem);
   return await operate(deps, operator, 'merchants rules', async (db) => {
     const isFound = isUuid(id) && (await lockMerchant(db, id)) !== null;
-    const before = isFound ? await findMerchant(db, id) : null;
+    const before = isFound ? await findMerchantRow(db, id) : null;
     if (!before) throw noMerchant(id);
     await refuseStale(db, before, wanted.was);
     if (rules !== undefined) await moveRules(db, id, rules);
     if (preselected_term !== undefined) await movePreselectedTerm(db, id, preselected_term);
     if (four_eyes_above !== undefined) await changeThreshold(db, before, four_eyes_above);
-    const result = (await findMerchant(db, id)) as Merchant;
+    const result = (await findMerchantRow(db, id)) as MerchantRow;
     const tooSmall = rules === undefined ? null : explainSmallPayments(rules, result.territory);
     if (tooSmall !== null) throw new OperatorError(tooSmall);
-    const changed = (merchant: Merchant) => ({
+    const changed = (merchant: MerchantRow) => ({
       ...(rules !== undefined && { rules: merchant.rules }),
       ...(preselected_term !== undefined && { preselected_term: merchant.preselected_term }),
       ...(four_eyes_above !== undefined && { four_eyes_above: merchant.four_eyes_above }),
@@ -67,7 +67,7 @@ export async function changeRules(
 
   async function changeThreshold(
     db: Handle,
-    { four_eyes_above: earlier }: Merchant,
+    { four_eyes_above: earlier }: MerchantRow,
     to: number | null,
   ): Promise<void> {
     await moveThreshold(db, id, to);

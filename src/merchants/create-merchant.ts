@@ -41,7 +41,7 @@ export async function createMerchant(
     if (tooSmall !== null) throw new OperatorError(tooSmall);
     const terms = { rules, preselected_term, four_eyes_above };
     await insertMerchant(db, { id, name, territory, created_at: now, ...terms });
-    const result = (await findMerchant(db, id)) as Merchant;
+    const result = (await findMerchant(db, deps.clock, id)) as Merchant;
     const details = {
       name,
       territory,

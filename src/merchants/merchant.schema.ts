@@ -1,5 +1,5 @@
 import Type from 'typebox';
-import { type Merchant, payableRules } from './merchant.ts';
+import { type MerchantRow, payableRules } from './merchant.ts';
 
 const RuleSchema = Type.Object(
   {
@@ -32,7 +32,7 @@ export const MerchantResource = Type.Object(
   { title: 'Merchant', description: 'What the service knows about a merchant.' },
 );
 
-export function presentMerchant(merchant: Merchant): Type.Static<typeof MerchantResource> {
+export function presentMerchant(merchant: MerchantRow): Type.Static<typeof MerchantResource> {
   return {
     id: merchant.id,
     type: 'merchants',

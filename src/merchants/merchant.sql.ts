@@ -1,7 +1,8 @@
 import type pg from 'pg';
 import type { Handle } from '#platform/database/database.ts';
+import type { Clock } from '#platform/shared/clock.ts';
 import type { Territory } from '#platform/shared/territories.ts';
-import type { Merchant, Rule } from './merchant.ts';
+import { type Merchant, type MerchantRow, onOwnClock, type Rule } from './merchant.ts';
 
 const selectMerchants = (db: Handle) =>
   db
@@ -26,20 +27,26 @@ const selectMerchants = (db: Handle) =>
 
 type Row = Awaited<ReturnType<ReturnType<typeof selectMerchants>['executeTakeFirstOrThrow']>>;
 
-function toMerchant(row: Row): Merchant {
+function toMerchantRow(row: Row): MerchantRow {
   const { code, currency, time_zone, locale, payment_min, ...merchant } = row;
   return { ...merchant, territory: { code, currency, time_zone, locale, payment_min } };
 }
 
-export async function findMerchant(db: Handle, id: string): Promise<Merchant | null> {
-  const row = await selectMerchants(db).where('merchants.id', '=', id).executeTakeFirst();
-  return row ? toMerchant(row) : null;
+/** For those who act for the merchant, at its time. */
+export async function findMerchant(db: Handle, clock: Clock, id: string): Promise<Merchant | null> {
+  const row = await findMerchantRow(db, id);
+  return row && onOwnClock(clock, row);
 }
 
-export async function listMerchantsById(db: Handle, ids: string[]): Promise<Merchant[]> {
+export async function findMerchantRow(db: Handle, id: string): Promise<MerchantRow | null> {
+  const row = await selectMerchants(db).where('merchants.id', '=', id).executeTakeFirst();
+  return row ? toMerchantRow(row) : null;
+}
+
+export async function listMerchantRows(db: Handle, ids: string[]): Promise<MerchantRow[]> {
   if (ids.length === 0) return [];
   const rows = await selectMerchants(db).where('merchants.id', 'in', ids).execute();
-  return rows.map(toMerchant);
+  return rows.map(toMerchantRow);
 }
 
 /** By merchant, how far its clock is ahead in milliseconds. */

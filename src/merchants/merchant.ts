@@ -4,7 +4,8 @@ import type { Territory } from '#platform/shared/territories.ts';
 /** An amount band with its instalment terms. Bounds are cents, inclusive at both ends. */
 export type Rule = { from_amount: number; to_amount: number; terms: number[] };
 
-export type Merchant = {
+/** A merchant as the database keeps it. */
+export type MerchantRow = {
   id: string;
   name: string;
   territory: Territory;
@@ -22,17 +23,31 @@ export type Merchant = {
   four_eyes_above: number | null;
 };
 
-/** The merchant's own time, which everything done for the merchant uses. */
+/** A merchant with its own clock. Everything done for the merchant uses that time. */
+export type Merchant = MerchantRow & {
+  now(): Temporal.Instant;
+  /** Its id and time, as the gateway is told them. */
+  forGateway(): { id: string; now: Timestamp };
+  /** The merchant's local date at an instant. */
+  localDate(instant: Temporal.Instant): Temporal.PlainDate;
+};
+
+/** The time of a merchant of which only this is known. */
 export function merchantNow(
   clock: Clock,
-  merchant: Pick<Merchant, 'clock_ahead_ms'>,
+  { clock_ahead_ms }: Pick<MerchantRow, 'clock_ahead_ms'>,
 ): Temporal.Instant {
-  return clock.now().add({ milliseconds: merchant.clock_ahead_ms });
+  return clock.now().add({ milliseconds: clock_ahead_ms });
 }
 
-/** The merchant and its time, as the gateway is told them. */
-export function merchantTime(clock: Clock, merchant: Merchant): { id: string; now: Timestamp } {
-  return { id: merchant.id, now: timestamp(merchantNow(clock, merchant)) };
+export function onOwnClock(clock: Clock, row: MerchantRow): Merchant {
+  const now = () => merchantNow(clock, row);
+  return {
+    ...row,
+    now,
+    forGateway: () => ({ id: row.id, now: timestamp(now()) }),
+    localDate: (instant) => instant.toZonedDateTimeISO(row.territory.time_zone).toPlainDate(),
+  };
 }
 
 /** What the shopper's card statement says about a payment. */
@@ -42,14 +57,6 @@ export function statementOf(
   number_of_payments: number,
 ): { merchant_name: string; instalments: number[]; number_of_payments: number } {
   return { merchant_name: short_name ?? name, instalments, number_of_payments };
-}
-
-/** The merchant's local date at an instant. */
-export function localDate(
-  merchant: Pick<Merchant, 'territory'>,
-  instant: Temporal.Instant,
-): Temporal.PlainDate {
-  return instant.toZonedDateTimeISO(merchant.territory.time_zone).toPlainDate();
 }
 
 /** The band that an amount falls into. Bands do not overlap, so there is at most one. */

@@ -11,7 +11,7 @@ import type { Tables } from '#platform/database/tables.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { findMerchant } from './merchant.sql.ts';
-import { type Merchant, merchantNow } from './merchant.ts';
+import type { Merchant } from './merchant.ts';
 
 type RunnerDeps = { database: Database; clock: Clock; random: Random };
 
@@ -44,7 +44,7 @@ export async function runDueWork<Table extends LeasedTable, Deps extends RunnerD
   const { db } = deps.database;
   const now = timestamp(deps.clock.now());
   const ids = await listMerchantsWithDue(db, work.due, now, work.merchantsMax);
-  return await takeTurns(deps, work, ids, (id) => findMerchant(db, id), stopping);
+  return await takeTurns(deps, work, ids, (id) => findMerchant(db, deps.clock, id), stopping);
 }
 
 /** The same for one merchant alone. */
@@ -110,7 +110,7 @@ export async function claimBatch<Table extends LeasedTable>(
   merchant: Merchant,
   { leaseSeconds, batchSize }: { leaseSeconds: number; batchSize: number },
 ): Promise<Selectable<Tables[Table]>[]> {
-  const now = timestamp(merchantNow(deps.clock, merchant));
+  const now = timestamp(merchant.now());
   const lease = { ...newLease(deps, leaseSeconds), merchantNow: now };
   return await claimDue(deps.database.db, due, merchant.id, lease, batchSize);
 }

@@ -13,5 +13,5 @@ export async function setClock(
   const merchant = await lockMerchant(db, merchant_id);
   const ahead = Temporal.Instant.from(to).epochMilliseconds - deps.clock.now().epochMilliseconds;
   await moveClock(db, merchant_id, Math.max(ahead, merchant?.clock_ahead_ms ?? 0));
-  return (await findMerchant(db, merchant_id)) as Merchant;
+  return (await findMerchant(db, deps.clock, merchant_id)) as Merchant;
 }

@@ -2,7 +2,6 @@ import assert from 'node:assert/strict';
 import { after, before, describe } from 'node:test';
 import type { Page } from 'playwright-core';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { merchantNow } from '#merchants/merchant.ts';
 import { requestRefund } from '#purchases/refunds/request-refund.ts';
 import { axeFindings } from '../support/axe.ts';
 import { noBrowser } from '../support/browser.ts';
@@ -481,9 +480,9 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
   async function timeToPayment({ shopper }: Visit, number: number): Promise<Temporal.Duration> {
     const { deps } = shop.paying.service;
     const row = (await shopper.rows('instalments')).find((one) => one.number === number);
-    const merchant = await findMerchant(deps.database.db, row.merchant_id);
+    const merchant = await findMerchant(deps.database.db, deps.clock, row.merchant_id);
     assert.ok(merchant);
-    return merchantNow(deps.clock, merchant).until(row.due_at);
+    return merchant.now().until(row.due_at);
   }
 
   /** Signs in by mail, without the form. */

@@ -191,7 +191,7 @@ test('moving a merchant’s clock by a year collects each payment on its day', a
     (await planOf(buyer)).map((line) => line.split(' ')[1]),
     Array.from({ length: 12 }, () => 'collected'),
   );
-  const merchant = await findMerchant(deps.database.db, account.merchant.id);
+  const merchant = await findMerchant(deps.database.db, deps.clock, account.merchant.id);
   assert.ok((merchant?.clock_ahead_ms ?? 0) > 365 * 86_400_000);
   await assertBalanced(paying, buyer);
 });

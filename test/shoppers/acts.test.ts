@@ -266,7 +266,7 @@ test('a collector that claimed a payment and sent nothing loses it to the shoppe
   await paying.pass(Temporal.Instant.from(due).subtract({ minutes: 1 }).toString());
   paying.clock.set(due);
   const { deps } = paying.service;
-  const merchant = await findMerchant(deps.database.db, paying.account.merchant.id);
+  const merchant = await findMerchant(deps.database.db, deps.clock, paying.account.merchant.id);
   assert(merchant);
   const lease = { leaseSeconds: 40, batchSize: 32 };
   const claimed = await claimBatch(deps, dueInstalments, merchant, lease);

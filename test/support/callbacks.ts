@@ -1,6 +1,5 @@
 import assert from 'node:assert/strict';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { merchantNow } from '#merchants/merchant.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { findCallback, listCallbackAttempts } from '#purchases/callbacks/callback.sql.ts';
 import type { Callback, CallbackAttempt } from '#purchases/callbacks/callback.ts';
@@ -38,9 +37,9 @@ export async function queueCallbacks(
 ): Promise<string[]> {
   const merchant_id = account.merchant.id;
   const { pool } = deps.database;
-  const merchant = await findMerchant(deps.database.db, merchant_id);
+  const merchant = await findMerchant(deps.database.db, deps.clock, merchant_id);
   assert.ok(merchant);
-  const now = timestamp(merchantNow(deps.clock, merchant));
+  const now = timestamp(merchant.now());
   const { rows } = await pool.query(
     `with room as (
        insert into list_totals as l (merchant_id, list, total, last_created_at)

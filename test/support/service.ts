@@ -11,7 +11,7 @@ import {
   type IssuedCredentials,
 } from '#merchants/integrations/create-integration.ts';
 import type { RefundMode } from '#merchants/integrations/integration.ts';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { openDatabase } from '#platform/database/database.ts';
 import { distributeDatabase } from '#platform/database/distribute-database.ts';
 import { migrate } from '#platform/database/migrate.ts';
@@ -298,7 +298,7 @@ export async function completeTestCheckout(
   id: string,
 ): Promise<void> {
   await transaction(deps, async ({ db }) => {
-    const now = timestamp(merchantNow(deps.clock, merchant));
+    const now = timestamp(merchant.now());
     const completed = await completeCheckout(deps, db, { merchant_id: merchant.id, id }, 1, now);
     if (!completed) throw new Error('the checkout was not received');
     const held = { payment_ref: `pi_test_${id}`, stored_card: null };

@@ -1,6 +1,6 @@
 import { OutcomeUnknown, type PaymentState, RequestRefused } from '#gateway/gateway.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { type Merchant, merchantTime } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { CannotAdopt } from '#platform/shared/cannot-adopt.ts';
 import { readAgain } from '#purchases/disputes/check-disputes.ts';
 import { listOpenDisputes } from '#purchases/disputes/dispute.sql.ts';
@@ -34,7 +34,7 @@ export async function adoptInFlight(deps: AdoptDeps): Promise<number> {
   }
   for (const attempt of await listActsInFlight(db)) {
     settled += await tried(deps, attempt, async (merchant) => {
-      const finding = await lookUpAct(deps.gateway, merchantTime(deps.clock, merchant), attempt);
+      const finding = await lookUpAct(deps.gateway, merchant.forGateway(), attempt);
       if (!finding || !['done', 'declined', 'voided'].includes(finding.outcome)) return false;
       await recordAct({ ...deps, sendsMessages: false }, merchant, attempt, finding);
       return true;
@@ -60,7 +60,7 @@ async function lookUp(
   merchant: Merchant,
   { id: attempt_id, payment_ref, customer_ref }: PaymentAttempt,
 ): Promise<PaymentState | null> {
-  const time = merchantTime(deps.clock, merchant);
+  const time = merchant.forGateway();
   if (payment_ref !== null) return await deps.gateway.payment(time, payment_ref);
   return customer_ref === null
     ? null
@@ -73,7 +73,7 @@ async function tried(
   row: { merchant_id: string; id: string },
   settle: (merchant: Merchant) => Promise<boolean>,
 ): Promise<number> {
-  const merchant = await findMerchant(deps.database.db, row.merchant_id);
+  const merchant = await findMerchant(deps.database.db, deps.clock, row.merchant_id);
   if (!merchant) return 0;
   try {
     return (await settle(merchant)) ? 1 : 0;

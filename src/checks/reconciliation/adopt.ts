@@ -1,7 +1,7 @@
 import type pg from 'pg';
 import type { GatewayRecord } from '#gateway/gateway.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { type Merchant, merchantTime } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { CannotAdopt } from '#platform/shared/cannot-adopt.ts';
@@ -64,7 +64,7 @@ export async function adoptFinding(
     record_kind === 'refund'
       ? (finding.checkout_id ?? (await findPaidCheckout(client, record)))
       : finding.checkout_id;
-  const merchant = checkout_id === null ? null : await findOwner(deps.database.db, checkout_id);
+  const merchant = checkout_id === null ? null : await findOwner(deps, checkout_id);
   // It belongs to a checkout that is not in this database, so that nothing can be done twice.
   if (checkout_id === null || merchant === null) return await reported();
   const group =
@@ -100,9 +100,10 @@ async function findPaidCheckout(
   return checkouts.get(payment_ref)?.checkout_id ?? null;
 }
 
-async function findOwner(db: Handle, checkout_id: string): Promise<Merchant | null> {
+async function findOwner(deps: AdoptDeps, checkout_id: string): Promise<Merchant | null> {
+  const { db } = deps.database;
   const merchant_id = isUuid(checkout_id) ? await findCheckoutMerchant(db, checkout_id) : null;
-  return merchant_id === null ? null : await findMerchant(db, merchant_id);
+  return merchant_id === null ? null : await findMerchant(db, deps.clock, merchant_id);
 }
 
 async function adoptPayment(
@@ -116,7 +117,7 @@ async function adoptPayment(
   const quiet = { ...deps, ...silent };
   // Only the first payment of a plan is held, and only then the whole state is needed.
   const state = instalments.includes(1)
-    ? await deps.gateway.payment(merchantTime(deps.clock, merchant), payment_ref)
+    ? await deps.gateway.payment(merchant.forGateway(), payment_ref)
     : null;
   const adopted = await withCheckout(deps, key, checkout_id, async (db, checkout) => {
     const kind = await compareAgain(deps, db, 'payments', record);
@@ -179,9 +180,9 @@ async function adoptDispute(
 ): Promise<boolean> {
   const { db } = deps.database;
   const owner = payment_ref === null ? null : await findDisputedCheckout(db, payment_ref);
-  const merchant = owner ? await findMerchant(db, owner.merchant_id) : null;
+  const merchant = owner ? await findMerchant(db, deps.clock, owner.merchant_id) : null;
   if (payment_ref === null || !owner || !merchant) return false;
-  const state = await deps.gateway.dispute(merchantTime(deps.clock, merchant), reference);
+  const state = await deps.gateway.dispute(merchant.forGateway(), reference);
   await recordDispute(deps, merchant, owner.checkout_id, { ...state, payment_ref });
   return true;
 }

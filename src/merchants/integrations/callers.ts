@@ -66,7 +66,7 @@ export function createCallers(deps: {
       ) {
         return null;
       }
-      return await findMerchant(db, merchant_id);
+      return await findMerchant(db, deps.clock, merchant_id);
     });
   });
 

@@ -1,4 +1,4 @@
-import { findMerchant } from '#merchants/merchant.sql.ts';
+import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
@@ -36,7 +36,7 @@ export async function createIntegration(
 
   return await operate(deps, operator, 'integrations create', async (db, now) => {
     for (const merchant of merchant_id === null ? managed : [merchant_id]) {
-      if (!isUuid(merchant) || !(await findMerchant(db, merchant))) {
+      if (!isUuid(merchant) || !(await findMerchantRow(db, merchant))) {
         throw new OperatorError(`There is no merchant ${merchant}.`);
       }
     }

@@ -1,4 +1,4 @@
-import { findMerchant } from '#merchants/merchant.sql.ts';
+import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import {
@@ -28,7 +28,7 @@ export async function manageMerchants(
       );
     }
     for (const merchant of add) {
-      if (!isUuid(merchant) || !(await findMerchant(db, merchant))) {
+      if (!isUuid(merchant) || !(await findMerchantRow(db, merchant))) {
         throw new OperatorError(`There is no merchant ${merchant}.`);
       }
     }

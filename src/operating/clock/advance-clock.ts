@@ -1,7 +1,7 @@
 import { rememberedMilliseconds } from '#merchants/integrations/callers.ts';
 import type { Environment } from '#merchants/integrations/integration.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { setClock } from '#merchants/set-clock.ts';
 import { findNextDue } from '#platform/database/due-work.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
@@ -43,7 +43,7 @@ export async function advanceClock(
   const target =
     wanted === 'next event'
       ? Temporal.Instant.from(next as Timestamp)
-      : merchantNow(deps.clock, merchant).add(wanted.by);
+      : merchant.now().add(wanted.by);
   await operate(deps, operator, 'clock advance', async () => ({
     subject_id: merchant_id,
     details: { to: timestamp(target) },
@@ -55,7 +55,7 @@ export async function advanceClock(
     const isOnTheWay = due !== null && Temporal.Instant.compare(due, target) <= 0;
     const to = isOnTheWay ? due : timestamp(target);
     merchant = await transaction(deps, ({ db }) => setClock(deps, db, merchant_id, to));
-    progress(timestamp(merchantNow(deps.clock, merchant)));
+    progress(timestamp(merchant.now()));
     if (!isOnTheWay) break;
     const counts = await Promise.all(deps.merchantWork.map((work) => work.runFor(deps, merchant)));
     const isClaimedElsewhere = counts.every((count) => count === 0);
@@ -72,7 +72,7 @@ export async function advanceClock(
   await deps.clock.sleep(rememberedMilliseconds);
   return {
     merchant_id,
-    now: timestamp(merchantNow(deps.clock, merchant)),
+    now: timestamp(merchant.now()),
     next_event_at: await findNextEvent(deps, merchant_id),
   };
 }
@@ -89,7 +89,9 @@ export async function findNextEvent(
 }
 
 async function mustFind(deps: ClockDeps, merchant_id: string): Promise<Merchant> {
-  const merchant = isUuid(merchant_id) ? await findMerchant(deps.database.db, merchant_id) : null;
+  const merchant = isUuid(merchant_id)
+    ? await findMerchant(deps.database.db, deps.clock, merchant_id)
+    : null;
   if (!merchant) throw new OperatorError(`There is no merchant ${merchant_id}.`);
   return merchant;
 }

@@ -1,6 +1,6 @@
 import Type from 'typebox';
-import { findMerchant } from '#merchants/merchant.sql.ts';
-import type { Merchant } from '#merchants/merchant.ts';
+import { findMerchantRow } from '#merchants/merchant.sql.ts';
+import type { MerchantRow } from '#merchants/merchant.ts';
 import { type Column, decimal } from '#operating/operations/csv.ts';
 import { IdParams } from '#operating/operations/list.schema.ts';
 import {
@@ -203,7 +203,7 @@ async function readStatement(context: Context, id: string) {
   return await reading(context.deps, async (db) => ({
     payout,
     lines: await listLines(db, payout),
-    merchant: (await findMerchant(db, payout.merchant_id)) as Merchant,
+    merchant: (await findMerchantRow(db, payout.merchant_id)) as MerchantRow,
   }));
 }
 

@@ -63,7 +63,7 @@ export async function readCheckoutHistory(
 ): Promise<CheckoutHistory | null> {
   return await snapshot(deps, async (db) => {
     const row = isUuid(id) ? await findRowById(db, scope, 'checkouts', id) : null;
-    const merchant = row && (await findMerchant(db, row.merchant_id));
+    const merchant = row && (await findMerchant(db, deps.clock, row.merchant_id));
     const checkout = merchant && (await findCheckout(db, merchant.id, id));
     if (!checkout) return null;
     const key = { merchant_id: merchant.id, checkout_id: checkout.id };

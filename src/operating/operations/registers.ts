@@ -1,6 +1,6 @@
 import type { Integration } from '#merchants/integrations/integration.ts';
-import { listMerchantsById } from '#merchants/merchant.sql.ts';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import { listMerchantRows } from '#merchants/merchant.sql.ts';
+import { type MerchantRow, merchantNow } from '#merchants/merchant.ts';
 import { recentDays } from '#operating/search/overview.sql.ts';
 import type { Scope } from '#operating/search/scope.sql.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
@@ -47,7 +47,8 @@ import {
 
 type Deps = { database: Database; clock: Clock };
 
-export type ListedMerchant = Merchant & RecentSums & { now: Timestamp; refund_rate: number | null };
+export type ListedMerchant = MerchantRow &
+  RecentSums & { now: Timestamp; refund_rate: number | null };
 
 /** Merchants with their sums of the last days. */
 export function listMerchantsWithin(
@@ -62,9 +63,9 @@ export function listMerchantsWithin(
     (db, range) => pageMerchants(db, scope, range, order),
     async (db, rows) => {
       const ids = rows.map(({ id }) => id);
-      const merchants = new Map((await listMerchantsById(db, ids)).map((one) => [one.id, one]));
+      const merchants = new Map((await listMerchantRows(db, ids)).map((one) => [one.id, one]));
       const sums = await listRecentSums(db, scope, ids);
-      return ids.map((id) => presentMerchant(deps, merchants.get(id) as Merchant, sums.get(id)));
+      return ids.map((id) => presentMerchant(deps, merchants.get(id) as MerchantRow, sums.get(id)));
     },
   );
 }
@@ -78,15 +79,15 @@ export async function findMerchantWithin(
   return await reading(deps, async (db) => {
     const names = await listMerchantNames(db, scope, [id]);
     if (names.size === 0) return null;
-    const [merchant] = await listMerchantsById(db, [id]);
+    const [merchant] = await listMerchantRows(db, [id]);
     const sums = await listRecentSums(db, scope, [id]);
-    return presentMerchant(deps, merchant as Merchant, sums.get(merchant?.id ?? ''));
+    return presentMerchant(deps, merchant as MerchantRow, sums.get(merchant?.id ?? ''));
   });
 }
 
 function presentMerchant(
   { clock }: Deps,
-  merchant: Merchant,
+  merchant: MerchantRow,
   sums: RecentSums = { sold: 0, collected: 0, refunded: 0 },
 ): ListedMerchant {
   return {

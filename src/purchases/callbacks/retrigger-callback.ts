@@ -1,5 +1,4 @@
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { merchantNow } from '#merchants/merchant.ts';
 import { newLease } from '#platform/database/due-work.sql.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
@@ -19,11 +18,11 @@ export async function retriggerCallback(
   id: string,
 ): Promise<Callback> {
   const merchant_id = isUuid(id) ? await findCallbackMerchant(deps.database.db, id) : null;
-  const merchant = merchant_id && (await findMerchant(deps.database.db, merchant_id));
+  const merchant = merchant_id && (await findMerchant(deps.database.db, deps.clock, merchant_id));
   if (!merchant) throw new OperatorError(`There is no callback ${id}.`);
   const key = { merchant_id: merchant.id, id };
   const callback = await operate(deps, operator, 'callbacks retry', async (db) => {
-    const due_at = timestamp(merchantNow(deps.clock, merchant));
+    const due_at = timestamp(merchant.now());
     const claimed = await moveRetriggered(db, key, { ...newLease(deps, leaseSeconds), due_at });
     if (!claimed) {
       throw new OperatorError(

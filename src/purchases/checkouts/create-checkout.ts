@@ -6,7 +6,7 @@ import {
   type SignedPost,
 } from '#merchants/integrations/accept-signatures.ts';
 import { mustSign } from '#merchants/integrations/check-signature.ts';
-import { findRule, type Merchant, merchantNow, offeredTerms } from '#merchants/merchant.ts';
+import { findRule, type Merchant, offeredTerms } from '#merchants/merchant.ts';
 import type { Database } from '#platform/database/database.ts';
 import { noteCommit } from '#platform/database/deadline.ts';
 import { type GroupCommit, groupCommit } from '#platform/database/group-commit.ts';
@@ -44,7 +44,7 @@ export async function createCheckout(
   beginCheckout(id);
   const outcome = await deps.commitCheckout({
     ...post,
-    at: timestamp(merchantNow(deps.clock, merchant)),
+    at: timestamp(merchant.now()),
     checkout: {
       merchant_id: merchant.id,
       id,

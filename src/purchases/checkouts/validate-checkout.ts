@@ -1,4 +1,4 @@
-import { describeBands, isPayable, type Merchant, payableRules } from '#merchants/merchant.ts';
+import { describeBands, isPayable, type MerchantRow, payableRules } from '#merchants/merchant.ts';
 import {
   compileSchema,
   type FieldError,
@@ -20,7 +20,7 @@ const explainIntermediaryBody = compileSchema(IntermediaryCreateCheckoutBody);
 export function validateCheckout(
   body: unknown,
   intermediary: boolean,
-  merchant: Merchant | null,
+  merchant: MerchantRow | null,
   allowed: AllowedRange[],
 ): CreateCheckoutBody {
   const errors = explainCheckout(body, intermediary, merchant, allowed);
@@ -37,7 +37,7 @@ export function validateCheckout(
 export function explainCheckout(
   body: unknown,
   intermediary: boolean,
-  merchant: Merchant | null,
+  merchant: MerchantRow | null,
   allowed: AllowedRange[],
 ): (FieldError & { isRule?: true })[] {
   dropNulls(body);
@@ -59,14 +59,14 @@ export function explainCheckout(
 }
 
 /** A plain integration need not name its merchant, but must not name another one. */
-function isOwnMerchant(merchant: Merchant, { merchant_id }: { merchant_id?: unknown }): boolean {
+function isOwnMerchant(merchant: MerchantRow, { merchant_id }: { merchant_id?: unknown }): boolean {
   if (merchant_id === undefined || merchant_id === null) return true;
   return typeof merchant_id === 'string' && merchant_id.toLowerCase() === merchant.id;
 }
 
 /** The rules that no schema can express. A malformed field has its error already. */
 function explainRules(
-  merchant: Merchant,
+  merchant: MerchantRow,
   allowed: AllowedRange[],
   { amount, currency, notify_url }: { amount?: unknown; currency?: unknown; notify_url?: unknown },
 ): FieldError[] {

@@ -1,6 +1,6 @@
 import { type DisputeState, type Evidence, RequestRefused } from '#gateway/gateway.ts';
-import { findMerchant } from '#merchants/merchant.sql.ts';
-import { type Merchant, merchantNow, merchantTime } from '#merchants/merchant.ts';
+import { findMerchantRow } from '#merchants/merchant.sql.ts';
+import { type Merchant, type MerchantRow, onOwnClock } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
@@ -26,14 +26,23 @@ type AnswerDeps = DisputeDeps & OperatorDeps;
 export async function mustFindDispute(
   db: Handle,
   text: string,
-): Promise<{ dispute: Dispute; merchant: Merchant }> {
+): Promise<{ dispute: Dispute; merchant: MerchantRow }> {
   const by = isUuid(text) ? { id: text } : { dispute_ref: text };
   const dispute = await findDisputeOfAny(db, by);
-  const merchant = dispute && (await findMerchant(db, dispute.merchant_id));
+  const merchant = dispute && (await findMerchantRow(db, dispute.merchant_id));
   if (!dispute || !merchant) {
     throw new OperatorError(`There is no dispute ${text}. \`tranche disputes list\` lists them.`);
   }
   return { dispute, merchant };
+}
+
+/** The same with the merchant's time, at which the dispute is answered. */
+export async function mustFindToAnswer(
+  deps: DisputeDeps,
+  text: string,
+): Promise<{ dispute: Dispute; merchant: Merchant }> {
+  const { dispute, merchant } = await mustFindDispute(deps.database.db, text);
+  return { dispute, merchant: onOwnClock(deps.clock, merchant) };
 }
 
 /** The pack as an operator looks at it. */
@@ -49,12 +58,12 @@ export type EvidencePack = {
 export async function readEvidence(
   db: Handle,
   text: string,
-): Promise<{ dispute: Dispute; merchant: Merchant; pack: EvidencePack }> {
+): Promise<{ dispute: Dispute; merchant: MerchantRow; pack: EvidencePack }> {
   const { dispute, merchant } = await mustFindDispute(db, text);
   return { dispute, merchant, pack: await packOf(db, dispute, merchant) };
 }
 
-async function packOf(db: Handle, dispute: Dispute, merchant: Merchant): Promise<EvidencePack> {
+async function packOf(db: Handle, dispute: Dispute, merchant: MerchantRow): Promise<EvidencePack> {
   const held = await writeHeld(db, dispute, merchant);
   const { staged_evidence: evidence, staged_hash: hash } = dispute;
   if (evidence === null || hash === null) return { ...held, is_staged: false, is_outdated: false };
@@ -63,7 +72,7 @@ async function packOf(db: Handle, dispute: Dispute, merchant: Merchant): Promise
 }
 
 /** The evidence as it is made from what we hold now. */
-async function writeHeld(db: Handle, dispute: Dispute, merchant: Merchant) {
+async function writeHeld(db: Handle, dispute: Dispute, merchant: MerchantRow) {
   const evidence = writeEvidence(dispute, await findFacts(db, dispute), merchant);
   return { evidence, hash: hashEvidence(evidence) };
 }
@@ -77,14 +86,14 @@ export async function stageEvidence(
   operator: string,
   text: string,
 ): Promise<Dispute> {
-  const { dispute, merchant } = await mustFindDispute(deps.database.db, text);
+  const { dispute, merchant } = await mustFindToAnswer(deps, text);
   const { id, dispute_ref, checkout_id, payment_ref } = dispute;
   const { evidence } = await operate(deps, operator, 'disputes stage', async (db) => {
     const current = await lockDispute(db, dispute);
     refuseUnlessAnswerable(current);
     if (current.submitting_at !== null) throw beingSubmitted(current);
     const held = await writeHeld(db, current, merchant);
-    const staged_at = timestamp(merchantNow(deps.clock, merchant));
+    const staged_at = timestamp(merchant.now());
     const { evidence } = held;
     await updateStagedEvidence(db, current, { evidence, staged_hash: held.hash, staged_at });
     const details = { dispute_ref, evidence_sha256: held.hash };
@@ -92,7 +101,7 @@ export async function stageEvidence(
   });
   const state = await deps.gateway.stageEvidence({
     key: `dispute:${dispute_ref}:stage:${deps.random.uuid()}`,
-    merchant: merchantTime(deps.clock, merchant),
+    merchant: merchant.forGateway(),
     dispute_ref,
     evidence,
   });
@@ -114,7 +123,7 @@ export async function submitEvidence(
   text: string,
   hash: string | null = null,
 ): Promise<Dispute> {
-  const { dispute, merchant } = await mustFindDispute(deps.database.db, text);
+  const { dispute, merchant } = await mustFindToAnswer(deps, text);
   const { id, dispute_ref, checkout_id, payment_ref } = dispute;
   const { db } = deps.database;
   const staged = await operate(deps, operator, 'disputes submit', async (tx, at) => {
@@ -133,14 +142,14 @@ export async function submitEvidence(
     }
     if (submitting_until !== null && submitting_until > at) throw beingSubmitted(current);
     await updateSubmitting(tx, current, {
-      submitting_at: current.submitting_at ?? timestamp(merchantNow(deps.clock, merchant)),
+      submitting_at: current.submitting_at ?? timestamp(merchant.now()),
       submitting_until: timestamp(secondsAfter(deps.clock.now(), submittingSeconds)),
     });
     const details = { dispute_ref, evidence_sha256: staged_hash };
     const isRetry = current.submitting_at !== null;
     return { subject_id: id, details, result: { evidence, isRetry } };
   });
-  const time = merchantTime(deps.clock, merchant);
+  const time = merchant.forGateway();
   const record = (state: DisputeState) =>
     recordDispute(deps, merchant, checkout_id, { ...state, payment_ref });
   try {
@@ -169,7 +178,7 @@ export async function acceptDispute(
   operator: string,
   text: string,
 ): Promise<Dispute> {
-  const { dispute, merchant } = await mustFindDispute(deps.database.db, text);
+  const { dispute, merchant } = await mustFindToAnswer(deps, text);
   const { id, dispute_ref, checkout_id, payment_ref } = dispute;
   await operate(deps, operator, 'disputes accept', async (db) => {
     const current = await lockDispute(db, dispute);
@@ -177,9 +186,12 @@ export async function acceptDispute(
     if (current.submitting_at !== null) throw beingSubmitted(current);
     return { subject_id: id, details: { dispute_ref }, result: null };
   });
-  const merchantNow = merchantTime(deps.clock, merchant);
   const key = `dispute:${dispute_ref}:accept`;
-  const state = await deps.gateway.acceptDispute({ key, merchant: merchantNow, dispute_ref });
+  const state = await deps.gateway.acceptDispute({
+    key,
+    merchant: merchant.forGateway(),
+    dispute_ref,
+  });
   return await recordDispute(deps, merchant, checkout_id, { ...state, payment_ref });
 }
 

@@ -1,7 +1,7 @@
 import { type DisputeState, type Gateway, OutcomeUnknown } from '#gateway/gateway.ts';
 import { leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { type Merchant, merchantNow, merchantTime } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
 import type { Database } from '#platform/database/database.ts';
 import { releaseDue } from '#platform/database/due-work.sql.ts';
@@ -56,7 +56,7 @@ async function check(deps: DisputeDeps, merchant: Merchant, dispute: Dispute): P
     const about = { err: error, dispute_id: id };
     if (error instanceof OutcomeUnknown) deps.log.warn(about, 'a dispute could not be read');
     else deps.log.error(about, 'a dispute could not be checked');
-    const retryAt = timestamp(nextRetryAt(merchantNow(deps.clock, merchant), tries));
+    const retryAt = timestamp(nextRetryAt(merchant.now(), tries));
     const key = { merchant_id, id };
     await releaseDue(deps.database.db, 'disputes', key, lease as string, retryAt);
     await raiseGatewayAlert(deps, merchant, {
@@ -75,7 +75,7 @@ export async function readAgain(
   merchant: Merchant,
   dispute: Dispute,
 ): Promise<Dispute> {
-  const time = merchantTime(deps.clock, merchant);
+  const time = merchant.forGateway();
   const state = await deps.gateway.dispute(time, dispute.dispute_ref);
   const { payment_ref } = dispute;
   return await recordDispute(deps, merchant, dispute.checkout_id, { ...state, payment_ref });
@@ -131,7 +131,7 @@ export async function recordNew(deps: DisputeDeps, state: DisputeState): Promise
   const { db } = deps.database;
   const { payment_ref, dispute_ref } = state;
   const owner = payment_ref && (await findDisputedCheckout(db, payment_ref));
-  const merchant = owner && (await findMerchant(db, owner.merchant_id));
+  const merchant = owner && (await findMerchant(db, deps.clock, owner.merchant_id));
   if (!payment_ref || !owner || !merchant) {
     const detail = `The gateway has dispute ${dispute_ref} of payment ${payment_ref}, which is not one of ours.`;
     if (!(await hasAlert(db, 'dispute_unknown', detail))) {

@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto';
 import type { Authentication, Evidence } from '#gateway/gateway.ts';
-import type { Merchant } from '#merchants/merchant.ts';
+import type { MerchantRow } from '#merchants/merchant.ts';
 import { escapeHtml } from '#platform/shared/html.ts';
 import { languages } from '#platform/shared/language.ts';
 import { showMoney } from '#platform/shared/money.ts';
@@ -17,7 +17,7 @@ import type { AgreedConsent, FactCard, Facts } from './evidence.sql.ts';
 const textCharactersMax = 20_000;
 
 /** The evidence pack as the gateway takes it: structured fields, and the history as text. */
-export function writeEvidence(dispute: Dispute, facts: Facts, merchant: Merchant): Evidence {
+export function writeEvidence(dispute: Dispute, facts: Facts, merchant: MerchantRow): Evidence {
   const { customer, line_items } = facts;
   const name = [customer.first_name, customer.last_name].filter(Boolean).join(' ');
   const items = (line_items ?? []).map((item) => `${item.quantity} × ${oneLine(item.name)}`);
@@ -39,7 +39,7 @@ export function writeEvidence(dispute: Dispute, facts: Facts, merchant: Merchant
 }
 
 /** What happened, line by line, in the order in which a reader asks. */
-export function writeHistory(dispute: Dispute, facts: Facts, merchant: Merchant): string[] {
+export function writeHistory(dispute: Dispute, facts: Facts, merchant: MerchantRow): string[] {
   const money = (cents: number) => showMoney(cents, merchant.territory);
   return [
     `The shopper placed the order at ${facts.ordered_at} and paid it at ${facts.completed_at}: ${money(facts.amount)} in ${facts.number_of_payments} payments.`,
@@ -177,7 +177,7 @@ export const evidenceNames: Record<keyof Evidence, string> = {
 export function writeEvidenceHtml(
   dispute: Dispute,
   evidence: Evidence,
-  { territory }: Merchant,
+  { territory }: MerchantRow,
 ): string {
   const about: [string, string][] = [
     ['Disputed amount', showMoney(dispute.amount, territory)],

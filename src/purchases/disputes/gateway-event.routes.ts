@@ -40,7 +40,7 @@ export async function gatewayEventRoutes(
 async function readAnnounced(deps: DisputeDeps, dispute_ref: string): Promise<void> {
   const { db } = deps.database;
   const known = await findDisputeOfAny(db, { dispute_ref });
-  const merchant = known && (await findMerchant(db, known.merchant_id));
+  const merchant = known && (await findMerchant(db, deps.clock, known.merchant_id));
   if (known && merchant) await readAgain(deps, merchant, known);
   else await findNewDisputes(deps);
 }

@@ -1,5 +1,5 @@
 import type { DisputeState } from '#gateway/gateway.ts';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { released } from '#platform/database/due-work.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
@@ -43,7 +43,7 @@ export async function recordDispute(
         `dispute ${state.dispute_ref} is in ${state.currency} and its payment in ${checkout.currency}`,
       );
     }
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     const at = timestamp(now);
     const known = await findDisputeByRef(db, merchant.id, state.dispute_ref);
     const before = known ?? (await open(db, key, id, state, at));

@@ -1,4 +1,4 @@
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { CannotAdopt } from '#platform/shared/cannot-adopt.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
@@ -52,7 +52,7 @@ export async function adoptCapture(
 ): Promise<void> {
   const payment = await lockPayment(db, key, 1, ['authorised'], amount);
   if (payment.payment_ref !== payment_ref) throw new CannotAdopt('another payment is held');
-  const now = merchantNow(deps.clock, merchant);
+  const now = merchant.now();
   const due = capturesAt(payment.due_on, merchant.territory.time_zone);
   if (Temporal.Instant.compare(now, due) < 0) {
     throw new CannotAdopt('it was captured before its time');

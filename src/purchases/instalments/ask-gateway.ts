@@ -8,7 +8,7 @@ import {
 } from '#gateway/gateway.ts';
 import { isKeyRemembered, mayBeInFlight } from '#gateway/retry-times.ts';
 import { voidChallenges } from '#gateway/void-challenges.ts';
-import { type Merchant, merchantTime, statementOf } from '#merchants/merchant.ts';
+import { type Merchant, statementOf } from '#merchants/merchant.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { StoredCard } from './instalment.sql.ts';
 import { type Collection, collectsAt, type Instalment } from './instalment.ts';
@@ -37,7 +37,7 @@ export async function askGateway(
   merchant: Merchant,
   { instalment, collection, card, number_of_payments }: AskedCollection,
 ): Promise<Finding> {
-  const time = merchantTime(deps.clock, merchant);
+  const time = merchant.forGateway();
   const isSafe = isKeyRemembered(collection.created_at, time.now);
   const key = `${collection.checkout_id}:i${collection.instalment}:a${collection.number}`;
   if (collection.kind === 'capture') {

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Gateway } from '#gateway/gateway.ts';
 import { OutcomeUnknown } from '#gateway/gateway.ts';
 import { isKeyRemembered, leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
 import type { Database } from '#platform/database/database.ts';
 import { releaseDue } from '#platform/database/due-work.sql.ts';
@@ -125,7 +125,7 @@ async function openCollections(
         card,
       ]),
     );
-    const at = timestamp(merchantNow(deps.clock, merchant));
+    const at = timestamp(merchant.now());
     const asked_at = timestamp(deps.clock.now());
     const fresh: Collection[] = [];
     const again: Collection[] = [];
@@ -194,7 +194,7 @@ async function releaseForRetry(
   }
   try {
     assert(lease !== null);
-    const retryAt = timestamp(nextRetryAt(merchantNow(deps.clock, merchant), tries));
+    const retryAt = timestamp(nextRetryAt(merchant.now(), tries));
     const key = { merchant_id, checkout_id, number };
     await releaseDue(deps.database.db, 'instalments', key, lease, retryAt);
     await raiseGatewayAlert(deps, merchant, {

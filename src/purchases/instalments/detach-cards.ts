@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Selectable } from 'kysely';
 import { OutcomeUnknown } from '#gateway/gateway.ts';
 import { leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
-import { type Merchant, merchantNow, merchantTime } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
 import { releaseDue } from '#platform/database/due-work.sql.ts';
 import type { Tables } from '#platform/database/tables.ts';
@@ -38,7 +38,7 @@ async function detachCard(
 ): Promise<void> {
   const { merchant_id, checkout_id, card_ref, lease, tries } = card;
   assert(lease !== null);
-  const now = merchantNow(deps.clock, merchant);
+  const now = merchant.now();
   const release = () =>
     releaseDue(
       deps.database.db,
@@ -50,7 +50,7 @@ async function detachCard(
   try {
     // No request that begins from now on uses it.
     if (await reading(deps, (db) => isCardInUse(db, card, card_ref))) return await release();
-    const time = merchantTime(deps.clock, merchant);
+    const time = merchant.forGateway();
     const key = `${checkout_id}:detach:${card_ref}`;
     await deps.gateway.detachCard({ key, merchant: time, card_ref });
     await moveDetached(deps.database.db, card, timestamp(now));

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { localDate, type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
@@ -42,7 +42,7 @@ export async function recordCollections(
     // Leave out payments that another process claimed, or that an earlier run committed.
     const valid = answers.filter(({ instalment }) => claimed.has(keyOf(instalment)));
     if (valid.length === 0) return;
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     const at = timestamp(now);
     const moved = await moveCollections(
       db,
@@ -168,7 +168,7 @@ async function messagesOf(
     }
     if (finding.outcome === 'declined') {
       const next = settled[index]?.due_at;
-      const retry_on = next ? localDate(merchant, Temporal.Instant.from(next)).toString() : null;
+      const retry_on = next ? merchant.localDate(Temporal.Instant.from(next)).toString() : null;
       const attempt = `${about}, attempt ${collection.number}`;
       messages.push({ ...key, kind: 'declined', about: attempt, facts: { ...facts, retry_on } });
     }

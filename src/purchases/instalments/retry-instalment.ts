@@ -1,6 +1,5 @@
 import { leaseSeconds } from '#gateway/retry-times.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { merchantNow } from '#merchants/merchant.ts';
 import { newLease } from '#platform/database/due-work.sql.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
@@ -20,7 +19,7 @@ export async function retryInstalment(
   const number = /^[1-9]\d{0,2}$/.test(digits) ? Number(digits) : 0;
   const { db } = deps.database;
   const merchant_id = isUuid(checkout_id) ? await findCheckoutMerchant(db, checkout_id) : null;
-  const merchant = merchant_id && (await findMerchant(db, merchant_id));
+  const merchant = merchant_id && (await findMerchant(db, deps.clock, merchant_id));
   const key = { merchant_id: merchant_id ?? '', checkout_id: checkout_id.toLowerCase() };
   if (!merchant || !(await findInstalment(db, key, number))) {
     throw new OperatorError(
@@ -30,7 +29,7 @@ export async function retryInstalment(
   const claimed = await operate(deps, operator, 'instalments retry', async (tx) => {
     await lockCheckout(tx, key.merchant_id, key.checkout_id);
     const { now: _, ...lease } = newLease(deps, leaseSeconds);
-    const at = timestamp(merchantNow(deps.clock, merchant));
+    const at = timestamp(merchant.now());
     // As after its last retry: one more decline makes it overdue again.
     const to = { ...lease, at, declines: retryDays.length };
     const payment = await moveRetried(tx, { ...key, number }, to);

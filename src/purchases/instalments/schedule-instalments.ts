@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { localDate, type Merchant } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import type { Checkout } from '#purchases/checkouts/checkout.ts';
@@ -38,7 +38,7 @@ export async function scheduleInstalments(
   const { merchant_id, id: checkout_id, currency, completed_at, number_of_payments } = checkout;
   assert(completed_at !== null && number_of_payments !== null);
   const { time_zone } = merchant.territory;
-  const purchaseDate = localDate(merchant, Temporal.Instant.from(completed_at));
+  const purchaseDate = merchant.localDate(Temporal.Instant.from(completed_at));
   const plan = planPayments(checkout.amount, number_of_payments, purchaseDate);
   await insertInstalments(
     db,

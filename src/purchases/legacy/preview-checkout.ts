@@ -1,4 +1,4 @@
-import type { Merchant } from '#merchants/merchant.ts';
+import type { MerchantRow } from '#merchants/merchant.ts';
 import type { JsonObject, JsonValue } from '#platform/http/json.ts';
 import type { AllowedRange } from '#purchases/callbacks/delivery/destination.ts';
 import { explainCheckout } from '#purchases/checkouts/validate-checkout.ts';
@@ -19,7 +19,7 @@ export type Preview = {
 /** Without a merchant, the merchant's rules are not checked. */
 export function previewCheckout(
   v1: JsonObject,
-  merchant: Merchant | null,
+  merchant: MerchantRow | null,
   allowed: AllowedRange[],
 ): Preview {
   const { checkout, errors } = translateCheckout(v1);

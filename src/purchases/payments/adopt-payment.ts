@@ -1,5 +1,5 @@
 import type { HeldCard, PaymentState } from '#gateway/gateway.ts';
-import { localDate, type Merchant } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { released } from '#platform/database/due-work.sql.ts';
 import { CannotAdopt } from '#platform/shared/cannot-adopt.ts';
@@ -50,7 +50,7 @@ export async function adoptPurchase(
   if (Temporal.Instant.compare(at, mayFinishUntil(ends)) > 0) {
     throw new CannotAdopt('it was made after the time of the checkout');
   }
-  const payments = planPayments(checkout.amount, number_of_payments, localDate(merchant, at));
+  const payments = planPayments(checkout.amount, number_of_payments, merchant.localDate(at));
   const [first] = payments;
   // A refund may have made the capture smaller. The caller compares the captured amount.
   const isFirst = first && (state.outcome === 'captured' || first.amount === paid.amount);

@@ -1,6 +1,6 @@
 import { type Gateway, type MerchantTime, OutcomeUnknown } from '#gateway/gateway.ts';
 import { isKeyRemembered, mayBeInFlight } from '#gateway/retry-times.ts';
-import { type Merchant, merchantNow, merchantTime, statementOf } from '#merchants/merchant.ts';
+import { type Merchant, statementOf } from '#merchants/merchant.ts';
 import type { Database } from '#platform/database/database.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
@@ -32,7 +32,7 @@ export async function askGateway(
   checkout: Checkout,
   attempt: PaymentAttempt,
 ): Promise<Finding> {
-  const time = merchantTime(deps.clock, merchant);
+  const time = merchant.forGateway();
   const { payment_ref } = attempt;
   if (payment_ref !== null && attempt.status === 'voiding') {
     return await voidHold(deps, time, attempt, payment_ref);
@@ -41,8 +41,7 @@ export async function askGateway(
     payment_ref === null
       ? await holdOrFind(deps, merchant, checkout, attempt)
       : await deps.gateway.payment(time, payment_ref);
-  const isOver =
-    attempt.status === 'voiding' || isPastDeadline(checkout, merchantNow(deps.clock, merchant));
+  const isOver = attempt.status === 'voiding' || isPastDeadline(checkout, merchant.now());
   // The bank must not be able to approve it tomorrow.
   return isOver && isLive(finding)
     ? await voidHold(deps, time, attempt, finding.payment_ref)
@@ -66,7 +65,7 @@ async function holdOrFind(
 ): Promise<Finding> {
   const { sealed_card_token } = attempt;
   const maySend = () => {
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     return (
       attempt.status === 'starting' &&
       isKeyRemembered(attempt.created_at, timestamp(now)) &&
@@ -74,7 +73,7 @@ async function holdOrFind(
     );
   };
   if (sealed_card_token !== null && maySend()) {
-    const time = merchantTime(deps.clock, merchant);
+    const time = merchant.forGateway();
     const customer_ref = await ensureCustomer(deps, time, checkout, attempt);
     const asked_at = timestamp(deps.clock.now());
     const { db } = deps.database;
@@ -106,7 +105,7 @@ async function findSent(
   const { id: attempt_id, customer_ref, asked_at } = attempt;
   // Every request names a customer, and the customer is written before the request is sent.
   if (customer_ref !== null) {
-    const time = merchantTime(deps.clock, merchant);
+    const time = merchant.forGateway();
     const found = await deps.gateway.findPayment(time, { customer_ref, attempt_id });
     if (found) return found;
     if (asked_at !== null && mayBeInFlight(asked_at, deps.clock.now())) {

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { type DeliveryDeps, deliverFirst } from '#purchases/callbacks/delivery/deliver-callback.ts';
@@ -23,7 +23,7 @@ export async function cancelPayment(
   await transaction(deps, async ({ db }) => {
     const checkout = await lockCheckout(db, key.merchant_id, key.id);
     assert(checkout);
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     if (checkout.status !== 'received') return;
     const attempts = await listAttempts(db, key.merchant_id, key.id);
     if (!isOpen(checkout, now) && !attempts.some(isInFlight)) return;

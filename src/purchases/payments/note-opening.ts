@@ -1,5 +1,4 @@
 import type { Merchant } from '#merchants/merchant.ts';
-import { merchantNow } from '#merchants/merchant.ts';
 import type { Database } from '#platform/database/database.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
@@ -20,7 +19,7 @@ export async function noteOpening(
       merchant_id: checkout.merchant_id,
       checkout_id: checkout.id,
       id: deps.random.uuid(),
-      at: timestamp(merchantNow(deps.clock, merchant)),
+      at: timestamp(merchant.now()),
     });
   } catch (error) {
     deps.log.warn({ err: error }, 'the opening of a page could not be noted');

@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import type { Environment } from '#merchants/integrations/integration.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { localDate, type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading, snapshot } from '#platform/database/transaction.ts';
 import { networkOf } from '#platform/http/authentication.ts';
@@ -131,7 +131,7 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     const { merchant, checkout, attempts } = await mustOpen(request);
     const wanted = jsonBodyOf(request).value as PayRequest;
     const errors = explainPayRequest(wanted);
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     if (errors.length === 0) errors.push(...explainTerm(merchant, checkout, wanted, now));
     if (errors.length > 0) throw validationFailed(errors);
     const { number_of_payments, card_token, consent, language } = wanted;
@@ -289,9 +289,9 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
     // The rows of one moment. A page with a finished act and the plan from before it asks no more.
     return await snapshot(deps, async (db) => {
       const checkout = await findCheckout(db, key.merchant_id, key.id);
-      const merchant = checkout && (await findMerchant(db, key.merchant_id));
+      const merchant = checkout && (await findMerchant(db, deps.clock, key.merchant_id));
       if (!merchant || checkout.erased_at !== null) return null;
-      const now = merchantNow(deps.clock, merchant);
+      const now = merchant.now();
       const isPaid = checkout.status === 'successful';
       const rows = isPaid ? await readPlan(db, keyOf(checkout)) : null;
       // The order stays private once nothing has moved for long.
@@ -321,7 +321,7 @@ export async function paymentRoutes(app: FastifyInstance, deps: PaymentRouteDeps
   ): Promise<PayPage['session']> {
     const session = sessionTokenOf(request.headers.cookie);
     if (session === null) return null;
-    const now = timestamp(merchantNow(deps.clock, merchant));
+    const now = timestamp(merchant.now());
     return await findPlanSession(db, { merchant_id, checkout_id: id }, hashToken(session), now);
   }
 
@@ -384,7 +384,7 @@ function explainTerm(
   const shownAt = [now, now.subtract({ minutes: paymentUrlMinutes })];
   const agreed = JSON.stringify(onlyConsent(consent).payments);
   const isPlan = shownAt.some((at) => {
-    const plan = planPayments(checkout.amount, number_of_payments, localDate(merchant, at));
+    const plan = planPayments(checkout.amount, number_of_payments, merchant.localDate(at));
     return JSON.stringify(plan) === agreed;
   });
   return isPlan ? [] : [{ path: 'consent.payments', problem: 'must be the payments of the plan' }];

@@ -1,6 +1,6 @@
 import type { Gateway } from '#gateway/gateway.ts';
 import type { Environment } from '#merchants/integrations/integration.ts';
-import { localDate, type Merchant, merchantNow, preselectedTerm } from '#merchants/merchant.ts';
+import { type Merchant, preselectedTerm } from '#merchants/merchant.ts';
 import { type Clock, secondsAfter } from '#platform/shared/clock.ts';
 import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
 import type { Language } from '#platform/shared/language.ts';
@@ -37,7 +37,7 @@ export function presentPage(
   }: Pick<PayPage, 'session' | 'paused'> & { newest: ShopperAttempt | null },
   language: Language,
 ): PayPage {
-  const now = merchantNow(deps.clock, merchant);
+  const now = merchant.now();
   const purchaseDate =
     checkout.completed_at === null ? now : Temporal.Instant.from(checkout.completed_at);
   const inFlight = attempts.find(isInFlight);
@@ -58,11 +58,7 @@ export function presentPage(
     line_items: checkout.line_items,
     plans: checkout.terms.map((number_of_payments) => ({
       number_of_payments,
-      payments: planPayments(
-        checkout.amount,
-        number_of_payments,
-        localDate(merchant, purchaseDate),
-      ),
+      payments: planPayments(checkout.amount, number_of_payments, merchant.localDate(purchaseDate)),
     })),
     no_fees: merchant.no_fees,
     number_of_payments:

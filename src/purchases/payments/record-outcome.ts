@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Authorisation, HeldCard, PaymentState } from '#gateway/gateway.ts';
 import { nextRetryAt } from '#gateway/retry-times.ts';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { released } from '#platform/database/due-work.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
@@ -41,7 +41,7 @@ export async function recordOutcome(
     const current = await lockAttempt(db, attempt);
     // Another process claimed it, or an earlier run of this transaction was committed.
     if (current?.lease !== attempt.lease) return;
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     switch (finding.outcome) {
       case 'authorised':
         return await recordAuthorised(deps, db, merchant, checkout, current, finding, now);

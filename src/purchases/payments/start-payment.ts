@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import { isMoneyStopped, type MoneyProblem } from '#gateway/guard-gateway.ts';
 import { leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
-import { localDate, type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { releaseDue } from '#platform/database/due-work.sql.ts';
 import { reading, transaction } from '#platform/database/transaction.ts';
 import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
@@ -110,7 +110,7 @@ async function releaseFailed(
   const { db } = deps.database;
   const { merchant_id, id, lease, tries, number, checkout_id } = attempt;
   assert(lease !== null);
-  const now = merchantNow(deps.clock, merchant);
+  const now = merchant.now();
   const retryAt = timestamp(nextRetryAt(now, tries));
   const isRefused = attempt.status === 'starting' && error instanceof RequestRefused;
   const isTooLate = checkout !== null && isPastDeadline(checkout, now);
@@ -143,7 +143,7 @@ async function openAttempt(
     const attempts = await listAttempts(db, key.merchant_id, key.id);
     const committed = maybeCommitted && attempts.find((attempt) => attempt.lease === lease);
     if (committed) return committed;
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     if (checkout.status !== 'received' || !isOpen(checkout, now)) return null;
     if (attempts.some(({ status }) => status === 'starting') || !mayTryAgain(attempts)) return null;
     if (await isBlocked(db, { merchant_id: key.merchant_id, checkout_id: key.id }))
@@ -151,7 +151,7 @@ async function openAttempt(
     // The shopper left their bank's challenge and pays again: void that attempt (decision 0023).
     await moveInFlightToVoiding(db, key.merchant_id, key.id, timestamp(now));
 
-    const [first] = planPayments(checkout.amount, number_of_payments, localDate(merchant, now));
+    const [first] = planPayments(checkout.amount, number_of_payments, merchant.localDate(now));
     assert(first);
     const number = (attempts[0]?.number ?? 0) + 1;
     const id = attemptId(checkout.id, number);

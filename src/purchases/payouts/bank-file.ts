@@ -1,4 +1,4 @@
-import { findMerchant } from '#merchants/merchant.sql.ts';
+import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { writeCsv } from '#platform/shared/csv.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
@@ -30,7 +30,7 @@ export async function writeBankFile(
 ): Promise<string> {
   const rows = [];
   for (const { merchant_id, bank_account, reference, amount, currency, id } of payouts) {
-    const merchant = await findMerchant(db, merchant_id);
+    const merchant = await findMerchantRow(db, merchant_id);
     const account = bank_account === null ? null : await findAccount(db, merchant_id, bank_account);
     rows.push([
       reference,

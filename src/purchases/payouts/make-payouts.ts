@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { localDate, type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { advanceListTotal } from '#platform/database/merchant-lists.sql.ts';
@@ -59,7 +59,7 @@ async function makePayout(deps: PayoutDeps, merchant: Merchant, lease: string): 
     // Another process claimed the day, or an earlier run of this transaction was committed.
     const locked = await lockPayoutDay(db, merchant.id, lease);
     if (!locked) return null;
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     const calendar = await readCalendar(db, merchant, now);
     const day = payoutDay(calendar, now);
     const made = await issue(deps, db, merchant, { id, day, now, ...locked });
@@ -159,6 +159,6 @@ export async function readCalendar(
   now: Temporal.Instant,
 ): Promise<Calendar> {
   const { code, time_zone } = merchant.territory;
-  const around = localDate(merchant, now).toString();
+  const around = merchant.localDate(now).toString();
   return { holidays: await listHolidays(db, code, around), time_zone };
 }

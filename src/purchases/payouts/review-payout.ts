@@ -1,7 +1,6 @@
 import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import type { MoneyProblem } from '#gateway/guard-gateway.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { merchantNow } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
@@ -212,9 +211,9 @@ async function changed(
   const { merchant_id, id } = found;
   return await operate(deps, operator, action, async (db) => {
     const payout = await lockPayout(db, merchant_id, id);
-    const merchant = await findMerchant(db, merchant_id);
+    const merchant = await findMerchant(db, deps.clock, merchant_id);
     if (!payout || !merchant) throw noPayout(wanted);
-    const at = timestamp(merchantNow(deps.clock, merchant));
+    const at = timestamp(merchant.now());
     const result = (await change(db, payout, at)) as Payout;
     const { reference, amount, status } = result;
     return { subject_id: id, details: { reference, amount, status, ...said }, result };

@@ -1,4 +1,4 @@
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
 import type { Database } from '#platform/database/database.ts';
 import { reading, transaction } from '#platform/database/transaction.ts';
@@ -67,7 +67,7 @@ async function send(deps: SendingDeps, merchant: Merchant, mail: StatementMail):
     if (to === null || payout?.status !== 'paid') return null;
     return { to, payout, lines: await listLines(db, payout), merchant };
   });
-  const sent_at = timestamp(merchantNow(deps.clock, merchant));
+  const sent_at = timestamp(merchant.now());
   const outcome = found && (await deps.mail.send(writeStatementMail(mail, found, sent_at)));
   await record(deps, merchant, mail, outcome);
 }
@@ -79,7 +79,7 @@ async function record(
   mail: StatementMail,
   outcome: MailOutcome | null,
 ): Promise<void> {
-  const now = merchantNow(deps.clock, merchant);
+  const now = merchant.now();
   const again =
     outcome?.outcome === 'failed'
       ? retriesAt({ planned_at: mail.created_at, tries: mail.tries }, now)

@@ -1,5 +1,5 @@
-import { findMerchant, lockMerchant } from '#merchants/merchant.sql.ts';
-import type { Merchant } from '#merchants/merchant.ts';
+import { findMerchantRow, lockMerchant } from '#merchants/merchant.sql.ts';
+import type { MerchantRow } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import type { Logger } from '#platform/shared/logger.ts';
@@ -28,7 +28,7 @@ import {
 export type ShownAccount = Omit<BankAccount, 'sealed_account'>;
 
 export type Payee = {
-  merchant: Merchant;
+  merchant: MerchantRow;
   /** Where payouts go; null: the merchant cannot be paid. */
   account: ShownAccount | null;
   /** A newer account that another operator must confirm. */
@@ -204,8 +204,8 @@ function shown({ sealed_account: _, ...account }: BankAccount): ShownAccount {
   return account;
 }
 
-async function mustFindMerchant(db: Handle, id: string): Promise<Merchant> {
-  const merchant = isUuid(id) ? await findMerchant(db, id.toLowerCase()) : null;
+async function mustFindMerchant(db: Handle, id: string): Promise<MerchantRow> {
+  const merchant = isUuid(id) ? await findMerchantRow(db, id.toLowerCase()) : null;
   if (merchant) return merchant;
   throw new OperatorError(`There is no merchant ${id}. \`tranche merchants list\` lists them.`);
 }

@@ -1,5 +1,5 @@
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { localDate, type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
@@ -29,10 +29,10 @@ export async function setTerms(
   if (problem !== null) throw new OperatorError(problem);
   const id = merchant_id.toLowerCase();
   return await operate(deps, operator, 'merchants fee', async (db) => {
-    const merchant = isUuid(id) ? await findMerchant(db, id) : null;
+    const merchant = isUuid(id) ? await findMerchant(db, deps.clock, id) : null;
     if (!merchant) throw unknownMerchant(merchant_id);
-    const now = merchantNow(deps.clock, merchant);
-    const from_on = wanted.from_on ?? localDate(merchant, now).toString();
+    const now = merchant.now();
+    const from_on = wanted.from_on ?? merchant.localDate(now).toString();
     const terms: Terms = { ...wanted, merchant_id: id, from_on, created_at: timestamp(now) };
     const earlier = (await listTerms(db, id)).find((one) => one.from_on <= from_on);
     await writeTerms(db, terms);
@@ -51,7 +51,7 @@ async function firstPayoutAt(
   merchant: Merchant,
   now: Temporal.Instant,
 ): Promise<Temporal.Instant> {
-  return nextPayoutAt(await readCalendar(db, merchant, now), localDate(merchant, now));
+  return nextPayoutAt(await readCalendar(db, merchant, now), merchant.localDate(now));
 }
 
 const unknownMerchant = (id: string) =>

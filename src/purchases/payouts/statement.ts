@@ -1,4 +1,4 @@
-import type { Merchant } from '#merchants/merchant.ts';
+import type { MerchantRow } from '#merchants/merchant.ts';
 import { writeCsv } from '#platform/shared/csv.ts';
 import { escapeHtml } from '#platform/shared/html.ts';
 import { showMoney } from '#platform/shared/money.ts';
@@ -72,7 +72,7 @@ export const lineNames: Record<PayoutLine['kind'], string> = {
 export function writeStatementHtml(
   payout: Payout,
   lines: PayoutLine[],
-  { name, territory }: Merchant,
+  { name, territory }: MerchantRow,
 ): string {
   const money = (cents: number) => escapeHtml(showMoney(cents, territory));
   const text = (value: string | null) => escapeHtml(oneLine(value ?? ''));

@@ -1,4 +1,4 @@
-import type { Merchant } from '#merchants/merchant.ts';
+import type { MerchantRow } from '#merchants/merchant.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { showMoney } from '#platform/shared/money.ts';
 import { oneLine } from '#platform/shared/plain-text.ts';
@@ -18,7 +18,7 @@ const attachedLinesMax = 20_000;
 /** Says what was paid, with the tax invoice lines. The statement itself is attached. */
 export function writeStatementMail(
   mail: Pick<StatementMail, 'merchant_id' | 'id'>,
-  about: { payout: Payout; lines: PayoutLine[]; merchant: Merchant; to: string },
+  about: { payout: Payout; lines: PayoutLine[]; merchant: MerchantRow; to: string },
   sent_at: Timestamp,
 ): Mail {
   const { payout, lines, merchant, to } = about;

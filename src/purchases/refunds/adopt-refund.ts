@@ -1,5 +1,5 @@
 import type { GatewayRecord, RefundRequestMark } from '#gateway/gateway.ts';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { CannotAdopt } from '#platform/shared/cannot-adopt.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
@@ -44,7 +44,7 @@ export async function adoptRefund(
       requester: null,
       reason: null,
     }));
-  const at = timestamp(merchantNow(deps.clock, merchant));
+  const at = timestamp(merchant.now());
   const claim = { at, lease: null, leased_until: null };
   const started = await startRefund(deps, db, refund, 'requested', claim);
   if (started === null) throw new CannotAdopt('the refund cannot begin now');

@@ -6,7 +6,7 @@ import {
 } from '#merchants/integrations/accept-signatures.ts';
 import { mustSign } from '#merchants/integrations/check-signature.ts';
 import { findIntegration } from '#merchants/integrations/integration.sql.ts';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { advanceListTotal } from '#platform/database/merchant-lists.sql.ts';
 import { beginInTime, type Transaction, transaction } from '#platform/database/transaction.ts';
@@ -53,7 +53,7 @@ export async function createRefund(
   if (!isUuid(checkout_id)) throw unknownCheckout();
   const id = deps.random.uuid();
   const create = async ({ db }: Transaction, maybeCommitted: boolean) => {
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     const mandatory = await refuseUnsigned(db, [post]);
 
     // Refunds of one checkout are serialised from here on.

@@ -1,7 +1,6 @@
 import assert from 'node:assert/strict';
 import { findIntegration } from '#merchants/integrations/integration.sql.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { merchantNow } from '#merchants/merchant.ts';
 import type { Database } from '#platform/database/database.ts';
 import { snapshot } from '#platform/database/transaction.ts';
 import type { Clock } from '#platform/shared/clock.ts';
@@ -34,7 +33,7 @@ export async function previewRefund(
 ): Promise<RefundPreview> {
   return await snapshot(deps, async (db) => {
     const merchant_id = isUuid(id) ? await findCheckoutMerchant(db, id) : null;
-    const merchant = merchant_id && (await findMerchant(db, merchant_id));
+    const merchant = merchant_id && (await findMerchant(db, deps.clock, merchant_id));
     const checkout = merchant && (await findCheckout(db, merchant.id, id));
     if (!checkout) throw new OperatorError(`There is no checkout ${id}.`);
     const key = { merchant_id: merchant.id, checkout_id: checkout.id };
@@ -65,7 +64,7 @@ export async function previewRefund(
     const { completed_at } = checkout;
     const { refund_mode } = creator;
     const { time_zone } = merchant.territory;
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     const closed = explainClosedWindow({ completed_at, refund_mode, time_zone }, now);
     if (closed !== null) warnings.push(`The merchant cannot ask for it now. ${closed}`);
     const collections = await listLastCollections(db, key.merchant_id, [key.checkout_id]);

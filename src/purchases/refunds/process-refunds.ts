@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import { type Gateway, OutcomeUnknown } from '#gateway/gateway.ts';
 import { isKeyRemembered, leaseSeconds, mayBeInFlight, nextRetryAt } from '#gateway/retry-times.ts';
-import { type Merchant, merchantNow, merchantTime } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
 import type { Database } from '#platform/database/database.ts';
 import { releaseDue } from '#platform/database/due-work.sql.ts';
@@ -115,7 +115,7 @@ async function releaseForRetry(
   refund: RefundRequest,
 ): Promise<void> {
   try {
-    await release(deps, refund, nextRetryAt(merchantNow(deps.clock, merchant), refund.tries));
+    await release(deps, refund, nextRetryAt(merchant.now(), refund.tries));
   } catch (error) {
     // Its lease runs out anyway.
     deps.log.error({ err: error, refund_id: refund.id }, 'a refund was not released');
@@ -151,20 +151,20 @@ async function start(
     if (current?.lease !== lease) return null;
     // An earlier run of this transaction was committed.
     if (current.status === 'pending') return current;
-    const at = timestamp(merchantNow(deps.clock, merchant));
+    const at = timestamp(merchant.now());
     const claim = { at, lease, leased_until };
     if ((await isDisputed(db, current)) || (await isBlocked(db, current))) return 'disputed';
     try {
       return (await startRefund(deps, db, current, 'requested', claim)) ?? 'waits';
     } catch (error) {
       if (!(error instanceof NothingLeft)) throw error;
-      await failRequested(deps, db, current, merchantNow(deps.clock, merchant));
+      await failRequested(deps, db, current, merchant.now());
       return null;
     }
   });
   if (started !== 'waits' && started !== 'disputed') return started;
   if (started === 'disputed') {
-    await release(deps, refund, merchantNow(deps.clock, merchant).add({ hours: disputedHours }));
+    await release(deps, refund, merchant.now().add({ hours: disputedHours }));
   } else await releaseForRetry(deps, merchant, refund);
   return null;
 }
@@ -196,7 +196,7 @@ async function carryOut(
         ? [{ part: asked[index] as RefundPart, finding: answer.value }]
         : [],
     );
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     const outcome = await recordParts(deps, merchant, refund, findings);
     const failure = answers.find((answer) => answer.status === 'rejected');
     if (failure) throw failure.reason;
@@ -224,7 +224,7 @@ async function lookUp(
   merchant: Merchant,
   { payment_ref, refund_ref, asked_at, amount, id: refund_id }: RefundPart,
 ): Promise<PartFinding | null> {
-  const time = merchantTime(deps.clock, merchant);
+  const time = merchant.forGateway();
   if (refund_ref !== null) return foundRefund(await deps.gateway.refundStatus(time, refund_ref));
   if (asked_at === null) return null;
   assert(payment_ref !== null, 'a collected payment has a reference');
@@ -238,7 +238,7 @@ async function ask(
   refund: RefundRequest,
   part: RefundPart,
 ): Promise<PartFinding> {
-  const time = merchantTime(deps.clock, merchant);
+  const time = merchant.forGateway();
   const { payment_ref } = part;
   assert(payment_ref !== null, 'a held or collected payment has a reference');
   if (part.kind === 'hold') {
@@ -289,7 +289,7 @@ async function watch(
 ): Promise<void> {
   const parts = await reading(deps, (db) => listParts(db, refund.merchant_id, refund.checkout_id));
   const given = parts.filter((part) => part.refund_id === refund.id && isOnCard(part));
-  const time = merchantTime(deps.clock, merchant);
+  const time = merchant.forGateway();
   const states = await Promise.allSettled(
     given.map(async (part) => {
       assert(part.refund_ref !== null);

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { released } from '#platform/database/due-work.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
@@ -44,7 +44,7 @@ export async function recordParts(
     const current = await lockRefund(db, refund);
     // Another process claimed it, or an earlier run of this transaction was committed.
     if (current?.lease !== refund.lease || current.status !== 'pending') return 'ended';
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     const at = timestamp(now);
     const movements: Movement[] = [];
     for (const { part, finding } of findings) {
@@ -240,7 +240,7 @@ export async function recordWatch(
     if (current?.lease !== refund.lease) return;
     const { status } = current;
     if (status !== 'complete' && status !== 'failed') return;
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     const at = timestamp(now);
     if (returned.length === 0) {
       const parts = await listOwnParts(db, refund);

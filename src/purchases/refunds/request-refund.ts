@@ -1,6 +1,5 @@
 import { leaseSeconds } from '#gateway/retry-times.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { merchantNow } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { newLease } from '#platform/database/due-work.sql.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
@@ -37,7 +36,7 @@ export async function requestRefund(
   const merchant_id = isUuid(checkout_id)
     ? await findCheckoutMerchant(database, checkout_id)
     : null;
-  const merchant = merchant_id && (await findMerchant(database, merchant_id));
+  const merchant = merchant_id && (await findMerchant(database, deps.clock, merchant_id));
   if (!merchant) throw new OperatorError(`There is no checkout ${checkout_id}.`);
   const earlier = await findEarlier(database, merchant.id, wanted);
   if (earlier) return earlier;
@@ -63,7 +62,7 @@ export async function requestRefund(
     // Together with earlier requests, so that several small refunds do not pass for a large one.
     const alone = await sumAskedAlone(db, merchant.id, checkout_id);
     const isApproved = !needsSecondPerson(alone + amount, merchant);
-    const reserved = await reserveRefund(deps, db, merchantNow(deps.clock, merchant), checkout, {
+    const reserved = await reserveRefund(deps, db, merchant.now(), checkout, {
       id,
       amount,
       integration_id: checkout.integration_id,

@@ -1,6 +1,6 @@
 import { leaseSeconds } from '#gateway/retry-times.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { newLease } from '#platform/database/due-work.sql.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
@@ -123,7 +123,7 @@ export async function declineRefund(
     }
     const declined = await moveRefund(db, refund, ['requested'], { status: 'failed', reason });
     const { merchant_id, checkout_id, currency, amount } = refund;
-    const at = timestamp(merchantNow(deps.clock, merchant));
+    const at = timestamp(merchant.now());
     const movement = { merchant_id, checkout_id, currency, amount, refund_id: refund.id };
     await postMovements(deps, db, at, [{ ...movement, kind: 'released' }]);
     return { subject_id: refund.id, details: { reason }, result: declined as RefundRequest };
@@ -150,7 +150,7 @@ async function reviewed(
   const claimed = await operate(deps, operator, action, async (db) => {
     const refund = await lockWithCheckout(db, merchant, id);
     const { now: _, ...lease } = newLease(deps, leaseSeconds);
-    const at = timestamp(merchantNow(deps.clock, merchant));
+    const at = timestamp(merchant.now());
     const result = (await change(db, refund, { ...lease, at, merchant })) as RefundRequest;
     const { checkout_id, amount } = refund;
     const isFirst = result.approved_at === null && { approval: 'first of two' };
@@ -173,7 +173,7 @@ async function findNamed(
       : isUuid(named)
         ? await findRefundMerchant(db, named)
         : null;
-  const merchant = merchant_id && (await findMerchant(db, merchant_id));
+  const merchant = merchant_id && (await findMerchant(db, deps.clock, merchant_id));
   if (!merchant) throw new OperatorError(`There is no refund ${id}.`);
   return { merchant, id };
 }

@@ -1,4 +1,4 @@
-import { findMerchant } from '#merchants/merchant.sql.ts';
+import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
@@ -33,7 +33,7 @@ export async function planRefund(
   const instalments = await listInstalments(db, key);
   const earlier = await listParts(db, key.merchant_id, key.checkout_id);
   const given = givenBackOf(earlier, await listDisputedAmounts(db, [key]));
-  const merchant = await findMerchant(db, key.merchant_id);
+  const merchant = await findMerchantRow(db, key.merchant_id);
   const payment_min = merchant?.territory.payment_min ?? 1;
   const parts = splitRefund(instalments, given, amount, payment_min);
   return { instalments, parts };

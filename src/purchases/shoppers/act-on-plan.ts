@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 import { isMoneyStopped, type MoneyProblem } from '#gateway/guard-gateway.ts';
 import { leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { newLease, releaseDue } from '#platform/database/due-work.sql.ts';
@@ -121,7 +121,7 @@ async function leaveChallenge(
     const current = await findNewestAttempt(db, key);
     if (maybeCommitted && current?.lease === lease.lease) return current;
     if (current?.status !== 'challenged') return null;
-    const due_at = timestamp(merchantNow(deps.clock, merchant));
+    const due_at = timestamp(merchant.now());
     // Another process may be looking it up. Its finding counts no more.
     const to = { ...lease, status: 'voiding' as const, due_at, tries: 0 };
     return await moveShopperAttempt(db, current, ['challenged'], to);
@@ -156,7 +156,7 @@ async function openAttempt(
 
     const number = (newest?.number ?? 0) + 1;
     const id = shopperAttemptId(checkout_id, number);
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     const at = timestamp(now);
     await insertShopperAttempt(db, {
       merchant_id,
@@ -266,7 +266,7 @@ async function releaseFailed(
   const { db } = deps.database;
   const { merchant_id, id, lease, tries, number, checkout_id } = attempt;
   assert(lease !== null);
-  const retryAt = timestamp(nextRetryAt(merchantNow(deps.clock, merchant), tries));
+  const retryAt = timestamp(nextRetryAt(merchant.now(), tries));
   const isRefused = attempt.status === 'starting' && error instanceof RequestRefused;
   const isGivenUp = isRefused && (await moveAttemptGivenUp(db, attempt, retryAt));
   if (!isGivenUp) await releaseDue(db, 'shopper_attempts', { merchant_id, id }, lease, retryAt);

@@ -12,7 +12,7 @@ import {
 } from '#gateway/gateway.ts';
 import { isKeyRemembered, mayBeInFlight } from '#gateway/retry-times.ts';
 import { voidChallenges } from '#gateway/void-challenges.ts';
-import { type Merchant, merchantNow, merchantTime, statementOf } from '#merchants/merchant.ts';
+import { type Merchant, statementOf } from '#merchants/merchant.ts';
 import type { Database } from '#platform/database/database.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
@@ -58,7 +58,7 @@ export async function askGateway(
   checkout: Checkout,
   attempt: ShopperAttempt,
 ): Promise<Finding> {
-  const time = merchantTime(deps.clock, merchant);
+  const time = merchant.forGateway();
   const side = attempt.purpose === 'pay' ? payments : verifications;
   const { payment_ref } = attempt;
   if (payment_ref !== null && attempt.status === 'voiding') {
@@ -68,8 +68,7 @@ export async function askGateway(
     payment_ref === null
       ? await sendOrFind(deps, merchant, checkout, attempt, side)
       : await side.lookUp(deps.gateway, time, attempt, payment_ref);
-  const mustEnd =
-    attempt.status === 'voiding' || isOver(attempt, merchantNow(deps.clock, merchant));
+  const mustEnd = attempt.status === 'voiding' || isOver(attempt, merchant.now());
   // The bank must not be able to approve it tomorrow.
   return mustEnd && isLive(finding)
     ? await side.end(deps.gateway, time, attempt, (finding as Live).payment_ref)
@@ -96,9 +95,9 @@ async function sendOrFind(
   attempt: ShopperAttempt,
   side: Side,
 ): Promise<Finding> {
-  const time = merchantTime(deps.clock, merchant);
+  const time = merchant.forGateway();
   const maySend = () => {
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     const isYoung = !isOver(attempt, now) && isKeyRemembered(attempt.created_at, timestamp(now));
     return attempt.status === 'starting' && isYoung;
   };

@@ -2,7 +2,7 @@ import assert from 'node:assert/strict';
 import type { Selectable } from 'kysely';
 import { type Gateway, OutcomeUnknown } from '#gateway/gateway.ts';
 import { leaseSeconds, nextRetryAt } from '#gateway/retry-times.ts';
-import { type Merchant, merchantNow, merchantTime } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
 import { releaseDue } from '#platform/database/due-work.sql.ts';
 import type { Tables } from '#platform/database/tables.ts';
@@ -40,9 +40,9 @@ async function deleteCustomer(
 ): Promise<void> {
   const { merchant_id, checkout_id, customer_ref, lease, tries } = one;
   assert(lease !== null);
-  const now = merchantNow(deps.clock, merchant);
+  const now = merchant.now();
   try {
-    const time = merchantTime(deps.clock, merchant);
+    const time = merchant.forGateway();
     const refs =
       customer_ref === unknownRef
         ? await deps.gateway.findCustomers(time, checkout_id)

@@ -1,6 +1,6 @@
 import assert from 'node:assert/strict';
 import type { Selectable } from 'kysely';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
 import type { Database } from '#platform/database/database.ts';
 import { releaseDue } from '#platform/database/due-work.sql.ts';
@@ -97,7 +97,7 @@ async function moveMarkOn(
   merchant: Merchant,
   mark: Selectable<Tables['retention_marks']>,
 ): Promise<void> {
-  const now = merchantNow(deps.clock, merchant);
+  const now = merchant.now();
   await transaction(deps, async ({ db }) => {
     const next = await listNextCheckouts(db, merchant.id, mark.number, checkoutsBatchSize);
     const isOld = (one: NumberedCheckout) =>
@@ -135,7 +135,7 @@ async function eraseOrWait(
   const { merchant_id, checkout_id, lease } = one;
   assert(lease !== null);
   const key = { merchant_id, checkout_id };
-  const now = merchantNow(deps.clock, merchant);
+  const now = merchant.now();
   const later = now.add({ hours: dayHours * recheckDays });
   try {
     const due_at = await transaction(deps, async ({ db }) => {

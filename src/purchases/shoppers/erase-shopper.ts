@@ -1,5 +1,4 @@
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { merchantNow } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { timestamp } from '#platform/shared/clock.ts';
@@ -141,8 +140,8 @@ async function sortOut(
 
 async function timesOf(deps: OperatorDeps, db: Handle, merchant_id: string) {
   const now = timestamp(deps.clock.now());
-  const merchant = await findMerchant(db, merchant_id);
-  return { now, merchantNow: merchant ? timestamp(merchantNow(deps.clock, merchant)) : now };
+  const merchant = await findMerchant(db, deps.clock, merchant_id);
+  return { now, merchantNow: merchant ? timestamp(merchant.now()) : now };
 }
 
 /** Erases one finished checkout, which the caller has locked. Returns what could not be erased. */

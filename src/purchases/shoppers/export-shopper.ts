@@ -1,4 +1,4 @@
-import { findMerchant } from '#merchants/merchant.sql.ts';
+import { findMerchantRow } from '#merchants/merchant.sql.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { snapshot } from '#platform/database/transaction.ts';
 import { type Clock, type Timestamp, timestamp } from '#platform/shared/clock.ts';
@@ -43,7 +43,7 @@ async function exportCheckout(
 ): Promise<ShopperExport['checkouts'][number]> {
   const { merchant_id, id: checkout_id } = checkout;
   const key = { merchant_id, checkout_id };
-  const merchant = await findMerchant(db, merchant_id);
+  const merchant = await findMerchantRow(db, merchant_id);
   const callback = await findCheckoutCallback(db, merchant_id, checkout_id);
   const attempts = callback ? await listCallbackAttempts(db, callback) : [];
   const rows = await listCheckoutRows(db, key);

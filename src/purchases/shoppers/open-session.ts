@@ -1,4 +1,4 @@
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Database } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
@@ -31,7 +31,7 @@ export async function openSession(
   const session = deps.random.bytes(32).toString('base64url');
   const session_hash = hashToken(session);
   return await transaction(deps, async ({ db }, maybeCommitted) => {
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     const at = timestamp(now);
     // After a COMMIT of unknown fate the link may be used, by us.
     if (maybeCommitted && (await findPlanSession(db, key, session_hash, at))) return session;
@@ -49,7 +49,7 @@ export async function findSession(
   key: PlanKey,
   session: string,
 ): Promise<{ expires_at: string } | null> {
-  const now = timestamp(merchantNow(deps.clock, merchant));
+  const now = timestamp(merchant.now());
   return await findPlanSession(deps.database.db, key, hashToken(session), now);
 }
 

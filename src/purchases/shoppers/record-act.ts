@@ -1,7 +1,7 @@
 import assert from 'node:assert/strict';
 import type { Decline } from '#gateway/gateway.ts';
 import { nextRetryAt } from '#gateway/retry-times.ts';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Database, Handle } from '#platform/database/database.ts';
 import { released } from '#platform/database/due-work.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
@@ -34,7 +34,7 @@ export async function recordAct(
     const current = await lockShopperAttempt(db, attempt);
     // Another process claimed it, or an earlier run of this transaction was committed.
     if (current === null || current.lease !== attempt.lease || current.due_at === null) return;
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     switch (finding.outcome) {
       case 'done':
         return await recordDone(deps, db, merchant, current, finding, now);

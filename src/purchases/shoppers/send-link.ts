@@ -1,5 +1,5 @@
 import { createHash, timingSafeEqual } from 'node:crypto';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Database } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
@@ -38,7 +38,7 @@ export async function sendLink(
   // Both rows are named before, so that running this twice after a COMMIT of unknown fate writes
   // them once.
   await transaction(deps, async ({ db }) => {
-    const now = merchantNow(deps.clock, merchant);
+    const now = merchant.now();
     const at = timestamp(now);
     const expires_at = timestamp(now.add({ minutes: linkMinutes }));
     // A link for the wrong address is written, too, and its token is never sent.

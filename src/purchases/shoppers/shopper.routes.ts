@@ -1,7 +1,7 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
 import Type from 'typebox';
 import { findMerchant } from '#merchants/merchant.sql.ts';
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { reading } from '#platform/database/transaction.ts';
 import { networkOf } from '#platform/http/authentication.ts';
 import { forbidden, notFound, unprocessable } from '#platform/http/errors.ts';
@@ -106,7 +106,7 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
       order: checkout.client_reference_id,
       url: `${deps.baseUrl}/pay/${(request.params as { token: string }).token}`,
       language: languageOf(checkout, request),
-      now: merchantNow(deps.clock, merchant),
+      now: merchant.now(),
     });
     return reply
       .header('content-disposition', 'attachment; filename="payments.ics"')
@@ -147,10 +147,10 @@ export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Pr
     key: { merchant_id: string; id: string },
   ): Promise<Opened | null> {
     const checkout = await findCheckout(db, key.merchant_id, key.id);
-    const merchant = checkout && (await findMerchant(db, key.merchant_id));
+    const merchant = checkout && (await findMerchant(db, deps.clock, key.merchant_id));
     if (!merchant || checkout.status !== 'successful' || checkout.erased_at !== null) return null;
     const rows = await readPlan(db, keyOf(checkout));
-    if (isPast(checkout, rows, merchantNow(deps.clock, merchant))) return null;
+    if (isPast(checkout, rows, merchant.now())) return null;
     return { merchant, checkout, plan: presentPlan(rows) };
   }
 

@@ -1,4 +1,4 @@
-import { type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import type { Database } from '#platform/database/database.ts';
 import { withDeadline } from '#platform/database/deadline.ts';
 import { claimDue, newLease } from '#platform/database/due-work.sql.ts';
@@ -168,7 +168,7 @@ export async function makeFirstDue(
   merchant: Merchant,
   checkout_id: string,
 ): Promise<void> {
-  const now = timestamp(merchantNow(deps.clock, merchant));
+  const now = timestamp(merchant.now());
   try {
     await moveFirstDue(deps.database.db, merchant.id, checkout_id, now);
   } catch (error) {
@@ -183,7 +183,7 @@ export async function claimCallbacks(
   rows: number,
   { host, seconds = leaseSeconds }: { host?: string; seconds?: number } = {},
 ): Promise<Callback[]> {
-  const now = timestamp(merchantNow(deps.clock, merchant));
+  const now = timestamp(merchant.now());
   const claim = { ...newLease(deps, seconds), merchantNow: now };
   return await claimDue(deps.database.db, dueCallbacks(host), merchant.id, claim, rows);
 }

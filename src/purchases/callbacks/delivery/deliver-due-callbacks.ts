@@ -223,7 +223,7 @@ function beginClaim(
 
 async function claim(deps: DeliveryDeps, destination: Destination, rows: number): Promise<void> {
   const { merchant_id, host } = destination;
-  const merchant = await findMerchant(deps.database.db, merchant_id);
+  const merchant = await findMerchant(deps.database.db, deps.clock, merchant_id);
   const callbacks = merchant
     ? await claimCallbacks(deps, merchant, rows, { host, seconds: claimLeaseSeconds })
     : [];

@@ -1,4 +1,4 @@
-import { localDate, type Merchant, merchantNow } from '#merchants/merchant.ts';
+import type { Merchant } from '#merchants/merchant.ts';
 import { type MerchantDueWork, runDueWork, runMerchantDueWork } from '#merchants/run-due-work.ts';
 import type { Database } from '#platform/database/database.ts';
 import { transaction } from '#platform/database/transaction.ts';
@@ -74,7 +74,7 @@ export async function sendMerchantMessages(deps: MessageDeps, merchant: Merchant
 
 async function sendBatch(deps: SendingDeps, merchant: Merchant, claimed: Message[]): Promise<void> {
   const lastBegin = deps.clock.monotonic() + beginSeconds * 1000;
-  const now = merchantNow(deps.clock, merchant);
+  const now = merchant.now();
   const checkoutIds = [...new Set(claimed.map(({ checkout_id }) => checkout_id))];
   const cardRefs = [...new Set(claimed.flatMap(({ facts }) => facts.card_ref ?? []))];
   const sources = await listMessageSources(deps.database.db, merchant.id, checkoutIds, cardRefs);
@@ -104,7 +104,7 @@ async function sendOne(
   sources: MessageSources,
   now: Temporal.Instant,
 ): Promise<Result['outcome']> {
-  const today = localDate(merchant, now).toString();
+  const today = merchant.localDate(now).toString();
   if (!isStillTrue(message, sources, today, now)) return 'skipped';
   // No payment is charged for now. If that ends in time, the shopper still reads about the charge.
   if (message.kind === 'charge_soon' && paymentOf(message, sources)?.paused) return 'postponed';
@@ -196,7 +196,7 @@ function mailOf(
 
 /** One transaction for the batch: every attempt, and what becomes of each message. */
 async function record(deps: MessageDeps, merchant: Merchant, results: Result[]): Promise<void> {
-  const now = merchantNow(deps.clock, merchant);
+  const now = merchant.now();
   const at = timestamp(now);
   const settled = results.map((result) => settle(result, now));
   await transaction(deps, async ({ db }) => {
