@@ -144,6 +144,8 @@ function addCommonHeaders(
   reply.header('x-request-id', request.id);
   reply.header('cache-control', 'no-store');
   reply.header('x-content-type-options', 'nosniff');
+  // Pages replace it by their own policy.
+  reply.header('content-security-policy', "default-src 'none'; frame-ancestors 'none'");
 }
 
 const brokenRequests: Record<string, string> = {

@@ -37,8 +37,9 @@ export type VerifyOptions = {
    */
   toleranceSeconds?: number | null | undefined;
   /**
-   * Refuses callbacks without `webhook-timestamp`; default false. The service sends it with every
-   * callback, so this keeps an attacker from removing it.
+   * Refuses callbacks without `webhook-timestamp`; default true, unless `toleranceSeconds` is null.
+   * The service sends it with every callback, and an attacker who replays an old one would drop it.
+   * Set it to false only if a proxy before your server drops the header.
    */
   requireTimestamp?: boolean | undefined;
   /**
@@ -84,8 +85,11 @@ export async function verify(
   await checkSignature(body, given.signature, keys);
   const callback = readCallback(body);
   const isTimed = given.timestamp !== null;
-  if (!isTimed && options.requireTimestamp) {
-    throw new CallbackError('timestamp_missing', 'The callback has no webhook-timestamp header.');
+  if (!isTimed && (options.requireTimestamp ?? tolerance !== null)) {
+    throw new CallbackError(
+      'timestamp_missing',
+      'The callback has no webhook-timestamp header. Pass all headers of the request.',
+    );
   }
   if (!isTimed || tolerance === null) return { callback, forget: async () => {} };
 

@@ -1,3 +1,4 @@
+import { isPlainLine } from '#platform/shared/plain-text.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import { findMerchant, findTerritory, insertMerchant } from './merchant.sql.ts';
 import {
@@ -21,8 +22,10 @@ export async function createMerchant(
   },
 ): Promise<Merchant> {
   const name = merchant.name.trim();
-  if (name.length < 1 || name.length > 255 || !name.isWellFormed() || name.includes('\0')) {
-    throw new OperatorError('The name must have 1 to 255 characters.');
+  if (name.length < 1 || name.length > 255 || !name.isWellFormed() || !isPlainLine(name)) {
+    throw new OperatorError(
+      'The name must have 1 to 255 characters on one line, without control characters or marks of direction.',
+    );
   }
   const preselected_term = merchant.preselected_term ?? null;
   const four_eyes_above = merchant.four_eyes_above ?? null;

@@ -44,7 +44,7 @@ async function register(authenticator = createAuthenticator(), roles = ['viewer'
   const token = tokenOf(invited.url);
   const { body } = await post('/api/invitation/options', { token });
   const response = authenticator.create(body.options, here());
-  const answer = await post('/api/invitation/register', { token, name: 'Thandi M', response });
+  const answer = await post('/api/invitation/register', { token, response });
   assert.equal(answer.status, 200, JSON.stringify(answer.body));
   return { ...invited, token, authenticator, cookie: cookieOf(answer), answer };
 }
@@ -71,13 +71,16 @@ describe('an invitation', () => {
     assert.equal(options.attestation, 'none');
     assert.equal(options.rp.id, 'localhost');
     const response = createAuthenticator().create(options, here());
-    const answer = await post('/api/invitation/register', { token, name: 'Thandi M', response });
+    // A name of the person's choice is refused: colleagues decide by the administrator's.
+    const named = { token, name: 'Sipho Dlamini', response };
+    assert.equal((await post('/api/invitation/register', named)).status, 422);
+    const answer = await post('/api/invitation/register', { token, response });
     assert.equal(answer.status, 200);
     const cookie = String(answer.headers['set-cookie']);
     assert.match(cookie, /^tranche-console-3003=[\w-]{43}; Path=\/; HttpOnly; SameSite=Strict$/);
     assert.deepEqual(answer.body, { done: true });
     const { body: session } = await get('/api/session', cookieOf(answer));
-    assert.equal(session.person.name, 'Thandi M');
+    assert.equal(session.person.name, invited.email.split('@')[0]);
     assert.ok(session.proof_until, 'a registration is a proof of presence');
     const { rows } = await service.deps.database.pool.query(
       `select * from operator_actions where action = 'passkeys register' and subject_id = $1`,

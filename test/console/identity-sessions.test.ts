@@ -36,6 +36,18 @@ describe('a session', () => {
     assert.match(String(headers['content-security-policy']), /frame-ancestors 'none'/);
   });
 
+  test('ends nowhere else: a path that cannot be decoded is counted and has our headers', async () => {
+    const remoteAddress = '203.0.113.9';
+    const { consoleRequest } = service.deps.rateLimits;
+    const answer = await ask(console(), null, 'GET', '/%zz', { remoteAddress });
+    assert.deepEqual([answer.status, answer.body.error.code], [404, 'not_found']);
+    assert.match(String(answer.headers['content-security-policy']), /frame-ancestors 'none'/);
+    assert.equal(answer.headers['x-content-type-options'], 'nosniff');
+    for (let count = 1; count < 1_200; count++) await consoleRequest(remoteAddress);
+    const refused = await ask(console(), null, 'GET', '/%zz', { remoteAddress });
+    assert.equal(refused.status, 429);
+  });
+
   test('is needed: without one, with an unknown one and with two the answer is 401', async () => {
     const admin = await addPerson(service, { roles: ['admin'] });
     const unknown = admin.cookie.replace(/.{43}$/, 'A'.repeat(43));

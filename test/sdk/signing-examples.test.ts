@@ -114,7 +114,9 @@ describe('the vectors', () => {
   test('match what the SDK signs and accepts', async () => {
     for (const { name, kind, signing_key, body, signature, valid } of vectors) {
       if (valid) assert.equal(await sign(body, signing_key), signature, name);
-      const verifying = verifyCallback(Buffer.from(body), signature, ['sig_other', signing_key]);
+      const verifying = verifyCallback(Buffer.from(body), signature, ['sig_other', signing_key], {
+        requireTimestamp: false,
+      });
       const code = await verifying.then(
         () => null,
         (error) => error.code,

@@ -36,9 +36,9 @@ export async function signIn(): Promise<void> {
   await act('POST', '/api/sign-in', { response: await use(options) });
 }
 
-export async function register(token: string, name: string): Promise<void> {
+export async function register(token: string): Promise<void> {
   const { options } = await act<Registration>('POST', '/api/invitation/options', { token });
-  await act('POST', '/api/invitation/register', { token, name, response: await create(options) });
+  await act('POST', '/api/invitation/register', { token, response: await create(options) });
 }
 
 export async function provePresence(): Promise<void> {

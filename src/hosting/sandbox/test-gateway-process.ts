@@ -29,8 +29,9 @@ export async function startTestGatewayProcess(
     name: 'the test gateway',
     file: fileURLToPath(new URL('../../../test-gateway/main.ts', import.meta.url)),
     port: options.port,
+    // Pass nothing else of our own environment: it holds our secrets.
     env: (port) => ({
-      ...process.env,
+      ...machineOf(process.env),
       GATEWAY_PORT: String(port),
       GATEWAY_HOST: 'localhost',
       GATEWAY_STATE_FILE: join(options.dataDir, 'gateway.sqlite'),
@@ -42,6 +43,20 @@ export async function startTestGatewayProcess(
     }),
   });
   return { ...keys, ...program };
+}
+
+/** What a program needs to know of the machine. */
+function machineOf(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
+  const names = [
+    'PATH',
+    'HOME',
+    'TMPDIR',
+    'TEMP',
+    'SystemRoot',
+    'NODE_OPTIONS',
+    'NODE_COMPILE_CACHE',
+  ];
+  return Object.fromEntries(names.flatMap((name) => (name in env ? [[name, env[name]]] : [])));
 }
 
 async function ensureKeys(random: Random, dataDir: string): Promise<Keys> {

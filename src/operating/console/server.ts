@@ -39,6 +39,14 @@ export function buildConsole(deps: ConsoleDeps): FastifyInstance {
     requestTimeout: 9_000,
     connectionTimeout: 60_000,
     http: { headersTimeout: 5_000, connectionsCheckingInterval: 1_000 },
+    // A path that cannot be decoded or is too long: counted and answered as one that is not found.
+    frameworkErrors: (_error, request, reply) => {
+      addHeaders(deps, request, reply);
+      deps.rateLimits.consoleRequest(networkOf(request)).then(
+        () => answerConsoleError(notFound(), request, reply),
+        (error: Error) => answerConsoleError(error, request, reply),
+      );
+    },
     forceCloseConnections: 'idle',
     return503OnClosing: false,
     exposeHeadRoutes: true,

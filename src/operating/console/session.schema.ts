@@ -73,7 +73,6 @@ const AuthenticationResponse = Type.Unsafe<AuthenticationResponseJSON>(Type.Obje
 
 export const RegisterBody = Type.Object({
   token: Token,
-  name: Type.Optional(Name),
   response: RegistrationResponse,
 });
 export const AuthenticationBody = Type.Object({ response: AuthenticationResponse });

@@ -122,7 +122,7 @@ export async function revokePerson(
       'id' in wanted
         ? await mustLock(isUuid(wanted.id) ? await lockPerson(db, wanted.id) : null, wanted.id)
         : await mustLock(
-            await lockPersonByEmail(db, wanted.email.trim().toLowerCase()),
+            await lockPersonByEmail(db, foldAddress(wanted.email.trim())),
             wanted.email,
           );
     refuseOwnAccess(deps, person);
@@ -197,8 +197,15 @@ function refuseOwnAccess({ origin }: OperatorDeps, person: Person): void {
 const emailPattern =
   /^[^\s@\p{C}()<>[\]:;,"\\$`|]{1,64}@[\p{L}\p{M}\p{N}-]+(\.[\p{L}\p{M}\p{N}-]+)+$/u;
 
+/**
+ * Folds A to Z only. Other letters that Unicode folds to ASCII, such as the Kelvin sign U+212A, would
+ * make two addresses one.
+ */
+export const foldAddress = (address: string) =>
+  address.replace(/[A-Z]/g, (letter) => letter.toLowerCase());
+
 function checkEmail(text: string): string {
-  const email = text.trim().toLowerCase();
+  const email = foldAddress(text.trim());
   if (email.length > 254 || !emailPattern.test(email)) {
     throw new OperatorError(`"${text}" is not an e-mail address.`);
   }

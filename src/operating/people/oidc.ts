@@ -4,7 +4,7 @@ import { timestamp } from '#platform/shared/clock.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { insertChallenge, takeChallenge } from './challenge.sql.ts';
 import { hashToken, newToken } from './console-session.ts';
-import { endAccess } from './manage-people.ts';
+import { endAccess, foldAddress } from './manage-people.ts';
 import {
   findPersonByEmail,
   findPersonBySubject,
@@ -12,7 +12,7 @@ import {
   type Person,
   updatePerson,
 } from './person.sql.ts';
-import { hasUnusedInvitation } from './person-link.sql.ts';
+import { hasLiveInvitation } from './person-link.sql.ts';
 import { type Browser, type Opened, open } from './sign-in.ts';
 import { NotRecognised, type WebauthnDeps } from './webauthn.ts';
 
@@ -117,10 +117,12 @@ export async function finishOidc(
       if (current?.oidc_subject !== subject) throw new NotRecognised('tied to another subject');
       return { issuer: settings.issuer };
     }
-    await updatePerson(db, person.id, { oidc_subject: subject });
     // This sign-in accepts the invitation, as the registration of a passkey would (decision 0135).
-    const isAccepting = await hasUnusedInvitation(db, person.id);
-    return { issuer: settings.issuer, ...(isAccepting && (await endAccess(db, person.id, at))) };
+    // Without one, an account at the issuer would become a second way in that no one agreed to.
+    if (!(await hasLiveInvitation(db, person.id, at)))
+      throw new NotRecognised('no live invitation');
+    await updatePerson(db, person.id, { oidc_subject: subject });
+    return { issuer: settings.issuer, ...(await endAccess(db, person.id, at)) };
   });
 }
 
@@ -156,7 +158,7 @@ async function findPersonOf(deps: OidcDeps, subject: string, claims: Claims): Pr
   const person = await reading(deps, async (db) => {
     const known = await findPersonBySubject(db, subject);
     if (known || typeof email !== 'string' || email_verified !== true) return known;
-    return await findPersonByEmail(db, email.toLowerCase());
+    return await findPersonByEmail(db, foldAddress(email));
   });
   if (!person) throw new NotRecognised('no person was invited with this verified address');
   return person;

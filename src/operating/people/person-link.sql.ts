@@ -61,14 +61,19 @@ export async function deleteUnusedLinks(db: Handle, person_id: string): Promise<
     .execute();
 }
 
-/** Whether the person was invited and has not used the link, which may have expired since. */
-export async function hasUnusedInvitation(db: Handle, person_id: string): Promise<boolean> {
+/** Whether the person was invited, and the link is neither used nor ended. */
+export async function hasLiveInvitation(
+  db: Handle,
+  person_id: string,
+  now: Timestamp,
+): Promise<boolean> {
   const row = await db
     .selectFrom('person_links')
     .select('person_id')
     .where('person_id', '=', person_id)
     .where('purpose', '=', 'register')
     .where('used_at', 'is', null)
+    .where('expires_at', '>', now)
     .executeTakeFirst();
   return row !== undefined;
 }

@@ -18,7 +18,7 @@ import {
   movePasskeyUsed,
   type Passkey,
 } from './passkey.sql.ts';
-import { findPerson, lockPerson, type Person, updatePerson } from './person.sql.ts';
+import { findPerson, lockPerson, type Person } from './person.sql.ts';
 import { findLiveLink, type LinkPurpose, moveLinkUsed } from './person-link.sql.ts';
 import {
   NotRecognised,
@@ -61,16 +61,16 @@ export async function offerInvited(deps: WebauthnDeps, token: string) {
 }
 
 /**
- * Registers an invited person's passkey and signs them in. The invitation has ended what the person
- * had before. A process of an earlier version may not have done so, so it ends here again.
+ * Registers an invited person's passkey and signs them in. The name stays the one that the
+ * administrator gave: a person could take a colleague's, and two people decide by name. The
+ * invitation has ended what the person had before. A process of an earlier version may not have done so, so it ends here again.
  */
 export async function registerInvited(
   deps: WebauthnDeps,
   browser: Browser,
-  wanted: { token: string; name?: string | undefined; response: RegistrationResponseJSON },
+  wanted: { token: string; response: RegistrationResponseJSON },
 ): Promise<Opened> {
   const invited = await findInvited(deps, wanted.token, 'register');
-  const name = wanted.name === undefined ? invited.person.name : checkName(wanted.name);
   const verified = await verifyRegistration(deps, invited.person.id, wanted.response);
   return await open(
     deps,
@@ -82,7 +82,6 @@ export async function registerInvited(
       if (!(await moveLinkUsed(db, hashToken(wanted.token), now))) throw new LinkEnded();
       const person_id = invited.person.id;
       const { passkeys: replaced } = await endAccess(db, person_id, now);
-      await updatePerson(db, person_id, { name });
       await keepPasskey(deps, db, { ...verified, person_id, name: 'First passkey' }, now);
       return { replaced };
     },

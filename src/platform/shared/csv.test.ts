@@ -9,6 +9,13 @@ test('text that a spreadsheet would run as a formula is written as text', () => 
   }
 });
 
+test('no part of a text becomes a formula where a spreadsheet splits at semicolons', () => {
+  for (const text of ['a;=1+1', 'a; =1', 'a;b;@SUM(A1)', 'a;"=1', ';-1']) {
+    const [, line = ''] = writeCsv(['text'], [[text]]).split('\r\n');
+    for (const part of line.split(';')) assert.doesNotMatch(part, /^[\s"]*[=+\-@]/, text);
+  }
+});
+
 test('quotes, commas and line breaks stay inside of one cell', () => {
   assert.equal(
     writeCsv(['one', 'two'], [['a "b", c\r\nd', null]]),

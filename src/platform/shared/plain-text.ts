@@ -6,3 +6,7 @@ export const printable = (text: string) => text.replace(unprintable, '');
 
 /** The same on one line, for a header, a title or a table. */
 export const oneLine = (text: string) => printable(text.replace(/\s+/g, ' ')).trim();
+
+/** Whether text has one line, and nothing that could change how the text around it is shown. */
+export const isPlainLine = (text: string) =>
+  printable(text) === text && !/[\n\u2028\u2029]/.test(text);

@@ -30,7 +30,7 @@ export type Span = {
 /** What this process knows of a trace, from one request or one piece of due work. */
 type Trace = {
   id: string;
-  /** The caller's decision, or null if the trace began here. */
+  /** Decided when the trace came from a caller; null if it began here, then its id decides. */
   isSampled: boolean | null;
   /** Wall clock less stopwatch, so that all spans are on one time line. */
   offset: number;
@@ -72,7 +72,10 @@ export function createTracer(
     beginRequest(traceparent) {
       const remote = parseTraceparent(traceparent);
       const id = remote?.traceId ?? random.bytes(16).toString('hex');
-      const trace = beginTrace(id, remote?.isSampled ?? null);
+      // A stranger may send the header. Neither its flag nor the id that it chose decides whether the
+      // spans are exported: else it could hide its requests, or fill the collector.
+      const drawn = random.bytes(4).readUInt32BE() / 2 ** 32 < ratio;
+      const trace = beginTrace(id, remote === null ? null : drawn);
       const span = beginSpan(trace, remote?.spanId ?? null, 'request', 'server');
       current.enterWith(span);
       return span;
@@ -223,14 +226,14 @@ export function traceHeaders(): { traceparent: string } | Record<string, never> 
 /** Null for a header that is missing or not valid: then the trace begins here. */
 export function parseTraceparent(
   header: string | undefined,
-): { traceId: string; spanId: string; isSampled: boolean } | null {
-  const match = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-([0-9a-f]{2})(-.*)?$/.exec(
+): { traceId: string; spanId: string } | null {
+  const match = /^([0-9a-f]{2})-([0-9a-f]{32})-([0-9a-f]{16})-[0-9a-f]{2}(-.*)?$/.exec(
     header ?? '',
   );
   if (!match) return null;
-  const [, version, traceId = '', spanId = '', flags = '', rest] = match;
+  const [, version, traceId = '', spanId = '', rest] = match;
   // Later versions may add to the end, version 00 may not.
   if (version === 'ff' || (version === '00' && rest !== undefined)) return null;
   if (/^0+$/.test(traceId) || /^0+$/.test(spanId)) return null;
-  return { traceId, spanId, isSampled: (Number.parseInt(flags, 16) & 1) === 1 };
+  return { traceId, spanId };
 }

@@ -158,7 +158,7 @@ function Access({ of, close }: { of?: Person; close: () => void }) {
           )}
           <TextInput
             label="Name"
-            {...(!person && { description: 'The person can change it when they register.' })}
+            {...(!person && { description: 'Colleagues see it beside what the person does.' })}
             maxLength={100}
             value={name}
             onChange={(event) => setName(event.currentTarget.value)}

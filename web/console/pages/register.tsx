@@ -1,4 +1,4 @@
-import { Button, TextInput } from '@mantine/core';
+import { Button } from '@mantine/core';
 import { useQuery } from '@tanstack/react-query';
 import { useState } from 'react';
 import type { Invited } from '#operating/console/session.schema.ts';
@@ -9,7 +9,7 @@ import { Bones } from '../parts/states.tsx';
 import { register } from '../passkeys.ts';
 import { Door } from './sign-in.tsx';
 
-/** Where an invitation leads: the person names themselves and registers a passkey. */
+/** Where an invitation leads: the person registers a passkey. */
 export default function Register({ token }: { token: string }) {
   const { data, error } = useQuery({
     queryKey: ['invitation', token],
@@ -17,15 +17,13 @@ export default function Register({ token }: { token: string }) {
     retry: false,
     refetchOnWindowFocus: false,
   });
-  const [typed, setTyped] = useState<string | null>(null);
   const [busy, setBusy] = useState(false);
   const [problem, setProblem] = useState<string | null>(null);
-  const name = typed ?? data?.name ?? '';
   const go = async () => {
     setBusy(true);
     setProblem(null);
     try {
-      await register(token, name.trim());
+      await register(token);
       window.location.assign('/');
     } catch (failure) {
       setProblem(failure instanceof Error ? failure.message : 'The passkey did not work.');
@@ -66,21 +64,14 @@ export default function Register({ token }: { token: string }) {
         </p>
         <Facts
           rows={[
+            ['Name', data.name],
             ['E-mail', data.email],
             ['Roles', data.roles.map((role) => sentence(words(role))).join(', ')],
             ['Valid until', longDate(data.expires_at.slice(0, 10))],
           ]}
         />
-        <TextInput
-          label="Your name"
-          description="Colleagues see it beside what you do."
-          value={name}
-          maxLength={100}
-          autoComplete="name"
-          onChange={(event) => setTyped(event.currentTarget.value)}
-        />
         {problem !== null && <Notice kind="bad">{problem}</Notice>}
-        <Button type="submit" size="md" fullWidth loading={busy} disabled={name.trim() === ''}>
+        <Button type="submit" size="md" fullWidth loading={busy}>
           Create the passkey
         </Button>
       </form>
