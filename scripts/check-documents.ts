@@ -29,7 +29,7 @@ export function findBadCitations(root: string): string[] {
         problems.push(`${file}:${line} cites decision ${number}: no such record`);
     }
     for (const [number] of text.matchAll(/(?<![\w/+=.#-])D(?:[1-9]|[1-3]\d|40)(?![\w/+=-])/g)) {
-      problems.push(`${file}:${line} cites ${number}: cite the record ("decision 0025")`);
+      problems.push(`${file}:${line} cites ${number}: cite the record ("decision 0011")`);
     }
   }
   return problems;
@@ -44,7 +44,7 @@ function* citedRecords(file: string, text: string): Generator<string> {
   for (const [, number = ''] of text.matchAll(/\bdecisions\/(\d{4})-/g)) yield number;
   // Records cite each other by the number alone.
   if (!file.startsWith('docs/decisions/')) return;
-  for (const [, number = ''] of text.matchAll(/\((00\d\d)\)/g)) yield number;
+  for (const [, number = ''] of text.matchAll(/\((0\d{3})\)/g)) yield number;
   for (const [, number = ''] of text.matchAll(/\]\((\d{4})-/g)) yield number;
 }
 
@@ -71,6 +71,48 @@ export function findUnlistedRecords(root: string): string[] {
     }
   }
   return problems;
+}
+
+/**
+ * A record that amends another says `Amends: 0012`, and the other says `Amended by: 0020`. Nothing
+ * else stands between the title and the first heading, so that no link is hidden in prose.
+ */
+export function findOneWayLinks(root: string): string[] {
+  const problems: string[] = [];
+  const links = { Amends: new Set<string>(), 'Amended by': new Set<string>() };
+  const files = fs.globSync('docs/decisions/[0-9]*.md', { cwd: root }).sort();
+  for (const file of files) {
+    const number = path.basename(file).slice(0, 4);
+    const text = fs.readFileSync(path.join(root, file), 'utf8');
+    const head = text.split('\n## ')[0]?.split('\n').slice(1) ?? [];
+    for (const line of head.filter((each) => each !== '')) {
+      const link = /^(Amends|Amended by): (\d{4}(?:, \d{4})*)$/.exec(line);
+      if (link === null) {
+        problems.push(
+          `${file}: before the first heading write only "Amends:" or "Amended by:" with numbers`,
+        );
+      } else {
+        const kind = link[1] === 'Amends' ? 'Amends' : 'Amended by';
+        for (const other of (link[2] ?? '').split(', ')) links[kind].add(`${number} ${other}`);
+      }
+    }
+  }
+  for (const file of files) {
+    const number = path.basename(file).slice(0, 4);
+    for (const other of othersOf(links.Amends, number)) {
+      if (links['Amended by'].has(`${other} ${number}`)) continue;
+      problems.push(`${file} amends ${other}, which does not say "Amended by: ${number}"`);
+    }
+    for (const other of othersOf(links['Amended by'], number)) {
+      if (links.Amends.has(`${other} ${number}`)) continue;
+      problems.push(`${file} is amended by ${other}, which does not say "Amends: ${number}"`);
+    }
+  }
+  return problems.sort();
+}
+
+function othersOf(links: Set<string>, number: string): string[] {
+  return [...links].filter((link) => link.startsWith(number)).map((link) => link.slice(5));
 }
 
 /**

@@ -190,7 +190,7 @@ export type Gateway = {
   acceptDispute(answer: DisputeAnswer): Promise<DisputeState>;
 };
 
-/** The merchant's time (decision 0031): holds and refunds of a test gateway age with it. */
+/** The merchant's time (decision 0017): holds and refunds of a test gateway age with it. */
 export type MerchantTime = { id: string; now: Timestamp };
 
 export type Shopper = { email: string; name?: string; phone_number?: string };
@@ -266,7 +266,7 @@ export type Authorisation =
     }
   | { outcome: 'challenge'; payment_ref: string; url: string }
   | { outcome: 'declined'; payment_ref: string | null; decline: Decline }
-  /** The gateway refuses the checkout's data, not the card: it can never be paid (decision 0026). */
+  /** The gateway refuses the checkout's data, not the card: it can never be paid (decision 0011). */
   | { outcome: 'refused'; detail: string };
 
 export type PaymentState =

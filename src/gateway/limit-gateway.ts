@@ -49,7 +49,7 @@ const tooManyPauseMsMax = 30_000;
 
 /**
  * One budget of requests and one circuit breaker for everything in this process that uses the
- * gateway (decision 0050). A call that may not be sent throws `OutcomeUnknown`, like one that got
+ * gateway (decision 0049). A call that may not be sent throws `OutcomeUnknown`, like one that got
  * no answer: its row stays due.
  */
 export function limitGateway(

@@ -11,7 +11,7 @@ export type StripeSettings = {
   apiUrl?: string;
   /** Stripe's own script when absent. */
   scriptUrl?: string;
-  /** The gateway is our test gateway, which receives the merchant's time (decision 0031). */
+  /** The gateway is our test gateway, which receives the merchant's time (decision 0017). */
   testGateway?: boolean;
   /** What the account puts before every statement descriptor. */
   statementPrefix?: string;

@@ -11,7 +11,7 @@ export type MerchantRow = {
   territory: Territory;
   rules: Rule[];
   created_at: string;
-  /** How far a sandbox merchant's clock is ahead of real time (decision 0031). */
+  /** How far a sandbox merchant's clock is ahead of real time (decision 0017). */
   clock_ahead_ms: number;
   /** The term that the hosted page selects at first; null: the shortest. */
   preselected_term: number | null;
@@ -127,7 +127,7 @@ export function explainBadThreshold(cents: number | null): string | null {
     : 'The threshold for two people must be an integer of cents.';
 }
 
-/** `10000 and 99999 or between 200000 and 300000 cents`: adjoining bands are one range (decision 0003). */
+/** `10000 and 99999 or between 200000 and 300000 cents`: adjoining bands are one range (decision 0002). */
 export function describeBands(rules: Rule[]): string {
   const ranges: { from: number; to: number }[] = [];
   for (const { from_amount, to_amount } of rules) {

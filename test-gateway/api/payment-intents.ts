@@ -158,7 +158,7 @@ function checkDescriptor({ account }: Context, suffix: string | undefined): void
   }
 }
 
-/** A shopper with such an address has every payment refused (decision 0026). */
+/** A shopper with such an address has every payment refused (decision 0011). */
 function refusesEverything(customer: Kept<'customer'> | null): boolean {
   return /^refused(\+[^@]*)?@/i.test(customer?.object.email ?? '');
 }

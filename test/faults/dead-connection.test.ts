@@ -21,7 +21,7 @@ import {
 } from '../support/service.ts';
 
 // The peer of a connection vanishes without a word, as when a machine loses its power. Nothing on
-// this side notices before a time-out (decision 0091).
+// this side notices before a time-out (decision 0013).
 
 /** A proxy to the database. A frozen connection stays open and carries nothing any more. */
 async function openLine(databaseUrl: string) {

@@ -8,6 +8,7 @@ import {
   findBadCitations,
   findDeadPaths,
   findLongLines,
+  findOneWayLinks,
   findUndocumentedSettings,
   findUnlistedRecords,
   findUnlistedRooms,
@@ -162,14 +163,14 @@ test('no slice calls the writing SQL of another', (t) => {
 
 test('a cited decision has a record', (t) => {
   const root = plant(t, {
-    'docs/decisions/0025-times.md': '# 0025 Times\n',
+    'docs/decisions/0020-times.md': '# 0020 Times\n',
     'src/a.ts':
-      '// Decision 0025, and decisions 0025 and 0026, of 1500 cents.\n// See docs/decisions/0027-x.md.\n',
-    'docs/decisions/0026-more.md': '# 0026 More\n\nSee (0028), [0029](0029-y.md).\n',
+      '// Decision 0020, and decisions 0020 and 0021, of 1500 cents.\n// See docs/decisions/0027-x.md.\n',
+    'docs/decisions/0021-more.md': '# 0021 More\n\nSee (0028), [0029](0029-y.md).\n',
   });
   assert.deepEqual(findBadCitations(root), [
-    'docs/decisions/0026-more.md:3 cites decision 0028: no such record',
-    'docs/decisions/0026-more.md:3 cites decision 0029: no such record',
+    'docs/decisions/0021-more.md:3 cites decision 0028: no such record',
+    'docs/decisions/0021-more.md:3 cites decision 0029: no such record',
     'src/a.ts:2 cites decision 0027: no such record',
   ]);
 });
@@ -178,7 +179,7 @@ test('a number of another list is no citation', (t) => {
   const number = ['D', '17'].join('');
   const root = plant(t, { 'src/a.ts': `// As ${number} wants.\nconst id = 'x${number}';\n` });
   assert.deepEqual(findBadCitations(root), [
-    `src/a.ts:1 cites ${number}: cite the record ("decision 0025")`,
+    `src/a.ts:1 cites ${number}: cite the record ("decision 0011")`,
   ]);
 });
 
@@ -186,14 +187,28 @@ test('the list of records has all of them, by number and under their titles', (t
   const root = plant(t, {
     'docs/decisions/0001-a.md': '# 0001 A\n',
     'docs/decisions/0002-b.md': '# 0002 B\n',
-    'docs/decisions/0003-c.md': '# 0003 C\n',
+    'docs/decisions/0005-c.md': '# 0005 C\n',
     'docs/decisions/README.md': '- [0002 Bee](0002-b.md)\n- [0001 A](0001-a.md)\n',
   });
   assert.deepEqual(findUnlistedRecords(root), [
     'docs/decisions/README.md does not list the records in the order of their numbers',
     'docs/decisions/README.md lists 0002-b.md under another title than its own',
-    'docs/decisions/README.md does not list 0003-c.md',
-    'docs/decisions/README.md lists 0003-c.md under another title than its own',
+    'docs/decisions/README.md does not list 0005-c.md',
+    'docs/decisions/README.md lists 0005-c.md under another title than its own',
+  ]);
+});
+
+test('a record that amends another is named there, and its head says nothing else', (t) => {
+  const root = plant(t, {
+    'docs/decisions/0001-a.md': '# 0001 A\n\nAmended by: 0002\n\n## Context\n',
+    'docs/decisions/0002-b.md': '# 0002 B\n\nAmends: 0001, 0005\n\n## Context\n',
+    'docs/decisions/0005-c.md': '# 0005 C\n\nAmended by: 0007\n\n## Context\n',
+    'docs/decisions/0007-d.md': '# 0007 D\n\nReplaces in 0005 how it ends.\n\n## Context\n',
+  });
+  assert.deepEqual(findOneWayLinks(root), [
+    'docs/decisions/0002-b.md amends 0005, which does not say "Amended by: 0002"',
+    'docs/decisions/0005-c.md is amended by 0007, which does not say "Amends: 0005"',
+    'docs/decisions/0007-d.md: before the first heading write only "Amends:" or "Amended by:" with numbers',
   ]);
 });
 

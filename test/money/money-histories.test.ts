@@ -143,7 +143,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
   const refund_mode = chance.pick(['manual', 'auto'] as const);
   const account = await createAccount(service, { refund_mode });
   const { merchant } = account;
-  // Some stories move the merchant's clock alone: then a jump ends no lease (decision 0031).
+  // Some stories move the merchant's clock alone: then a jump ends no lease (decision 0017).
   const hasOwnClock = chance.isLucky(0.3);
   let ahead = 0;
   const now = () => clock.now().add({ milliseconds: ahead });

@@ -25,7 +25,7 @@ const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 /** Small enough not to slow requests down; a million checkouts still take only hours. */
 const auditBatchSize = 500;
 const auditMerchantsMax = { merchants: 100, checkouts: 5_000 };
-/** Longer than the check of the largest merchant may take (decision 0132). */
+/** Longer than the check of the largest merchant may take (decision 0036). */
 const leaseSeconds = 900;
 
 /**

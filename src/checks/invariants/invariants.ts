@@ -98,7 +98,7 @@ export async function findMerchantDifferences(
 ): Promise<Violation[]> {
   // The statistics say how many rows a merchant has, so the planner needs no help here.
   return await readOnly(pool, async (client) => {
-    // One statement adds up all entries of a merchant, and no request waits for it (decision 0132).
+    // One statement adds up all entries of a merchant, and no request waits for it (decision 0036).
     await client.query(`set local statement_timeout = '${merchantMinutes}min'`);
     const violations: Violation[] = [];
     for (const one of invariants) {

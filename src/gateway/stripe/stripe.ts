@@ -844,7 +844,7 @@ function isCode(error: unknown, ...codes: string[]): boolean {
   return error instanceof Stripe.errors.StripeError && codes.includes(error.code ?? '');
 }
 
-/** The gateway refuses the checkout's amount or currency (decision 0026). */
+/** The gateway refuses the checkout's amount or currency (decision 0011). */
 function isDataRefused(error: Stripe.errors.StripeInvalidRequestError): boolean {
   if (error.statusCode !== 400) return false;
   if (error.code === 'parameter_unknown' || error.code === 'parameter_missing') return false;

@@ -3,7 +3,7 @@ import { AggregatorRegistry, type Registry } from 'prom-client';
 import { type Clock, within } from '#platform/shared/clock.ts';
 
 // The metrics of several processes in one answer. The library's own way fails as a whole if one
-// process hangs, dies or is about to start, and its sums fall when a process ends (decision 0141).
+// process hangs, dies or is about to start, and its sums fall when a process ends (decision 0103).
 
 /** One process's metrics, as the library describes them. */
 type Readings = { name: string; type: string }[];

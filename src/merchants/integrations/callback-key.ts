@@ -8,7 +8,7 @@ import { currentSigningKey, type SigningKey } from './integration.ts';
 
 /**
  * The keys that sign integrations' callbacks now. A revoked integration keeps its keys, because
- * its open checkouts still end in callbacks (decision 0006).
+ * its open checkouts still end in callbacks (decision 0005).
  */
 export async function findCallbackKeys(
   deps: { sealing: Sealing },

@@ -45,7 +45,7 @@ export async function createIntegration(
       merchant_id,
       intermediary: merchant_id === null,
       refund_mode: wanted.refund_mode,
-      // In production signatures are mandatory from the start (decision 0006).
+      // In production signatures are mandatory from the start (decision 0005).
       signing_required_at: deps.environment === 'production' ? now : null,
       revoked_at: null,
       created_at: now,

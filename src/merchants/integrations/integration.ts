@@ -66,7 +66,7 @@ export function readCredential(text: string): {
 /**
  * The key that signs callbacks now, of the keys in force, newest first. During a rotation that is
  * the old one until the integration has signed with the new one, so that a receiver never gets a
- * callback under a key that it does not have yet (decision 0006).
+ * callback under a key that it does not have yet (decision 0005).
  */
 export function currentSigningKey<Key extends { first_used_at: string | null }>(
   inForce: Key[],

@@ -204,7 +204,7 @@ export type ListRequest = {
   filter: Record<string, string>;
 };
 
-/** What a list request asks for: whose list (decision 0010), which page, filtered by what. */
+/** What a list request asks for: whose list (decision 0020), which page, filtered by what. */
 export async function readListRequest(
   callers: Callers,
   request: FastifyRequest,

@@ -4,7 +4,7 @@ import { moveSigningRequired } from './integration.sql.ts';
 import { lockLiveIntegration } from './lock-integration.ts';
 
 /**
- * Makes signatures mandatory, as the first signed POST would (decision 0006). A repeated call
+ * Makes signatures mandatory, as the first signed POST would (decision 0005). A repeated call
  * changes nothing and returns since when they are.
  */
 export async function requireSigning(

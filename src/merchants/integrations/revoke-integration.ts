@@ -5,7 +5,7 @@ import { lockIntegration } from './lock-integration.ts';
 
 /**
  * Makes the credentials of an integration invalid, permanently. The signing keys stay, because the
- * callbacks of its checkouts are still signed (decision 0006). A repeated call changes nothing and
+ * callbacks of its checkouts are still signed (decision 0005). A repeated call changes nothing and
  * returns the time of the first.
  */
 export async function revokeIntegration(

@@ -4,7 +4,7 @@ import type { FastifyReply, FastifyRequest } from 'fastify';
  * `__Host-` makes browsers refuse the cookie without TLS, or from another host. Over plain http,
  * which settings allow on this machine only, browsers differ on that prefix, and cookies ignore the
  * port. There the name has the port, so that two sandboxes do not end each other's sessions
- * (decision 0071).
+ * (decision 0072).
  */
 export function cookieName(url: string): string {
   const { protocol, port } = new URL(url);

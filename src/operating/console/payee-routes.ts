@@ -77,7 +77,7 @@ export async function presentPayee({ deps, operator }: Context, id: string): Pro
     branch_code: one.branch_code,
     last4: one.last4,
     created_at: one.created_at,
-    // A name that was given at the command line stays as it was given (decision 0095).
+    // A name that was given at the command line stays as it was given (decision 0072).
     proposed_by: names.get(one.proposed_person_id ?? '') ?? one.proposed_by,
     confirmed_by: names.get(one.confirmed_person_id ?? '') ?? one.confirmed_by,
     confirmed_at: one.confirmed_at,

@@ -28,7 +28,7 @@ export type Invitation = { person: Person; url: string; expires_at: Timestamp };
  * registers a passkey. The address of a person who exists may have passed to a colleague, or their
  * device may be lost. So every way to act as them ends at once: passkeys, sessions, links, and their
  * subject at the issuer. The new roles apply when the invitation is accepted, because no earlier way
- * in is left (decision 0135).
+ * in is left (decision 0072).
  */
 export async function invitePerson(
   deps: OperatorDeps & { console: { url: string } },

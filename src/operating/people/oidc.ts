@@ -117,7 +117,7 @@ export async function finishOidc(
       if (current?.oidc_subject !== subject) throw new NotRecognised('tied to another subject');
       return { issuer: settings.issuer };
     }
-    // This sign-in accepts the invitation, as the registration of a passkey would (decision 0135).
+    // This sign-in accepts the invitation, as the registration of a passkey would (decision 0072).
     // Without one, an account at the issuer would become a second way in that no one agreed to.
     if (!(await hasLiveInvitation(db, person.id, at)))
       throw new NotRecognised('no live invitation');

@@ -80,7 +80,7 @@ const merchantsMax = 5;
  * last four digits of a card, a reference of the gateway or of a payout, or a merchant's name. A text
  * may be several of these at once.
  * Every search is one look-up in an index (decision 0054), and finds whole values only, except that
- * the beginning of a merchant's name is enough (decision 0116). Checkouts that
+ * the beginning of a merchant's name is enough (decision 0054). Checkouts that
  * have not ended are found by shopper only while they are among the newest.
  */
 export async function search(

@@ -3,7 +3,7 @@ import type { Logger } from '#platform/shared/logger.ts';
 import type { Database } from './database.ts';
 import { persist } from './transaction.ts';
 
-// Every node takes its time from the database that it shares with the others (decision 0056). A node
+// Every node takes its time from the database that it shares with the others (decision 0017). A node
 // on its own wrong clock would poison rows for all: creation times are a high-water mark, leases and
 // rate limit windows would end at the wrong time.
 

@@ -179,7 +179,7 @@ const unconfirmed = new WeakSet<pg.ClientBase>();
 
 /**
  * The functions of the server that warn of such a COMMIT: PostgreSQL stopped waiting for a
- * synchronous standby, or Citus could not tell a worker to commit (decision 0105). The text of a
+ * synchronous standby, or Citus could not tell a worker to commit (decision 0020). The text of a
  * warning depends on the server's language, the function's name does not.
  */
 const unconfirmedRoutines = ['SyncRepWaitForLSN', 'FinishRemoteTransactionCommit'];

@@ -96,7 +96,7 @@ export async function listMerchantsWithDue(
 
 /**
  * Lists rows of all merchants. While a worker of Citus is away, lists those of the other workers,
- * each for its own merchants (decision 0105).
+ * each for its own merchants (decision 0020).
  */
 export async function askWorkers<Row>(
   db: Handle,

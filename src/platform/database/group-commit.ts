@@ -55,16 +55,16 @@ type Queued<Item, Result> = {
  * of the disk whether it carries one row or two hundred, so under load this makes the service as
  * fast as the database. Without load an item is written at once and alone.
  *
- * With `tenantOf`, one tenant's locked rows do not delay the others (decision 0057). A batch that
+ * With `tenantOf`, one tenant's locked rows do not delay the others (decision 0012). A batch that
  * waits too long for a lock is rolled back, and each of its tenants gets a lane of its own. A lane
  * tries with a shorter wait, then with the same one, and only then waits as long as a transaction
  * may. New items of a tenant join its lane while it has one; all others go on sharing commits.
  * Likewise, the tenants whose worker of Citus is away do not stop those of the other workers
- * (decision 0105): their lanes ask again until it is back, and hold no connection meanwhile.
+ * (decision 0020): their lanes ask again until it is back, and hold no connection meanwhile.
  *
  * An item keeps the deadline of the request that brought it. A batch that the database did not take
  * ends with its earliest deadline, and the items that have time left join the next batch. An item
- * that still waits for its turn at its deadline is refused and not written (decision 0122).
+ * that still waits for its turn at its deadline is refused and not written (decision 0013).
  */
 export function groupCommit<Item, Result>(
   { clock, observeBatch }: { clock: Clock; observeBatch?: (items: number) => void },

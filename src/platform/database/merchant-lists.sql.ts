@@ -61,7 +61,7 @@ export const matchesMax = 1_000;
 /**
  * One page of the rows of a merchant's list that have a `client_reference_id`, their own or their
  * checkout's. Matches have no dense numbers, so this reads the numbers of all of them first. A
- * merchant may use one reference for every order; `matchesMax` bounds the work (decision 0052).
+ * merchant may use one reference for every order; `matchesMax` bounds the work (decision 0009).
  */
 export async function listMatches<List extends 'checkouts' | 'refund_requests'>(
   db: Handle,

@@ -3,7 +3,7 @@ import type pg from 'pg';
 import { type Cancel, systemClock } from '#platform/shared/clock.ts';
 
 // A server that loses its power or its network says nothing. Without this watch, a statement on such
-// a connection would use up the whole deadline of its request (decision 0101).
+// a connection would use up the whole deadline of its request (decision 0058).
 
 /** What a connection's server said about itself when the connection opened. */
 export type Backend = {

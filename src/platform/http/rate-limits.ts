@@ -24,7 +24,7 @@ export type Endpoint = keyof typeof endpointLimits;
 
 /**
  * Large bodies of an intermediary, whatever merchants they name. Its POST is counted after its body
- * is parsed, because the body names the merchant, so this bounds the parsing (decision 0053).
+ * is parsed, because the body names the merchant, so this bounds the parsing (decision 0007).
  */
 const largeBodies: Limit = { max_requests: 10, window_seconds: 1 };
 
@@ -51,7 +51,7 @@ const planReports: Limit = { max_requests: 5, window_seconds: 3600 };
 const planActs: Limit = { max_requests: 20, window_seconds: 3600 };
 
 /**
- * Requests of the payment page (decision 0053). A page that waits for an outcome asks about twenty
+ * Requests of the payment page (decision 0007). A page that waits for an outcome asks about twenty
  * times a minute. Mobile networks put thousands of shoppers behind one address.
  */
 const pageRequests = {

@@ -17,7 +17,7 @@ export function sign(signingKey: string, compactBody: Uint8Array): string {
 
 /**
  * The index of the key that made the signature, or null. During a rotation there are two keys
- * (decision 0006). We always try all of them, so that the time taken does not show which one
+ * (decision 0005). We always try all of them, so that the time taken does not show which one
  * matched. The length of the header is not secret.
  */
 export function verifySignature(

@@ -75,7 +75,7 @@ export const CreateCheckoutBody = Type.Object(
   { title: 'CheckoutCreateRequest', examples: [example] },
 );
 
-/** An intermediary names the merchant in the signed body (decision 0010). */
+/** An intermediary names the merchant in the signed body (decision 0020). */
 export const IntermediaryCreateCheckoutBody = Type.Object(
   {
     checkout: Type.Object(

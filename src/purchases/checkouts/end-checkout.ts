@@ -32,7 +32,7 @@ export async function cancelCheckout(
 }
 
 /**
- * The gateway refuses the checkout's data, so it can never be paid (decision 0026). No callback: the
+ * The gateway refuses the checkout's data, so it can never be paid (decision 0011). No callback: the
  * contract has none for this status.
  */
 export async function invalidateCheckout(

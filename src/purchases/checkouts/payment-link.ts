@@ -10,7 +10,7 @@ const bodyBytesMax = 16 * 1024;
 
 /**
  * What all routes below `/pay/:token` do first: count the request per network and link, before the
- * body is parsed and before the database is asked (decision 0053).
+ * body is parsed and before the database is asked (decision 0007).
  */
 export function usePaymentLinks(
   app: FastifyInstance,

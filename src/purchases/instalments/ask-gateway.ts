@@ -48,7 +48,7 @@ export async function askGateway(
     const { outcome } = await deps.gateway.capture({ key, merchant: time, payment_ref, amount });
     return outcome === 'captured' ? { outcome: 'collected', payment_ref } : { outcome };
   }
-  // A once-off payment has no stored card (decision 0034).
+  // A once-off payment has no stored card (decision 0027).
   if (card === null) {
     const decline = { reason: 'generic', may_retry: false } as const;
     return { outcome: 'declined', payment_ref: null, decline };

@@ -48,7 +48,7 @@ const work: MerchantDueWork<'instalments', CollectDeps> = {
   act: collectInstalments,
 };
 
-/** Collects payments that are due: captures holds and charges stored cards (decision 0034). */
+/** Collects payments that are due: captures holds and charges stored cards (decision 0027). */
 export async function collectDueInstalments(
   deps: CollectDeps,
   stopping?: AbortSignal,

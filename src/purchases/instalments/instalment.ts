@@ -114,7 +114,7 @@ export function planPayments(
   }));
 }
 
-// When a payment is collected, in local times of the merchant's territory (decision 0034).
+// When a payment is collected, in local times of the merchant's territory (decision 0027).
 
 export const captureTime = Temporal.PlainTime.from('02:00');
 export const collectionTime = Temporal.PlainTime.from('08:00');

@@ -26,7 +26,7 @@ type Held = {
 /**
  * Writes the plan of a checkout that was just paid, the card for its later payments, and the sale
  * into the books, in the transaction of its outcome (decision 0027). The first payment is held
- * already; the others fall due on their dates (decision 0034).
+ * already; the others fall due on their dates (decision 0027).
  */
 export async function scheduleInstalments(
   deps: QueueDeps,

@@ -55,7 +55,7 @@ const isLive = (finding: Finding): finding is Live =>
 
 /**
  * Holds the amount while the attempt can still be the outcome. Otherwise it never sends anything,
- * and only looks up what was sent (decision 0048).
+ * and only looks up what was sent (decision 0023).
  */
 async function holdOrFind(
   deps: AskDeps,

@@ -9,7 +9,7 @@ import { hasAlertSince } from '#record/alerts/alert.sql.ts';
 import { raiseAlert } from '#record/alerts/raise-alert.ts';
 
 // Thieves try out stolen card numbers with small orders: many declined cards on one link, from one
-// network or at one merchant (decision 0053). Declines are counted, not attempts, so that a shop or
+// network or at one merchant (decision 0007). Declines are counted, not attempts, so that a shop or
 // a mobile network with many buyers is not limited for selling well.
 
 type Deps = {

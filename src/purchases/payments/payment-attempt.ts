@@ -74,7 +74,7 @@ export function isInFlight(attempt: { status: AttemptStatus }): boolean {
   return attempt.status === 'starting' || attempt.status === 'challenged';
 }
 
-/** A payment that began within the half hour may take this much longer (decision 0025). */
+/** A payment that began within the half hour may take this much longer (decision 0011). */
 export const finishMinutes = 15;
 
 export function mayFinishUntil(expires_at: Timestamp): Temporal.Instant {

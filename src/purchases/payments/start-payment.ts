@@ -98,7 +98,7 @@ async function findAndRecord(
 /**
  * Releases an attempt that could not be settled, and raises an alert if that lasts. A shopper does
  * not wait for an attempt that the gateway refused, or that can no longer be the outcome: it is
- * given up, and whatever the gateway holds for it is voided (decision 0048).
+ * given up, and whatever the gateway holds for it is voided (decision 0023).
  */
 async function releaseFailed(
   deps: PaymentDeps,
@@ -180,7 +180,7 @@ async function openAttempt(
   });
 }
 
-/** Whether a payment may still begin: for half an hour (decision 0025). */
+/** Whether a payment may still begin: for half an hour (decision 0011). */
 export function isOpen(checkout: Checkout, now: Temporal.Instant): boolean {
   return Temporal.Instant.compare(now, checkout.expires_at) < 0;
 }

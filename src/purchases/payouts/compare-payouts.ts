@@ -9,7 +9,7 @@ import { markOpenPayouts, markPayoutDays } from './payout.sql.ts';
 const lateEntryHours = 24;
 
 /**
- * Money moves again after a restore (decision 0118). The bank may have paid any payout that is not
+ * Money moves again after a restore (decision 0098). The bank may have paid any payout that is not
  * exported here, and any that is made of entries from before the resume. None of them is exported
  * until an operator has compared it with the bank. Returns how many there are now.
  */

@@ -91,7 +91,7 @@ async function issue(
   const reserves = await planReserves(db, merchant.id, open.sold, { at, day });
   const amount = open.net + reserves.reduce((sum, { net }) => sum + net, 0);
   if (amount <= 0) return null;
-  // The lost database may have paid out the same day, or the same entries (decision 0118).
+  // The lost database may have paid out the same day, or the same entries (decision 0098).
   const mustCompare =
     compare_before !== null &&
     (before <= compare_before || (await hasOpenEntryBefore(db, merchant.id, compare_before)));

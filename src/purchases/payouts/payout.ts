@@ -7,7 +7,7 @@ import type { EntryKind } from '#record/ledger/settlement.ts';
  * it, or `returned` it. What was returned is owed again and is a line of a later payout.
  *
  * After a restore an operator compares each payout that is not exported with the bank, because the
- * lost database may have exported it (decision 0118).
+ * lost database may have exported it (decision 0098).
  *
  * Amount, reference and lines are fixed when the payout is made.
  */

@@ -88,7 +88,7 @@ export async function recordParts(
   });
 }
 
-/** When to check an ended refund next: while any of it is on a card (decision 0035). */
+/** When to check an ended refund next: while any of it is on a card (decision 0014). */
 function watchesAt(parts: RefundPart[], ended_at: Timestamp, now: Temporal.Instant) {
   const look = parts.some(isOnCard) ? nextWatch(ended_at, now) : null;
   return look && timestamp(look);
@@ -135,7 +135,7 @@ async function findPayment(db: Handle, part: RefundPart): Promise<Instalment> {
   return payment;
 }
 
-/** The gateway refused a part: puts back what can be put back (decision 0035). */
+/** The gateway refused a part: puts back what can be put back (decision 0014). */
 async function failPending(
   deps: RecordDeps,
   db: Handle,
@@ -226,7 +226,7 @@ export async function failRequested(
 /**
  * Records whether what an ended refund gave to the card is still there. If the card network
  * returned some of it, the refund has failed. Payments that the refund cancelled stay cancelled,
- * because the shopper was told so (decision 0035).
+ * because the shopper was told so (decision 0014).
  */
 export async function recordWatch(
   deps: RecordDeps,

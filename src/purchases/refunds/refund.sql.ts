@@ -47,7 +47,7 @@ export async function findRefund(
 
 /**
  * The merchant of a refund request, for the command line, which sees all merchants. Before decision
- * 0114 two merchants' refunds could have one id, which then names neither.
+ * 0074 two merchants' refunds could have one id, which then names neither.
  */
 export async function findRefundMerchant(db: Handle, id: string): Promise<string | null> {
   const rows = await db
@@ -62,7 +62,7 @@ export async function findRefundMerchant(db: Handle, id: string): Promise<string
 
 /**
  * What people asked for at the console and the service approved at once, because the amount was small.
- * It counts whatever became of it: a failed refund can be retried (decision 0114).
+ * It counts whatever became of it: a failed refund can be retried (decision 0074).
  */
 export async function sumAskedAlone(
   db: Handle,

@@ -57,7 +57,7 @@ export function neededSecondPerson(
   refund: RefundRequest,
   merchant: { four_eyes_above: number | null },
 ): boolean {
-  // The service approves a person's own request when it is created, or not at all (decision 0114).
+  // The service approves a person's own request when it is created, or not at all (decision 0074).
   const isOwn = requesterOf(refund) !== null && refund.approved_at !== refund.created_at;
   return isOwn || needsSecondPerson(refund.amount, merchant);
 }
@@ -133,7 +133,7 @@ export type RefundPart = {
 
 /**
  * The id of a refund that a person asks for. The browser chooses `request_id`, so it must not become
- * the id of another merchant's refund (decision 0114).
+ * the id of another merchant's refund (decision 0074).
  */
 export const requestedId = (merchant_id: string, request_id: string) =>
   derivedId('requested refund', merchant_id, request_id);
@@ -156,12 +156,12 @@ const kindOf = (status: InstalmentStatus): RefundPartKind =>
 type Source = { instalment: number; kind: RefundPartKind; room: number };
 
 /**
- * Splits a refund over the payments (decision 0035): first payments not yet collected, from the
+ * Splits a refund over the payments (decision 0014): first payments not yet collected, from the
  * last backwards; then the hold; then collected payments, newest first. `returned` is what earlier
  * refunds gave back to the card, by payment.
  *
  * A payment that is still to be collected keeps at least `payment_min` or nothing, because the
- * gateway takes no less (decision 0088). What it must keep is taken from the others. If no split
+ * gateway takes no less (decision 0027). What it must keep is taken from the others. If no split
  * allows that, the refund waits for the capture of the hold (null), after which the card can give
  * it back. Without a hold the payment is left with less.
  */

@@ -90,7 +90,7 @@ async function findEarlier(
   wanted: Wanted,
 ): Promise<RefundRequest | null> {
   const { request_id, checkout_id, amount } = wanted;
-  // A process of the version before decision 0114 stored the request under its own id.
+  // A process of the version before decision 0074 stored the request under its own id.
   const earlier =
     (await findRefund(db, merchant_id, requestedId(merchant_id, request_id))) ??
     (await findRefund(db, merchant_id, request_id));

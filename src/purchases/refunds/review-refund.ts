@@ -63,8 +63,8 @@ export async function approveRefund(
 }
 
 /**
- * An operator retries a failed refund, if the remainder allows it (decision 0035). A declined one was
- * never approved, and a retry does not approve it (decision 0114).
+ * An operator retries a failed refund, if the remainder allows it (decision 0014). A declined one was
+ * never approved, and a retry does not approve it (decision 0074).
  */
 export async function retryRefund(
   deps: RefundProcessDeps,

@@ -43,7 +43,7 @@ export async function planRefund(
  * Makes an approved refund `pending`, in a transaction that holds the checkout's lock. Fixes which
  * payments it is taken from, reduces those that were not collected, and pauses collecting until the
  * refund has ended. Null while a collection of the checkout is open: its outcome decides what the
- * refund can be taken from. Null also while the hold must be captured first (decision 0088),
+ * refund can be taken from. Null also while the hold must be captured first (decision 0027),
  * while the cardholder disputes a payment of it, and while an operator must look at it first.
  */
 export async function startRefund(

@@ -27,7 +27,7 @@ export async function findOpenReason(
   { now, merchantNow }: { now: Timestamp; merchantNow: Timestamp },
 ): Promise<string | null> {
   // The first reason that applies. A payment that began in time may take some minutes longer
-  // (decision 0025); an hour is past that.
+  // (decision 0011); an hour is past that.
   const { rows } = await sql<{ reason: string | null }>`
     select case
       when exists (

@@ -3,7 +3,7 @@ import type { Checkout } from '#purchases/checkouts/checkout.ts';
 import type { MovementRows } from './plan.ts';
 
 /**
- * When money or the status of a checkout last moved (decision 0112). A payment that a refund
+ * When money or the status of a checkout last moved (decision 0069). A payment that a refund
  * cancelled moved with that refund, not on the date that it was planned for.
  */
 export function lastMovement(

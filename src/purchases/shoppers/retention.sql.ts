@@ -5,7 +5,7 @@ import { secondsAfter, type Timestamp, timestamp } from '#platform/shared/clock.
 import type { PlanKey } from './plan-proof.sql.ts';
 
 // Statements of the time of retention, and of the gateway's records of erased shoppers
-// (decision 0089).
+// (decision 0070).
 
 export const dueMarks: DueWork<'retention_marks'> = { table: 'retention_marks', due: 'due_at' };
 export const dueErasures: DueWork<'erasures'> = { table: 'erasures', due: 'due_at' };

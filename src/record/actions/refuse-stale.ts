@@ -10,7 +10,7 @@ type Members = Record<string, unknown>;
 const actsMax = 20;
 
 /**
- * Refuses a change to values that are no longer what the operator read (decision 0137). `read` has
+ * Refuses a change to values that are no longer what the operator read (decision 0076). `read` has
  * them by name, and may be absent; `row` is locked.
  */
 export async function refuseStale(

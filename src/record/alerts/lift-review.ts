@@ -14,7 +14,7 @@ export type LiftDeps = OperatorDeps & { log: Logger };
 /**
  * Part of every act that weakens the review of refunds, in its transaction. The people whom the
  * review binds must not lift it, so a person needs the permission `review.lift`. The command line is
- * root-equivalent. The alert shows the other operators who lifted what (decision 0136).
+ * root-equivalent. The alert shows the other operators who lifted what (decision 0074).
  */
 export async function liftReview(
   deps: LiftDeps,

@@ -29,7 +29,7 @@ export async function postFees(deps: PostDeps, fees: GatewayFee[]): Promise<void
   });
 }
 
-/** Posts fees that the gateway charged without a payment (decision 0131), each once. */
+/** Posts fees that the gateway charged without a payment (decision 0083), each once. */
 export async function postAccountFees(deps: PostDeps, fees: AccountFee[]): Promise<void> {
   if (fees.length === 0) return;
   await transaction(deps, async ({ db }) => {

@@ -5,7 +5,7 @@ import { zu } from './zu.ts';
 
 // What shoppers read, one catalogue per language. English is the source: a text that another
 // language lacks does not compile, and a test finds texts that no page and no message uses. `{name}` stands for a
-// value. A native speaker has not reviewed the Afrikaans and isiZulu texts yet (decision 0063).
+// value. A native speaker has not reviewed the Afrikaans and isiZulu texts yet (decision 0028).
 
 /** A catalogue has a section for each place that needs it, so that a page loads only its own. */
 export type Words = {

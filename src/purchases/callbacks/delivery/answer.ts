@@ -37,7 +37,7 @@ export function readRetryAfter(
 const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
 
 /**
- * The absolute http or https URL that an answer sends the shopper to, or null (decision 0026). A URL
+ * The absolute http or https URL that an answer sends the shopper to, or null (decision 0011). A URL
  * whose encoding is broken is ignored: browsers would replace what they cannot read and open another
  * page than the merchant meant. v1 calls the member `redirect`.
  */

@@ -1,7 +1,7 @@
 import { isIP } from 'node:net';
 import ipaddr from 'ipaddr.js';
 
-/** Address ranges that callbacks may reach besides public ones (CALLBACK_ALLOW, decision 0004). */
+/** Address ranges that callbacks may reach besides public ones (CALLBACK_ALLOW, decision 0033). */
 export type AllowedRange = [ipaddr.IPv4 | ipaddr.IPv6, number];
 
 /** Reads `127.0.0.0/8,::1/128`. Throws with the part that is not a range. */
@@ -34,7 +34,7 @@ export function isReachable(address: string, allowed: AllowedRange[]): boolean {
 }
 
 /**
- * What is wrong with the text of a notify_url, or null (decision 0004). A name may still resolve to
+ * What is wrong with the text of a notify_url, or null (decision 0033). A name may still resolve to
  * an address that callbacks may not reach; the connection guard checks that.
  */
 export function explainBadNotifyUrl(url: URL, allowed: AllowedRange[]): string | null {

@@ -4,7 +4,7 @@ import { Blocked, Unresolved } from './connection-guard.ts';
 const tlsCodes =
   /^(ERR_TLS|ERR_SSL|CERT_|DEPTH_ZERO|SELF_SIGNED|UNABLE_TO|EPROTO|HOSTNAME_MISMATCH|ERR_OSSL)/;
 
-/** The attempt began too late for its lease, so nothing was sent (decision 0140). */
+/** The attempt began too late for its lease, so nothing was sent (decision 0033). */
 export const notSent = 'not_sent';
 
 const ourFailures = new Set(['no_signing_key', 'interrupted', notSent]);

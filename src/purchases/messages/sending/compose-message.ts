@@ -36,7 +36,7 @@ export function composeMessage(
 ): Letter {
   const texts = words[subject.language].letter;
   const { checkout, merchant, instalments } = subject;
-  // Amounts are written as in the merchant's territory, whatever the language (decision 0063).
+  // Amounts are written as in the merchant's territory, whatever the language (decision 0028).
   const money = (cents: number) =>
     showMoney(cents, { ...merchant.territory, currency: checkout.currency });
   // A date stays on one line, as an amount does.
