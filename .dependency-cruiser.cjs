@@ -72,9 +72,10 @@ module.exports = {
     },
     {
       name: 'no-development-packages-in-the-product',
+      comment: 'A release has only `dependencies`.',
       severity: 'error',
       from: { path: '^src/', pathNot: '[.]test[.]ts$' },
-      to: { dependencyTypes: ['npm-dev'] },
+      to: { dependencyTypes: ['npm-dev', 'npm-peer'] },
     },
     { name: 'resolvable', severity: 'error', from: {}, to: { couldNotResolve: true } },
   ],

@@ -39,10 +39,12 @@ type Packages = Record<string, string>;
 /** Mantine's packages have one version, which is exact. They are released and tested together. */
 export function findMantineVersions(root: string): string[] {
   const text = fs.readFileSync(path.join(root, 'package.json'), 'utf8');
-  const { dependencies, devDependencies } = JSON.parse(text) as Record<string, Packages>;
-  const versions = Object.entries({ ...dependencies, ...devDependencies }).filter(([name]) =>
-    name.startsWith('@mantine/'),
-  );
+  const groups = JSON.parse(text) as Record<string, Packages>;
+  const versions = Object.entries({
+    ...groups.dependencies,
+    ...groups.peerDependencies,
+    ...groups.devDependencies,
+  }).filter(([name]) => name.startsWith('@mantine/'));
   const [, wanted] = versions.find(([name]) => name === '@mantine/core') ?? versions[0] ?? [];
   return versions.flatMap(([name, version]) => {
     if (!/^\d+\.\d+\.\d+$/.test(version)) return [`package.json: ${name} ${version} is not exact`];

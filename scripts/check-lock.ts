@@ -37,11 +37,11 @@ export function findLockGaps(root: string): string[] {
     const wanted = { ...entry.dependencies, ...entry.optionalDependencies };
     const found: LockEntry[] = [];
     for (const dependency of Object.keys(wanted)) {
-      const target = resolve(lock, place, dependency);
+      const target = findPlace(lock, place, dependency);
       if (target === undefined) {
         problems.push(`package-lock.json: ${dependency}, which ${name} depends on, is missing`);
       } else if (entry.optionalDependencies?.[dependency] !== undefined) {
-        found.push(target);
+        found.push(lock.packages[target] ?? {});
       }
     }
     problems.push(...findMissingSystems(name, found));
@@ -64,11 +64,12 @@ function fits(list: string[] | undefined, value: string): boolean {
 }
 
 /** Where Node would find a dependency of the package at this place. */
-function resolve(lock: Lock, place: string, dependency: string): LockEntry | undefined {
+export function findPlace(lock: Lock, place: string, dependency: string): string | undefined {
   let from = place;
   while (true) {
-    const found = lock.packages[`${from === '' ? '' : `${from}/`}node_modules/${dependency}`];
-    if (found !== undefined || from === '') return found;
+    const candidate = `${from === '' ? '' : `${from}/`}node_modules/${dependency}`;
+    if (candidate in lock.packages) return candidate;
+    if (from === '') return undefined;
     from = from.replace(/(^|\/)node_modules\/(@[^/]+\/)?[^/]+$/, '');
   }
 }

@@ -5,27 +5,15 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { isSdkBuilt } from '../../sdk/build.mjs';
 import { distFolder, isBuilt } from '../../web/stamp.mjs';
-import { modules, pinnedNode, Refusal, root, say } from './common.mjs';
-import { whyInstall } from './install.mjs';
+import { isRelease, pinnedNode, Refusal, root, say } from './common.mjs';
 import { cleanEnvironment } from './processes.mjs';
 
 const sdkLink = path.join(root, 'examples/shop/node_modules/@tranche/merchant');
-let isToldAboutWeb = false;
 
 /** @returns {string | null} why the payment page has to be built */
 export function whyBuildWeb() {
-  if (isBuilt()) return null;
-  const reason = fs.existsSync(distFolder) ? 'its sources have changed' : 'it is not built yet';
-  if (whyInstall() !== null || fs.existsSync(path.join(modules, 'vite'))) return reason;
-  // A production server needs no development packages. Only serving the page fails without it, so
-  // say what is missing and continue.
-  if (!isToldAboutWeb) {
-    say(
-      `The payment page cannot be built here (${reason}; Vite is not installed). Build it before leaving out the development packages: \`node scripts/bootstrap.mjs && npm prune --omit=dev\`.`,
-    );
-  }
-  isToldAboutWeb = true;
-  return null;
+  if (isRelease || isBuilt()) return null;
+  return fs.existsSync(distFolder) ? 'its sources have changed' : 'it is not built yet';
 }
 
 /** @param {string} reason */
@@ -36,10 +24,8 @@ export function buildWeb(reason) {
 
 /** @returns {string | null} why the SDK has to be built */
 export function whyBuildSdk() {
-  if (isSdkBuilt() && fs.existsSync(sdkLink)) return null;
-  // The compiler is a development package, and a production server needs no SDK.
-  const canBuild = whyInstall() !== null || fs.existsSync(path.join(modules, 'typescript'));
-  return canBuild ? 'its sources have changed, or it is not built yet' : null;
+  if (isRelease || (isSdkBuilt() && fs.existsSync(sdkLink))) return null;
+  return 'its sources have changed, or it is not built yet';
 }
 
 /** Builds the SDK and links it into the demo shop, as npm installs a package from a folder. */

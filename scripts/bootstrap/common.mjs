@@ -7,7 +7,7 @@ import { fileURLToPath } from 'node:url';
 
 export const root = fileURLToPath(new URL('../..', import.meta.url)).replace(/[\\/]$/, '');
 export const modules = path.join(root, 'node_modules');
-/** Only a release has this file. Its pages are built, so it needs no development packages. */
+/** Only a release has this file. Its pages and its SDK are built. */
 export const releaseFile = 'release.json';
 export const isRelease = fs.existsSync(path.join(root, releaseFile));
 

@@ -1,4 +1,6 @@
-// Installs the packages of package-lock.json into node_modules, the pinned Node among them.
+// Installs the packages of package-lock.json into node_modules, the pinned Node among them. A sandbox
+// needs those that run the service (`dependencies`) and those that build its pages and the SDK
+// (`peerDependencies`). Those that test and check (`devDependencies`) are installed with `--dev`.
 
 import { spawnSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
@@ -6,7 +8,6 @@ import fs from 'node:fs';
 import path from 'node:path';
 import process from 'node:process';
 import {
-  isRelease,
   modules,
   pinnedNode,
   Refusal,
@@ -26,21 +27,15 @@ const system = `${process.platform}-${process.arch}`;
 export function whyInstall() {
   if (!fs.existsSync(modules)) return 'nothing is installed yet';
   const stamp = readJson(stampFile);
-  if (
-    stamp !== null &&
-    stamp.wanted === wanted() &&
-    stamp.system === system &&
-    (stamp.dev || !withDev) &&
-    fs.existsSync(pinnedNode())
-  ) {
-    return null;
-  }
   if (stamp !== null && stamp.system !== system) {
     return `what is installed is for ${stamp.system}, and this is ${system}`;
   }
+  if (stamp?.wanted === wanted() && fs.existsSync(pinnedNode())) {
+    return stamp.dev || !withDev ? null : 'tests and checks need them';
+  }
   // Accept what `npm install` or `npm ci` installed by hand if it is the same.
-  const dev = installedByHand();
-  if (dev !== null && findFault() === null) {
+  const dev = compareInstalled();
+  if (dev !== null && (dev || !withDev) && findFault() === null) {
     writeStamp(dev);
     return null;
   }
@@ -49,25 +44,36 @@ export function whyInstall() {
 
 /** @param {string} reason */
 export async function install(reason) {
-  const lock = readJson(path.join(root, 'package-lock.json'));
+  const lock = readLockFile();
   if (lock === null) throw new Refusal('package-lock.json is missing: restore it from Git.');
   if (!isInSync(lock)) {
     throw new Refusal(
       'package.json and package-lock.json disagree: run `npm install` and commit both.',
     );
   }
-  const isWanted = (entry) => isForThisSystem(entry) && !(isRelease && entry.dev);
-  const count = Object.values(lock.packages).filter(isWanted).length - 1;
-  say(
-    `Installing ${count} packages, Node ${readManifest().dependencies.node} and PostgreSQL among them, for ${system}: ${reason}.`,
-  );
+  const stamp = readJson(stampFile);
+  const isAddition = stamp?.system === system && fs.existsSync(pinnedNode());
+  const dev = withDev || (isAddition && stamp.dev);
+  const { count, later } = countWanted(lock, dev);
+  const missing = isAddition ? count - countRecorded() : count;
+  const node = `Node ${readManifest().dependencies.node}`;
+  if (!isAddition) {
+    say(`Installing ${count} packages, ${node} and PostgreSQL among them, for ${system}: ${reason}.`);
+  } else if (missing > 0) say(`Installing ${missing} more packages: ${reason}.`);
+  else say(`Bringing ${count} packages up to date: ${reason}.`);
+  if (later > 0) say(`The first \`npm test\` or \`npm run check\` installs ${later} more.`);
   const begun = Date.now();
   const done = showProgress(() => {
     const seconds = Math.round((Date.now() - begun) / 1000);
     return `  ${Math.min(countInstalled(), count)} of ${count} packages, ${seconds} s`;
   });
-  const dev = isRelease ? '--omit=dev' : '--include=dev';
-  const result = await runNpm(['ci', dev, '--include=optional'], addToLock);
+  const groups = [dev ? '--include=dev' : '--omit=dev', '--include=optional'];
+  let result = null;
+  // `npm install` leaves in place what is right. A sandbox may be running from it.
+  if (isAddition) result = await runNpm(['install', '--no-save', ...groups], addToLock);
+  if (result?.code !== 0 || compareInstalled() !== dev) {
+    result = await runNpm(['ci', ...groups], addToLock);
+  }
   done();
   if (result.code !== 0) {
     process.stderr.write(`${result.output.trim()}\n`);
@@ -77,8 +83,27 @@ export async function install(reason) {
   }
   const fault = findFault();
   if (fault !== null) throw new Refusal(fault);
-  writeStamp(!isRelease);
-  say(`Installed in ${Math.max(1, Math.round((Date.now() - begun) / 1000))} s.`);
+  writeStamp(dev);
+  const seconds = Math.max(1, Math.round((Date.now() - begun) / 1000));
+  say(`Installed in ${seconds} s. node_modules has ${measure(modules)} MB.`);
+}
+
+/** How many packages this installation has, and how many more `--dev` would bring. */
+function countWanted(lock, dev) {
+  const here = packagesOf(lock).filter(isForThisSystem);
+  const count = dev ? here.length : here.filter((entry) => !entry.dev).length;
+  return { count, later: here.length - count };
+}
+
+/** How many packages npm has installed by its own record. */
+function countRecorded() {
+  const record = readJson(path.join(modules, '.package-lock.json'));
+  return record === null ? 0 : packagesOf(record).length;
+}
+
+function packagesOf({ packages }) {
+  const { '': _project, ...others } = packages;
+  return Object.values(others);
 }
 
 /** One hash over everything that should be installed. */
@@ -93,8 +118,8 @@ function wanted() {
  * Compares npm's own record of what it installed with the lock file.
  * @returns {boolean | null} null if they differ, else whether development packages are installed
  */
-function installedByHand() {
-  const lock = readJson(path.join(root, 'package-lock.json'));
+function compareInstalled() {
+  const lock = readLockFile();
   const installed = readJson(path.join(modules, '.package-lock.json'));
   if (lock === null || installed === null) return null;
   if (!isInSync(lock)) return null;
@@ -112,7 +137,7 @@ function installedByHand() {
     }
   }
   if (Object.keys(installed.packages).some((place) => !(place in lock.packages))) return null;
-  return dev || !withDev ? dev : null;
+  return dev;
 }
 
 /** Whether package.json asks for what the lock file was made for. */
@@ -177,7 +202,10 @@ function isForThisSystem(entry) {
       list.includes(value) || (list.every((x) => x.startsWith('!')) && !list.includes(`!${value}`))
     );
   };
-  return fits(entry.os, process.platform) && fits(entry.cpu, process.arch);
+  // The pinned Node is for glibc.
+  return (
+    fits(entry.os, process.platform) && fits(entry.cpu, process.arch) && fits(entry.libc, 'glibc')
+  );
 }
 
 function dependenciesOf(manifest) {
@@ -185,10 +213,29 @@ function dependenciesOf(manifest) {
   return [
     sorted(manifest.dependencies),
     sorted(manifest.devDependencies),
+    sorted(manifest.peerDependencies),
     sorted(manifest.optionalDependencies),
   ];
 }
 
 function readManifest() {
   return JSON.parse(fs.readFileSync(path.join(root, 'package.json'), 'utf8'));
+}
+
+function readLockFile() {
+  return readJson(path.join(root, 'package-lock.json'));
+}
+
+/**
+ * The size of a folder on disk in MB.
+ * @param {string} folder
+ */
+function measure(folder) {
+  let bytes = 0;
+  for (const entry of fs.readdirSync(folder, { recursive: true, withFileTypes: true })) {
+    if (!entry.isFile()) continue;
+    const { blocks, size } = fs.lstatSync(path.join(entry.parentPath ?? entry.path, entry.name));
+    bytes += blocks === undefined ? size : blocks * 512;
+  }
+  return Math.round(bytes / 1e6);
 }

@@ -41,7 +41,7 @@ export function runQuietly(command, args, env = {}) {
 export function runNpm(args, started) {
   const quiet = ['--no-audit', '--no-fund', '--no-progress', '--loglevel=error'];
   // The packages' engines concern the pinned Node, not the Node that installs it.
-  const all = [...args, '--engine-strict=false', ...quiet];
+  const all = [...args, '--engine-strict=false', '--legacy-peer-deps=false', ...quiet];
   const env = cleanEnvironment();
   // Use the npm that called us, on its own Node: npm may be about to replace the Node on PATH.
   const { npm_execpath: npm, npm_node_execpath: node } = process.env;
