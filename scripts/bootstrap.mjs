@@ -2,9 +2,9 @@
 // Plain JavaScript for Node 20, because neither the pinned Node nor any package is installed yet.
 // It writes to stderr only: stdout belongs to the command that follows.
 //
-//   node scripts/bootstrap.mjs                   what it takes to run
-//   node scripts/bootstrap.mjs --dev             what it takes to check as well
-//   node scripts/bootstrap.mjs --dev --browser   what it takes to test as well
+//   node scripts/bootstrap.mjs                   installs what runs Tranche and builds its pages
+//   node scripts/bootstrap.mjs --dev             adds what checks it
+//   node scripts/bootstrap.mjs --dev --browser   adds a Chromium for the tests
 
 import process from 'node:process';
 import { fetchBrowser, whyFetchBrowser } from './bootstrap/browser.mjs';

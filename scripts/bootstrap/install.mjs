@@ -34,9 +34,8 @@ export function whyInstall() {
     return stamp.dev || !withDev ? null : 'tests and checks need them';
   }
   // Accept what `npm install` or `npm ci` installed by hand if it is the same.
-  const dev = compareInstalled();
-  if (dev !== null && (dev || !withDev) && findFault() === null) {
-    writeStamp(dev);
+  if (isInstalled(withDev) && findFault() === null) {
+    writeStamp(isInstalled(true));
     return null;
   }
   return 'package-lock.json differs from what is installed';
@@ -58,7 +57,9 @@ export async function install(reason) {
   const missing = isAddition ? count - countRecorded() : count;
   const node = `Node ${readManifest().dependencies.node}`;
   if (!isAddition) {
-    say(`Installing ${count} packages, ${node} and PostgreSQL among them, for ${system}: ${reason}.`);
+    say(
+      `Installing ${count} packages, ${node} and PostgreSQL among them, for ${system}: ${reason}.`,
+    );
   } else if (missing > 0) say(`Installing ${missing} more packages: ${reason}.`);
   else say(`Bringing ${count} packages up to date: ${reason}.`);
   if (later > 0) say(`The first \`npm test\` or \`npm run check\` installs ${later} more.`);
@@ -71,7 +72,7 @@ export async function install(reason) {
   let result = null;
   // `npm install` leaves in place what is right. A sandbox may be running from it.
   if (isAddition) result = await runNpm(['install', '--no-save', ...groups], addToLock);
-  if (result?.code !== 0 || compareInstalled() !== dev) {
+  if (result?.code !== 0 || !isInstalled(dev)) {
     result = await runNpm(['ci', ...groups], addToLock);
   }
   done();
@@ -115,29 +116,25 @@ function wanted() {
 }
 
 /**
- * Compares npm's own record of what it installed with the lock file.
- * @returns {boolean | null} null if they differ, else whether development packages are installed
+ * Whether npm's own record of what it installed agrees with the lock file.
+ * @param {boolean} dev whether the packages for development have to be there
  */
-function compareInstalled() {
+function isInstalled(dev) {
   const lock = readLockFile();
   const installed = readJson(path.join(modules, '.package-lock.json'));
-  if (lock === null || installed === null) return null;
-  if (!isInSync(lock)) return null;
-  let dev = true;
+  if (lock === null || installed === null || !isInSync(lock)) return false;
   for (const [place, entry] of Object.entries(lock.packages)) {
     if (place === '') continue;
     const found = installed.packages[place];
     if (found === undefined) {
-      // npm leaves out packages for other systems, and may leave out those for development.
-      if (entry.optional) continue;
-      if (!entry.dev && !entry.devOptional) return null;
-      dev = false;
+      // npm leaves out packages for other systems.
+      const mayLack = entry.optional || (!dev && (entry.dev || entry.devOptional));
+      if (!mayLack) return false;
     } else if (found.version !== entry.version || found.integrity !== entry.integrity) {
-      return null;
+      return false;
     }
   }
-  if (Object.keys(installed.packages).some((place) => !(place in lock.packages))) return null;
-  return dev;
+  return Object.keys(installed.packages).every((place) => place in lock.packages);
 }
 
 /** Whether package.json asks for what the lock file was made for. */
@@ -231,11 +228,13 @@ function readLockFile() {
  * @param {string} folder
  */
 function measure(folder) {
-  let bytes = 0;
+  const sizes = new Map();
   for (const entry of fs.readdirSync(folder, { recursive: true, withFileTypes: true })) {
     if (!entry.isFile()) continue;
-    const { blocks, size } = fs.lstatSync(path.join(entry.parentPath ?? entry.path, entry.name));
-    bytes += blocks === undefined ? size : blocks * 512;
+    const file = path.join(entry.parentPath ?? entry.path, entry.name);
+    const { ino, nlink, size, blocks } = fs.lstatSync(file);
+    // Windows counts no blocks. The pinned Node has two names.
+    sizes.set(nlink > 1 ? ino : file, blocks === undefined ? size : blocks * 512);
   }
-  return Math.round(bytes / 1e6);
+  return Math.round([...sizes.values()].reduce((sum, bytes) => sum + bytes, 0) / 1e6);
 }

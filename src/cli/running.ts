@@ -1,4 +1,5 @@
 import type { Config } from '#config.ts';
+import { isAlive } from '#hosting/embedded-postgres/server-processes.ts';
 import { type Clock, systemClock } from '#platform/shared/clock.ts';
 import { freePorts } from '#platform/shared/free-ports.ts';
 
@@ -17,6 +18,13 @@ export function untilStopped(clock: Clock = systemClock): Promise<void> {
       });
     }
   });
+}
+
+const lookMilliseconds = 500;
+
+/** Resolves when one of these processes has ended. */
+export async function untilOneEnds(pids: number[], clock: Clock = systemClock): Promise<void> {
+  while (pids.every(isAlive)) await clock.sleep(lookMilliseconds);
 }
 
 /** Replaces port 0 by a free port. It is chosen here because our answers contain our address. */

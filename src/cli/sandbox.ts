@@ -15,20 +15,22 @@ import { isLoopback } from '#platform/shared/loopback.ts';
 import { systemRandom } from '#platform/shared/random.ts';
 import { createSealing } from '#platform/shared/sealing.ts';
 import { command, UsageError } from './command.ts';
-import { explainStart, settlePort, untilStopped } from './running.ts';
+import { explainStart, settlePort, untilOneEnds, untilStopped } from './running.ts';
 import { fields, type Terminal } from './terminal.ts';
 
 export const sandbox = command({
   name: 'sandbox',
   summary: 'run a sandbox with a demo merchant (npm start)',
-  usage: [''],
+  usage: ['[--end-with PID …]'],
   help: `Starts the service, a test gateway and a demo shop on an embedded PostgreSQL in DATA_DIR
 (.tranche), and prints their addresses and the demo merchant's credentials. While it runs, the same
-facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays.
+facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays. With --end-with it also stops
+when that process ends; npm start names npm.
 
   PORT=4000 DATA_DIR=/tmp/tranche tranche sandbox`,
-  options: {},
-  async run({ env, terminal, json, print }) {
+  options: { 'end-with': { type: 'string', multiple: true, default: [] } },
+  async run({ values, env, terminal, json, print }) {
+    const parents = values['end-with'].map(toPid);
     const settled = await settlePort(readConfig(env), env);
     const config = { ...settled, page: { ...settled.page, mailboxUrl: mailboxUrlOf(settled) } };
     if (config.environment === 'production') {
@@ -37,7 +39,11 @@ facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays.
     await mkdir(config.dataDir, { recursive: true, mode: 0o755 });
     const sandboxFile = join(config.dataDir, 'sandbox.json');
     const log = openLog(config, await startLogFile(config.dataDir));
-    const stopped = untilStopped();
+    let isOrphan = false;
+    const orphaned = untilOneEnds(parents).then(() => {
+      isOrphan = true;
+    });
+    const stopped = Promise.race([untilStopped(), orphaned]);
     // Load the service only here, so that other commands start quickly.
     const { startService } = await import('#hosting/running/supervisor.ts');
 
@@ -97,7 +103,8 @@ facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays.
         ),
       );
       await stopped;
-      if (!json) terminal.print('\nStopping …');
+      // What read an orphan's output may have ended too, and then printing would fail.
+      if (!json && !isOrphan) terminal.print('\nStopping …');
     } finally {
       await rm(sandboxFile, { force: true });
       await shop?.stop();
@@ -108,6 +115,11 @@ facts are in DATA_DIR/sandbox.json. Ctrl-C stops it; the data stays.
     return 0;
   },
 });
+
+function toPid(text: string): number {
+  if (/^[1-9]\d*$/.test(text)) return Number(text);
+  throw new UsageError(`--end-with is "${text}" and must be the ID of a process.`);
+}
 
 async function provideDemo(config: ReadyConfig, log: Logger): Promise<Demo> {
   const database = openDatabase(config.databaseUrl, { log, maxConnections: 1 });

@@ -97,6 +97,24 @@ describe('a sandbox that gets a signal to stop', () => {
     });
   }
 
+  // npm runs the sandbox in a shell. SIGTERM ends this shell, and SIGKILL ends npm alone.
+  for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+    test(`shuts down cleanly when npm gets ${signal}`, async () => {
+      const { npm_execpath } = process.env;
+      assert.ok(npm_execpath, 'npm runs the tests');
+      const npm = await startSandbox(dataDir(), {}, (env) => launch(['start'], env, npm_execpath));
+      programs.push(npm);
+      const server = await postmasterPid(npm.dataDir);
+      assert.ok(server !== null);
+      npm.child.kill(signal);
+      // Its output ends when the sandbox has ended.
+      await until('the sandbox to end', npm.hasExited);
+      assert.equal(await exists(path.join(npm.dataDir, 'sandbox.json')), false);
+      assert.equal(await postmasterPid(npm.dataDir), null, 'the database was shut down cleanly');
+      assert.throws(() => process.kill(server, 0), { code: 'ESRCH' });
+    });
+  }
+
   test('stops in time while a request waits for a lock', async (t) => {
     const sandbox = await start();
     const { base_url, integration, database_url } = sandbox.file;

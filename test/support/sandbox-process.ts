@@ -168,11 +168,12 @@ export type Sandbox = Program & { dataDir: string; env: NodeJS.ProcessEnv; file:
 export async function startSandbox(
   dataDir: string,
   settings: NodeJS.ProcessEnv = {},
+  run = (env: NodeJS.ProcessEnv) => launch(['sandbox'], env),
 ): Promise<Sandbox> {
   const env = { DATA_DIR: dataDir, PORT: '0', ...settings };
   const name = path.join(dataDir, 'sandbox.json');
   const before = await fs.stat(name).catch(() => null);
-  const program = launch(['sandbox'], env);
+  const program = run(env);
   const file = await until(
     'sandbox.json',
     async () => {
@@ -191,7 +192,7 @@ export async function startSandbox(
     if (env.PORT === '0' && /Port \d+ is in use/.test(program.stderr())) return null;
     throw error;
   });
-  if (file === null) return await startSandbox(dataDir, settings);
+  if (file === null) return await startSandbox(dataDir, settings, run);
   return { ...program, dataDir, env, file };
 }
 
