@@ -1,0 +1,85 @@
+import { isWorkerAway } from './database.ts';
+import { type Deadline, lockEndOf } from './deadline.ts';
+import { FateUnknown, isLockTimeout, isTransient } from './transaction.ts';
+
+// The choices of a group commit: when to write, how long to wait for a lock, and what to do after a
+// write failed. They are pure; group-commit.ts carries them out.
+
+/**
+ * How long a batch waits for a lock before it is rolled back.
+ *
+ * - `shared` is how every batch of several tenants waits. Commits of other nodes are quicker.
+ * - `brief` is the first attempt of a batch from a tenant's queue. These queues take turns, so the
+ *   locked ones must not keep the others long. The second attempt waits like a shared batch.
+ * - `patient` waits as long as a transaction may. It is the last attempt of a tenant's batch, and
+ *   the only one where batches are not separated by tenants.
+ */
+export type Wait = 'shared' | 'brief' | 'patient';
+
+/** No limit of our own if it is undefined. */
+export const lockMilliseconds: Readonly<Record<Wait, number | undefined>> = {
+  shared: 300,
+  brief: 50,
+  patient: undefined,
+};
+
+/** Requests queue here while the database is away. Beyond this many, new ones fail at once. */
+export const queuedMax = 10_000;
+
+/** So many tenants' queues write at once, and as many more wait patiently. The pool has more. */
+export const tenantWritesMax = 3;
+
+/** After this time a batch no longer keeps the next one waiting: its connection may be dead. */
+export const lateMilliseconds = 1_000;
+
+/** So many shared batches may be in flight at once, and only while the others are late. */
+const flightsMax = 3;
+
+/** An item with less time than this is not worth another attempt. */
+const millisecondsMin = 500;
+
+/** A queued item waits for a batch that is on time, and never for one that is late. */
+export function mayStartFlight(flights: number, lateFlights: number): boolean {
+  return flights <= lateFlights && flights < flightsMax;
+}
+
+/**
+ * What happens to a batch that was not written.
+ *
+ * - `separate`: it was rolled back because a row is locked or a worker is away. Its tenants go on
+ *   apart from each other. Only a batch with a limit to its wait can be separated.
+ * - `requeue`: nothing was written, and the earliest deadline has passed. The items that have time
+ *   left join the next batch.
+ * - `write alone`: it was rolled back. An item that cannot be written must not fail the others.
+ * - `reject`: all items fail with the error.
+ */
+export type AfterFailure = 'separate' | 'requeue' | 'write alone' | 'reject';
+
+export function chooseAfterFailure(error: unknown, wait: Wait, items: number): AfterFailure {
+  const isSeparable = isLockTimeout(error) || isWorkerAway(error);
+  if (isSeparable && lockMilliseconds[wait] !== undefined) return 'separate';
+  if (error instanceof FateUnknown) return 'reject';
+  if (isTransient(error)) return 'requeue';
+  return items > 1 ? 'write alone' : 'reject';
+}
+
+type Due = { deadline: Deadline };
+
+/** An item that still waits for its turn at its deadline is refused. */
+export function isLate(one: Due | undefined, now: number): boolean {
+  return one !== undefined && lockEndOf(one.deadline) <= now;
+}
+
+/** After a failed attempt, whether an item has time for another one. */
+export function hasTime({ deadline }: Due, now: number): boolean {
+  return deadline.endsAt - millisecondsMin >= now;
+}
+
+/** The batch may be retried until its first item has no time left, and looked up until the last. */
+export function earliestDeadline(batch: readonly Due[]): Deadline {
+  return {
+    endsAt: Math.min(...batch.map(({ deadline }) => deadline.endsAt)),
+    lockEndsAt: Math.min(...batch.map(({ deadline }) => lockEndOf(deadline))),
+    lookUpEndsAt: Math.max(...batch.map(({ deadline }) => deadline.lookUpEndsAt)),
+  };
+}
