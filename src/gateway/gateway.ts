@@ -146,7 +146,7 @@ export type Gateway = {
     amount: number;
     refund_id: string;
     /** The refund that it is a part of: enough to record it again after a restore. */
-    request?: RefundRequestMark;
+    request?: RefundOrigin;
   }): Promise<RefundState | { refund_ref: null; status: 'failed' }>;
 
   /** Finds a refund whose reference we never learnt; null if there is none. */
@@ -163,16 +163,18 @@ export type Gateway = {
     page: { after: string | null; from: Timestamp | null; to: Timestamp | null },
   ): Promise<{ records: GatewayRecord[]; next: string | null }>;
 
-  /** The marks that databases left at the gateway (decision 0097). */
-  listMarks(): Promise<GatewayMark[]>;
+  /** The heartbeats that databases left at the gateway (decision 0097). */
+  listHeartbeats(): Promise<Heartbeat[]>;
 
-  /** Writes the mark of a database. `mark_ref` is null if the database has none yet. */
-  writeMark(mark: Omit<GatewayMark, 'mark_ref'> & { mark_ref: string | null }): Promise<void>;
+  /** Writes the heartbeat of a database. `heartbeat_ref` is null if it is the first one. */
+  writeHeartbeat(
+    heartbeat: Omit<Heartbeat, 'heartbeat_ref'> & { heartbeat_ref: string | null },
+  ): Promise<void>;
 
   /** Whether the gateway was given an address for events and we know its secret. */
   receivesEvents: boolean;
 
-  /** What an event announces. Null: its signature is not the gateway's. */
+  /** What an event announces; null if its signature is not the gateway's. */
   readEvent(raw: Buffer, signature: string): Promise<{ dispute_ref: string | null } | null>;
 
   /** One page of all disputes of the account, the newest first. `after` is the `next` before. */
@@ -261,7 +263,7 @@ export type Authorisation =
       card: HeldCard;
       /** When the hold lapses by itself. */
       capture_before: Timestamp;
-      /** Null: the bank was not asked. */
+      /** Null if the bank was not asked. */
       authentication: Authentication | null;
     }
   | { outcome: 'challenge'; payment_ref: string; url: string }
@@ -277,7 +279,7 @@ export type PaymentState =
       payment_ref: string;
       amount: number;
       card: HeldCard;
-      /** Null: the bank was not asked. */
+      /** Null if the bank was not asked. */
       authentication: Authentication | null;
     }
   | { outcome: 'voided'; payment_ref: string };
@@ -293,7 +295,7 @@ export type CardVerification =
       outcome: 'verified';
       verification_ref: string;
       card: HeldCard & { card_ref: string };
-      /** Null: the bank was not asked. */
+      /** Null if the bank was not asked. */
       authentication: Authentication | null;
     }
   | { outcome: 'challenge'; verification_ref: string; url: string }
@@ -322,11 +324,11 @@ export type Evidence = {
 export const recordKinds = ['payments', 'charges', 'refunds', 'disputes', 'transactions'] as const;
 export type RecordKind = (typeof recordKinds)[number];
 
-/** How far a database was when it last wrote to the gateway. */
-export type GatewayMark = { mark_ref: string; database: string; beat: number };
+/** How often a database had raised its heartbeat when it last wrote it to the gateway. */
+export type Heartbeat = { heartbeat_ref: string; database: string; count: number };
 
 /** The refund request that a refund at the gateway is a part of. */
-export type RefundRequestMark = { id: string; amount: number; created_at: Timestamp };
+export type RefundOrigin = { id: string; amount: number; created_at: Timestamp };
 
 /** What the gateway has on record about a payment, a refund, a dispute or its balance. */
 export type GatewayRecord = {
@@ -338,14 +340,17 @@ export type GatewayRecord = {
   amount: number;
   state: 'taken' | 'held' | 'nothing' | 'in_flight';
   created_at: Timestamp;
-  /** The payment that it is about, or is; null if the gateway does not say. */
+  /**
+   * The payment that the record belongs to; for a payment, its own reference. Null if the gateway
+   * does not say.
+   */
   payment_ref: string | null;
   customer_ref: string | null;
   /** The payments of the plan that it paid. */
   instalments: number[];
   /** The term that the shopper chose; null unless it is the first payment of a plan or a charge. */
   number_of_payments: number | null;
-  request: RefundRequestMark | null;
+  request: RefundOrigin | null;
   /**
    * What the gateway charged for a movement of its balance, with the type of the transaction; null
    * for other records. A fee of the account was charged without a payment.

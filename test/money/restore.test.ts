@@ -815,11 +815,11 @@ describe('whether money may move', () => {
       await Promise.all(guards.map((one) => one.problem())),
       guards.map(() => null),
     );
-    const marks = await paying.gateway.gateway.listMarks();
+    const marks = await paying.gateway.gateway.listHeartbeats();
     const { rows } = await paying.service.deps.database.pool.query('select * from gateway_mark');
     const own = marks.filter(({ database }) => database === rows[0].id);
     assert.deepEqual(
-      own.map(({ beat }) => beat),
+      own.map(({ count }) => count),
       [rows[0].beat],
     );
   });
@@ -849,14 +849,14 @@ describe('whether money may move', () => {
       database: { ...database, db: database.db.withPlugin(rowReader) },
       gateway: {
         ...gateway,
-        async listMarks() {
-          const marks = await gateway.listMarks();
+        async listHeartbeats() {
+          const marks = await gateway.listHeartbeats();
           await pass('marks');
           return marks;
         },
-        async writeMark(mark) {
+        async writeHeartbeat(mark) {
           await pass('write');
-          await gateway.writeMark(mark);
+          await gateway.writeHeartbeat(mark);
         },
       },
     });
@@ -873,7 +873,7 @@ describe('whether money may move', () => {
 
   async function readMarks() {
     const { rows } = await paying.service.deps.database.pool.query('select * from gateway_mark');
-    const marks = await paying.gateway.gateway.listMarks();
+    const marks = await paying.gateway.gateway.listHeartbeats();
     return { row: rows[0], there: marks.find(({ database }) => database === rows[0].id) };
   }
 
@@ -912,31 +912,31 @@ describe('whether money may move', () => {
     paying.clock.advance({ minutes: 2 });
     await quick.money.beat();
     const { row, there } = await readMarks();
-    assert.equal(there?.beat, row.beat);
+    assert.equal(there?.count, row.beat);
     write.open();
     await beat;
     // The gateway's beat is lower until the next one, and that stops nothing.
-    assert.equal((await readMarks()).there?.beat, row.beat - 1);
+    assert.equal((await readMarks()).there?.count, row.beat - 1);
     for (const { money } of [late, quick, slowGuard()]) {
       paying.clock.advance({ minutes: 2 });
       await money.beat();
       assert.equal(await money.problem(), null);
     }
-    assert.deepEqual((await readMarks()).there?.beat, row.beat + 3);
+    assert.deepEqual((await readMarks()).there?.count, row.beat + 3);
   });
 
   test('stays refused if a reading from before the stop ends after it', async () => {
     const process = slowGuard();
     const { row, there } = await readMarks();
     assert.ok(there);
-    const mark = { mark_ref: there.mark_ref, database: row.id };
+    const mark = { heartbeat_ref: there.heartbeat_ref, database: row.id };
     await process.money.problem();
-    await paying.gateway.gateway.writeMark({ ...mark, beat: row.beat + 5 });
+    await paying.gateway.gateway.writeHeartbeat({ ...mark, count: row.beat + 5 });
     try {
       await readDuringBeat(process);
       assert.match((await process.money.problem()) ?? '', /The gateway is ahead/);
     } finally {
-      await paying.gateway.gateway.writeMark({ ...mark, beat: row.beat });
+      await paying.gateway.gateway.writeHeartbeat({ ...mark, count: row.beat });
       await paying.service.deps.database.pool.query(
         'update gateway_mark set stopped_at = null, stopped_reason = null',
       );

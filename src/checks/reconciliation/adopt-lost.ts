@@ -60,14 +60,14 @@ async function adoptOn(
   const answer = { ...reconciled, adopted: reconciled.adopted + settled };
   const { checked, adopted, findings } = answer;
 
-  const marks = await deps.gateway.listMarks();
+  const heartbeats = await deps.gateway.listHeartbeats();
   const mark = await readMark(db);
-  const own = marks.find(({ database }) => database === mark.id) ?? null;
-  const beat = Math.max(own?.beat ?? 0, mark.beat) + 1;
+  const own = heartbeats.find(({ database }) => database === mark.id) ?? null;
+  const beat = Math.max(own?.count ?? 0, mark.beat) + 1;
   // The gateway first, while money is stopped: the beat here is never behind once it moves.
   if (isStopped && mark.id !== null) {
-    const mark_ref = own?.mark_ref ?? null;
-    await deps.gateway.writeMark({ mark_ref, database: mark.id, beat });
+    const heartbeat_ref = own?.heartbeat_ref ?? null;
+    await deps.gateway.writeHeartbeat({ heartbeat_ref, database: mark.id, count: beat });
   }
   await operate(deps, operator, 'gateway resume', async (tx, at) => {
     let payouts = 0;

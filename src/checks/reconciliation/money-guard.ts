@@ -87,24 +87,24 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
   /** Compares the beats. The database is read after the gateway, because it is written before it. */
   async function compareBeats(): Promise<{
     mark: Mark;
-    mark_ref: string | null;
+    heartbeat_ref: string | null;
     stopped: string | null;
   }> {
-    const marks = await deps.gateway.listMarks();
+    const heartbeats = await deps.gateway.listHeartbeats();
     const mark = await read();
-    const own = marks.find(({ database }) => database === mark.id) ?? null;
+    const own = heartbeats.find(({ database }) => database === mark.id) ?? null;
     let stopped = mark.stopped_reason;
-    if (own !== null && own.beat > mark.beat) {
+    if (own !== null && own.count > mark.beat) {
       stopped = await stop(
-        `The gateway is ahead of this database (beat ${own.beat} there, ${mark.beat} here): the database was restored from a backup, or a server took over that lacked the last changes.`,
+        `The gateway is ahead of this database (beat ${own.count} there, ${mark.beat} here): the database was restored from a backup, or a server took over that lacked the last changes.`,
       );
-    } else if (own === null && marks.length > 0 && deps.environment === 'production') {
+    } else if (own === null && heartbeats.length > 0 && deps.environment === 'production') {
       // In a sandbox several databases may share an account of the gateway.
       stopped = await stop(
         'Another database has used this account of the gateway: this one is new, or was restored from a backup without a mark.',
       );
     }
-    return { mark, mark_ref: own?.mark_ref ?? null, stopped };
+    return { mark, heartbeat_ref: own?.heartbeat_ref ?? null, stopped };
   }
 
   /**
@@ -163,14 +163,14 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
     const now = deps.clock.now();
     const next = timestamp(secondsAfter(now, beatSeconds));
     if ((await know()) !== null || !(await claimBeat(db, timestamp(now), next))) return;
-    const { mark, mark_ref, stopped } = await compareBeats();
+    const { mark, heartbeat_ref, stopped } = await compareBeats();
     // A server that this process has not verified must not count as the one that wrote the beat.
     if (stopped !== null || mark.id === null || mark.current_server !== verifiedServer) return;
     // Here first: the gateway's beat is higher only if a change here was lost.
     const beat = await raiseBeat(db, timestamp(now), mark.current_server);
     if (beat === null) return;
     highestBeat = Math.max(highestBeat, beat);
-    await deps.gateway.writeMark({ mark_ref, database: mark.id, beat });
+    await deps.gateway.writeHeartbeat({ heartbeat_ref, database: mark.id, count: beat });
   }
 
   return {

@@ -74,16 +74,16 @@ type Commits<Item, Result> = {
  * of the disk whether it carries one row or two hundred, so under load this makes the service as
  * fast as the database. Without load an item is written at once and alone.
  *
- * With `tenantOf`, one tenant's locked rows do not delay the others (decision 0057). A batch that
+ * With `tenantOf`, one tenant's locked rows do not delay the others (decision 0012). A batch that
  * waits too long for a lock is rolled back, and each of its tenants gets a queue of its own, whose
  * batches wait for locks as `Wait` says. New items of a tenant join its queue while it has one; all
  * others go on sharing commits. Likewise, the tenants whose worker of Citus is away do not stop
- * those of the other workers (decision 0105): their queues ask again until it is back, and hold no
+ * those of the other workers (decision 0020): their queues ask again until it is back, and hold no
  * connection meanwhile.
  *
  * An item keeps the deadline of the request that brought it. A batch that the database did not take
  * ends with its earliest deadline, and the items that have time left join the next batch. An item
- * that still waits for its turn at its deadline is refused and not written (decision 0122).
+ * that still waits for its turn at its deadline is refused and not written (decision 0013).
  */
 export function groupCommit<Item, Result>(
   { clock, observeBatch }: { clock: Clock; observeBatch?: (items: number) => void },

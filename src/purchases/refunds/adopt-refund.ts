@@ -1,4 +1,4 @@
-import type { GatewayRecord, RefundRequestMark } from '#gateway/gateway.ts';
+import type { GatewayRecord, RefundOrigin } from '#gateway/gateway.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { CannotAdopt } from '#platform/shared/cannot-adopt.ts';
@@ -20,7 +20,7 @@ export async function adoptRefund(
   db: Handle,
   merchant: Merchant,
   checkout: Checkout,
-  request: RefundRequestMark,
+  request: RefundOrigin,
   records: Pick<GatewayRecord, 'own_id' | 'amount' | 'reference'>[],
 ): Promise<void> {
   const { merchant_id, id: checkout_id } = checkout;

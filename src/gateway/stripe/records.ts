@@ -1,10 +1,9 @@
 import type Stripe from 'stripe';
 import type { Gateway, GatewayRecord, RecordKind } from '#gateway/gateway.ts';
-import { timestamp } from '#platform/shared/clock.ts';
-import { movedBy } from './stripe-disputes.ts';
-
-const timeOf = (seconds: number) =>
-  timestamp(Temporal.Instant.fromEpochMilliseconds(seconds * 1000));
+import type { StripeApi } from './api.ts';
+import { movedBy } from './disputes.ts';
+import { fail } from './errors.ts';
+import { timeOf } from './states.ts';
 
 const idOf = (value: string | { id: string } | null | undefined) =>
   typeof value === 'object' && value !== null ? value.id : (value ?? null);
@@ -151,10 +150,7 @@ const lists: Record<
 };
 
 /** The gateway's own records, page by page, for the reconciliation. */
-export function recordCalls(
-  stripe: Stripe,
-  fail: (error: unknown) => never,
-): Pick<Gateway, 'listRecords'> {
+export function recordCalls({ stripe }: StripeApi): Pick<Gateway, 'listRecords'> {
   return {
     async listRecords(kind, { after, from, to }) {
       const created = {

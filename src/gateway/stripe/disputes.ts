@@ -1,6 +1,8 @@
 import type Stripe from 'stripe';
-import type { DisputeState, Gateway, MerchantTime } from '#gateway/gateway.ts';
-import { timestamp } from '#platform/shared/clock.ts';
+import type { DisputeState, Gateway } from '#gateway/gateway.ts';
+import type { StripeApi } from './api.ts';
+import { fail } from './errors.ts';
+import { timeOf } from './states.ts';
 
 const statuses: Partial<Record<Stripe.Dispute['status'], DisputeState['status']>> = {
   warning_needs_response: 'inquiry',
@@ -18,9 +20,6 @@ const needsResponse = new Set<Stripe.Dispute['status']>([
 
 const idOf = (value: string | { id: string } | null) =>
   typeof value === 'string' || value === null ? value : value.id;
-
-const timeOf = (seconds: number) =>
-  timestamp(Temporal.Instant.fromEpochMilliseconds(seconds * 1000));
 
 /**
  * What a dispute moved, in the currency of the payment. Balance transactions are in the currency in
@@ -76,12 +75,8 @@ type DisputeCalls = Pick<
 >;
 
 /** The part of the port that is about disputes. */
-export function disputeCalls(
-  stripe: Stripe,
-  options: (merchant: MerchantTime, key?: string) => Stripe.RequestOptions,
-  fail: (error: unknown) => never,
-  webhookSecret: string | undefined,
-): DisputeCalls {
+export function disputeCalls({ stripe, options, settings }: StripeApi): DisputeCalls {
+  const { webhookSecret } = settings;
   return {
     receivesEvents: webhookSecret !== undefined,
 

@@ -1,0 +1,77 @@
+import Stripe from 'stripe';
+import { type MerchantTime, OutcomeUnknown } from '#gateway/gateway.ts';
+import { type StripeSettings, stripeProblems } from '#gateway/settings.ts';
+import { traceHeaders } from '#platform/tracing/trace.ts';
+import { isOtherRequest, isRepeatedFailure } from './errors.ts';
+
+/** What every call of the adapter needs. */
+export type StripeApi = {
+  readonly stripe: Stripe;
+  readonly settings: StripeSettings;
+  /** Every POST carries a key, because the SDK repeats a request whose connection was closed. */
+  options(merchant: MerchantTime, key?: string): Stripe.RequestOptions;
+};
+
+export function openStripeApi(settings: StripeSettings): StripeApi {
+  const problems = stripeProblems(settings);
+  if (problems.length > 0) throw new Error(problems.join(' '));
+  const api = new URL(settings.apiUrl ?? 'https://api.stripe.com');
+  const stripe = new Stripe(settings.secretKey, {
+    host: api.hostname.replace(/^\[|\]$/g, ''),
+    port: api.port || (api.protocol === 'https:' ? 443 : 80),
+    protocol: api.protocol === 'https:' ? 'https' : 'http',
+    timeout: settings.timeoutMs ?? 15_000,
+    // The caller keeps a row open and retries. Hidden retries here would only make that slower.
+    maxNetworkRetries: 0,
+    telemetry: false,
+  });
+  const options: StripeApi['options'] = (merchant, key) => ({
+    ...(key !== undefined && { idempotencyKey: key }),
+    headers: {
+      ...traceHeaders(),
+      ...(settings.testGateway && {
+        'Tranche-Merchant': merchant.id,
+        'Tranche-Merchant-Time': merchant.now,
+      }),
+    },
+  });
+  return { stripe, settings, options };
+}
+
+/** A request that must have its effect once. */
+type Request<T> = {
+  key: string;
+  merchant: MerchantTime;
+  send: (options: Stripe.RequestOptions) => Promise<T>;
+  /** Looks for the effect of an earlier request; null if there is none. */
+  find: () => Promise<T | null>;
+  /** Whether the gateway itself takes the request only once, whatever its key. */
+  isSafe?: boolean;
+};
+
+/**
+ * Sends a request under its key. Stripe stores a 500 with the key and repeats it for a day,
+ * whatever really happened. A repeated 500 means that the request has ended: look whether it had
+ * its effect. If not, send it under the next key. A retry reaches that key by the same steps.
+ *
+ * A key that was used with other parameters says nothing about the request that used it: it may
+ * be in flight. A safe request is then sent under the next key. Any other is looked up and not sent
+ * (decision 0049).
+ */
+export async function sendOnce<T>(api: StripeApi, request: Request<T>): Promise<T> {
+  const { key, merchant, send, find, isSafe = false } = request;
+  for (let round = 1; round <= 10; round += 1) {
+    try {
+      return await send(api.options(merchant, round === 1 ? key : `${key}:${round}`));
+    } catch (error) {
+      const isOther = isOtherRequest(error);
+      if (!isOther && !isRepeatedFailure(error)) throw error;
+      const found = await find();
+      if (found !== null) return found;
+      if (isOther && !isSafe) {
+        throw new OutcomeUnknown('the key belongs to another request, which was not found');
+      }
+    }
+  }
+  throw new OutcomeUnknown('the gateway failed under every key');
+}

@@ -1,0 +1,93 @@
+import Stripe from 'stripe';
+import type { Decline, DeclineReason } from '#gateway/gateway.ts';
+import { isDataRefused, isTokenRefused } from './errors.ts';
+
+// Why a bank or the gateway declines a card, and whether a retry may help.
+
+export type CardRefusal = {
+  code?: string;
+  decline_code?: string;
+  advice_code?: string;
+  network_decline_code?: string;
+};
+
+const reasons: Record<string, DeclineReason> = {
+  insufficient_funds: 'insufficient_funds',
+  lost_card: 'lost_card',
+  stolen_card: 'stolen_card',
+  card_velocity_exceeded: 'velocity_exceeded',
+  withdrawal_count_limit_exceeded: 'velocity_exceeded',
+  expired_card: 'expired_card',
+  incorrect_cvc: 'incorrect_cvc',
+  invalid_cvc: 'incorrect_cvc',
+  incorrect_number: 'incorrect_number',
+  invalid_number: 'incorrect_number',
+  invalid_expiry_month: 'expired_card',
+  invalid_expiry_year: 'expired_card',
+  processing_error: 'processing_error',
+  issuer_not_available: 'processing_error',
+  try_again_later: 'processing_error',
+  authentication_required: 'authentication_required',
+  payment_intent_authentication_failure: 'authentication_failed',
+  setup_intent_authentication_failure: 'authentication_failed',
+};
+
+/** After these a retry with the same card is pointless, whatever the network advises. */
+const final: ReadonlySet<DeclineReason> = new Set<DeclineReason>([
+  'lost_card',
+  'stolen_card',
+  'expired_card',
+  'incorrect_number',
+  'authentication_required',
+]);
+
+/** After these the issuer forbids a retry, even if it does not say so in its advice. */
+const finalCodes: ReadonlySet<string> = new Set([
+  'fraudulent',
+  'invalid_account',
+  'merchant_blacklist',
+  'pickup_card',
+  'restricted_card',
+  'revocation_of_all_authorizations',
+  'revocation_of_authorization',
+  'security_violation',
+  'stop_payment_order',
+]);
+
+export const cardToEnterAgain: Decline = { reason: 'processing_error', may_retry: true };
+
+export function declineOf(refusal: CardRefusal): Decline {
+  const { code, decline_code, advice_code, network_decline_code } = refusal;
+  const reason = reasons[decline_code ?? ''] ?? reasons[code ?? ''] ?? 'generic';
+  const isForbidden = advice_code === 'do_not_try_again' || finalCodes.has(decline_code ?? '');
+  return {
+    reason,
+    may_retry: !isForbidden && !final.has(reason),
+    code: decline_code ?? code ?? null,
+    network_code: network_decline_code ?? null,
+  };
+}
+
+type Declined = { outcome: 'declined'; payment_ref: string | null; decline: Decline };
+
+/** The decline of a payment by the shopper's bank; null if the error is not one. */
+export function declinedByBank(error: unknown): Declined | null {
+  if (!(error instanceof Stripe.errors.StripeCardError)) return null;
+  const payment_ref = error.payment_intent?.id ?? null;
+  return { outcome: 'declined', payment_ref, decline: declineOf(error as CardRefusal) };
+}
+
+/** The token came from the browser. Entering the card again gives a new one. */
+export function declinedToken(error: unknown): Declined | null {
+  if (!isTokenRefused(error)) return null;
+  return { outcome: 'declined', payment_ref: null, decline: cardToEnterAgain };
+}
+
+/** The stored card is gone, or the amount can never be charged. A retry cannot help. */
+export function declinedForGood(error: unknown): Declined | null {
+  const isCardGone =
+    error instanceof Stripe.errors.StripeInvalidRequestError && error.param === 'payment_method';
+  if (!isCardGone && !isDataRefused(error)) return null;
+  const decline = { reason: 'processing_error', may_retry: false } as const;
+  return { outcome: 'declined', payment_ref: null, decline };
+}

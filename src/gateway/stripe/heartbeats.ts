@@ -1,0 +1,51 @@
+import type { Gateway } from '#gateway/gateway.ts';
+import type { StripeApi } from './api.ts';
+import { fail } from './errors.ts';
+
+// The gateway has no place for notes of an account. A customer without payments serves as one.
+
+/** All heartbeats of the account have this address, because the gateway finds customers by it. */
+const heartbeatEmail = 'tranche-heartbeat@example.com';
+
+/** The part of the port that tells whether a database was restored (decision 0097). */
+export function heartbeatCalls({
+  stripe,
+}: StripeApi): Pick<Gateway, 'listHeartbeats' | 'writeHeartbeat'> {
+  return {
+    async listHeartbeats() {
+      const query = { email: heartbeatEmail, limit: 100 };
+      try {
+        const heartbeats = [];
+        for await (const { id, metadata } of stripe.customers.list(query)) {
+          const { database, count } = metadata;
+          if (database) {
+            heartbeats.push({ heartbeat_ref: id, database, count: Number(count ?? 0) });
+          }
+        }
+        return heartbeats;
+      } catch (error) {
+        fail(error);
+      }
+    },
+
+    async writeHeartbeat({ heartbeat_ref, database, count }) {
+      try {
+        let ref = heartbeat_ref;
+        if (ref === null) {
+          const description =
+            'The heartbeat of Tranche. Do not delete it: it protects against restores.';
+          const params = { email: heartbeatEmail, description, metadata: { database } };
+          // Two processes that begin at once make one customer.
+          const made = await stripe.customers.create(params, {
+            idempotencyKey: `heartbeat:${database}`,
+          });
+          ref = made.id;
+        }
+        const idempotencyKey = `heartbeat:${database}:${count}`;
+        await stripe.customers.update(ref, { metadata: { count } }, { idempotencyKey });
+      } catch (error) {
+        fail(error);
+      }
+    },
+  };
+}

@@ -1,0 +1,179 @@
+import type Stripe from 'stripe';
+import {
+  type Authentication,
+  type Authorisation,
+  type CardVerification,
+  type HeldCard,
+  OutcomeUnknown,
+  type PaymentState,
+  type RefundState,
+  type ShopperPayment,
+} from '#gateway/gateway.ts';
+import { timestamp } from '#platform/shared/clock.ts';
+import { cardToEnterAgain, declineOf } from './declines.ts';
+
+// The gateway's objects in the words of the port.
+
+export const expanded = ['latest_charge', 'payment_method'] as const;
+export const expandedSetup = ['latest_attempt', 'payment_method'] as const;
+
+export function paymentState(intent: Stripe.PaymentIntent): PaymentState {
+  const payment_ref = intent.id;
+  switch (intent.status) {
+    case 'requires_capture':
+      return {
+        outcome: 'authorised',
+        payment_ref,
+        card: heldCard(intent),
+        capture_before: captureBefore(intent),
+        authentication: authenticationOf(intent),
+      };
+    case 'requires_action': {
+      const url = intent.next_action?.redirect_to_url?.url;
+      return url
+        ? { outcome: 'challenge', payment_ref, url }
+        : { outcome: 'processing', payment_ref };
+    }
+    case 'requires_payment_method':
+      return {
+        outcome: 'declined',
+        payment_ref,
+        decline: declineOf(intent.last_payment_error ?? {}),
+      };
+    case 'succeeded':
+      return {
+        outcome: 'captured',
+        payment_ref,
+        amount: intent.amount_received,
+        card: heldCard(intent),
+        authentication: authenticationOf(intent),
+      };
+    case 'canceled':
+      return { outcome: 'voided', payment_ref };
+    default:
+      return { outcome: 'processing', payment_ref };
+  }
+}
+
+export function authorisation(intent: Stripe.PaymentIntent): Authorisation {
+  const state = paymentState(intent);
+  switch (state.outcome) {
+    case 'authorised':
+    case 'challenge':
+    case 'declined':
+      return state;
+    case 'voided':
+      // It was voided before we learnt of it, after a failed answer. Nothing is held.
+      return { outcome: 'declined', payment_ref: state.payment_ref, decline: cardToEnterAgain };
+    default:
+      throw new OutcomeUnknown(`a payment to be authorised is ${intent.status}`);
+  }
+}
+
+export function shopperPayment(intent: Stripe.PaymentIntent): ShopperPayment {
+  const state = paymentState(intent);
+  switch (state.outcome) {
+    case 'captured':
+    case 'challenge':
+    case 'declined':
+      return state;
+    case 'voided':
+      return { outcome: 'declined', payment_ref: state.payment_ref, decline: cardToEnterAgain };
+    default:
+      throw new OutcomeUnknown(`a payment of the shopper is ${intent.status}`);
+  }
+}
+
+export function verification(setup: Stripe.SetupIntent): CardVerification {
+  const verification_ref = setup.id;
+  switch (setup.status) {
+    case 'succeeded': {
+      const method = typeof setup.payment_method === 'object' ? setup.payment_method : null;
+      if (method === null) throw new OutcomeUnknown('a verified card has no reference');
+      const attempt = typeof setup.latest_attempt === 'object' ? setup.latest_attempt : null;
+      const authentication = readSecure(attempt?.payment_method_details.card?.three_d_secure);
+      return { outcome: 'verified', verification_ref, card: cardOf(method), authentication };
+    }
+    case 'requires_action': {
+      const url = setup.next_action?.redirect_to_url?.url;
+      return url
+        ? { outcome: 'challenge', verification_ref, url }
+        : { outcome: 'processing', verification_ref };
+    }
+    case 'requires_payment_method': {
+      const decline = declineOf(setup.last_setup_error ?? {});
+      return { outcome: 'declined', verification_ref, decline };
+    }
+    case 'canceled':
+      return { outcome: 'voided', verification_ref };
+    default:
+      return { outcome: 'processing', verification_ref };
+  }
+}
+
+const cardOf = ({ id, card }: Stripe.PaymentMethod) => ({
+  card_ref: id,
+  brand: card?.brand ?? null,
+  last4: card?.last4 ?? null,
+  expires: card ? expiryOf(card) : null,
+});
+
+export const isStored = (intent: Stripe.PaymentIntent) =>
+  intent.setup_future_usage === 'off_session';
+
+function heldCard(intent: Stripe.PaymentIntent): HeldCard {
+  const method = typeof intent.payment_method === 'object' ? intent.payment_method : null;
+  return {
+    card_ref: isStored(intent) ? (method?.id ?? null) : null,
+    brand: method?.card?.brand ?? null,
+    last4: method?.card?.last4 ?? null,
+    expires: method?.card ? expiryOf(method.card) : null,
+  };
+}
+
+const expiryOf = ({ exp_year, exp_month }: { exp_year: number; exp_month: number }) =>
+  `${exp_year}-${String(exp_month).padStart(2, '0')}`;
+
+const chargeOf = ({ latest_charge }: Stripe.PaymentIntent) =>
+  typeof latest_charge === 'object' ? latest_charge : null;
+
+const authenticationOf = (intent: Stripe.PaymentIntent) =>
+  readSecure(chargeOf(intent)?.payment_method_details?.card?.three_d_secure);
+
+/** A charge and the attempt of a setup say it in the same words. */
+function readSecure(
+  secure:
+    | Stripe.Charge.PaymentMethodDetails.Card.ThreeDSecure
+    | Stripe.SetupAttempt.PaymentMethodDetails.Card.ThreeDSecure
+    | null
+    | undefined,
+): Authentication | null {
+  if (!secure) return null;
+  return {
+    flow: secure.authentication_flow,
+    result: secure.result,
+    eci: secure.electronic_commerce_indicator,
+    version: secure.version,
+    transaction_id: secure.transaction_id,
+  };
+}
+
+/** The gateway's times are seconds. */
+export const timeOf = (seconds: number) =>
+  timestamp(Temporal.Instant.fromEpochMilliseconds(seconds * 1000));
+
+/** Most holds last seven days; the charge says if this one does not. */
+function captureBefore(intent: Stripe.PaymentIntent): string {
+  const card = chargeOf(intent)?.payment_method_details?.card;
+  const seconds = card?.capture_before ?? intent.created + 7 * 24 * 60 * 60;
+  return timeOf(seconds);
+}
+
+export function refundState(refund: Stripe.Refund): RefundState {
+  const refund_ref = refund.id;
+  if (refund.status === 'succeeded') return { refund_ref, status: 'succeeded' };
+  if (refund.status === 'failed' || refund.status === 'canceled') {
+    return { refund_ref, status: 'failed' };
+  }
+  return { refund_ref, status: 'pending' };
+}

@@ -1,0 +1,106 @@
+import Stripe from 'stripe';
+import type { CardVerification, Gateway, MerchantTime } from '#gateway/gateway.ts';
+import { type StripeApi, sendOnce } from './api.ts';
+import { type CardRefusal, cardToEnterAgain, declineOf } from './declines.ts';
+import { fail, isCode, isTokenRefused } from './errors.ts';
+import { expandedSetup, verification } from './states.ts';
+
+type VerificationCalls = Pick<
+  Gateway,
+  'verifyCard' | 'cardVerification' | 'findCardVerification' | 'voidVerification'
+>;
+
+/** The part of the port that verifies a card and charges nothing. */
+export function verificationCalls(api: StripeApi): VerificationCalls {
+  const { stripe } = api;
+  return {
+    verifyCard: (card) => verifyCard(api, card),
+
+    async cardVerification(merchant, verification_ref) {
+      return verification(await retrieveSetup(api, merchant, verification_ref));
+    },
+
+    async findCardVerification(merchant, { customer_ref, attempt_id }) {
+      const setup = await findSetup(api, merchant, customer_ref, attempt_id);
+      return setup === null ? null : verification(setup);
+    },
+
+    async voidVerification({ key, merchant, verification_ref }) {
+      const find = async () => {
+        const found = await retrieveSetup(api, merchant, verification_ref);
+        return found.status === 'canceled' || found.status === 'succeeded' ? found : null;
+      };
+      try {
+        const send = (how: Stripe.RequestOptions) =>
+          stripe.setupIntents.cancel(verification_ref, { expand: [...expandedSetup] }, how);
+        return verification(await sendOnce(api, { key, merchant, send, find, isSafe: true }));
+      } catch (error) {
+        if (!isCode(error, 'setup_intent_unexpected_state')) fail(error);
+        return verification(await retrieveSetup(api, merchant, verification_ref));
+      }
+    },
+  };
+}
+
+async function verifyCard(
+  api: StripeApi,
+  card: Parameters<Gateway['verifyCard']>[0],
+): Promise<CardVerification> {
+  const { key, merchant, checkout_id, attempt_id, customer_ref } = card;
+  try {
+    const params: Stripe.SetupIntentCreateParams = {
+      customer: customer_ref,
+      confirm: true,
+      confirmation_token: card.card_token,
+      usage: 'off_session',
+      allowed_payment_method_types: ['card'],
+      payment_method_options: {
+        card: { request_three_d_secure: 'any', setup_credential_usage: 'installment' },
+      },
+      return_url: card.return_url,
+      metadata: { checkout_id, attempt_id },
+      expand: [...expandedSetup],
+    };
+    const setup = await sendOnce(api, {
+      key,
+      merchant,
+      send: (how) => api.stripe.setupIntents.create(params, how),
+      find: () => findSetup(api, merchant, customer_ref, attempt_id),
+    });
+    return verification(setup);
+  } catch (error) {
+    if (error instanceof Stripe.errors.StripeCardError) {
+      const verification_ref = error.setup_intent?.id ?? null;
+      return { outcome: 'declined', verification_ref, decline: declineOf(error as CardRefusal) };
+    }
+    if (!isTokenRefused(error)) fail(error);
+    return { outcome: 'declined', verification_ref: null, decline: cardToEnterAgain };
+  }
+}
+
+const retrieveSetup = (
+  { stripe, options }: StripeApi,
+  merchant: MerchantTime,
+  verification_ref: string,
+) =>
+  stripe.setupIntents
+    .retrieve(verification_ref, { expand: [...expandedSetup] }, options(merchant))
+    .catch(fail);
+
+async function findSetup(
+  { stripe, options }: StripeApi,
+  merchant: MerchantTime,
+  customer_ref: string,
+  attempt_id: string,
+): Promise<Stripe.SetupIntent | null> {
+  const expand = expandedSetup.map((name) => `data.${name}`);
+  const query = { customer: customer_ref, limit: 100, expand };
+  try {
+    for await (const setup of stripe.setupIntents.list(query, options(merchant))) {
+      if (setup.metadata?.attempt_id === attempt_id) return setup;
+    }
+    return null;
+  } catch (error) {
+    fail(error);
+  }
+}
