@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pino } from 'pino';
 import { reconcile } from '#checks/reconciliation/reconcile.ts';
-import { testGatewayAt } from '#config.ts';
+import { testGatewayAt } from '#config/gateway.ts';
 import { type Gateway, recordKinds } from '#gateway/gateway.ts';
 import { createStripeGateway } from '#gateway/stripe/stripe.ts';
 import { startTestGatewayProcess } from '#hosting/sandbox/test-gateway-process.ts';

@@ -164,7 +164,8 @@ export function findUndocumentedSettings(
   readConfig: (env: Record<string, string>) => unknown,
 ): string[] {
   const document = 'docs/operators/settings.md';
-  const source = fs.readFileSync(path.join(root, 'src/config.ts'), 'utf8');
+  const sources = fs.globSync(['src/config.ts', 'src/config/*.ts'], { cwd: root });
+  const source = sources.map((file) => fs.readFileSync(path.join(root, file), 'utf8')).join('\n');
   const read = new Set(
     [...source.matchAll(/'([A-Z][A-Z0-9_]{3,})'/g)].map((match) => match[1] ?? ''),
   );
@@ -188,7 +189,7 @@ export function findUndocumentedSettings(
     }
   }
   for (const { file, line, text } of linesOf(root, ['src/**/*.ts'])) {
-    if (file === 'src/config.ts' || file.endsWith('.test.ts')) continue;
+    if (sources.includes(file) || file.endsWith('.test.ts')) continue;
     if (/\bprocess\.env(\.|\[)/.test(text)) {
       problems.push(`${file}:${line} reads the environment; src/config.ts is the only reader`);
     }

@@ -29,8 +29,6 @@ const unfinished: readonly string[] = [
   'src/checks/reconciliation/money-guard.ts createMoneyGuard',
   'src/cli/checkouts.ts describe',
   'src/cli/sandbox.ts run',
-  'src/config.ts',
-  'src/config.ts readConfig',
   'src/gateway/limit-gateway.ts limitGateway',
   'src/hosting/running/supervisor.ts startService',
   'src/hosting/running/supervisor.ts startProcesses',

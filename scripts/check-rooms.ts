@@ -13,6 +13,7 @@ export const groups = [
   'purchases',
   'checks',
   'operating',
+  'config',
   // The composition root: the files directly in `src/`.
   '',
   'hosting',
@@ -35,7 +36,7 @@ const writingName = /^(insert|move|advance|update|delete|claim|release)[A-Z]/;
 const worker = 'worker.ts';
 
 /** Groups whose own files are a room. In the other groups every folder is a room. */
-const groupsThatAreRooms = ['gateway', 'merchants', 'cli'];
+const groupsThatAreRooms = ['gateway', 'merchants', 'config', 'cli'];
 
 /** Rooms within rooms. Any other folder below a room is part of it. */
 const innerRooms = [

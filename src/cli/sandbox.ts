@@ -146,8 +146,8 @@ async function provideSignIn(config: ReadyConfig, log: Logger): Promise<string |
 
 /** The mailbox listens on loopback only, so a page that is reached elsewhere has no link to it. */
 function mailboxUrlOf({ mail, mailboxPort, baseUrl }: Config): string | null {
-  const isNear = isLoopback(new URL(baseUrl).hostname);
-  return mail === null && isNear ? `http://localhost:${mailboxPort}` : null;
+  const isOnLoopback = isLoopback(new URL(baseUrl).hostname);
+  return mail === null && isOnLoopback ? `http://localhost:${mailboxPort}` : null;
 }
 
 /** A sandbox that sends through a mail server has no mailbox of its own. */

@@ -74,7 +74,7 @@ export function startLoad(options: Options): Load {
   const callerOf = (index: number) => callers[index % callers.length] as Credentials;
 
   /** Sends a request until it is acknowledged, refused, or out of time. */
-  async function persist(
+  async function retry(
     call: Pick<Call, 'kind' | 'integration' | 'reference' | 'hasKey'>,
     send: (signal: AbortSignal) => Promise<Answer>,
   ): Promise<{ call: Call; answer: Answer | null }> {
@@ -122,7 +122,7 @@ export function startLoad(options: Options): Load {
       },
     });
     const key: Record<string, string> = hasKey ? { 'idempotency-key': reference } : {};
-    const { call, answer } = await persist(
+    const { call, answer } = await retry(
       { kind: 'create', integration: caller.id, reference, hasKey },
       (signal) => post(agent, `${url}/api/checkouts`, signed(caller, text, key), text, signal),
     );
@@ -139,7 +139,7 @@ export function startLoad(options: Options): Load {
     const integration = callerOf(index).id;
     const page = async (kind: 'pay' | 'state', body?: object) => {
       const text = body ? JSON.stringify(body) : '';
-      const { answer } = await persist(
+      const { answer } = await retry(
         { kind, integration, reference: checkout.id, hasKey: kind === 'state' },
         (signal) =>
           body
@@ -169,7 +169,7 @@ export function startLoad(options: Options): Load {
   async function refund({ id, caller }: Paid): Promise<void> {
     const text = JSON.stringify({ checkout_id: id, amount: refundAmount });
     const headers = signed(caller, text, { 'idempotency-key': randomUUID() });
-    const { call, answer } = await persist(
+    const { call, answer } = await retry(
       { kind: 'refund', integration: caller.id, reference: id, hasKey: true },
       (signal) => post(agent, `${url}/api/refunds`, headers, text, signal),
     );

@@ -1,6 +1,7 @@
 import { link, mkdir, open, readFile, rm } from 'node:fs/promises';
 import { join } from 'node:path';
-import { type Config, readMasterKey } from '#config.ts';
+import { readMasterKey } from '#config/storage.ts';
+import type { Config } from '#config.ts';
 import { findNewestSealedKey } from '#merchants/integrations/credential.sql.ts';
 import type { Handle } from '#platform/database/database.ts';
 import { claimMark } from '#platform/database/installation.ts';

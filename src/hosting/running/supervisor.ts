@@ -1,6 +1,7 @@
 import cluster, { type Worker } from 'node:cluster';
 import { createServer } from 'node:http';
-import { type Config, type Role, testGatewayAt } from '#config.ts';
+import { testGatewayAt } from '#config/gateway.ts';
+import type { Config, Role } from '#config.ts';
 import type { StripeSettings } from '#gateway/settings.ts';
 import { startEmbeddedPostgres } from '#hosting/embedded-postgres/server.ts';
 import { startTestGatewayProcess } from '#hosting/sandbox/test-gateway-process.ts';

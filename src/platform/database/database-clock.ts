@@ -1,7 +1,7 @@
 import type { Clock } from '#platform/shared/clock.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Database } from './database.ts';
-import { persist } from './transaction.ts';
+import { retryTransient } from './transaction.ts';
 
 // Every node takes its time from the database that it shares with the others (decision 0017). A node
 // on its own wrong clock would poison rows for all: creation times are a high-water mark, leases and
@@ -87,7 +87,7 @@ export async function followDatabaseClock(
     }
   }
 
-  await persist(machine, measure);
+  await retryTransient(machine, measure);
   if (problem !== null) {
     throw new ClockWrong(
       `${problem} Set both clocks (for example by NTP), and then start again. If rows were written ` +

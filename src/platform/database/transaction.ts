@@ -99,7 +99,7 @@ export function isLockTimeout(error: unknown): boolean {
  * earlier run may have committed, so `attempt` has to look for its own rows first. `mayRetry` can
  * leave errors to the caller that would be retried otherwise, until a COMMIT is in doubt.
  */
-export async function persist<T>(
+export async function retryTransient<T>(
   clock: Clock,
   attempt: (maybeCommitted: boolean, deadline: Deadline) => Promise<T>,
   mayRetry: (error: unknown) => boolean = () => true,
@@ -218,8 +218,12 @@ export function transaction<T>(
       cancelCut?.();
     }
   };
-  if (options.lockMilliseconds === undefined) return persist(deps.clock, attempt);
-  return persist(deps.clock, attempt, (error) => !isLockTimeout(error) && !isWorkerAway(error));
+  if (options.lockMilliseconds === undefined) return retryTransient(deps.clock, attempt);
+  return retryTransient(
+    deps.clock,
+    attempt,
+    (error) => !isLockTimeout(error) && !isWorkerAway(error),
+  );
 }
 
 const isRefused = (committing: Promise<void>) => committing.then(() => false, isRefusal);
@@ -258,7 +262,7 @@ export function reading<T>(
   deps: { database: Database; clock: Clock },
   read: (db: Handle) => Promise<T>,
 ): Promise<T> {
-  return persist(deps.clock, () => read(deps.database.db));
+  return retryTransient(deps.clock, () => read(deps.database.db));
 }
 
 /** Runs several statements that change nothing and all see the same snapshot. */

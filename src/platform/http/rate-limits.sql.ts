@@ -2,7 +2,7 @@ import pg from 'pg';
 import { type Database, type Handle, releaseClient } from '#platform/database/database.ts';
 import { groupCommit } from '#platform/database/group-commit.ts';
 import { rowGroup } from '#platform/database/row-group.ts';
-import { persist } from '#platform/database/transaction.ts';
+import { retryTransient } from '#platform/database/transaction.ts';
 import type { Clock, Timestamp } from '#platform/shared/clock.ts';
 import { secondsAfter, timestamp } from '#platform/shared/clock.ts';
 import type { Count, RateLimitStore } from './rate-limits.ts';
@@ -41,7 +41,7 @@ async function count(deps: { database: Database; clock: Clock }, hits: Hit[]): P
   // If an answer is lost, the hits may be counted already. The retry then only reads: a merchant who
   // keeps a limit of one must not be refused, and a hit that is not counted does little harm.
   let isCounted = false;
-  const { rows } = await persist(deps.clock, async () => {
+  const { rows } = await retryTransient(deps.clock, async () => {
     const client = await deps.database.pool.connect();
     const asked = client.query<{ key: string; count: number; resets_at: Timestamp }>({
       name: 'rate-limits-hit',

@@ -113,7 +113,7 @@ const secretUsed = 'The signature was made with the client secret: sign with the
 const noKeyUsed =
   'The value is a plain digest, without a key: use HMAC-SHA512 with the signing key.';
 
-const maxRespacedBytes = 32 * 1024;
+const respacedBytesMax = 32 * 1024;
 
 /**
  * How the signature may have been made, the likely ways first. Each guess costs its caller one
@@ -152,7 +152,7 @@ function* textsToTry(
     yield { text: rawBody, mistake: whiteSpaceSigned(rawBody) };
   }
   yield { text: '', mistake: nothingSigned };
-  if (compactBody.length > maxRespacedBytes) return;
+  if (compactBody.length > respacedBytesMax) return;
 
   for (const text of respellings(asSent)) {
     if (text !== asSent) {

@@ -1,0 +1,55 @@
+import type { Config } from '#config.ts';
+import type { TraceSettings } from '#platform/tracing/otlp-exporter.ts';
+import { isAddress, isLocal, type Reader } from './reader.ts';
+
+// How operators watch the service: its log, its alerts and its traces.
+
+const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'];
+
+type Observing = Pick<Config, 'logLevel' | 'alertWebhookUrl' | 'traces'>;
+
+export function readObserving(reader: Reader): Observing {
+  return {
+    logLevel: reader.choice('LOG_LEVEL', logLevels, 'info'),
+    alertWebhookUrl: readAlertWebhookUrl(reader),
+    traces: readTraces(reader),
+  };
+}
+
+function readAlertWebhookUrl({ text, problem, refuseInsecure }: Reader): string | null {
+  const url = text('ALERT_WEBHOOK_URL') ?? null;
+  if (url !== null && !isAddress(url, /^https?:\/\//)) {
+    problem('ALERT_WEBHOOK_URL must be an http or https address.');
+  } else if (url?.startsWith('http:') && !isLocal(new URL(url).hostname)) {
+    refuseInsecure('alerts-plaintext', 'ALERT_WEBHOOK_URL must be https in production.');
+  }
+  return url;
+}
+
+/** The standard settings of OpenTelemetry's exporters, as far as we know them. */
+function readTraces({ text, problem, refuseInsecure }: Reader): TraceSettings | null {
+  const endpoint = text('OTEL_EXPORTER_OTLP_ENDPOINT');
+  if (endpoint === undefined) return null;
+  if (!isAddress(endpoint, /^https?:\/\//)) {
+    problem('OTEL_EXPORTER_OTLP_ENDPOINT must be an http or https address.');
+    return null;
+  }
+  if (endpoint.startsWith('http:') && !isLocal(new URL(endpoint).hostname)) {
+    refuseInsecure('traces-plaintext', 'OTEL_EXPORTER_OTLP_ENDPOINT must be https in production.');
+  }
+  const pairs = (text('OTEL_EXPORTER_OTLP_HEADERS') ?? '').split(',').filter((pair) => pair.trim());
+  // Do not repeat the setting: it can hold a password.
+  const isPairs = pairs.every((pair) => /^[\w-]+=[\x20-\x7e]+$/.test(pair.trim()));
+  if (!isPairs)
+    problem('OTEL_EXPORTER_OTLP_HEADERS must be pairs such as name=value, with commas.');
+  const ratio = Number(text('OTEL_TRACES_SAMPLER_ARG') ?? '1');
+  if (!(ratio >= 0 && ratio <= 1)) problem('OTEL_TRACES_SAMPLER_ARG must be from 0 to 1.');
+  return {
+    endpoint,
+    headers: Object.fromEntries(
+      isPairs ? pairs.map((pair) => pair.trim().split(/=(.*)/s).slice(0, 2)) : [],
+    ),
+    serviceName: text('OTEL_SERVICE_NAME') ?? 'tranche',
+    ratio,
+  };
+}

@@ -1,0 +1,106 @@
+import type { Config } from '#config.ts';
+import { serversOf } from '#platform/database/servers.ts';
+import { isAddress, isLocal, type Reader } from './reader.ts';
+
+// The database, the keys that encrypt what it stores, and where limits are counted.
+
+type Storage = Pick<Config, 'databaseUrl' | 'masterKeys' | 'redisUrl' | 'rateLimitStore'>;
+
+export function readStorage(reader: Reader): Storage {
+  const databaseUrl = readDatabaseUrl(reader);
+  const masterKeys = readMasterKeys(reader);
+  const redisUrl = readRedisUrl(reader);
+  const rateLimitStore = readRateLimitStore(reader, databaseUrl, redisUrl);
+  return { databaseUrl, masterKeys, redisUrl, rateLimitStore };
+}
+
+function readDatabaseUrl({ text, problem, refuseInsecure, isProduction }: Reader): string | null {
+  const databaseUrl = text('DATABASE_URL') ?? null;
+  const servers = databaseUrl === null ? [] : serversOf(databaseUrl);
+  if (servers === null) {
+    problem(
+      'DATABASE_URL must be an address that begins with postgres:// or postgresql://. It may name several servers: postgres://user@a:5432,b:5432/tranche.',
+    );
+  } else if (servers.some(isPlaintext)) {
+    refuseInsecure(
+      'database-plaintext',
+      'DATABASE_URL must ask for TLS in production (sslmode=verify-full), unless the server is local.',
+    );
+  }
+  if (isProduction && databaseUrl === null) {
+    problem('DATABASE_URL must be set in production: the embedded database is for sandboxes.');
+  }
+  return databaseUrl;
+}
+
+/**
+ * Without a host the driver takes one from the environment. `?host=` overrides the host. Modes that
+ * do not check the certificate count as plaintext.
+ */
+function isPlaintext(databaseUrl: string): boolean {
+  const { hostname, searchParams } = new URL(databaseUrl);
+  const host = decodeURIComponent(searchParams.getAll('host').at(-1) ?? hostname);
+  if (host !== '' && isLocal(host)) return false;
+  const mode = searchParams.get('sslmode') ?? '';
+  const isChecked = mode === 'verify-full' || mode === 'verify-ca' || mode === 'require';
+  return !isChecked || searchParams.get('uselibpqcompat') === 'true';
+}
+
+function readMasterKeys({ text, problem, isProduction }: Reader): Buffer[] {
+  const keys: Buffer[] = [];
+  for (const name of ['MASTER_KEY', 'MASTER_KEY_PREVIOUS']) {
+    const value = text(name);
+    if (value === undefined) continue;
+    const key = readMasterKey(value);
+    if (!key || (isProduction && !isRandom(key))) {
+      problem(`${name} must be 32 random bytes in Base64 or hex (openssl rand -base64 32).`);
+    } else {
+      keys.push(key);
+    }
+  }
+  if (text('MASTER_KEY_PREVIOUS') !== undefined && text('MASTER_KEY') === undefined) {
+    problem('MASTER_KEY_PREVIOUS is set without MASTER_KEY.');
+  }
+  if (isProduction && text('MASTER_KEY') === undefined) {
+    problem('MASTER_KEY must be set in production (openssl rand -base64 32); keep it safe.');
+  }
+  return keys;
+}
+
+export function readMasterKey(text: string): Buffer | null {
+  const isHex = /^[0-9a-f]{64}$/i.test(text);
+  const isBase64 = /^[A-Za-z0-9+/_-]{43}=?$/.test(text);
+  return isHex || isBase64 ? Buffer.from(text, isHex ? 'hex' : 'base64') : null;
+}
+
+/** Zeros or a repeated pattern are no key. 32 random bytes have about 30 different values. */
+const isRandom = (key: Buffer) => new Set(key).size >= 16;
+
+function readRedisUrl({ text, problem, refuseInsecure }: Reader): string | null {
+  const redisUrl = text('REDIS_URL') ?? null;
+  if (redisUrl !== null && !isAddress(redisUrl, /^rediss?:\/\//)) {
+    problem('REDIS_URL must be an address that begins with redis:// or rediss://.');
+  } else if (redisUrl?.startsWith('redis:') && !isLocal(new URL(redisUrl).hostname)) {
+    refuseInsecure(
+      'redis-plaintext',
+      'REDIS_URL must begin with rediss:// in production, unless the server is local.',
+    );
+  }
+  return redisUrl;
+}
+
+function readRateLimitStore(
+  { text, choice, problem }: Reader,
+  databaseUrl: string | null,
+  redisUrl: string | null,
+): Config['rateLimitStore'] {
+  if (text('RATE_LIMIT_STORE') === undefined) return null;
+  const store = choice('RATE_LIMIT_STORE', ['memory', 'postgres', 'redis'] as const, 'postgres');
+  if (store === 'redis' && redisUrl === null) {
+    problem('RATE_LIMIT_STORE is redis, so REDIS_URL must be set.');
+  }
+  if (store === 'memory' && databaseUrl !== null) {
+    problem('RATE_LIMIT_STORE is memory: this needs the embedded database and a single process.');
+  }
+  return store;
+}
