@@ -32,7 +32,9 @@ create table payouts (
   bank_reference text,
   returned_at    timestamptz(3),
   return_reason  text,
-  -- The number of the account that the payout was exported for.
+  -- The operator who noted that the bank returned it. Another one confirms it.
+  return_noted_by text,
+  -- The number of the account that the approvals are for, and that the payout is exported for.
   bank_account   integer,
   -- After a restore the bank may have paid a payout that this database does not know to be exported.
   -- Since then an operator must compare it with the bank.

@@ -248,8 +248,9 @@ const returned = command({
   name: 'payouts returned',
   summary: 'note that the bank returned a payout',
   usage: ['ID --reason TEXT'],
-  help: `Notes that the bank returned a payout, before or after it had paid it. The amount is owed to
-the merchant again and is a line of its next payout.
+  help: `Notes that the bank returned a payout, before or after it had paid it. Once another operator
+has confirmed it with the same command, the amount is owed to the merchant again and is a line of
+its next payout.
 
   tranche payouts returned ${example} \\
     --reason 'account closed'`,
@@ -267,7 +268,8 @@ const exportCommand = command({
   usage: ['', '--export ID'],
   help: `Prints one CSV row for each approved payout and marks them exported: each is in one export.
 Amounts are in cents. A payout whose merchant has no confirmed bank account is not exported, and
-the command says so, and neither is one that must be compared with the bank after a restore. The
+the command says so, and neither is one that was approved for an earlier account, or one that must
+be compared with the bank after a restore. The
 file has whole account numbers: keep it where the bank run is kept. If the output was lost,
 --export ID prints that export again and changes
 nothing; \`payouts show\` shows the ID. --json prints the payouts.
@@ -281,7 +283,7 @@ nothing; \`payouts show\` shows the ID. --json prints the payouts.
       for (const payout of payouts) rows.push(await read(db, payout));
       return { ...made, rows };
     };
-    const { export_id, rows, refused, toCompare, file } =
+    const { export_id, rows, refused, toApprove, toCompare, file } =
       earlier === undefined
         ? await withBankRun(context, async (connection) =>
             readRows(connection, await exportPayouts(connection, connection.operator)),
@@ -292,7 +294,11 @@ nothing; \`payouts show\` shows the ID. --json prints the payouts.
     if (context.json) {
       const named = (payouts: Payout[]) =>
         payouts.map(({ id, merchant_id, reference }) => ({ id, merchant_id, reference }));
-      const left = { without_account: named(refused), to_compare: named(toCompare) };
+      const left = {
+        without_account: named(refused),
+        to_approve_again: named(toApprove),
+        to_compare: named(toCompare),
+      };
       context.print({ export_id, data: rows.map(present), ...left }, () => '');
       return;
     }
@@ -302,13 +308,18 @@ nothing; \`payouts show\` shows the ID. --json prints the payouts.
         `${reference} was not exported: its merchant has no confirmed bank account. Set one with \`tranche merchants bank ${merchant_id}\`.`,
       );
     }
+    for (const { id, reference } of toApprove) {
+      context.terminal.warn(
+        `${reference} was not exported: its merchant has another bank account since it was approved. Two operators must approve it again: \`tranche payouts approve ${id}\`.`,
+      );
+    }
     for (const { id, reference } of toCompare) {
       context.terminal.warn(
         `${reference} was not exported: after the restore it must be compared with the bank. \`tranche payouts confirm ${id}\` notes that the bank has not paid it.`,
       );
     }
     if (rows.length > 0) context.terminal.warn(`${rows.length} in export ${export_id}.`);
-    else if (refused.length + toCompare.length === 0)
+    else if (refused.length + toApprove.length + toCompare.length === 0)
       context.terminal.warn('No payout is approved.');
   },
 });
@@ -319,7 +330,7 @@ async function readAgain(
 ): Promise<Export> {
   const payouts = await readExport(connection, export_id);
   const file = await writeBankFile(connection, connection.database.db, payouts);
-  return { export_id, payouts, refused: [], toCompare: [], file };
+  return { export_id, payouts, refused: [], toApprove: [], toCompare: [], file };
 }
 
 const formats = ['csv', 'json', 'html'] as const;

@@ -341,12 +341,15 @@ describe('every route of the console', () => {
     });
   }
 
-  test('with an input that lifts the review of refunds needs the permission for it, too', async () => {
+  test('with an input that lifts the review of refunds or a limit needs the permission for it, too', async () => {
     const account = await createAccount(paying.service);
     const lifts: Record<string, object> = {
       'PATCH /api/merchants/:id': { four_eyes_above: null },
       'POST /api/integrations': { merchant_id: account.merchant.id, refund_mode: 'auto' },
       'POST /api/integrations/:id/refund-mode': { refund_mode: 'auto' },
+      'POST /api/integrations/:id/limit': {
+        ...{ endpoint: 'POST /api/checkouts', max_requests: 2, window_seconds: 1 },
+      },
     };
     const routes = guarded.filter(({ mayNeed }) => mayNeed !== null);
     assert.deepEqual(routes.map(named).sort(), Object.keys(lifts).sort());
@@ -367,9 +370,10 @@ describe('every route of the console', () => {
     const state = async () => {
       const { rows } = await pool.query(
         `select four_eyes_above, (select array_agg(refund_mode order by id) from integrations
-           where merchant_id = m.id) as modes
+           where merchant_id = m.id) as modes,
+           (select count(*) from integration_limits where integration_id = $2) as limits
          from merchants m where id = $1`,
-        [account.merchant.id],
+        [account.merchant.id, account.id],
       );
       return rows[0];
     };
@@ -381,6 +385,7 @@ describe('every route of the console', () => {
         await pool.query(`update integrations set refund_mode = 'manual' where id = $1`, [
           account.id,
         ]);
+        await pool.query('delete from integration_limits where integration_id = $1', [account.id]);
         const before = await state();
         const body = lifts[named(route)] as object;
         const { path } = paramsOf(route, { ...own, account });

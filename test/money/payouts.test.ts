@@ -376,6 +376,10 @@ describe('a payout', () => {
     await nomsa.refused(1, /Another operator must confirm it/, ...bank, '--confirm', '1');
     await sipho.json(...bank, '--confirm', '1');
     await sipho.refused(1, /No bank account .* waits/, ...bank, '--confirm', '1');
+    // The two who approved it had agreed to no account, so both agree to this one.
+    assert.equal(await refusal(), 'approved');
+    assert.equal((await sipho.json('payouts', 'approve', payout.id)).status, 'draft');
+    assert.equal((await nomsa.json('payouts', 'approve', payout.id)).status, 'approved');
     const { stdout } = await nomsa.run('payouts', 'export');
     assert.match(stdout, /,Thandi,FNB,250655,62100049876\r\n$/);
 
@@ -400,12 +404,40 @@ describe('a payout', () => {
     await assertBooks();
   });
 
-  test('that the bank returns is owed again and is a line of the next payout', async () => {
+  test('is exported only to the account that two operators approved it for', async () => {
+    const { account, payout } = await draft();
+    const bank = ['merchants', 'bank', account.merchant.id];
+    const other = ['--holder', 'Mallory', '--bank', 'FNB', '--branch-code', '250655'];
+    const approve = async (operator: Tranche) =>
+      (await operator.json('payouts', 'approve', payout.id)).status;
+    assert.equal(await approve(nomsa), 'draft');
+    await sipho.json(...bank, ...other, '--account-number', '62100046666');
+    await nomsa.json(...bank, '--confirm', '2');
+    assert.equal(await approve(sipho), 'draft', 'the first approval was for another account');
+    assert.equal(await approve(nomsa), 'approved');
+    await sipho.json(...bank, ...other, '--account-number', '62100047777');
+    await nomsa.json(...bank, '--confirm', '3');
+    const held = await nomsa.json('payouts', 'export');
+    assert.deepEqual(
+      [held.data.length, held.to_approve_again.map(({ id }: Shown) => id)],
+      [0, [payout.id]],
+    );
+    assert.equal(await approve(nomsa), 'draft');
+    assert.equal(await approve(sipho), 'approved');
+    const { stdout } = await nomsa.run('payouts', 'export');
+    assert.match(stdout, /,Mallory,FNB,250655,62100047777\r\n$/);
+    await assertBooks();
+  });
+
+  test('that the bank returns is owed again once two operators noted it, as a line of the next payout', async () => {
     const { account, payout } = await draft();
     await nomsa.json('payouts', 'approve', payout.id);
     await sipho.json('payouts', 'approve', payout.id);
     await nomsa.json('payouts', 'export');
-    await nomsa.json('payouts', 'returned', payout.id, '--reason', 'account closed');
+    const returned = ['returned', payout.id, '--reason', 'account closed'];
+    assert.equal((await nomsa.json('payouts', ...returned)).status, 'exported');
+    await nomsa.refused(1, /Another operator must confirm it/, 'payouts', ...returned);
+    assert.equal((await sipho.json('payouts', ...returned)).status, 'returned');
     await paying.pass({ days: 5 });
     const [, next] = await payoutsOf(account);
     assert.deepEqual(
@@ -415,7 +447,9 @@ describe('a payout', () => {
     assert.ok(next);
     await settle(next.id);
     // The bank may also return what it had paid.
-    await nomsa.json('payouts', 'returned', next.id, '--reason', 'account closed');
+    for (const operator of [nomsa, sipho]) {
+      await operator.json('payouts', 'returned', next.id, '--reason', 'account closed');
+    }
     await assertBooks();
   });
 

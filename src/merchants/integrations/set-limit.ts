@@ -1,6 +1,7 @@
 import { endpointLimits } from '#platform/http/rate-limits.ts';
 import type { Limit } from '#platform/shared/limit.ts';
-import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
+import { type OperatorDeps, OperatorError, operate, personOf } from '#record/actions/operate.ts';
+import { NotPermitted } from '#record/alerts/lift-review.ts';
 import { insertLimit, listLimits } from './integration.sql.ts';
 import { lockLiveIntegration } from './lock-integration.ts';
 
@@ -9,12 +10,13 @@ const windowSecondsMax = 86_400;
 
 /**
  * Replaces the spec's limit for one endpoint of one integration (decision 0007). A window that has
- * begun keeps its end; the number of requests allowed in it changes at once.
+ * begun keeps its end; the number of requests allowed in it changes at once. The service bears the
+ * load, so a person who raises a limit above the contract's needs `mayRaiseLimits`.
  */
 export async function setLimit(
   deps: OperatorDeps,
   operator: string,
-  wanted: Limit & { id: string; endpoint: string },
+  wanted: Limit & { id: string; endpoint: string; mayRaiseLimits?: boolean },
 ): Promise<Limit & { id: string; endpoint: string }> {
   const { id, endpoint, max_requests, window_seconds } = wanted;
   if (!Object.hasOwn(endpointLimits, endpoint)) {
@@ -35,11 +37,17 @@ export async function setLimit(
   ) {
     throw new OperatorError(`A window has 1 to ${windowSecondsMax} seconds (a day).`);
   }
+  const usual = endpointLimits[endpoint as keyof typeof endpointLimits];
+  if (isAbove(wanted, usual) && personOf(deps) !== null && wanted.mayRaiseLimits !== true) {
+    throw new NotPermitted(
+      `Only an administrator of all merchants may raise a limit above the contract's ${usual.max_requests} requests in ${usual.window_seconds} seconds.`,
+    );
+  }
   return await operate(deps, operator, 'integrations limit', async (db) => {
     const integration = await lockLiveIntegration(db, id);
     const limit = { endpoint, max_requests, window_seconds };
     const earlier = (await listLimits(db, integration.id)).find((one) => one.endpoint === endpoint);
-    const before = pickLimit(earlier ?? endpointLimits[endpoint as keyof typeof endpointLimits]);
+    const before = pickLimit(earlier ?? usual);
     await insertLimit(db, { integration_id: integration.id, ...limit });
     return {
       subject_id: integration.id,
@@ -48,6 +56,11 @@ export async function setLimit(
     };
   });
 }
+
+/** Whether a limit lets more requests through: more at once, or more on average. */
+const isAbove = (one: Limit, other: Limit) =>
+  one.max_requests > other.max_requests ||
+  one.max_requests * other.window_seconds > other.max_requests * one.window_seconds;
 
 const pickLimit = ({ max_requests, window_seconds }: Limit): Limit => ({
   max_requests,

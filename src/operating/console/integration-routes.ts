@@ -120,7 +120,13 @@ export const integrationRoutes: ConsoleRoute[] = [
   actOn('limit', 'integrations.change', {
     body: SetLimit,
     response: LimitSet,
-    act: (deps, operator, id, limit) => setLimit(deps, operator, { id, ...limit }),
+    mayNeed: 'limits.raise',
+    act: (deps, operator, id, limit, person) =>
+      setLimit(deps, operator, {
+        id,
+        ...limit,
+        mayRaiseLimits: person.permissions.includes('limits.raise'),
+      }),
   }),
   actOn('refund-mode', 'integrations.change', {
     body: SetRefundMode,

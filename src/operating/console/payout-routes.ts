@@ -154,13 +154,17 @@ export const payoutRoutes: ConsoleRoute[] = [
     fresh: true,
     schema: { response: PayoutExport },
     async act({ deps, operator }) {
-      const { export_id, payouts, refused, toCompare, file } = await exportPayouts(deps, operator);
+      const { export_id, payouts, refused, toApprove, toCompare, file } = await exportPayouts(
+        deps,
+        operator,
+      );
       const named = (list: Payout[]) =>
         list.map(({ id, reference, merchant_id }) => ({ id, reference, merchant_id }));
       return () => ({
         export_id,
         payouts: payouts.length,
         without_account: named(refused),
+        to_approve_again: named(toApprove),
         to_compare: named(toCompare),
         file,
       });

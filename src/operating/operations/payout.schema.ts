@@ -86,6 +86,8 @@ export const PayoutExport = Type.Object({
   payouts: Type.Integer(),
   /** Approved payouts whose merchants have no confirmed bank account. They stay approved. */
   without_account: Type.Array(NamedPayout),
+  /** Approved for an earlier bank account of the merchant. */
+  to_approve_again: Type.Array(NamedPayout),
   /** Approved payouts that a person must compare with the bank first. They stay approved. */
   to_compare: Type.Array(NamedPayout),
   /** The file for the bank, with whole account numbers. */

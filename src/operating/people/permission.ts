@@ -19,6 +19,7 @@ const permissions = [
   'merchants.change',
   'integrations.read',
   'integrations.change',
+  'limits.raise',
   'credentials.rotate',
   'clock.move',
   'money.read',
@@ -47,6 +48,8 @@ const needAllMerchants: ReadonlySet<Permission> = new Set([
   'merchants.create',
   // The review of refunds binds the merchant's own administrators.
   'review.lift',
+  // The service bears the load of a merchant's requests.
+  'limits.raise',
   // A merchant's own staff must not decide what the merchant is paid, nor where.
   'payouts.approve',
   'payouts.settle',

@@ -236,6 +236,7 @@ export type Tables = {
     bank_reference: string | null;
     returned_at: Timestamp | null;
     return_reason: string | null;
+    return_noted_by: string | null;
     bank_account: number | null;
     compare_since: Timestamp | null;
   };

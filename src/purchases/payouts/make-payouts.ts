@@ -116,6 +116,7 @@ async function issue(
     bank_reference: null,
     returned_at: null,
     return_reason: null,
+    return_noted_by: null,
     bank_account: null,
     compare_since: mustCompare ? at : null,
   };

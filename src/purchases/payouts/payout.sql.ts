@@ -149,6 +149,7 @@ type Moved = Partial<
     | 'bank_reference'
     | 'returned_at'
     | 'return_reason'
+    | 'return_noted_by'
     | 'bank_account'
     | 'compare_since'
   >

@@ -3,8 +3,9 @@ import type { EntryKind } from '#record/ledger/settlement.ts';
 
 /**
  * What a merchant is paid on one business day. A payout is a `draft` until two operators have
- * approved it. An `approved` payout is `exported` in a file for the bank. The bank then has `paid`
- * it, or `returned` it. What was returned is owed again and is a line of a later payout.
+ * approved it, for the merchant's bank account of that moment. An `approved` payout is `exported` in a
+ * file for the bank. The bank then has `paid` it, or `returned` it, which two operators note. What was
+ * returned is owed again and is a line of a later payout.
  *
  * After a restore an operator compares each payout that is not exported with the bank, because the
  * lost database may have exported it (decision 0098).
@@ -34,7 +35,9 @@ export type Payout = {
   bank_reference: string | null;
   returned_at: Timestamp | null;
   return_reason: string | null;
-  /** The number of the merchant's account that it was exported for. */
+  /** Who noted that the bank returned it. The status changes when another operator confirms it. */
+  return_noted_by: string | null;
+  /** The number of the merchant's account that the approvals are for. It is exported to no other. */
   bank_account: number | null;
   /** Since when an operator must compare it with the bank before it is exported; null: need not. */
   compare_since: Timestamp | null;

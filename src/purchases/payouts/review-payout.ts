@@ -18,7 +18,9 @@ type PayoutDeps = OperatorDeps & { money: MoneyProblem };
 
 /**
  * An operator approves a payout. The first approval is noted; the second, by another operator, makes
- * it `approved`. The row's lock decides between operators who act at once.
+ * it `approved`. Both are for the merchant's bank account of that moment: once another account is in
+ * use, an approval counts as the first one again. The row's lock decides between operators who
+ * approve at once.
  */
 export async function approvePayout(
   deps: PayoutDeps,
@@ -26,9 +28,17 @@ export async function approvePayout(
   id: string,
 ): Promise<Payout> {
   return await changed(deps, operator, 'payouts approve', id, async (db, payout, at) => {
-    if (payout.status !== 'draft') throw notIn(payout, 'draft', 'approved');
-    if (payout.first_approver === null) {
-      return await movePayout(db, payout, ['draft'], { first_approver: operator });
+    const account = await findAccountInUse(db, payout.merchant_id);
+    const bank_account = account?.number ?? null;
+    const isOfAccount = payout.bank_account === bank_account;
+    if (payout.status !== 'draft' && !(payout.status === 'approved' && !isOfAccount)) {
+      throw notIn(payout, 'draft', 'approved');
+    }
+    if (payout.first_approver === null || !isOfAccount) {
+      return await movePayout(db, payout, ['draft', 'approved'], {
+        ...{ status: 'draft', first_approver: operator, approver: null, approved_at: null },
+        bank_account,
+      });
     }
     if (payout.first_approver === operator) {
       throw new OperatorError(
@@ -89,7 +99,10 @@ export async function confirmPayout(
   );
 }
 
-/** The bank returned a payout, at once or after it had paid it. Its amount is owed again. */
+/**
+ * The bank returned a payout, at once or after it had paid it. The first operator notes it; once
+ * another one has confirmed it, the amount is owed again.
+ */
 export async function returnPayout(
   deps: PayoutDeps,
   operator: string,
@@ -100,6 +113,14 @@ export async function returnPayout(
   return await changed(deps, operator, 'payouts returned', id, async (db, payout, at) => {
     const from: PayoutStatus[] = ['exported', 'paid'];
     if (!from.includes(payout.status)) throw notIn(payout, 'exported or paid', 'returned');
+    if (payout.return_noted_by === null) {
+      return await movePayout(db, payout, from, { return_noted_by: operator, return_reason });
+    }
+    if (payout.return_noted_by === operator) {
+      throw new OperatorError(
+        `${operator} has noted the return of payout ${payout.id} already. Another operator must confirm it.`,
+      );
+    }
     // Both stand in the books: the money left, and it came back.
     const isFirst = payout.status === 'exported';
     await post(deps, db, payout, at, [
@@ -120,6 +141,8 @@ export type Export = {
   payouts: Payout[];
   /** Approved payouts whose merchants have no confirmed bank account. They stay approved. */
   refused: Payout[];
+  /** Approved payouts whose merchants have another account now. Two people must approve them again. */
+  toApprove: Payout[];
   /** Approved payouts that an operator must compare with the bank first. They stay approved. */
   toCompare: Payout[];
   /** The file for the bank. */
@@ -127,8 +150,8 @@ export type Export = {
 };
 
 /**
- * Moves every approved payout to `exported`, under one id for the file, if its merchant has a
- * confirmed bank account. An earlier export can be read again by that id and moves nothing.
+ * Moves every approved payout to `exported`, under one id for the file, if the bank account that it
+ * was approved for is in use. An earlier export can be read again by that id and moves nothing.
  */
 export async function exportPayouts(
   deps: PayoutDeps & { sealing: Sealing },
@@ -139,6 +162,7 @@ export async function exportPayouts(
   return await operate(deps, operator, 'payouts export', async (db, at): Promise<Made> => {
     const payouts: Payout[] = [];
     const refused: Payout[] = [];
+    const toApprove: Payout[] = [];
     const toCompare: Payout[] = [];
     for (const payout of await listExport(db, 'approved')) {
       if (payout.compare_since !== null) {
@@ -150,12 +174,13 @@ export async function exportPayouts(
         refused.push(payout);
         continue;
       }
+      if (account.number !== payout.bank_account) {
+        toApprove.push(payout);
+        continue;
+      }
       const to = { status: 'exported', export_id, exported_at: at } as const;
       // Another export may have taken it meanwhile.
-      const moved = await movePayout(db, payout, ['approved'], {
-        ...to,
-        bank_account: account.number,
-      });
+      const moved = await movePayout(db, payout, ['approved'], to);
       if (moved) payouts.push(moved);
     }
     // If an account number cannot be opened, nothing is exported.
@@ -164,12 +189,13 @@ export async function exportPayouts(
     const details = {
       payouts: payouts.length,
       without_account: refused.length,
+      to_approve_again: toApprove.length,
       to_compare: toCompare.length,
     };
     return {
       subject_id: id,
       details,
-      result: { export_id: id, payouts, refused, toCompare, file },
+      result: { export_id: id, payouts, refused, toApprove, toCompare, file },
     };
   });
 }

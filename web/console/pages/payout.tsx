@@ -259,9 +259,10 @@ const textsOf = (amount: string) => ({
   returned: {
     title: 'The bank returned it',
     what: `Note ${amount} as returned`,
-    said: `${amount} is owed again.`,
+    said: `The return of ${amount} is noted. The amount is owed again once two people have noted it.`,
     label: 'Why the bank returned it',
-    description: 'The amount is owed to the merchant again and is in its next payout.',
+    description:
+      'Once a second person has noted it too, the amount is owed to the merchant again and is in its next payout.',
   },
   confirm: {
     title: 'The bank has not paid',

@@ -153,6 +153,18 @@ function Export({ close }: { close: () => void }) {
               ))}
             </Notice>
           )}
+          {made.to_approve_again.length > 0 && (
+            <Notice kind="warn">
+              Not exported, because the merchant has another bank account since they were approved.
+              Two people must approve them again:{' '}
+              {made.to_approve_again.map(({ id, reference }, index) => (
+                <span key={id}>
+                  {index > 0 && ', '}
+                  <Link href={`/payouts/${id}`}>{reference}</Link>
+                </span>
+              ))}
+            </Notice>
+          )}
           {made.to_compare.length > 0 && (
             <Notice kind="warn">
               Not exported, because they must be compared with the bank after the restore:{' '}
