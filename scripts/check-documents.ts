@@ -5,9 +5,16 @@ import { isDeepStrictEqual } from 'node:util';
 // What the documents say of the code, held against the code, so that they cannot drift.
 
 const markdownColumnsMax = 120;
+const longLineFiles = ['*.md', '{docs,examples,sdk,src,test-gateway,web}/**/*.md'];
 
 /** Documents whose paths and links are checked. The merchants' guides have tests of their own. */
-const ownDocuments = ['*.md', 'docs/decisions/*.md', 'docs/operators/*.md', 'sdk/*.md'];
+const ownDocuments = [
+  '*.md',
+  'docs/decisions/*.md',
+  'docs/operators/*.md',
+  'sdk/*.md',
+  '{src,test-gateway,web}/**/README.md',
+];
 
 const texts = [
   '*.md',
@@ -122,7 +129,7 @@ function othersOf(links: Set<string>, number: string): string[] {
 export function findLongLines(root: string): string[] {
   const problems: string[] = [];
   let fence: string | null = null;
-  for (const { file, line, text } of linesOf(root, ['*.md', '{docs,examples,sdk}/**/*.md'])) {
+  for (const { file, line, text } of linesOf(root, longLineFiles)) {
     const language = /^\s*```(\w*)/.exec(text)?.[1];
     if (language !== undefined) fence = fence === null ? language : null;
     if (/^\s*\|/.test(text) || fence === 'json') continue;
@@ -133,7 +140,10 @@ export function findLongLines(root: string): string[] {
   return problems;
 }
 
-/** Files that a document names by their path, and documents that it links to, are there. */
+/**
+ * Files that a document names by their path, and documents that it links to, are there. A README
+ * beside the code names the files of its folder without their path.
+ */
 export function findDeadPaths(root: string): string[] {
   const problems: string[] = [];
   const paths =
@@ -144,6 +154,15 @@ export function findDeadPaths(root: string): string[] {
       if (/\/dist(\/|$)|NNNN/.test(name)) continue;
       if (fs.globSync(name, { cwd: root }).length === 0) {
         problems.push(`${file}:${line} names ${name}, which does not exist`);
+      }
+    }
+    if (/^(src|test-gateway|web)\//.test(file)) {
+      for (const [, name = ''] of text.matchAll(
+        /`((?!(?:src|test|web)\/)[\w./-]+\.(?:mjs|tsx?))`/g,
+      )) {
+        if (!fs.existsSync(path.join(root, path.dirname(file), name))) {
+          problems.push(`${file}:${line} names ${name}, which is not in its folder`);
+        }
       }
     }
     for (const [, link = ''] of text.matchAll(/\]\(([\w./-]+)(?:#[^)]*)?\)/g)) {
@@ -197,53 +216,41 @@ export function findUndocumentedSettings(
   return problems;
 }
 
-/** ARCHITECTURE lists the rooms that there are. */
+/** ARCHITECTURE lists the groups of `src/` and the rooms of each. */
 export function findUnlistedRooms(root: string): string[] {
+  const document = 'ARCHITECTURE.md';
   const listed = new Set<string>();
-  for (const row of tableRows(root, 'ARCHITECTURE.md', 'Rooms')) {
-    for (const room of codeSpans(row[0])) listed.add(room);
+  for (const row of tableRows(root, document, 'Rooms')) {
+    for (const group of codeSpans(row[0])) {
+      listed.add(group);
+      for (const room of codeSpans(row[1])) listed.add(`${group}${room}/`);
+    }
   }
-  const problems: string[] = [];
+  const found = new Set<string>();
   for (const entry of fs.readdirSync(path.join(root, 'src'), { withFileTypes: true })) {
-    const room = entry.isDirectory() ? `${entry.name}/` : entry.name;
-    if (!listed.has(room)) problems.push(`ARCHITECTURE.md does not list the room ${room}`);
-  }
-  for (const room of listed) {
-    if (!fs.existsSync(path.join(root, 'src', room))) {
-      problems.push(`ARCHITECTURE.md lists the room ${room}, which does not exist`);
+    found.add(entry.isDirectory() ? `${entry.name}/` : entry.name);
+    if (!entry.isDirectory()) continue;
+    const group = path.join(root, 'src', entry.name);
+    for (const room of fs.readdirSync(group, { withFileTypes: true })) {
+      if (room.isDirectory()) found.add(`${entry.name}/${room.name}/`);
     }
   }
-  return problems;
-}
-
-/** ARCHITECTURE gives each table the owner that the code's list gives it. */
-export function findWrongOwners(root: string, owners: Record<string, readonly string[]>): string[] {
-  const documented = new Map<string, string[]>();
-  for (const row of tableRows(root, 'ARCHITECTURE.md', 'Tables and their owners')) {
-    for (const table of codeSpans(row[0])) documented.set(table, codeSpans(row[1]));
-  }
-  const problems: string[] = [];
-  for (const [table, wanted] of Object.entries(owners)) {
-    const found = documented.get(table);
-    if (found === undefined) problems.push(`ARCHITECTURE.md has no owner of the table ${table}`);
-    else if (!isDeepStrictEqual(found, [...wanted])) {
-      problems.push(
-        `ARCHITECTURE.md says that ${table} belongs to ${found.join(', ') || 'none'}, the list says ${wanted.join(', ') || 'none'}`,
-      );
-    }
-  }
-  for (const table of documented.keys()) {
-    if (!(table in owners))
-      problems.push(`ARCHITECTURE.md has the table ${table}, the list does not`);
-  }
-  return problems;
+  return [
+    ...[...found]
+      .filter((room) => !listed.has(room))
+      .map((room) => `${document} does not list the room ${room}`),
+    ...[...listed]
+      .filter((room) => !found.has(room))
+      .map((room) => `${document} lists the room ${room}, which does not exist`),
+  ];
 }
 
 /**
- * ARCHITECTURE lists every invariant that is checked by SQL, and what it lists beyond that is shown
- * by a test that it names.
+ * The README of the invariants lists every one that SQL checks, and what it lists beyond that is
+ * shown by a test that it names.
  */
 export function findWrongInvariants(root: string): string[] {
+  const document = 'src/checks/invariants/README.md';
   const checked = new Set<string>();
   for (const { text } of linesOf(root, ['src/checks/**/*.ts'])) {
     const name = /^\s*name: '([A-Z]\d+)',$/.exec(text)?.[1];
@@ -251,18 +258,18 @@ export function findWrongInvariants(root: string): string[] {
   }
   const problems: string[] = [];
   const listed = new Set<string>();
-  for (const row of tableRows(root, 'ARCHITECTURE.md', 'What must always be true')) {
+  for (const row of tableRows(root, document)) {
     const name = row[0] ?? '';
     if (!/^[A-Z]\d+$/.test(name)) continue;
     listed.add(name);
     const hasTest = codeSpans(row[3]).some((span) => /^(src|test)\/.*\.test\.ts$/.test(span));
     if (!checked.has(name) && !hasTest) {
-      problems.push(`ARCHITECTURE.md lists ${name}: no statement checks it and no test is named`);
+      problems.push(`${document} lists ${name}: no statement checks it and no test is named`);
     }
   }
   if (checked.size === 0) problems.push('src/checks has no named invariant');
   for (const name of checked) {
-    if (!listed.has(name)) problems.push(`ARCHITECTURE.md does not list the invariant ${name}`);
+    if (!listed.has(name)) problems.push(`${document} does not list the invariant ${name}`);
   }
   return problems;
 }

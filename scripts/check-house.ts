@@ -12,7 +12,6 @@ import {
   findUnlistedRecords,
   findUnlistedRooms,
   findWrongInvariants,
-  findWrongOwners,
 } from './check-documents.ts';
 import { findLongCode } from './check-lengths.ts';
 import { findLockGaps } from './check-lock.ts';
@@ -33,7 +32,6 @@ export function findProblems(root: string): string[] {
     ...findDeadPaths(root),
     ...findUndocumentedSettings(root, readConfig),
     ...findUnlistedRooms(root),
-    ...findWrongOwners(root, tableOwners),
     ...findWrongInvariants(root),
     ...findLockGaps(root),
     ...findMantineVersions(root),

@@ -13,7 +13,6 @@ import {
   findUnlistedRecords,
   findUnlistedRooms,
   findWrongInvariants,
-  findWrongOwners,
 } from '../../scripts/check-documents.ts';
 import { findProblems } from '../../scripts/check-house.ts';
 import { findLongCode } from '../../scripts/check-lengths.ts';
@@ -239,10 +238,12 @@ test('a document names files and links that exist', (t) => {
     'src/a.ts': '',
     'README.md':
       'In `src/a.ts`, `src/*.ts` and `src/b.ts`; see [this](src/a.ts) and [that](c.md#x).\n',
+    'src/README.md': 'See `a.ts`, `e.ts` and `e.note`.\n',
   });
   assert.deepEqual(findDeadPaths(root), [
     'README.md:1 names src/b.ts, which does not exist',
     'README.md:1 links to c.md, which does not exist',
+    'src/README.md:1 names e.ts, which is not in its folder',
   ]);
 });
 
@@ -271,43 +272,27 @@ test('every setting is documented with its default, and every documented one is 
   ]);
 });
 
-test('ARCHITECTURE lists the rooms that there are', (t) => {
+test('ARCHITECTURE lists the groups and rooms that there are', (t) => {
   const root = plant(t, {
     'src/main.ts': '',
-    'src/refunds/refund.ts': '',
-    'ARCHITECTURE.md': '## Rooms\n\n| room |\n| --- |\n| `main.ts` |\n| `attic/` |\n',
+    'src/cli/main.ts': '',
+    'src/purchases/refunds/refund.ts': '',
+    'src/purchases/payments/payment.ts': '',
+    'ARCHITECTURE.md':
+      '## Rooms\n\n| group | rooms |\n| --- | --- |\n| `main.ts` | |\n| `purchases/` | `refunds`, `attic` |\n',
   });
   assert.deepEqual(findUnlistedRooms(root), [
-    'ARCHITECTURE.md does not list the room refunds/',
-    'ARCHITECTURE.md lists the room attic/, which does not exist',
+    'ARCHITECTURE.md does not list the room cli/',
+    'ARCHITECTURE.md does not list the room purchases/payments/',
+    'ARCHITECTURE.md lists the room purchases/attic/, which does not exist',
   ]);
 });
 
-test('ARCHITECTURE gives each table its owner', (t) => {
-  const root = plant(t, {
-    'ARCHITECTURE.md': [
-      '## Tables and their owners',
-      '| table | owner |',
-      '| --- | --- |',
-      '| `checkouts`, `refunds` | `checkouts/` |',
-      '| `gone` | `old/` |',
-      '## Else',
-      '| `no_table` | `x/` |',
-    ].join('\n'),
-  });
-  const owners = { checkouts: ['checkouts/'], refunds: ['refunds/'], merchants: ['merchants/'] };
-  assert.deepEqual(findWrongOwners(root, owners), [
-    'ARCHITECTURE.md says that refunds belongs to checkouts/, the list says refunds/',
-    'ARCHITECTURE.md has no owner of the table merchants',
-    'ARCHITECTURE.md has the table gone, the list does not',
-  ]);
-});
-
-test('ARCHITECTURE lists every invariant, and shows those that no SQL checks', (t) => {
+test('a README lists every invariant, and shows those that no SQL checks', (t) => {
+  const readme = 'src/checks/invariants/README.md';
   const root = plant(t, {
     'src/checks/invariants.ts': `const all = [{\n  name: 'M1',\n}, {\n  name: 'M2',\n}];`,
-    'ARCHITECTURE.md': [
-      '## What must always be true',
+    [readme]: [
       '| | invariant | rests on | shown by |',
       '| M1 | a sum | a lock | |',
       '| K1 | a promise | a commit | `test/kills.test.ts` |',
@@ -315,8 +300,8 @@ test('ARCHITECTURE lists every invariant, and shows those that no SQL checks', (
     ].join('\n'),
   });
   assert.deepEqual(findWrongInvariants(root), [
-    'ARCHITECTURE.md lists K2: no statement checks it and no test is named',
-    'ARCHITECTURE.md does not list the invariant M2',
+    `${readme} lists K2: no statement checks it and no test is named`,
+    `${readme} does not list the invariant M2`,
   ]);
 });
 
