@@ -303,8 +303,9 @@ async function fill(
 }
 
 /**
- * What does not belong to checkouts: a hundredth of them as merchants, integrations and people, a
- * tenth as alerts, acts and payouts. The small side has whole pages of everything.
+ * Fills the tables that do not belong to checkouts: a hundredth of the count as merchants,
+ * integrations and people, a tenth as alerts, acts and payouts. The small side has whole pages of
+ * everything.
  */
 async function fillRegisters(
   deps: Deps,

@@ -10,7 +10,7 @@ create table merchants (
   clock_ahead_ms   bigint not null default 0 check (clock_ahead_ms >= 0),
   -- The term that the hosted page selects at first. Without one it selects the shortest.
   preselected_term integer check (preselected_term > 0),
-  -- What the shopper's card statement calls the merchant. Without it, the beginning of its name.
+  -- The merchant's name on the shopper's card statement. Without it, the beginning of its own name.
   short_name       text,
   -- Whether the hosted page may say that paying in instalments costs the shopper nothing.
   no_fees          boolean not null default false,

@@ -128,7 +128,7 @@ create index replaced_cards_due_of_merchant on replaced_cards (merchant_id, due_
 create table gateway_blocks (
   merchant_id uuid not null,
   checkout_id uuid not null,
-  -- What the gateway calls it.
+  -- The gateway's own ID.
   reference   text not null,
   alert_id    uuid not null,
   created_at  timestamptz(3) not null,

@@ -9,7 +9,7 @@ create table messages (
                   'refunded', 'plan_finished', 'sign_in_link')),
   -- Which payment, refund or link it is about, so that one cause makes one message.
   about        text not null,
-  -- What the message says and the plan does not. Never personal data.
+  -- Facts that the message states and the plan does not have. Never personal data.
   facts        jsonb not null,
   -- The token of a one-time link, encrypted until the message is sent, then null.
   sealed_token bytea,

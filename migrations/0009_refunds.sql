@@ -16,7 +16,7 @@ create table refund_requests (
   completed_at           timestamptz(3),
   -- Why it failed, for the operator.
   reason                 text,
-  -- What a failed request moved that could not be put back. It counts as refunded.
+  -- The amount that a failed request moved and that could not be moved back. It counts as refunded.
   kept                   bigint not null default 0 check (kept >= 0 and kept <= amount),
   due_at                 timestamptz(3),
   tries                  integer not null default 0,
@@ -57,8 +57,8 @@ create index refund_requests_to_begin on refund_requests (created_at, id)
 create index refund_requests_to_begin_of_merchant on refund_requests (merchant_id, created_at, id)
   where status = 'requested' and approved_at is not null;
 
--- What a refund is taken from (decision 0035), fixed when it becomes `pending`. A retry splits anew, so
--- a part belongs to a round.
+-- The payments that a refund is taken from (decision 0035), fixed when it becomes `pending`. A
+-- retry splits anew, so a part belongs to a round.
 create table refund_parts (
   merchant_id uuid not null,
   id          uuid not null,

@@ -3,7 +3,7 @@
 create table disputes (
   merchant_id         uuid not null,
   id                  uuid not null,
-  -- What the gateway calls it.
+  -- The gateway's own ID.
   dispute_ref         text not null,
   checkout_id         uuid not null,
   -- The first payment of the plan that the disputed payment brought.
@@ -17,7 +17,8 @@ create table disputes (
                         ('inquiry', 'needs_response', 'under_review', 'won', 'lost', 'closed')),
   created_at          timestamptz(3) not null,
   due_by              timestamptz(3),
-  -- What the gateway withdrew and did not reinstate, and what it charged, as far as it is posted.
+  -- The amount that the gateway withdrew and did not reinstate, and its charge, as far as they are
+  -- posted.
   withdrawn           bigint not null check (withdrawn >= 0),
   fee                 bigint not null check (fee >= 0),
   -- Nothing of the plan is collected: while it is open, and after a loss until an operator decides.

@@ -13,7 +13,7 @@ create table payouts (
   merchant_id    uuid not null references merchants (id),
   id             uuid not null,
   number         bigint not null,
-  -- What the merchant reads on its bank statement.
+  -- The reference that the merchant reads on its bank statement.
   reference      text not null,
   business_on    date not null,
   amount         bigint not null check (amount > 0),
@@ -67,7 +67,7 @@ create table payout_days (
   tries          integer not null default 0,
   lease          uuid,
   leased_until   timestamptz(3),
-  -- What was sold before this time, on the merchant's clock, may be in a payout that a restore lost.
+  -- Sales before this time, on the merchant's clock, may be in a payout that a restore lost.
   compare_before timestamptz(3)
 );
 create index payout_days_due on payout_days (due_at);
@@ -113,7 +113,7 @@ create table statement_mails (
   due_at       timestamptz(3),
   settled_at   timestamptz(3),
   tries        integer not null default 0,
-  -- What the mail server answered last, without the address.
+  -- The last answer of the mail server, without the address.
   response     text,
   lease        uuid,
   leased_until timestamptz(3),

@@ -39,7 +39,7 @@ create table operator_chain (
 insert into operator_chain (id, number, hash, first_count, first_hash)
 values (true, 0, sha256(''), 0, sha256(''));
 
--- What an operator must see. It is also posted to the operator's own address, if there is one.
+-- Alerts for operators. Each is also posted to the operator's own address, if there is one.
 create table alerts (
   id               uuid primary key,
   at               timestamptz(3) not null,
@@ -74,7 +74,7 @@ create index alerts_of_merchant on alerts (merchant_id, at, id) where merchant_i
 -- Finds the alerts about a row, to erase them with it.
 create index alerts_of_subject on alerts (subject_id) where subject_id is not null;
 
--- What a person wrote beside a checkout. The code only appends; erasing a shopper empties it.
+-- Notes that people wrote beside a checkout. The code only appends; erasing a shopper empties them.
 create table notes (
   merchant_id uuid not null,
   id          uuid not null,
@@ -137,8 +137,8 @@ create index postings_at on postings using brin (at) with (autosummarize = on);
 create index postings_in_order on postings (id)
   where kind in ('sold', 'captured', 'collected', 'cancelled', 'restored', 'refunded', 'returned');
 
--- What a merchant pays for the service, from a local date on. A merchant without terms is not settled
--- by the service.
+-- The prices that a merchant pays for the service, from a local date on. A merchant without terms
+-- is not settled by the service.
 create table settlement_terms (
   merchant_id          uuid not null references merchants (id),
   from_on              date not null,
@@ -215,7 +215,7 @@ create index settlement_entries_reserves on settlement_entries (merchant_id, rel
   where kind = 'reserve';
 create index settlement_entries_at on settlement_entries (at);
 
--- What the gateway charged, by its own transactions: each is posted once.
+-- The gateway's charges by its own transactions. Each is posted once.
 create table gateway_fees (
   transaction_ref text not null,
   type            text not null,
@@ -230,9 +230,9 @@ create table gateway_fees (
 );
 create index gateway_fees_of_checkout on gateway_fees (checkout_id, merchant_id);
 
--- What the gateway charged the account itself and not for a payment (decision 0131). Each of its
--- transactions is one row, posted from `clearing` to `gateway_fees` of the house. A negative fee was
--- returned. Append-only.
+-- The gateway's charges to the account itself and not for a payment (decision 0131). Each of its
+-- transactions is one row, posted from `clearing` to `gateway_fees` of the house. A negative fee
+-- was returned. Append-only.
 create table gateway_account_fees (
   transaction_ref text primary key,
   type            text not null,

@@ -29,7 +29,7 @@ insert into reconciliation (only_row) values (true);
 -- Whether this database knows everything that the gateway did (decision 0097).
 create table gateway_mark (
   only_row       boolean primary key default true check (only_row),
-  -- What the gateway calls this database. Null until the service has started once.
+  -- The gateway's name for this database. Null until the service has started once.
   id             uuid,
   -- Raised here first and then at the gateway. If the gateway's is higher, this database was restored.
   beat           bigint not null default 0,

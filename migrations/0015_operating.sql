@@ -112,7 +112,7 @@ create table merchant_declines (
 );
 create index merchant_declines_by_day on merchant_declines (day);
 
--- What is still to be collected, by the day on which it is due.
+-- The amounts still to be collected, by the day on which they are due.
 create table merchant_dues (
   merchant_id uuid not null references merchants (id),
   day         date not null,
@@ -121,7 +121,7 @@ create table merchant_dues (
 );
 create index merchant_dues_by_day on merchant_dues (day);
 
--- What is overdue, in all. Due work adds up the rows of the index of overdue payments.
+-- The overdue amount, in all. Due work adds up the rows of the index of overdue payments.
 create table merchant_overdue (
   merchant_id uuid not null references merchants (id),
   amount      bigint not null,

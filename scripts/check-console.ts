@@ -3,7 +3,7 @@ import path from 'node:path';
 
 // Two rules about the console's application that no other tool checks.
 
-/** What both sides may run: pure functions, such as the one that writes money. */
+/** Both sides may run it. It has pure functions, such as the one that writes money. */
 const sharedRoom = 'src/platform/shared/';
 
 /**

@@ -2,7 +2,7 @@ import fs from 'node:fs';
 import path from 'node:path';
 import { isDeepStrictEqual } from 'node:util';
 
-// What the documents say of the code, held against the code, so that they cannot drift.
+// Compares what the documents say about the code with the code, so that they cannot drift.
 
 const markdownColumnsMax = 120;
 const longLineFiles = ['*.md', '{docs,examples,sdk,src,test-gateway,web}/**/*.md'];
@@ -150,7 +150,7 @@ export function findDeadPaths(root: string): string[] {
     /`((?:bench|docs|examples|migrations|scripts|sdk|src|test|test-gateway|web)\/[\w.*/-]+)`/g;
   for (const { file, line, text } of linesOf(root, ownDocuments)) {
     for (const [, name = ''] of text.matchAll(paths)) {
-      // What is built is not there before it is built, and NNNN stands for a number.
+      // The results of a build may be missing, and NNNN stands for a number.
       if (/\/dist(\/|$)|NNNN/.test(name)) continue;
       if (fs.globSync(name, { cwd: root }).length === 0) {
         problems.push(`${file}:${line} names ${name}, which does not exist`);

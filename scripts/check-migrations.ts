@@ -123,7 +123,7 @@ export function findEqualNumbers(names: string[]): string[] {
     .map((same) => `migrations ${same.join(' and ')} have the same number.`);
 }
 
-/** What is wrong with the text of a migration, its number, and the last migration of a release. */
+/** Problems in the text of a migration, in its number, and in the last migration of a release. */
 export function findUnsafe(text: string, number: number, released: number | null): string[] {
   const statements = text
     .replaceAll(/(?<!\S)--.*$/gm, '')

@@ -93,7 +93,7 @@ export function findForeignWrites(root: string, owners: TableOwners): string[] {
   const problems: string[] = [];
   for (const { file, target, names } of readImports(root)) {
     if (!target.endsWith('.sql.ts') || sliceOf(file) === sliceOf(target)) continue;
-    // What `database/` offers works for any slice, on the table that the slice names.
+    // A function of `database/` works for any slice, on the table that the slice names.
     if (sliceOf(target) === 'platform/database') continue;
     for (const name of names) {
       if (!writingName.test(name) || (file === worker && name.startsWith('delete'))) continue;

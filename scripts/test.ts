@@ -64,7 +64,7 @@ const folder = fs.mkdtempSync(path.join(os.tmpdir(), 'tranche-test-'));
 fs.chmodSync(folder, 0o711);
 const notes = path.join(folder, 'notes');
 fs.mkdirSync(notes);
-// What an interrupted test leaves behind is deleted with this folder.
+// The files of an interrupted test are deleted with this folder.
 process.env.TMPDIR = folder;
 const start = performance.now();
 let server: EmbeddedPostgres | null = null;

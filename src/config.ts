@@ -16,7 +16,7 @@ import { readPage } from './config/page.ts';
 import { openReader, type Reader } from './config/reader.ts';
 import { readStorage } from './config/storage.ts';
 
-/** What a process does: answer requests, do due work, or both. */
+/** The work of a process: it answers requests, does due work, or both. */
 export const roles = ['web', 'worker', 'all'] as const;
 export type Role = (typeof roles)[number];
 
@@ -47,7 +47,7 @@ export type Config = {
   callbackRetentionDays: number;
   /** How long a shopper's data is kept after a checkout's last movement; null to keep it. */
   retentionDays: number | null;
-  /** What the operator adds to the pages that shoppers see. */
+  /** Links and texts that the operator adds to the pages of shoppers. */
   page: HostedPageSettings;
   logLevel: string;
   /** How long a request waits for a database that is away, from its arrival. */

@@ -198,7 +198,7 @@ async function openRateLimitStore(
   }
 }
 
-/** What a process needs to stop besides the time of its requests in flight. */
+/** The time that a process needs to stop, besides that of its requests in flight. */
 export const stopMilliseconds = 3_000;
 
 /** Starts one process of the service, on a database that is ready. */

@@ -1,4 +1,4 @@
-/** What a test card does. Only its number decides. */
+/** The behaviour of a test card. Only its number decides. */
 export type CardBehaviour = {
   /** Stored with an object instead of the number, which is never kept. */
   name: string;
@@ -9,7 +9,9 @@ export type CardBehaviour = {
   payment_method?: string;
   /** Whether the shopper must pass a challenge. */
   challenge?: 'required';
-  /** What 3-D Secure does when the caller requests it; else the bank approves without asking. */
+  /**
+   * The result of 3-D Secure when the caller requests it; else the bank approves without asking.
+   */
   three_d_secure?: 'challenge' | 'not_supported';
   /** How a payment on the page is refused, after the challenge if there is one. */
   payment?: Refusal;

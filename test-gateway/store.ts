@@ -3,7 +3,7 @@ import { DatabaseSync, type StatementSync } from 'node:sqlite';
 import type Stripe from 'stripe';
 import type { EventObject } from './objects/event.ts';
 
-/** What the gateway keeps beside an object and does not show to callers. */
+/** Data that the gateway keeps beside an object and does not show to callers. */
 type Hidden = {
   customer: { deleted?: boolean };
   confirmation_token: { card: string; exp_month: number; exp_year: number; used: boolean };

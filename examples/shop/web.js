@@ -1,4 +1,4 @@
-// What a web framework would do for the shop.
+// The few parts of a web framework that the shop needs.
 
 import { readFileSync } from 'node:fs';
 import http from 'node:http';

@@ -48,7 +48,7 @@ export type NodeRequest = AsyncIterable<unknown> & {
   method?: string | undefined;
   headers: Record<string, string | string[] | undefined>;
   readableDidRead?: boolean;
-  /** What a body parser left. */
+  /** The body that a parser left. */
   body?: unknown;
   rawBody?: unknown;
 };

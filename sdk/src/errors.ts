@@ -1,6 +1,6 @@
 import type { ErrorObject } from './api.ts';
 
-/** What is known of a failed request. It contains no secrets, so it can be logged. */
+/** The facts about a failed request. They contain no secrets, so they can be logged. */
 type Failure = {
   /** The HTTP status; null when no answer came. */
   status: number | null;

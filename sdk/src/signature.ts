@@ -11,7 +11,7 @@ export async function sign(body: string | Uint8Array, signingKey: string): Promi
   return btoa(String.fromCharCode(...new Uint8Array(digest)));
 }
 
-/** What is wrong with a signature's form, or null. */
+/** Returns what is wrong with a signature's form, or null. */
 export function explainBadForm(signature: string): string | null {
   if (wellFormed.test(signature)) return null;
   if (/^[0-9a-f]{128}$/i.test(signature)) return 'it is hex, and it must be standard Base64';

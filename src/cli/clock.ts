@@ -83,7 +83,7 @@ function refuseProduction(env: NodeJS.ProcessEnv): void {
   }
 }
 
-/** What falls due next: the kind of work, and the first row that it is due for. */
+/** The next work that falls due: its kind, and its first row. */
 type NextEvent = {
   at: string;
   what: string;

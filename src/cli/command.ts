@@ -11,7 +11,7 @@ type Values<O extends ParseArgsOptionsConfig> = ReturnType<
   typeof parseArgs<ParseArgsConfig & { options: O; strict: true }>
 >['values'];
 
-/** What a command receives when it runs. */
+/** The arguments of a command's `run`. */
 export type Context<O extends ParseArgsOptionsConfig = ParseArgsOptionsConfig> = {
   values: Values<O>;
   /** All that the command requires, none of them empty. */

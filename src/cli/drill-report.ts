@@ -6,7 +6,7 @@ export type Result = {
   title: string;
   result: 'pass' | 'fail' | 'not_tried';
   answers: DrillAnswer[];
-  /** What was wrong, or why the check was not tried. */
+  /** Tells what was wrong, or why the check was not made. */
   finding: string | null;
   why: string;
   fix: string;

@@ -24,7 +24,9 @@ export type FoundRefund = {
   refund: RefundRequest;
   merchant: MerchantRow;
   parts: RefundPart[];
-  /** What it would be taken from if it began now. Null if it has begun or cannot begin. */
+  /**
+   * The payments that it would be taken from if it began now. Null if it has begun or cannot begin.
+   */
   planned: PlannedPart[] | null;
   /** The payment that is being collected. Until its outcome is known there is no split. */
   waits_for: number | null;

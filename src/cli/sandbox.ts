@@ -103,7 +103,7 @@ when that process ends; npm start names npm.
         ),
       );
       await stopped;
-      // What read an orphan's output may have ended too, and then printing would fail.
+      // The reader of an orphan's output may have ended too. Printing would fail then.
       if (!json && !isOrphan) terminal.print('\nStopping …');
     } finally {
       await rm(sandboxFile, { force: true });

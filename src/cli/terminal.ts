@@ -128,7 +128,7 @@ export function fill(paragraph: string, width = pageWidth): string {
 
 export type Row = {
   cells: string[];
-  /** What did not fit into cells, on lines of its own below them. Empty values are left out. */
+  /** Prints values that do not fit into cells on lines below them. Empty values are left out. */
   below?: (string | null | undefined)[];
 };
 

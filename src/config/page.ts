@@ -5,7 +5,7 @@ import {
 } from '#platform/shared/hosted-page.ts';
 import { isAddress, type Reader } from './reader.ts';
 
-/** What the operator adds to the pages that shoppers see. */
+/** Links and texts that the operator adds to the pages of shoppers. */
 export function readPage({ text, problem }: Reader): HostedPageSettings {
   const link = (name: string) => {
     const value = text(name) ?? null;

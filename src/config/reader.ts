@@ -4,7 +4,7 @@ import { isLoopback } from '#platform/shared/loopback.ts';
 // Reads settings one by one and collects what is wrong with them, so that an operator sees all of it
 // at once.
 
-/** What an operator may accept in production by name, in ACCEPT_INSECURE. */
+/** The names that an operator may accept in production, in ACCEPT_INSECURE. */
 const risks = [
   'alerts-plaintext',
   'any-proxy',

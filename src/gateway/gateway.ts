@@ -5,7 +5,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
  * is unknown (`OutcomeUnknown`) or that the gateway refused the request (`RequestRefused`).
  */
 export type Gateway = {
-  /** What the payment page needs so that card numbers never reach us. */
+  /** Settings of the payment page, so that card numbers never reach us. */
   cardEntry: CardEntry;
 
   /** Creates the gateway's record of a shopper. The same key gives the same record. */
@@ -29,7 +29,7 @@ export type Gateway = {
     customer_ref: string;
     amount: number;
     currency: string;
-    /** What the shopper's card statement says. */
+    /** The text of the shopper's card statement. */
     statement: Statement;
     card_token: string;
     /** True if later payments are charged without the shopper. */
@@ -206,7 +206,7 @@ export type Statement = PlanPlace & { merchant_name: string };
 export type CardEntry = {
   scriptUrl: string;
   publicKey: string;
-  /** What the page's content security policy must allow besides our own origin. */
+  /** Sources that the page's content security policy must allow besides our own origin. */
   scriptOrigins: string[];
   frameOrigins: string[];
   connectOrigins: string[];
@@ -320,7 +320,10 @@ export type Evidence = {
   uncategorized_text?: string;
 };
 
-/** What a reconciliation reads. `transactions` are the movements of the account's balance. */
+/**
+ * The kinds of records that a reconciliation reads. `transactions` are the movements of the
+ * account's balance.
+ */
 export const recordKinds = ['payments', 'charges', 'refunds', 'disputes', 'transactions'] as const;
 export type RecordKind = (typeof recordKinds)[number];
 
@@ -330,13 +333,13 @@ export type Heartbeat = { heartbeat_ref: string; database: string; count: number
 /** The refund request that a refund at the gateway is a part of. */
 export type RefundOrigin = { id: string; amount: number; created_at: Timestamp };
 
-/** What the gateway has on record about a payment, a refund, a dispute or its balance. */
+/** The gateway's record of a payment, a refund, a dispute or a movement of its balance. */
 export type GatewayRecord = {
   reference: string;
   /** Our id in its metadata. */
   own_id: string | null;
   checkout_id: string | null;
-  /** What was taken, held, refunded or withdrawn. */
+  /** The amount that was taken, held, refunded or withdrawn. */
   amount: number;
   state: 'taken' | 'held' | 'nothing' | 'in_flight';
   created_at: Timestamp;
@@ -352,8 +355,8 @@ export type GatewayRecord = {
   number_of_payments: number | null;
   request: RefundOrigin | null;
   /**
-   * What the gateway charged for a movement of its balance, with the type of the transaction; null
-   * for other records. A fee of the account was charged without a payment.
+   * The gateway's charge for a movement of its balance, with the type of the transaction; null for
+   * other records. A fee of the account was charged without a payment.
    */
   fee: { type: string; amount: number; currency: string; isOfAccount: boolean } | null;
 };
@@ -372,7 +375,7 @@ export type DisputeState = {
   /** Until when evidence can be submitted. */
   due_by: Timestamp | null;
   has_answer: boolean;
-  /** What the gateway withdrew and did not reinstate, and what it charged for the dispute. */
+  /** The amount that the gateway withdrew and did not reinstate, and its charge for the dispute. */
   withdrawn: number;
   fee: number;
   /** Another currency in which the gateway moved the money. Fees in it are not in `fee`. */

@@ -3,7 +3,7 @@ import { type Gateway, OutcomeUnknown } from './gateway.ts';
 /** Money may not move now. Nothing was sent, and the row stays due. */
 export class MoneyStopped extends OutcomeUnknown {}
 
-/** What moves money, or cannot be undone at the gateway. */
+/** Calls that move money, or that cannot be undone at the gateway. */
 const guarded = new Set<keyof Gateway>([
   'authorise',
   'capture',

@@ -13,7 +13,7 @@ export type StripeSettings = {
   scriptUrl?: string;
   /** The gateway is our test gateway, which receives the merchant's time (decision 0017). */
   testGateway?: boolean;
-  /** What the account puts before every statement descriptor. */
+  /** The prefix that the account puts before every statement descriptor. */
   statementPrefix?: string;
   /** With it we believe that an event comes from the gateway. */
   webhookSecret?: string;

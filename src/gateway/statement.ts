@@ -8,7 +8,7 @@ const separator = '* ';
 export const prefixCharactersMax = 10;
 
 /**
- * What follows the account's prefix on the shopper's card statement: the merchant's name, as much
+ * The text after the account's prefix on the shopper's card statement: the merchant's name, as much
  * of it as fits, and which payment this is. `Bean T 2 of 3` makes `TRANCHE* Bean T 2 of 3`.
  */
 export function statementSuffix(
@@ -28,7 +28,7 @@ export function statementSuffix(
   return /[a-z]/i.test(suffix) ? suffix : 'Payment'.slice(0, room);
 }
 
-/** What the gateway's own records say about a payment. Never personal data. */
+/** The description of a payment in the gateway's own records. Never personal data. */
 export function paymentDescription(merchant_name: string, place: PlanPlace): string {
   const which = placeText(place);
   return which === '' ? `Payment to ${merchant_name}` : `Payment ${which} to ${merchant_name}`;

@@ -15,7 +15,10 @@ export type MerchantRow = {
   clock_ahead_ms: number;
   /** The term that the hosted page selects at first; null: the shortest. */
   preselected_term: number | null;
-  /** What the shopper's card statement calls the merchant; null: the beginning of its name. */
+  /**
+   * The merchant's name on the shopper's card statement. If it is null, the beginning of its own
+   * name is used.
+   */
   short_name: string | null;
   /** Whether the hosted page may say that instalments cost the shopper nothing. */
   no_fees: boolean;
@@ -50,7 +53,7 @@ export function onOwnClock(clock: Clock, row: MerchantRow): Merchant {
   };
 }
 
-/** What the shopper's card statement says about a payment. */
+/** The text of the shopper's card statement for a payment. */
 export function statementOf(
   { name, short_name }: Pick<Merchant, 'name' | 'short_name'>,
   instalments: number[],
@@ -100,7 +103,7 @@ export function preselectedTerm(
   return wanted ?? (terms[0] as number);
 }
 
-/** What is wrong with an operator's choice of a term, or null. */
+/** Returns what is wrong with an operator's choice of a term, or null. */
 export function explainBadPreselection(term: unknown): string | null {
   if (term === null) return null;
   return Number.isInteger(term) && (term as number) >= 1 && (term as number) <= termMax
@@ -110,7 +113,9 @@ export function explainBadPreselection(term: unknown): string | null {
 
 const shortNameCharactersMax = 20;
 
-/** What is wrong with the name for card statements, or null. The card schemes set the rules. */
+/**
+ * Returns what is wrong with the name for card statements, or null. The card schemes set the rules.
+ */
 export function explainBadShortName(name: string | null): string | null {
   if (name === null) return null;
   const isPrintable = /^[\x20-\x7e]+$/.test(name) && !/[<>\\'"*]/.test(name);
@@ -120,7 +125,7 @@ export function explainBadShortName(name: string | null): string | null {
     : `The short name must have 2 to ${shortNameCharactersMax} characters of ASCII, a letter among them, and none of < > \\ ' " *.`;
 }
 
-/** What is wrong with an operator's threshold for two people, or null. */
+/** Returns what is wrong with an operator's threshold for two people, or null. */
 export function explainBadThreshold(cents: number | null): string | null {
   return cents === null || cents === 0 || isAmount(cents)
     ? null
@@ -143,7 +148,7 @@ const termMax = 120;
 /** A hundred thousand million rand. Sums of many such amounts are still exact. */
 const amountMax = 10_000_000_000_000;
 
-/** What is wrong with an operator's rules, or null. */
+/** Returns what is wrong with an operator's rules, or null. */
 export function explainBadRules(rules: unknown): string | null {
   if (!Array.isArray(rules) || rules.length === 0) {
     return 'Rules must be a list of at least one band.';

@@ -24,7 +24,7 @@ export function readCardOptions(given: CardOptions = {}): CardOptions {
   return given;
 }
 
-/** What 3-D Secure does: nothing without the shopper, or if neither card nor caller demands it. */
+/** The effect of 3-D Secure: none without the shopper, or if neither card nor caller demands it. */
 export function authenticationOf(
   card: CardBehaviour,
   off_session: boolean,

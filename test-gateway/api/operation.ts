@@ -4,7 +4,7 @@ import type { Fees, Settlement } from '../objects/balance-transaction.ts';
 import type { EventObject } from '../objects/event.ts';
 import type { Store } from '../store.ts';
 
-/** What an operation knows about the request besides its form. */
+/** The facts about the request that an operation knows besides its form. */
 export type Context = {
   store: Store;
   /** Where browsers reach the gateway. */
@@ -21,11 +21,11 @@ export type Context = {
   notify: ((event: EventObject) => void) | null;
 };
 
-/** What Stripe knows about the account. */
+/** Stripe's facts about the account. */
 export type Account = {
   /** The smallest amount of a payment, in cents. */
   amountMin: number;
-  /** What every statement descriptor begins with. */
+  /** The beginning of every statement descriptor. */
   descriptorPrefix: string;
   fees: Fees;
   settlement: Settlement | null;

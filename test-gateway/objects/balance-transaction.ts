@@ -1,7 +1,7 @@
 import type { Kept } from '../store.ts';
 import { daySeconds, type Made, newId } from './made.ts';
 
-/** What a card payment costs: a share of the amount and a fixed part, in cents. */
+/** The cost of a card payment: a share of the amount and a fixed part, in cents. */
 export type Fees = { basisPoints: number; fixed: number; dispute: number };
 
 export const defaultFees: Fees = { basisPoints: 290, fixed: 200, dispute: 25_000 };

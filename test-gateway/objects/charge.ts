@@ -141,7 +141,7 @@ export function threeDSecure(authentication: Authentication, brand: string): Thr
       };
 }
 
-/** What the cardholder's statement says. */
+/** The text on the cardholder's statement. */
 export function completeDescriptor(prefix: string, suffix: string | null): string {
   return suffix === null ? prefix : `${prefix}* ${suffix}`;
 }

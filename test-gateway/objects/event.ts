@@ -2,7 +2,7 @@ import type Stripe from 'stripe';
 import type { Kept } from '../store.ts';
 import { type Made, newId } from './made.ts';
 
-/** What happened to which object: the few types of Stripe's that the gateway models. */
+/** The few event types of Stripe's that the gateway models. */
 export const eventTypes = [
   'charge.dispute.created',
   'charge.dispute.updated',

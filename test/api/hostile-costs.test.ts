@@ -10,8 +10,8 @@ import {
   startService,
 } from '../support/service.ts';
 
-// What a request costs us, as CPU time of this process. Every cost is a ratio to that of a plain
-// request in the same run, so that neither the machine nor its other work decides.
+// Compares the costs of requests, as CPU time of this process. Every cost is a ratio to that of a
+// plain request in the same run, so that neither the machine nor its other work decides.
 
 let service: Service;
 let account: Account;
@@ -94,7 +94,10 @@ const forged = { 'x-signature': `${'A'.repeat(86)}==` };
 const checkouts = '/api/checkouts';
 const consent = '{"number_of_payments":3,"card_token":"x","consent":{"version":"x","payments":[';
 
-/** What a caller with a client secret can send. It is known, and its requests are limited. */
+/**
+ * Requests that a caller with a client secret can send. The caller is known, and its requests are
+ * limited.
+ */
 const known: Family[] = [
   ['line items that are empty', checkouts, inside('"line_items":[', '{},', '{}],"y":1')],
   ['line items of every type', checkouts, inside('"line_items":[', '1,"",[],null,', '0],"y":1')],
@@ -114,7 +117,7 @@ const known: Family[] = [
   ['a long checkout_id', '/api/refunds', filled('{"amount":1,"checkout_id":"', 'a', '"}')],
 ];
 
-/** What anyone can send. */
+/** Requests that anyone can send. */
 const strange: Family[] = [
   ['a form of many fields', '/login', filled('', (i) => `f${i}=1&`, 'a=1'), form],
   ['a form of nested fields', '/login', filled('', (i) => `a[b][${i}]=%41&`, 'a=1'), form],

@@ -34,7 +34,7 @@ describe('a v1 plugin, in the browser', { skip: noBrowser }, () => {
   const begun = new Map<string, Begun>();
   let orders = 0;
 
-  /** What a plugin does when the shopper wants to pay; `as` is the format of its bodies. */
+  /** The request of a plugin when the shopper wants to pay; `as` is the format of its bodies. */
   function beginWith(as: (body: object) => object, order: string) {
     return async ({ paying, origins }: Shop, account: Account) => {
       const plugin = await enablePlugin(paying.service, account.id, account.merchant.id);

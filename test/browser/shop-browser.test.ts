@@ -12,7 +12,7 @@ import { kill, type Sandbox, startSandbox, temporaryFolder } from '../support/sa
 import { log } from '../support/service.ts';
 import { answerBank, cancelButton, heading, pay, payButton } from '../support/shop.ts';
 
-// What `npm start` starts: a sandbox with its shop, and a shopper who buys in it.
+// The sandbox of `npm start` with its shop, and a shopper who buys in it.
 
 describe('a shopper in the demo shop', { skip: noBrowser }, () => {
   let folder: Awaited<ReturnType<typeof temporaryFolder>>;

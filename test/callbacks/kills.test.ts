@@ -117,7 +117,8 @@ describe('a service that is killed', { concurrency: true }, () => {
       await Promise.all(shoppers);
       for (const row of await read(all.map(({ id }) => id))) {
         assert.deepEqual([row.status, row.outcomes[0]], ['cancelled', 'unknown']);
-        // What was not surely sent may have been sent again: its lease runs out in real time.
+        // A callback that was not certainly sent may have been sent again: its lease runs out in
+        // real time.
         if (row.sent_attempt !== 1) continue;
         assert.deepEqual([row.callback, row.outcomes], ['pending', ['unknown']]);
       }

@@ -475,7 +475,7 @@ test('every search and every list walks an index, and sorts nothing but its own 
     for (const status of [null, 'requested', 'failed'] as const) {
       await listRefunds(within, scope, status, page);
     }
-    // What only the console lists.
+    // Lists that only the console has.
     for (const status of ['received', 'successful', 'cancelled', 'invalid_payload'] as const) {
       await pageCheckouts(recorded, scope, { status }, page);
     }
@@ -520,8 +520,8 @@ test('every search and every list walks an index, and sorts nothing but its own 
       const plan = rows.map((row) => row['QUERY PLAN']).join('\n');
       assert.doesNotMatch(plan, /Seq Scan on (?!territories|merchants)/, `${sql}\n${plan}`);
       if (isByName) assert.match(plan, /merchants_by_name/, `${sql}\n${plan}`);
-      // What names the ids of a page may be sorted. So may the pending callbacks of one merchant,
-      // which are no more than its backlog.
+      // A statement that names the ids of a page may sort. So may the pending callbacks of one
+      // merchant, which are no more than its backlog.
       const isBacklog = /"due_at" is not null and "callbacks"."merchant_id"/.test(sql);
       if (!isBacklog && !/"checkout_id" in \(|"id" in \(/.test(sql)) {
         assert.doesNotMatch(plan, /(?<!Incremental )Sort {2}\(/, `${sql}\n${plan}`);

@@ -20,7 +20,7 @@ function open(columns?: number) {
 const ours = /\x1b\[(36|39|2|22)m/g;
 const raw = /[\p{Cc}\p{Cf}\u2028\u2029]/u;
 
-/** What a merchant, a shopper or a receiver may have written. */
+/** Texts that a merchant, a shopper or a receiver may have written. */
 const hostile = [
   '\x1b[2J\x1b[H',
   '\x1b]0;title\x07',

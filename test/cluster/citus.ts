@@ -174,7 +174,8 @@ async function startServers(parts: Parts, children: Children): Promise<Servers> 
       'citus.node_conninfo': 'sslmode=disable',
       // Processes are killed here, not machines: what they wrote is not lost.
       fsync: 'off',
-      // What a worker prepared before it died keeps its locks until Citus finishes it.
+      // A transaction that a worker prepared before it died keeps its locks until Citus finishes
+      // it.
       'citus.recover_2pc_interval': '2s',
     };
     const args = Object.entries(settings).flatMap(([name, value]) => ['-c', `${name}=${value}`]);

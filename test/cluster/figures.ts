@@ -1,6 +1,6 @@
 import type { Call } from './load.ts';
 
-// What clients noticed of the events.
+// The effects of the events that clients noticed.
 
 export type Row = { name: string; calls: Call[]; pause: number };
 
@@ -41,7 +41,7 @@ export function figuresOf({ calls }: Row, cuts: Cut[]) {
   return { cut, errors, failed, abandoned, slowest: (slowest / 1_000).toFixed(1) };
 }
 
-/** What the figures of a row say that must not be. */
+/** Finds figures of a row that must not be. */
 export function findFailures(row: Row, cuts: Cut[]): string[] {
   const { failed, errors } = figuresOf(row, cuts);
   const damage: string[] = [];

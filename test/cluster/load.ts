@@ -27,7 +27,7 @@ export type Call = {
   /** A closed connection counts as 0. */
   statuses: number[];
   isAcknowledged: boolean;
-  /** What the last answer said, if it was an error. */
+  /** The text of the last answer, if it was an error. */
   detail: string | null;
   id: string | null;
 };

@@ -9,7 +9,7 @@ export type Network = {
   /** The address of what runs outside of the namespaces. */
   outside: string;
   addressOf(node: number): string;
-  /** What to put before a command so that it runs on a node. */
+  /** The words before a command that make it run on a node. */
   on(node: number): string[];
   setCable(node: number, state: 'up' | 'down'): void;
   remove(): void;

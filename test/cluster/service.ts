@@ -27,7 +27,7 @@ export type Node = {
 };
 
 export type Service = {
-  /** What clients call. */
+  /** The address that clients call. */
   url: string;
   nodes: Node[];
   /** Processes that ended though no event killed them. */

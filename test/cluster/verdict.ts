@@ -6,7 +6,7 @@ import { launch } from '../support/sandbox-process.ts';
 import type { Call, Load } from './load.ts';
 import { eventually } from './servers.ts';
 
-// What must be true after all events. Each finding is a sentence.
+// Checks what must be true after all events. Each problem is a sentence.
 
 /** How long the service may need for work that the events delayed. */
 const settleSeconds = 180;
@@ -75,7 +75,7 @@ export async function findDamage(
   }
 }
 
-/** What the service's own comparisons find: of the books, and of the gateway's records. */
+/** The results of the service's own comparisons: of the books, and of the gateway's records. */
 async function findDifferences(env: NodeJS.ProcessEnv): Promise<string[]> {
   const damage: string[] = [];
   for (const args of [

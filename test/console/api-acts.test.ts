@@ -467,7 +467,7 @@ describe('above the threshold of a merchant', () => {
     assert.match(await refused(409, post(asking, `/api/refunds/${id}/approve`)), /You asked/);
     paying.clock.advance({ seconds: 1 });
     assert.equal((await done(post(other, `/api/refunds/${id}/approve`))).status, 'complete');
-    // What another person has approved does not count.
+    // An approval by another person does not count.
     assert.equal((await request(9_999)).view, 'complete');
     await assertBalanced(paying, shopper);
   });
@@ -761,7 +761,7 @@ describe('the acts of the command line', () => {
       const before = await read(url);
       assert.equal(await refused(409, change(ours, url, { ...wanted, was })), refusal);
       assert.deepEqual({ ...(await read(url)), now: null }, { ...before, now: null });
-      // What was read again can be changed.
+      // Values that were read again can be changed.
       await done(change(ours, url, { ...wanted, was: theirs }));
     }
     // At the same moment one of two is done.

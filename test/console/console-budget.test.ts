@@ -10,7 +10,7 @@ const dist = new URL('../../web/dist/console/', import.meta.url);
 const read = (name: string) => fs.readFileSync(new URL(name, dist));
 const html = read('index.html').toString('utf8');
 
-/** What a script imports before it runs, and what those import. */
+/** The imports of a script before it runs, and their imports. */
 function staticImports(name: string, found = new Set<string>()): Set<string> {
   if (found.has(name)) return found;
   found.add(name);

@@ -154,7 +154,7 @@ describe('the pages of the console in a browser', { skip: noBrowser }, () => {
     await page.getByLabel('Name on card statements').fill('BEANS');
     await send.click();
     await page.getByText('New checkouts follow the new rules.').waitFor();
-    // What both of them change, the second has to read again.
+    // If both change the same value, the second has to read it again.
     await change.click();
     await page.getByLabel('Two people approve refunds above').fill('900,00');
     await changeRules(deps, 'Sam Naidoo', { id, four_eyes_above: 80_000 });

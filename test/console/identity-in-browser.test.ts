@@ -12,8 +12,8 @@ import { selfSigned } from '../support/certificates.ts';
 import { openConsole } from '../support/console.ts';
 import { type Service, startService } from '../support/service.ts';
 
-// What only a browser can show: which cookies it accepts and sends, what it frames, and what its
-// authenticator signs for which site.
+// Shows what only a browser can show: which cookies it accepts and sends, what it frames, and what
+// its authenticator signs for which site.
 
 const portOf = (server: Server) => (server.address() as AddressInfo).port;
 const listening = (server: Server) =>

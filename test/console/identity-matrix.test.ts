@@ -116,7 +116,7 @@ async function createRows(name: string, account: Account): Promise<Rows> {
 
 const unknown = '00000000-0000-7000-8000-000000000000';
 
-/** What stands for the parameters of a route, and whether it belongs to a merchant. */
+/** The values for the parameters of a route, and whether they belong to a merchant. */
 function paramsOf(route: ConsoleRoute, rows: Rows): { path: string; ofMerchant: boolean } {
   const room = route.url.split('/')[2] ?? '';
   const ids: Record<string, { id: string; ofMerchant: boolean }> = {

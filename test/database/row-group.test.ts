@@ -40,7 +40,7 @@ const nothing = {
   jsonb: null,
 };
 
-/** What a database can store: no U+0000, no half of a surrogate pair. */
+/** Texts that a database can store: no U+0000, no half of a surrogate pair. */
 const texts = fc.string({ unit: 'binary' }).map((text) => text.replaceAll('\0', '').toWellFormed());
 
 const times = fc

@@ -26,7 +26,7 @@ import {
   testConfig,
 } from '../support/service.ts';
 
-// What a connection is like, whatever DATABASE_URL, the role or the database say.
+// The settings of a connection, whatever DATABASE_URL, the role or the database say.
 
 let url: string;
 let drop: () => Promise<void>;

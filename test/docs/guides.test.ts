@@ -253,7 +253,7 @@ test('the receiver of the callbacks guide keeps a paid order paid, whatever anot
 
 let isInstalled = false;
 
-/** What the quickstart has defined before a reader opens another guide. */
+/** The variables that the quickstart has defined before a reader opens another guide. */
 async function setupFor(file: string): Promise<Block[]> {
   if (file === 'README.md' || file.endsWith('quickstart.md')) return [];
   const text = await fs.readFile(path.join(root, 'docs/merchants/quickstart.md'), 'utf8');

@@ -17,8 +17,8 @@ import {
   startService,
 } from '../support/service.ts';
 
-// What a service does while its database changes hands: the server takes no writes for a while, or
-// it commits without the standby that would take over.
+// Plays a change of the database server under a running service: the server takes no writes for a
+// while, or it commits without the standby that would take over.
 
 let folder: Awaited<ReturnType<typeof temporaryFolder>>;
 let server: EmbeddedPostgres;

@@ -40,7 +40,7 @@ const readLog = () => fs.readFile(inFolder('tranche.log'), 'utf8');
 /** Values that must appear only where the service showed them, by name. */
 type Secrets = Map<string, string>;
 
-/** What a merchant does in a day, mistakes included. */
+/** A merchant's day, mistakes included. */
 async function useEverything(secrets: Secrets): Promise<void> {
   const { base_url, integration, merchant } = sandbox.file;
   const keep = (name: string, value: string) => secrets.set(`${name} ${secrets.size}`, value);
@@ -94,7 +94,7 @@ async function useEverything(secrets: Secrets): Promise<void> {
   );
   refused(await request(`${base_url}/api/config`, { headers }), 200);
 
-  // What an operator does.
+  // An operator's day.
   const { env } = sandbox;
   await useLegacy(keep);
   const second: Credentials = await tranche(

@@ -114,7 +114,7 @@ describe('in production', () => {
     }
   });
 
-  /** What production refuses: the settings, the words of the refusal, and the name to accept it by. */
+  /** Settings that production refuses, the words of the refusal, and the name to accept it by. */
   const insecure: [env: NodeJS.ProcessEnv, refusal: RegExp, risk: string | null][] = [
     [{ MASTER_KEY: Buffer.alloc(32).toString('base64') }, /^MASTER_KEY must be 32 random/, null],
     [{ MASTER_KEY: 'ab'.repeat(32) }, /^MASTER_KEY must be 32 random/, null],

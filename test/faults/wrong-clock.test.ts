@@ -117,7 +117,7 @@ for (const hours of [24, -24]) {
 test('tranche database repair-clock undoes what a wrong clock did to shared rows', async () => {
   const { pool } = healthy.deps.database;
   assert.equal((await create(healthy)).status, 200);
-  // What a node of an earlier version wrote while its clock was a day ahead.
+  // Rows that a node of an earlier version wrote while its clock was a day ahead.
   await pool.query(`update list_totals set last_created_at = now() + interval '1 day'`);
   await pool.query(
     `insert into rate_limits select key, 1000000, now() + interval '1 day' from rate_limits

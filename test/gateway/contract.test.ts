@@ -47,7 +47,7 @@ const declines: [card: string, number: string, reason: DeclineReason, may_retry:
   ['pm_card_threeDSecureRequiredProcessingError', '4000008400001280', 'generic', true],
 ];
 
-/** What holds with any gateway that the adapter can talk to. */
+/** Guarantees with any gateway that the adapter can talk to. */
 function contract(name: string, subject: Subject, options: { skip: string | false }): void {
   const { gateway } = subject;
 
@@ -302,7 +302,7 @@ async function newShopperPayment(subject: Subject, number: string) {
     instalments,
   };
 }
-/** What we make of a decline, without the codes of the gateway and the network. */
+/** Our reading of a decline, without the codes of the gateway and the network. */
 const judged = ({ reason, may_retry }: Decline): Decline => ({ reason, may_retry });
 
 /** Stores a card with a first payment and returns the charge for a second one. */

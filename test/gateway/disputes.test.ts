@@ -6,7 +6,7 @@ import Stripe from 'stripe';
 import { merchantAt, newPayment, secretKey, startGateway } from '../support/gateway.ts';
 import { departures } from '../support/stripe-declarations.ts';
 
-// What the gateway says about money: fees, refunds, disputes, and the events that announce them.
+// The gateway's statements about money: fees, refunds, disputes, and the events that announce them.
 
 const local = await startGateway();
 after(() => local.close());

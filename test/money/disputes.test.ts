@@ -374,7 +374,7 @@ test('a refund that was begun before the dispute is not sent during it, and goes
   await assertBooks();
 });
 
-/** What the gateway has as evidence of a dispute, without what is empty. */
+/** The evidence of a dispute that the gateway has, without empty members. */
 async function evidenceThere(shopper: Shopper): Promise<[object, number]> {
   const [{ dispute_ref }] = await shopper.rows('disputes');
   const { body } = await paying.gateway.call('GET', `/v1/disputes/${dispute_ref}`);

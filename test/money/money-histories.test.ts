@@ -469,7 +469,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     await passUntil(to);
   }
 
-  /** What must be true at every moment, not only when no due work is left. */
+  /** Checks what must be true at every moment, not only when no due work is left. */
   async function assertWhole(): Promise<void> {
     const [first = '', last = ''] = [ids[0], ids.at(-1)];
     assert.deepEqual(await findDifferences(database, first, last), []);

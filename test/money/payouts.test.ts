@@ -20,8 +20,8 @@ import {
 import { type Account, createAccount } from '../support/service.ts';
 import { tamper } from '../support/tamper.ts';
 
-// What merchants are owed and paid, on their clocks, against the real test gateway. Each test has a
-// merchant of its own and continues at the time of the one before.
+// Tests the amounts that merchants are owed and paid, on their clocks, against the real test
+// gateway. Each test has a merchant of its own and continues at the time of the one before.
 
 const { hasCitus } = await findNodes();
 const onCitus = hasCitus && 'Citus has no triggers';
@@ -230,7 +230,7 @@ describe('funding as_collected', () => {
       [['sale', 30_000, 1_700, 255, 28_045]],
       [['sale', 30_000, 1_500, 225, 28_275]],
     ]);
-    // What a refund cancels was never owed. What it returns to the card was.
+    // An amount that a refund cancels was never owed. An amount that it returns to the card was.
     await refundNow({ ...paying, account }, shopper, 50_000);
     assert.deepEqual((await entriesOf(shopper)).slice(2), ['refund 2 -20000']);
     await assertCentFound(shopper);

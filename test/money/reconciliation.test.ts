@@ -403,7 +403,7 @@ test('reconciliation finds each of twenty planted differences and nothing else',
   assert.equal(reasons.length, 20);
   assert.equal(reasons.filter((reason) => reason === 'refunded by hand').length, 3);
 
-  // What is repaired is found no more, and the planted rows were the only wrong ones.
+  // Repaired rows are no longer found, and the planted rows were the only wrong ones.
   for (const repair of repairs) await repair();
   assert.equal((await reconcile()).findings.length, 20 - repairs.length);
   await paying.work();

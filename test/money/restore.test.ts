@@ -363,7 +363,7 @@ describe('a service whose data folder is restored after it marked the gateway', 
     await beat();
     await server.save();
 
-    // What the backup does not know.
+    // Events after the backup.
     await openDispute(own, disputed);
     await commandLine(env, { clock: own.clock }).json(
       ...['sandbox', 'gateway', 'resolve', ended, '--won'],
@@ -546,7 +546,7 @@ describe('a service whose data folder is restored after it marked the gateway', 
       await own.clearFaults();
       await paid;
 
-      // What the backup does not know.
+      // Events after the backup.
       await own.pass({ minutes: 2 });
       assert.equal((await unsent.state()).status, 'successful');
       await shoppers.reduced.decide('approve');

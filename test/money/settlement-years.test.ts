@@ -135,11 +135,11 @@ async function play(story: Story, scene: Scene): Promise<void> {
   await confirmAccount(service.deps, 'sipho', merchant_id, 1);
 
   const shoppers: Shopper[] = [];
-  /** What the gateway charged without a payment, by its id of the transaction. */
+  /** The gateway's charges without a payment, by the id of the transaction. */
   const accountFees = new Map<string, number>();
   /** Refunds from before were compared with the rows that the restore then lost. */
   let restoredAt = '';
-  /** What the bank was told to pay, by payout. */
+  /** The amounts that the bank was told to pay, by payout. */
   const ordered = new Map<string, number>();
 
   const rowsOf = async <T>(statement: string): Promise<T[]> =>
@@ -219,7 +219,10 @@ async function play(story: Story, scene: Scene): Promise<void> {
     }
   }
 
-  /** What operators could do now. They choose from what they see, which may have changed. */
+  /**
+   * The actions that operators could take now. They choose from what they see, which may have
+   * changed.
+   */
   async function seen(): Promise<[says: string, run: (deps: Deps) => Promise<unknown>][]> {
     const operator = chance.pick(['nomsa', 'sipho']);
     const disputes = await rowsOf<Dispute>(
@@ -466,7 +469,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     for (const { id, amount } of exported) ordered.set(id, ordered.get(id) ?? amount);
   }
 
-  /** What must be true at every moment. */
+  /** Checks what must be true at every moment. */
   async function assertWhole(): Promise<void> {
     const names = ['M1', 'M5', 'M6', 'M7', 'M8', 'P1', 'P2', 'P3', 'P4', 'A2'];
     const now = timestamp(clock.now());
@@ -614,7 +617,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     }
   }
 
-  /** What this year had, so that a set of seeds shows all of it. */
+  /** Counts the events of this year, so that a set of seeds shows all kinds. */
   async function noteSeen(): Promise<void> {
     const [had] = await rowsOf<{ refunds: boolean; holidays: boolean; debts: boolean }>(
       `select
@@ -636,7 +639,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     if (had?.debts) note('debt carried');
   }
 
-  /** What the merchant was owed is what the gateway's books say. */
+  /** The amount that the merchant was owed equals the gateway's books. */
   async function assertSettled(at: typeof sum): Promise<void> {
     const entries = await rowsOf<{ kind: string; gross: number }>(
       `select kind, gross from settlement_entries where merchant_id = $1
@@ -657,7 +660,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     assert.equal(owed, books?.left);
   }
 
-  /** What the gateway charged, and what it has of ours, is in the books to the cent. */
+  /** The gateway's charges and our balance there are in the books to the cent. */
   async function assertCleared(): Promise<void> {
     const [books] = await rowsOf<{ cleared: number; fees: number; payments: string[] }>(
       `select

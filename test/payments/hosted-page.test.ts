@@ -6,8 +6,8 @@ import { changeRules } from '#merchants/change-rules.ts';
 import { words } from '#platform/shared/words/words.ts';
 import { assertSound, type Paying, type Shopper, startPaying } from '../support/payments.ts';
 
-// What the hosted page shows besides the order: the shopper's language, the merchant's preselected
-// term, and what the operator's settings add.
+// Tests what the hosted page shows besides the order: the shopper's language, the merchant's
+// preselected term, and what the operator's settings add.
 
 let paying: Paying;
 before(async () => {

@@ -96,7 +96,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
   const kills = { count: pick([0, 0, 1, 1, 2, 3]), weight: 2 };
   let failings = pick([0, 0, 1, 2, 4]);
 
-  /** What must be true at every moment, not only when no due work is left. */
+  /** Checks what must be true at every moment, not only when no due work is left. */
   async function assertWhole(): Promise<void> {
     const violations = await findViolations(service.deps.database, timestamp(clock.now()));
     assert.deepEqual(

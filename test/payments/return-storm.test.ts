@@ -40,7 +40,7 @@ test('however many times the bank sends the browser back, the gateway is asked o
   const seconds = (performance.now() - begin) / 1000;
   const count = await asked();
   assert.ok(count >= 1 && count <= 2 + seconds, `${count} look-ups in ${seconds} seconds`);
-  // What the shopper did before the last return is seen by it.
+  // The last return sees what the shopper did before it.
   await shopper.decide('approve');
   assert.equal((await shopper.comeBack()).status, 'successful');
   await paying.work();

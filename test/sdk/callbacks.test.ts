@@ -207,7 +207,7 @@ const receivers: Record<string, (keys: string | string[]) => Promise<Receiver>> 
   },
   async Express(keys) {
     const { handlers, seen } = watched(keys);
-    // What Express adds to Node's objects does not matter here. Its third argument does.
+    // Express adds members to Node's objects, which do not matter here. Its third argument does.
     return await listen(
       (request, response) => handlers.express(request, response, ...([() => {}] as never as [])),
       seen,

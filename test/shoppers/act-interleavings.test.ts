@@ -102,7 +102,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
   const kills = { count: pick([0, 0, 1, 1, 2]), weight: 1 };
   let failings = pick([0, 0, 1, 2, 3]);
 
-  /** What must be true at every moment, not only when no due work is left. */
+  /** Checks what must be true at every moment, not only when no due work is left. */
   async function assertWhole(): Promise<void> {
     const violations = await findViolations(database, timestamp(clock.now()));
     assert.deepEqual(

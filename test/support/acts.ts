@@ -11,7 +11,7 @@ type PayOptions = {
   /** Another card; the stored one if none is given. */
   card?: string;
   keep?: boolean;
-  /** What the page showed, if the plan has changed since. */
+  /** The amount that the page showed, if the plan has changed since. */
   shown?: PayPage;
   changes?: object;
 };

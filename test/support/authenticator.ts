@@ -11,7 +11,7 @@ import type {
 const flags = { present: 0x01, verified: 0x04, attested: 0x40 };
 const sha256 = (data: string | Buffer) => createHash('sha256').update(data).digest();
 
-/** What the browser says about the page and what the authenticator says about the person. */
+/** The browser's statement about the page and the authenticator's about the person. */
 type Ceremony = { origin: string; rpId?: string; verified?: boolean; type?: string };
 
 export function createAuthenticator() {

@@ -13,9 +13,9 @@ type FrameContext = ReturnType<typeof axe.utils.getFrameContexts>[number];
 type FrameResult = Awaited<ReturnType<typeof axe.runPartial>>;
 
 /**
- * What axe finds wrong with a page and its frames. Loading axe takes much longer than running it, so
- * each frame loads it once, and this function merges the frames' results instead of opening
- * another page for that.
+ * Returns the problems that axe finds in a page and its frames. Loading axe takes much longer than
+ * running it, so each frame loads it once, and this function merges the frames' results instead of
+ * opening another page for that.
  */
 export async function axeFindings(page: Page): Promise<string[]> {
   const results: FrameResult[] = (await inspect(page.mainFrame())).map((text) => JSON.parse(text));

@@ -14,7 +14,7 @@ function strict(schema: unknown): unknown {
   const copy = Object.fromEntries(
     Object.entries(schema).map(([name, value]) => [name, strict(value)]),
   );
-  // What the members of an object may be named, not a schema of that name.
+  // The names of an object's members, not a schema of that name.
   if ('properties' in copy && copy.type === 'object') copy.additionalProperties = false;
   return copy;
 }

@@ -10,7 +10,7 @@ import { type Paying, startPaying } from './payments.ts';
 
 export type Device = {
   page: Page;
-  /** What the page did wrong: exceptions, dialogs, violations of the content security policy. */
+  /** The faults of the page: exceptions, dialogs, violations of the content security policy. */
   complaints: string[];
 };
 

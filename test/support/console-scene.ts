@@ -7,8 +7,8 @@ import { cards, wholeTerms } from './money.ts';
 import type { Shopper } from './payments.ts';
 import { rules } from './service.ts';
 
-// What merchants, shoppers and receivers can write. The window would have a mark if one of these
-// became markup or a script.
+// Texts that merchants, shoppers and receivers can write. The window would have a member if one of
+// these became markup or a script.
 export const hostile = (name: string) =>
   `<img src=x onerror="window.broken='${name}'"><script>window.broken='${name}'</script>`;
 

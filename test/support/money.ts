@@ -37,7 +37,7 @@ export async function planOf(shopper: Shopper): Promise<string[]> {
     .map(({ number, status, reduced }) => `${number} ${status}${reduced ? ` -${reduced}` : ''}`);
 }
 
-/** What the gateway took, holds and refunded for a checkout, in cents. */
+/** The amounts that the gateway took, holds and refunded for a checkout, in cents. */
 export async function atGateway(shopper: Shopper): Promise<{
   taken: number[];
   held: number[];
@@ -112,7 +112,7 @@ export async function statusOf(paying: Paying, id: string): Promise<string> {
   return answer.body.data.attributes.status;
 }
 
-/** What a refund was taken from: `3 cancel 100 done`. */
+/** The payments that a refund was taken from: `3 cancel 100 done`. */
 export async function partsOf(shopper: Shopper, refund_id: string): Promise<string[]> {
   const parts: RefundPart[] = await shopper.rows('refund_parts');
   return parts

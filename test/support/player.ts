@@ -32,7 +32,7 @@ export function createPlayer(
     serve: (api: FastifyInstance, deps: Deps) => Promise<void>;
     kills: { count: number; weight: number };
     cuts?: { count: number; weight: number };
-    /** What must be true when a process has died. */
+    /** Checks what must be true when a process has died. */
     assertWhole(): Promise<void>;
   },
 ): Player {

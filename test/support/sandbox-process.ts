@@ -13,7 +13,7 @@ import { checkoutBody } from './service.ts';
 
 const entry = path.join(import.meta.dirname, '../../src/cli/main.ts');
 
-/** What production needs besides a database, with made-up values. */
+/** The settings that production needs besides a database, with made-up values. */
 export const productionSettings = {
   TRANCHE_ENV: 'production',
   BASE_URL: 'https://pay.example',

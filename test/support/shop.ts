@@ -278,7 +278,10 @@ export function visitTest(
   });
 }
 
-/** What a shopper saw when a scenario failed: without it, a time-out names only what was missing. */
+/**
+ * Keeps the page that a shopper saw when a scenario failed: without it, a time-out names only what
+ * was missing.
+ */
 async function describeTabs(context: BrowserContext, requests: Visit['requests']): Promise<string> {
   const lines = context.pages().map(async (page) => {
     const words = await page.locator('body').innerText({ timeout: 2_000 }).catch(String);

@@ -10,7 +10,7 @@ import { act } from './api.ts';
 type Registration = { options: PublicKeyCredentialCreationOptionsJSON };
 type Authentication = { options: PublicKeyCredentialRequestOptionsJSON };
 
-/** What the browser says of a passkey, in words for people. */
+/** The browser's errors about passkeys, in words for people. */
 function explain(error: unknown): Error {
   const name = error instanceof Error ? error.name : '';
   if (name === 'NotAllowedError') {

@@ -27,7 +27,7 @@ export function useFilters(): [Filters, (change: Filters) => void] {
 }
 
 /**
- * What a list's row opens over the list: a parameter of the address, which keeps the filters and the
+ * The row that is open over a list: a parameter of the address, which keeps the filters and the
  * page of the list. Null closes it.
  */
 export function useOpened(name: string): {

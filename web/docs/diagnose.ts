@@ -6,13 +6,16 @@ export type Inputs = { body: string; header: string; key: string; secret: string
 
 export type Diagnosis = {
   verdict: 'right' | 'wrong' | 'unknown';
-  /** What the pasted key has and the issued key lacks. The signature itself is correct then. */
+  /**
+   * The part that the pasted key has and the issued key lacks. The signature itself is correct
+   * then.
+   */
   stray: string[];
   sentences: string[];
   /** The correct header. */
   expected: string;
   given: string;
-  /** What was signed and what must be signed, if they differ. */
+  /** The text that was signed and the text that must be signed, if they differ. */
   texts: { signed: string; right: string } | null;
   /** The key as it was used and the correct key, if both are known and they differ. */
   keys: { used: string; right: string } | null;

@@ -47,7 +47,7 @@ export type CardToken = { token: string } | { problem: CardProblem | null };
 export type CardProblem = { text: string } | { key: PageKey };
 
 /**
- * What the card is typed for. `hold`: the first payment, captured later. `charge`: a payment of a
+ * The purpose of the card. `hold`: the first payment, captured later. `charge`: a payment of a
  * plan, taken at once. `store`: only for later charges; then there is no amount.
  */
 export type CardUse =

@@ -20,7 +20,7 @@ type Answer = PayPage | 'never' | 'broken';
 
 export type GalleryState = {
   page: PayPage | null;
-  /** What a visitor must do on the page to see the state. */
+  /** The step that shows the state on the page. */
   act?: 'pay' | 'cancel' | 'open-test-cards' | 'show-order';
   /** Buttons and radios to click, by their names, before the act. */
   clicks?: string[];

@@ -15,7 +15,7 @@ import { type Answered, closeSession, report, sendLink } from './session.ts';
 import { MailboxHint } from './test-cards.tsx';
 import { chargesWords, type Say } from './words.ts';
 
-// What a shopper does to a plan. Each act has a panel of its own in place of the plan. Without a
+// A shopper's attempts on a plan. Each kind has a panel of its own in place of the plan. Without a
 // session, every panel first asks the shopper to prove the e-mail address.
 
 export type Panel = PayablePart | 'card' | 'report' | 'manage';
@@ -499,8 +499,8 @@ export function declineOf(view: View): PayPage['decline'] {
 }
 
 /**
- * What the panel was opened for. While the payment is in flight the plan may change under it, and
- * the button must not.
+ * The payment that the panel was opened for. While the payment is in flight the plan may change
+ * under it, and the button must not.
  */
 function useAtOpening(view: View, now: PlanPayment[]): PlanPayment[] {
   const kept = useRef(now);
@@ -515,7 +515,7 @@ function consentTo(payments: PlanPayment[], page: PayPage) {
   };
 }
 
-/** What became of the last act, above the plan. */
+/** The outcome of the last attempt, above the plan. */
 export function ActNotice({
   view,
   plan,

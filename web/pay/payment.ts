@@ -9,7 +9,7 @@ import type {
 import type { PayPlanRequest, PlanAct, ReplaceCardRequest } from '#purchases/shoppers/plan-act.ts';
 import type { CardProblem, CardToken } from './card-entry.ts';
 
-// What this tab does about the payment. The server decides everything. The one rule here: the page
+// The state of the payment in this tab. The server decides everything. The one rule here: the page
 // offers to pay only while the server's last answer was `open` and no request is in flight. A
 // missing answer never counts as "no": the page asks again until it gets one.
 
@@ -32,13 +32,15 @@ export type View = {
   activity: Activity;
   /** The shopper finished in this tab and is being taken back to the merchant. */
   returning: boolean;
-  /** What went wrong with the card before the request to pay. */
+  /** The problem with the card before the request to pay. */
   problem: CardProblem | null;
   /** An attempt ended without an outcome or a reason. */
   unfinished: boolean;
   /** The number of the last act on the plan that had ended when this tab asked for another. */
   seenAct: number;
-  /** What this tab last asked for on the plan: a notice about the card must not speak of a payment. */
+  /**
+   * The last request of this tab on the plan: a notice about the card must not speak of a payment.
+   */
   askedFor: PlanAct['purpose'] | null;
   /** The shopper left the bank's challenge to use another card. */
   anotherCard: boolean;
@@ -109,7 +111,7 @@ const pauses = [800, 1_000, 1_500, 2_000, 3_000, 5_000, 8_000, 10_000];
 
 export function startPayment(first: PayPage, path: string, show: (view: View) => void) {
   let view = firstView(first);
-  /** What this tab has asked for without having seen the outcome. */
+  /** The requests of this tab whose outcome it has not seen. */
   let asked: 'pay' | 'cancel' | ActRequest | null = null;
   /** Numbers the requests: only the answer to the newest one counts. */
   let newest = 0;

@@ -18,7 +18,7 @@ import {
 import { useSay } from './say.tsx';
 import type { Answered } from './session.ts';
 
-/** What became of the one-time link that opened this page; null without one. */
+/** The state of the one-time link that opened this page; null without a link. */
 export type Proof = Answered | 'opening' | null;
 
 type PlanPageProps = {

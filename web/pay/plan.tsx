@@ -64,12 +64,12 @@ export const sumOf = (payments: PlanPayment[]) =>
 /** Whether the shopper may act, or can get a link by mail to do so. */
 export const mayProve = ({ session, sends_links }: PayPage) => session !== null || sends_links;
 
-/** What a shopper does who cannot act here. */
+/** The next step for a shopper who can do nothing here. */
 export function NoLinks({ page }: { page: PayPage }) {
   return <Text say="no_links" merchant={<bdi>{page.merchant_name}</bdi>} />;
 }
 
-/** What happened, that it costs nothing, and one button. */
+/** Says what happened and that it costs nothing, with one button. */
 export function Late({
   page,
   plan,

@@ -1,6 +1,8 @@
 // The requests of the plan page that move no money: the one-time link, the session, a report.
 
-/** What became of a request. `limited`: too many. `refused`: the server said no, for this reason. */
+/**
+ * The outcome of a request. `limited`: too many. `refused`: the server said no, for this reason.
+ */
 export type Answered = 'done' | 'limited' | 'refused' | 'failed';
 
 async function request(

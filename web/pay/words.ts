@@ -116,12 +116,12 @@ export function takenSentence(plan: Plan, say: Say): string | null {
 /** Keeps the parts of a date on one line. */
 const oneLine = (date: string) => date.replaceAll(' ', '\u00a0');
 
-/** What the bank said to a payment, without what to do about it. */
+/** The bank's answer to a payment, without what to do about it. */
 export function happenedWords(reason: DeclineReason, say: Say): string {
   return say.text(declines[reason][0]);
 }
 
-/** What happened, and what the shopper can do besides using another card. */
+/** Says what happened, and what the shopper can do besides using another card. */
 const declines: Record<DeclineReason, [happened: PageKey, advice: PageKey]> = {
   generic: ['declined', 'advice_again'],
   insufficient_funds: ['declined_funds', 'advice_again'],

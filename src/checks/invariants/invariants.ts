@@ -16,9 +16,9 @@ import { shopperInvariants } from './shoppers.ts';
 import { statusInvariants } from './statuses.ts';
 
 /**
- * What must be true after any fault, crash or race, once due work has been done. Every fault test
- * ends here. `tranche ledger check` and the worker's audit use the invariants that can be asked of
- * a range of checkouts or of merchants.
+ * Conditions that must be true after any fault, crash or race, once due work has been done. Every
+ * fault test ends here. `tranche ledger check` and the worker's audit use the invariants that can
+ * be asked of a range of checkouts or of merchants.
  */
 const invariants: (Invariant | RowInvariants)[] = [
   saleRows,

@@ -55,10 +55,10 @@ export async function compareWithRows(
 }
 
 /**
- * What an adoption takes up although it is no difference. A refund in flight without a row was sent
- * by the lost database, which would ask for it again. A payment that a shopper can still approve at
- * their bank could be charged a second time on its date. While money is stopped, no process settles
- * an attempt whose hold or capture the gateway has.
+ * Records that an adoption takes up although they are no difference. A refund in flight without a
+ * row was sent by the lost database, which would ask for it again. A payment that a shopper can
+ * still approve at their bank could be charged a second time on its date. While money is stopped,
+ * no process settles an attempt whose hold or capture the gateway has.
  */
 function compareToAdopt(
   kind: ComparedKind,

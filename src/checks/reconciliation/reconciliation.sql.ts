@@ -6,10 +6,10 @@ import { isDistributed } from '#platform/database/distribute-database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 
-// What our rows say about records of the gateway. A batch of records is one statement by index,
-// whatever the size of the tables.
+// Our rows about records of the gateway. A batch of records is one statement by index, whatever the
+// size of the tables.
 
-/** What we know about one record of the gateway. */
+/** Our facts about one record of the gateway. */
 export type OwnRow = {
   reference: string | null;
   own_id: string;
@@ -96,7 +96,7 @@ export async function listOwnRows(
   return rows;
 }
 
-/** What was collected by each of these payments. */
+/** The amount that each of these payments collected. */
 export async function sumCollected(
   client: Client,
   references: string[],

@@ -22,9 +22,9 @@ const idOf = (value: string | { id: string } | null) =>
   typeof value === 'string' || value === null ? value : value.id;
 
 /**
- * What a dispute moved, in the currency of the payment. Balance transactions are in the currency in
- * which the account settles. If that is another one, a withdrawal and its reversal may be converted
- * at different rates, so only their signs count: each moves the disputed amount.
+ * The amounts that a dispute moved, in the currency of the payment. Balance transactions are in the
+ * currency in which the account settles. If that is another one, a withdrawal and its reversal may
+ * be converted at different rates, so only their signs count: each moves the disputed amount.
  */
 export function movedBy({
   amount: disputed,

@@ -56,7 +56,7 @@ export function isContactRefused(error: unknown): boolean {
   );
 }
 
-/** What `Retry-After` asks for, if it is a number of seconds. */
+/** Returns the pause that `Retry-After` asks for, if it is a number of seconds. */
 function retryAfterOf({ headers }: InstanceType<typeof Stripe.errors.StripeError>): number | null {
   const seconds = headers?.['retry-after'];
   return seconds !== undefined && /^\d{1,6}$/.test(seconds) ? Number(seconds) * 1000 : null;

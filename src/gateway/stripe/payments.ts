@@ -158,7 +158,7 @@ const withShopper = (store: boolean) => ({
   },
 });
 
-/** What statements and the gateway's records say about a payment. */
+/** Describes a payment on statements and in the gateway's records. */
 const words = (settings: StripeSettings, statement: Statement) => ({
   statement_descriptor_suffix: statementSuffix(
     statementPrefix(settings),

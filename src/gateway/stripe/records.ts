@@ -11,7 +11,7 @@ const idOf = (value: string | { id: string } | null | undefined) =>
 const secondsOf = (time: string) =>
   Math.floor(Temporal.Instant.from(time).epochMilliseconds / 1000);
 
-/** What only some records have. */
+/** Members that only some records have. */
 const none = {
   own_id: null,
   checkout_id: null,
@@ -93,11 +93,14 @@ function disputeRecord(dispute: Stripe.Dispute): GatewayRecord {
   };
 }
 
-/** What the gateway charges an account for its services. The charge is the amount, not the fee. */
+/**
+ * Transactions in which the gateway charges an account for its services. The charge is the amount,
+ * not the fee.
+ */
 const accountFees = new Set(['stripe_fee', 'stripe_fx_fee', 'tax_fee', 'network_cost']);
 /** Movements between the account and its owner's bank, and what the gateway keeps as a reserve. */
 const ownFunds = /^(payout|topup|transfer|reserve|payment_network_reserve)/;
-/** What is compared by itself. */
+/** Transactions of records that are compared by themselves. */
 const comparedSources = new Set(['charge', 'refund', 'dispute']);
 
 /** A movement of the balance is `taken` if nothing else of the walk explains it. */

@@ -11,8 +11,8 @@ import { dataDirUnusable, EmbeddedPostgresError, messageOf } from './error.ts';
 import { nullIfAbsent, readIfPresent, writeOwned } from './files.ts';
 import { runProgram, serverEnvironment } from './run-program.ts';
 
-// What a server needs before it can start: an account to run as, binaries and a folder that this
-// account can reach, a cluster with a password, and a free port.
+// Prepares what a server needs before it can start: an account to run as, binaries and a folder
+// that this account can reach, a cluster with a password, and a free port.
 
 export type Cluster = {
   dataDir: string;

@@ -23,7 +23,7 @@ export type Server = {
   exited: Promise<{ code: number | null; signal: NodeJS.Signals | null }>;
   isGone(): boolean;
   stop(): Promise<void>;
-  /** What the server has written to its log since it was started. */
+  /** Returns the lines that the server has written to its log since it was started. */
   readLog(): Promise<string>;
 };
 

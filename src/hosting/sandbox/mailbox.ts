@@ -28,8 +28,8 @@ const messagePolicy =
   "default-src 'none'; style-src 'unsafe-inline'; base-uri 'none'; form-action 'none'; sandbox allow-popups allow-popups-to-escape-sandbox";
 
 /**
- * What a sandbox would have sent to shoppers, as a page and as JSON. It listens on loopback only:
- * the messages contain links that act for a shopper.
+ * Shows the messages that a sandbox would have sent to shoppers, as a page and as JSON. It listens
+ * on loopback only: the messages contain links that act for a shopper.
  */
 export async function startMailbox(
   deps: { database: Database; log: Logger },

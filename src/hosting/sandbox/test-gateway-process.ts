@@ -45,7 +45,7 @@ export async function startTestGatewayProcess(
   return { ...keys, ...program };
 }
 
-/** What a program needs to know of the machine. */
+/** The variables of the environment that a program needs. */
 function machineOf(env: NodeJS.ProcessEnv): NodeJS.ProcessEnv {
   const names = [
     'PATH',

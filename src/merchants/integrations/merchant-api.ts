@@ -33,7 +33,7 @@ export type MerchantApiDeps = {
   rateLimits: RateLimits;
 };
 
-/** What the hooks below found out about a POST before its handler runs. */
+/** Facts about a POST that the hooks below found before its handler runs. */
 export type Post = { caller: Caller; key: SigningKey | null; keyed: KeyedRequest | null };
 
 declare module 'fastify' {
@@ -52,10 +52,10 @@ declare module 'fastify' {
 }
 
 /**
- * What every endpoint of the merchant API does before its handler, in this order: recognise the
- * caller, count the request, read the body, check the signature. For an intermediary's POST the body
- * comes before the count, because it names the merchant whose window counts. Only large bodies are
- * counted before that.
+ * The steps of every endpoint of the merchant API before its handler, in this order: recognise the
+ * caller, count the request, read the body, check the signature. For an intermediary's POST the
+ * body comes before the count, because it names the merchant whose window counts. Only large bodies
+ * are counted before that.
  */
 export function useMerchantApi(api: FastifyInstance, deps: MerchantApiDeps): void {
   api.decorateRequest('caller');
@@ -163,7 +163,7 @@ function readBody(request: FastifyRequest): ReturnType<typeof jsonBodyOf> | ApiE
 const merchantFilter = 'filter[merchant_id]';
 const referenceFilter = 'filter[client_reference_id]';
 
-/** What both lists take besides pages. */
+/** Filters that both lists take. */
 export const ListQuery = {
   ...PageQuery,
   [referenceFilter]: Type.Optional(
@@ -175,7 +175,7 @@ export const ListQuery = {
   ),
 };
 
-/** What an intermediary's list takes and refuses beyond a merchant's. */
+/** Filters that an intermediary's list takes or refuses beyond a merchant's. */
 export const managedMerchantFilter = {
   querystring: Type.Object({
     [merchantFilter]: Type.String({
@@ -204,7 +204,7 @@ export type ListRequest = {
   filter: Record<string, string>;
 };
 
-/** What a list request asks for: whose list (decision 0020), which page, filtered by what. */
+/** Reads a list request: the owner of the list (decision 0020), the page, and the filters. */
 export async function readListRequest(
   callers: Callers,
   request: FastifyRequest,

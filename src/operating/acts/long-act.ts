@@ -16,7 +16,7 @@ export type LongActActor = {
   session_id: string;
 };
 
-/** What it is to act on, fixed when it begins. Null stands for any. */
+/** Selects the rows that it acts on. Fixed when it begins. Null stands for any. */
 export type LongActWanted =
   | { refund_ids: string[] }
   | { merchant_ids: string[] | null; host: string | null; until_id: string };

@@ -147,7 +147,7 @@ async function readDispute(context: Context, id: string): Promise<DisputeDetails
   };
 }
 
-/** What a person sees of a row. Its lease and the stored evidence are not for lists. */
+/** The members of a row that people see. Its lease and the stored evidence are not for lists. */
 function presentRow(row: ListedDispute): DisputeRow {
   return {
     id: row.id,

@@ -33,7 +33,7 @@ function maySee({ person }: Context, what: string): boolean {
   return permission === undefined || person.permissions.includes(permission);
 }
 
-/** What the person may not read is null, because a zero would say that nothing waits. */
+/** A count that the person may not read is null, because a zero would say that nothing waits. */
 function readable(context: Context, counts: Counts): Counts {
   const entries = Object.entries(counts).map(([name, count]) => [
     name,

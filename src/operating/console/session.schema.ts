@@ -61,7 +61,7 @@ export const AuthenticationOptions = Type.Object({
   options: Type.Unsafe<PublicKeyCredentialRequestOptionsJSON>(Type.Object({})),
 });
 
-/** What those functions return. The library checks the rest of it. */
+/** The answer of those functions. The library checks the rest of it. */
 const credential = {
   id: Type.String({ maxLength: 2_000 }),
   rawId: Type.String({ maxLength: 2_000 }),

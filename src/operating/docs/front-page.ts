@@ -1,7 +1,7 @@
 import { escapeHtml } from '#platform/shared/html.ts';
 import { type Site, writePage } from './page.ts';
 
-/** What a visitor finds at `/`: what this is, and where to go. */
+/** The page at `/`: it says what this is, and where to go. */
 export function writeFrontPage(site: Site, baseUrl: string, shelf: string): string {
   const card = (href: string, title: string, text: string) =>
     `<li><a href="${href}">${title}</a><p>${text}</p></li>`;

@@ -12,7 +12,7 @@ const signedExample = signExample({
   amount: 50000,
 });
 
-/** What a developer needs before the endpoints: the description of the whole API. */
+/** The introduction before the endpoints: the description of the whole API. */
 export function writeGuide(
   about: { audience: Audience; baseUrl: string; environment: Environment },
   routes: DescribedRoute[],

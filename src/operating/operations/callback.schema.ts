@@ -74,7 +74,7 @@ export const OverdueRow = Type.Object({
   number: Type.Integer(),
   ...whose,
   number_of_payments: Type.Integer(),
-  /** What is to be collected: the payment less what refunds took. */
+  /** The amount to be collected: the payment less the part that refunds took. */
   amount: Cents,
   currency: Type.String(),
   due_on: Day,

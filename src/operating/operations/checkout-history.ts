@@ -40,14 +40,14 @@ export type CheckoutHistory = {
   callback_attempts: CallbackAttempt[];
   instalments: Instalment[];
   collections: Collection[];
-  /** What the shopper did to the plan after paying. */
+  /** The shopper's attempts on the plan after paying. */
   acts: ShopperAttempt[];
   refunds: RefundRequest[];
   parts: RefundPart[];
   postings: Posting[];
   messages: HistoryMessage[];
   card: { brand: string | null; last4: string | null } | null;
-  /** What operators did to the checkout and its refunds, the oldest first, on the real clock. */
+  /** Operators' actions on the checkout and its refunds, the oldest first, on the real clock. */
   actions: OperatorAction[];
   notes: Note[];
   disputes: Dispute[];
@@ -186,7 +186,7 @@ export function extrasOf({ messages, notes }: CheckoutHistory): TimelineEntry[] 
   ];
 }
 
-/** What happened to a checkout, in order of time on the merchant's clock. */
+/** Lists the events of a checkout in order of time, on the merchant's clock. */
 export function timelineOf(history: CheckoutHistory): TimelineEntry[] {
   const { merchant, checkout, move } = history;
   const money = (cents: number) => showMoney(cents, { ...merchant.territory, ...checkout });

@@ -54,7 +54,7 @@ export type CheckoutsPage = Type.Static<typeof CheckoutsPage>;
 export const PlanPayment = Type.Object({
   number: Type.Integer(),
   amount: Cents,
-  /** What refunds took before it was collected. */
+  /** The amount that refunds took before it was collected. */
   reduced: Cents,
   status: oneOf(instalmentStatuses),
   due_on: Day,
@@ -83,7 +83,7 @@ export const timelineKinds = [
   'note',
 ] as const;
 
-/** What happened, oldest first. `by` is a person's name for acts. */
+/** The events, oldest first. `by` is a person's name for actions. */
 export const TimelineEntry = Type.Object({
   at: Time,
   kind: oneOf(timelineKinds),
@@ -204,7 +204,7 @@ export const CheckoutDetails = Type.Object({
   card: nullable(Type.Object({ brand: nullable(Type.String()), last4: nullable(Type.String()) })),
   refunded: Cents,
   cancelled: Cents,
-  /** What can still be refunded. */
+  /** The amount that can still be refunded. */
   refundable: Cents,
   plan: Type.Array(PlanPayment),
   timeline: Type.Array(TimelineEntry),
@@ -243,13 +243,13 @@ export const RefundPreview = Type.Object({
   amount: Cents,
   currency: Type.String(),
   remainder: Cents,
-  /** What it would be taken from, payment by payment. */
+  /** The payments that it would be taken from. */
   parts: Type.Array(PlannedPart),
   /** The plan after the refund. */
   after: Type.Array(
     Type.Object({
       number: Type.Integer(),
-      /** What is still collected of this payment. */
+      /** The amount of this payment that is still collected. */
       amount: Cents,
       status: oneOf(instalmentStatuses),
       returned: Cents,

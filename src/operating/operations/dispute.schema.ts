@@ -13,7 +13,7 @@ export const DisputeRow = Type.Object({
   id: Id,
   checkout_id: Id,
   ...whose,
-  /** What the gateway calls it. */
+  /** The gateway's own ID. */
   dispute_ref: Type.String(),
   /** The first payment of the plan that the disputed payment brought, and how many there are. */
   instalment: Type.Integer(),
@@ -28,7 +28,7 @@ export const DisputeRow = Type.Object({
   is_answerable: Type.Boolean(),
   /** The plan collects nothing. */
   is_pausing: Type.Boolean(),
-  /** What the gateway withdrew and did not give back, and what it charged for the dispute. */
+  /** The amount that the gateway withdrew and did not reinstate, and its charge for the dispute. */
   withdrawn: Cents,
   fee: Cents,
   created_at: Time,
@@ -49,10 +49,10 @@ export const DisputeDetails = Type.Object({
   /** The evidence that is staged, or that staging would store, and the hash that names it. */
   evidence_hash: Type.String(),
   is_staged: Type.Boolean(),
-  /** What we hold has changed since it was staged. */
+  /** The evidence that we hold has changed since it was staged. */
   is_outdated: Type.Boolean(),
   evidence: Type.Array(Type.Object({ name: Type.String(), text: Type.String() })),
-  /** What people did to it, the oldest first. */
+  /** People's actions on it, the oldest first. */
   audit: Type.Array(Action),
 });
 /** POST /api/disputes/:id/submit. Only the evidence that the person looked at is submitted. */

@@ -9,7 +9,7 @@ export type HistoryMessage = {
   settled_at: Timestamp | null;
 };
 
-/** What the shopper of a checkout was told, oldest first. Planned messages that lie ahead too. */
+/** Messages to the shopper of a checkout, oldest first, with those that are planned. */
 export async function listHistoryMessages(
   db: Handle,
   merchant_id: string,

@@ -1,6 +1,6 @@
 import Type, { type TSchema } from 'typebox';
 
-// What the answers of the console's API have in common. The browser application imports the types
+// The common parts of the answers of the console's API. The browser application imports the types
 // of these schemas and nothing else of the service.
 
 export const Id = Type.String({ format: 'uuid' });

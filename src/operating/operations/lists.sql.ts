@@ -355,7 +355,7 @@ export async function listDeclines(
 
 export type Collected = { collected: number; outstanding: number };
 
-/** What was collected of checkouts and what is still to be, by their ids. */
+/** The amounts of checkouts that were collected and that are still to be, by their ids. */
 export async function listCollected(
   db: Handle,
   scope: Scope,
@@ -406,7 +406,10 @@ export async function listWithCard(
 
 export type Pause = 'dispute' | 'difference';
 
-/** What beside a refund and the shopper pauses the plans of these checkouts, by checkout. */
+/**
+ * The reasons that pause the plans of these checkouts, besides a refund and the shopper, by
+ * checkout.
+ */
 export async function listPauses(
   db: Handle,
   scope: Scope,
@@ -438,7 +441,7 @@ export type RefundSources = {
   open: number | null;
 };
 
-/** What refunds of these checkouts are taken from, by checkout. */
+/** The payments that refunds of these checkouts are taken from, by checkout. */
 export async function listRefundSources(
   db: Handle,
   scope: Scope,

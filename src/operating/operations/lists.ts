@@ -252,9 +252,11 @@ export type ReviewedRefund = RefundRequest &
     needs_second_person: boolean;
     /** The next approval is only the first of two: it does not start the refund. */
     is_first_of_two: boolean;
-    /** What it would be taken from if it began now; null if it has begun or must wait. */
+    /**
+     * The payments that it would be taken from if it began now; null if it has begun or must wait.
+     */
     planned: PlannedPart[] | null;
-    /** What it was taken from, in all rounds. */
+    /** The payments that it was taken from, in all rounds. */
     parts: RefundPart[];
     /** The payment that is being collected. */
     waits_for: number | null;

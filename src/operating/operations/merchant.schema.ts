@@ -24,7 +24,9 @@ export const MerchantRow = Type.Object({
   preselected_term: nullable(Type.Integer()),
   /** A refund above this many cents needs two people. Null: none does. */
   four_eyes_above: nullable(Cents),
-  /** What card statements call the merchant; null: the beginning of its name. */
+  /**
+   * The merchant's name on card statements. If it is null, the beginning of its own name is used.
+   */
   short_name: nullable(Type.String()),
   /** Whether the hosted page may say that instalments cost the shopper nothing. */
   no_fees: Type.Boolean(),
@@ -74,7 +76,7 @@ export const ChangeMerchant = Type.Object({
   short_name: Type.Optional(nullable(Type.String({ maxLength: 20 }))),
   no_fees: Type.Optional(Type.Boolean()),
   ...Rules,
-  /** What the person read. If it was changed since, the change is refused. */
+  /** The values that the person read. If they were changed since, the change is refused. */
   was: Type.Optional(Type.Object(Rules, { additionalProperties: false })),
 });
 

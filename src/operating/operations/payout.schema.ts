@@ -15,7 +15,7 @@ export const PayoutRow = Type.Object({
   merchant_name: Type.String(),
   time_zone: Type.String(),
   locale: Type.String(),
-  /** What the merchant reads on its bank statement. */
+  /** The reference that the merchant reads on its bank statement. */
   reference: Type.String(),
   business_on: Day,
   amount: Cents,
@@ -50,7 +50,7 @@ export const PayoutDetails = Type.Object({
   lines: Type.Array(
     Type.Object({
       line: Type.Integer(),
-      /** What the statement calls it. */
+      /** Its name on the statement. */
       name: Type.String(),
       checkout_id: nullable(Id),
       client_reference_id: nullable(Type.String()),
@@ -59,7 +59,7 @@ export const PayoutDetails = Type.Object({
     }),
   ),
   totals: Type.Object(amounts),
-  /** What people did to it, the oldest first. */
+  /** People's actions on it, the oldest first. */
   audit: Type.Array(Action),
 });
 export type PayoutDetails = Type.Static<typeof PayoutDetails>;

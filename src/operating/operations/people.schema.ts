@@ -60,7 +60,7 @@ const Access = {
 export const ChangePersonBody = Type.Object({
   name: Type.Optional(Name),
   ...Access,
-  /** What the administrator read. If it was changed since, the change is refused. */
+  /** The values that the administrator read. If they were changed since, the change is refused. */
   was: Type.Optional(Type.Object(Access, { additionalProperties: false })),
 });
 

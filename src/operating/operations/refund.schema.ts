@@ -45,7 +45,9 @@ export const RefundRow = Type.Object({
   completed_at: nullable(Time),
   /** Why it failed or was declined. */
   reason: nullable(Type.String()),
-  /** What it would be taken from if it began now; null if it has begun or must wait. */
+  /**
+   * The payments that it would be taken from if it began now; null if it has begun or must wait.
+   */
   planned: nullable(Type.Array(PlannedPart)),
   /** Refunded as a part of sold, of the last 30 days of the merchant. Null: nothing was sold. */
   refund_rate: nullable(Type.Number()),

@@ -136,7 +136,7 @@ export async function findPayoutWithin(
   return (await query.executeTakeFirst()) ?? null;
 }
 
-/** What the lines of a payout sum to. The database adds them up: there may be very many. */
+/** The sum of a payout's lines. The database adds them up, because there may be very many. */
 export async function sumPayoutLines(
   db: Handle,
   { merchant_id, id }: Pick<Payout, 'merchant_id' | 'id'>,

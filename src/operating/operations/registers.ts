@@ -243,7 +243,7 @@ export type PayoutDetails = {
   /** The first lines. */
   lines: PayoutLine[];
   totals: Totals;
-  /** What operators did to it, the oldest first. */
+  /** Operators' actions on it, the oldest first. */
   actions: OperatorAction[];
 };
 
@@ -278,7 +278,7 @@ async function presentPayouts(db: Handle, scope: Scope, rows: Payout[]): Promise
 
 const actionsMax = 100;
 
-/** What operators did to one thing, the oldest first. */
+/** Operators' actions on one thing, the oldest first. */
 export async function listActionsOn(db: Handle, id: string): Promise<OperatorAction[]> {
   return (await listOperatorActions(db, { subject_ids: [id] }, actionsMax)).reverse();
 }

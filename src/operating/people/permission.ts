@@ -127,7 +127,7 @@ export const rolePermissions = {
 export type OperatorRole = keyof typeof rolePermissions;
 export const operatorRoles = Object.keys(rolePermissions) as OperatorRole[];
 
-/** What a person may do. An unknown role, of a later version, gives nothing. */
+/** The permissions of a person. An unknown role, of a later version, gives none. */
 export function permissionsOf(roles: readonly string[], hasAllMerchants: boolean): Permission[] {
   const granted = new Set<Permission>(
     roles.flatMap((role): readonly Permission[] =>

@@ -44,7 +44,7 @@ async function keepChallenge(
   });
 }
 
-/** What a browser needs to create a passkey for a person. */
+/** The options that a browser needs to create a passkey for a person. */
 export async function offerRegistration(
   deps: WebauthnDeps,
   person: Person,
@@ -68,7 +68,7 @@ export async function offerRegistration(
   return options;
 }
 
-/** What a browser needs to answer with a passkey: any of ours, or one of a person's. */
+/** The options that a browser needs to answer with a passkey: any of ours, or one of a person's. */
 export async function offerAuthentication(
   deps: WebauthnDeps,
   about: { purpose: 'sign_in' } | { purpose: 'proof'; session_id: string; passkeys: Passkey[] },

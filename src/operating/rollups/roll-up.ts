@@ -124,8 +124,8 @@ const readers: Record<Stream, (db: Handle, range: Range) => Promise<Read>> = {
 const isUndecided = ({ status }: AttemptRow) => status === 'starting' || status === 'challenged';
 
 /**
- * What a movement adds to a day. A refund counts whether it went back to the card or was taken from
- * a payment before that was collected.
+ * The amounts that a movement adds to a day. A refund counts whether it went back to the card or
+ * was taken from a payment before that was collected.
  */
 const effects: Partial<Record<PostingRow['kind'], [Count, 1 | -1][]>> = {
   sold: [['sold', 1]],
@@ -137,7 +137,10 @@ const effects: Partial<Record<PostingRow['kind'], [Count, 1 | -1][]>> = {
   restored: [['refunded', -1]],
 };
 
-/** What movements change of what is still to be collected, by the day on which it is due. */
+/**
+ * The changes that movements make to the amounts still to be collected, by the day on which they
+ * are due.
+ */
 async function duesOf(
   db: Handle,
   rows: PostingRow[],

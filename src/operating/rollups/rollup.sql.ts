@@ -4,7 +4,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { AttemptStatus } from '#purchases/payments/payment-attempt.ts';
 import type { MovementKind } from '#record/ledger/posting.ts';
 
-/** What the charts are added up from, each in the order of ids that ascend with time. */
+/** The rows that the charts are added up from, each in the order of ids that ascend with time. */
 export const streams = ['checkouts', 'opens', 'attempts', 'postings'] as const;
 export type Stream = (typeof streams)[number];
 
@@ -178,7 +178,7 @@ export async function advanceDues(
     .execute();
 }
 
-/** What is overdue, by merchant: a walk of the index of overdue payments. */
+/** The overdue amounts by merchant, read from the index of overdue payments. */
 export async function sumOverdue(db: Handle): Promise<{ merchant_id: string; amount: number }[]> {
   const { rows } = await sql<{ merchant_id: string; amount: number }>`
     select merchant_id, sum(amount - reduced)::bigint as amount

@@ -172,7 +172,7 @@ export async function listDeclineReasons(
   return rows.map(({ reason, count }) => ({ reason, count: Number(count) }));
 }
 
-/** What is still to be collected, by the day on which it is due. */
+/** The amounts still to be collected, by the day on which they are due. */
 export async function listDues(
   db: Handle,
   scope: Scope,
@@ -209,7 +209,7 @@ export async function findAsOf(db: Handle): Promise<Timestamp | null> {
   return times.some((time) => time === null) ? null : ((times.sort()[0] as Timestamp) ?? null);
 }
 
-/** What the continuous check of the books says. */
+/** The result of the continuous check of the books. */
 export async function findProof(
   db: Handle,
 ): Promise<{ proved_at: Timestamp | null; differences: number }> {

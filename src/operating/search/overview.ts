@@ -39,7 +39,7 @@ export type Counts = {
 const countMax = 1_000;
 const dueDays = 90;
 
-/** What waits for a person, read now. */
+/** Counts what waits for a person now. */
 export async function countWaiting(deps: Deps, scope: Scope): Promise<Counts> {
   return await reading(deps, (db) => readCounts(db, scope));
 }
@@ -80,7 +80,7 @@ export type Overview = {
   as_of: Timestamp | null;
 };
 
-/** What waits, and the charts from the sums by day. Nothing here reads a history. */
+/** Reads what waits, and the charts from the sums by day. Nothing here reads a history. */
 export async function readOverview(deps: Deps, scope: Scope): Promise<Overview> {
   return await reading(deps, async (db) => {
     const place = (await findPlace(db, scope)) ?? (await findDefaultPlace(db));

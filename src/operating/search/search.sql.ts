@@ -4,7 +4,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { CheckoutStatus, Customer } from '#purchases/checkouts/checkout.ts';
 import { isOne, type Scope, scoped } from './scope.sql.ts';
 
-/** What identifies a row of a merchant, with the checkout that it belongs to. */
+/** The IDs of a merchant's row, with the checkout that it belongs to. */
 export type FoundRow = { merchant_id: string; id: string; checkout_id: string };
 
 // Each of the following searches is one equality on the first column of an index. The index goes on

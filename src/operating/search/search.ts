@@ -38,7 +38,7 @@ export const hitKinds = [
 ] as const;
 export type HitKind = (typeof hitKinds)[number];
 
-/** What the text was found in. */
+/** The field in which the text was found. */
 export type HitMatch =
   | 'id'
   | 'order_reference'

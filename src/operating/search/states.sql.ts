@@ -9,7 +9,10 @@ const countMax = 10_000;
 
 export type Unit = 'rows' | 'seconds' | 'cents';
 
-/** What waits, for an operator or for the worker, and the time since the books were last proved. */
+/**
+ * Counts what waits for an operator or for the worker, and the time since the books were last
+ * proved.
+ */
 export async function readStates(
   db: Handle,
   now: Timestamp,

@@ -43,7 +43,7 @@ export async function followDatabaseClock(
   machine: Clock,
 ): Promise<DatabaseClock> {
   const { database, log } = deps;
-  /** What to add to the stopwatch to get the time. */
+  /** The time is the stopwatch plus this offset. */
   let offset = 0;
   let showsMachineTime = false;
   let problem: string | null = null;

@@ -233,7 +233,7 @@ export function isPostmasterGone(error: unknown): boolean {
   return error.code === 'XX000' && error.message.startsWith('postmaster was shut down');
 }
 
-/** What libpq says of a connection that was closed. Citus then reports an internal error. */
+/** The text of libpq for a connection that was closed. Citus then reports an internal error. */
 const closedByWorker =
   /server closed the connection|connection not open|could not (send|receive) data/;
 

@@ -31,7 +31,7 @@ export type DueWork<Table extends LeasedTable> = {
   table: Table;
   /** When a row falls due; null: never by itself. */
   due: Column<Table>;
-  /** What else must be true of a row, in columns of the table. */
+  /** Another condition on a row, in columns of the table. */
   where?: RawBuilder<boolean>;
 };
 

@@ -5,8 +5,8 @@ import { distribution, isDistributed } from './distribute-database.ts';
 import { programVersion, readVersions } from './migrate.ts';
 
 /**
- * What a role may do. The owner of the tables migrates. `serve` runs the service and the commands
- * but cannot change the schema or history. `read` reads everything but credentials.
+ * The permissions of the roles. The owner of the tables migrates. `serve` runs the service and the
+ * commands but cannot change the schema or history. `read` reads everything but credentials.
  */
 export const roleKinds = ['serve', 'read'] as const;
 export type RoleKind = (typeof roleKinds)[number];
@@ -24,7 +24,10 @@ const servePrivileges: Partial<Record<string, string>> = {
   message_attempts: 'select, insert, update (response)',
 };
 
-/** What lets its bearer in: secrets, hashes of tokens, and answers and mails that contain them. */
+/**
+ * Columns that let their bearer in: secrets, hashes of tokens, and answers and mails that contain
+ * them.
+ */
 const credentials = new Set([
   'client_secrets',
   'bank_accounts',

@@ -3,7 +3,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Handle } from './database.ts';
 import type { Tables } from './tables.ts';
 
-// What the lists of a merchant have in common: numbers, pages, owners. A list has its table's name.
+// The common parts of a merchant's lists: numbers, pages, owners. A list has its table's name.
 
 export type ListName = 'checkouts' | 'refund_requests' | 'payouts';
 

@@ -104,7 +104,7 @@ const pauseMilliseconds = 500;
 type Versions = { version: number; oldestProgram: number };
 
 /**
- * What the first lines of a migration say about it (decision 0032):
+ * Reads the first lines of a migration (decision 0032):
  * - `-- concurrently`: its statements run one by one outside of a transaction, so that indexes can
  *   be built while the service writes. A statement can be repeated after a crash.
  * - `-- contract 0021`: programs older than migration 21 cannot use the database any more.

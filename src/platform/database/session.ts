@@ -1,9 +1,9 @@
 import type pg from 'pg';
 import type { Backend } from './stalled-connections.ts';
 
-// What every connection needs, whatever DATABASE_URL, the role or the server say otherwise. It is set
-// by a statement on each new connection and not by the startup message: `?options=…` in
-// DATABASE_URL replaces that, and a connection pooler may drop it.
+// The settings of every connection, whatever DATABASE_URL, the role or the server say otherwise.
+// They are set by a statement on each new connection and not by the startup message: `?options=…`
+// in DATABASE_URL replaces that, and a connection pooler may drop it.
 
 /**
  * - The driver's parsers expect `TimeZone`, `DateStyle` and `bytea_output` as they are here.
@@ -22,7 +22,10 @@ const settings = {
   'citus.multi_shard_modify_mode': 'sequential',
 };
 
-/** What a role needs whose connections go through a pooler. Citus is named only where it is. */
+/**
+ * The settings of a role whose connections go through a pooler. Citus is named only where it is
+ * installed.
+ */
 const { 'citus.multi_shard_modify_mode': _, ...roleSettings } = {
   ...settings,
   statement_timeout: '25s',

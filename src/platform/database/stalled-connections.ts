@@ -5,7 +5,7 @@ import { type Cancel, systemClock } from '#platform/shared/clock.ts';
 // A server that loses its power or its network says nothing. Without this watch, a statement on such
 // a connection would use up the whole deadline of its request (decision 0058).
 
-/** What a connection's server said about itself when the connection opened. */
+/** Facts that a connection's server stated when the connection opened. */
 export type Backend = {
   /** The server process of this connection. Null: a pooler is in between, and it may change. */
   pid: number | null;

@@ -31,7 +31,7 @@ export type Operation = {
   answer: { description: string; example: object };
   /** Refusals besides 400, 401, 429, 500 and 503, which `buildDocument` adds. */
   refusals?: { 404?: Refusal; 422?: Refusal };
-  /** What differs for an intermediary (decision 0020). */
+  /** The differences for an intermediary (decision 0020). */
   intermediary?: {
     body?: TSchema;
     querystring?: TSchema;

@@ -47,7 +47,7 @@ const planSessions: Limit = { max_requests: 20, window_seconds: 900 };
 /** Reports of a shopper that something is wrong: each is an alert for operators. */
 const planReports: Limit = { max_requests: 5, window_seconds: 3600 };
 
-/** What a shopper does to a plan: each asks the gateway for money or a card. */
+/** A shopper's attempts on a plan. Each asks the gateway for money or a card. */
 const planActs: Limit = { max_requests: 20, window_seconds: 3600 };
 
 /**

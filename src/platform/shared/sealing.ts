@@ -9,7 +9,7 @@ import {
 import type { Random } from './random.ts';
 
 /**
- * What the master key protects: signing keys at rest, and the payment tokens.
+ * Seals what the master key protects: signing keys at rest, and the payment tokens.
  *
  * While the operator changes the master key, the previous key still opens. Only the current one
  * seals.

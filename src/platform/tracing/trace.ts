@@ -27,7 +27,7 @@ export type Span = {
   hasFailed: boolean;
 };
 
-/** What this process knows of a trace, from one request or one piece of due work. */
+/** The part of a trace that this process made, from one request or one piece of due work. */
 type Trace = {
   id: string;
   /** Decided when the trace came from a caller; null if it began here, then its id decides. */

@@ -8,7 +8,7 @@ const example = {
   number_of_payments: 3,
 };
 
-/** What a merchant's `notify_url` receives. */
+/** The body that a merchant's `notify_url` receives. */
 export const CallbackBody = Type.Object(
   {
     status: Type.Enum(['successful', 'cancelled'], {
@@ -26,7 +26,7 @@ export const CallbackBody = Type.Object(
   { title: 'Callback', description: 'The outcome of a checkout.', examples: [example] },
 );
 
-/** What a merchant may answer. Other members are ignored. */
+/** The members that a merchant may answer. Others are ignored. */
 export const CallbackAnswer = Type.Object(
   {
     redirect_url: Type.Optional(

@@ -9,8 +9,8 @@ import { checkoutOfToken } from './payment-token.ts';
 const bodyBytesMax = 16 * 1024;
 
 /**
- * What all routes below `/pay/:token` do first: count the request per network and link, before the
- * body is parsed and before the database is asked (decision 0007).
+ * The first steps of all routes below `/pay/:token`: count the request per network and link, before
+ * the body is parsed and before the database is asked (decision 0007).
  */
 export function usePaymentLinks(
   app: FastifyInstance,

@@ -51,7 +51,7 @@ export type EvidencePack = {
   hash: string;
   /** It is staged, so exactly this is submitted. Otherwise it is what staging would store. */
   is_staged: boolean;
-  /** What we hold has changed since it was staged. Staging anew would show it. */
+  /** The evidence that we hold has changed since it was staged. Staging anew would show it. */
   is_outdated: boolean;
 };
 

@@ -192,7 +192,10 @@ export async function isDisputed(
   return row !== undefined;
 }
 
-/** What disputes of a checkout hold or took: the whole amount of open ones, the loss of others. */
+/**
+ * The amounts that disputes of a checkout hold or took: the whole amount of open ones, the loss of
+ * others.
+ */
 export async function sumDisputed(
   db: Handle,
   merchant_id: string,

@@ -10,7 +10,7 @@ export type AgreedConsent = {
   payments: { number: number; amount: number; due_on: string }[];
 };
 
-/** What we hold about a disputed order. */
+/** Our evidence about a disputed order. */
 export type Facts = {
   client_reference_id: string;
   ordered_at: Timestamp;

@@ -38,7 +38,7 @@ export function writeEvidence(dispute: Dispute, facts: Facts, merchant: Merchant
   };
 }
 
-/** What happened, line by line, in the order in which a reader asks. */
+/** Tells what happened, line by line, in the order in which a reader asks. */
 export function writeHistory(dispute: Dispute, facts: Facts, merchant: MerchantRow): string[] {
   const money = (cents: number) => showMoney(cents, merchant.territory);
   return [
@@ -102,7 +102,10 @@ function saySecure(authentication: Authentication | null): string {
     .join(', ');
 }
 
-/** What the shopper agreed to: with the first payment, and again when another card was stored. */
+/**
+ * The terms that the shopper agreed to: with the first payment, and again when another card was
+ * stored.
+ */
 function sayAgreement(
   { consent, completed_at, setup }: Facts,
   money: (cents: number) => string,
@@ -162,7 +165,7 @@ export function hashEvidence(evidence: Evidence): string {
   return createHash('sha256').update(JSON.stringify(fields)).digest('hex');
 }
 
-/** What people call the fields of the pack. */
+/** Names of the pack's fields for people. */
 export const evidenceNames: Record<keyof Evidence, string> = {
   customer_name: 'Customer',
   customer_email_address: 'E-mail address',

@@ -17,8 +17,8 @@ export function firstUncovered<Payment extends Pick<PlannedPayment, 'due_on'>>(
 }
 
 /**
- * What tells the shopper that the card will not cover the payments to come. Empty if it does. The
- * worker skips the message if another card has replaced this one when it falls due.
+ * Messages that tell the shopper that the card expires before the last payment. Empty if it does
+ * not. The worker skips the message if another card has replaced this one when it falls due.
  */
 export function cardExpiryMessages(
   key: CheckoutKey & { at: string },

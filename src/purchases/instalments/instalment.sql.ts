@@ -491,7 +491,7 @@ export async function moveDetached(
     .execute();
 }
 
-/** What of a stored card may be shown. Null: no card is stored. */
+/** The facts of a stored card that may be shown, or null if no card is stored. */
 export async function findStoredCardFace(
   db: Handle,
   { merchant_id, checkout_id }: CheckoutKey,

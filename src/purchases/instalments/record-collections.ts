@@ -70,7 +70,7 @@ export async function recordCollections(
   return answers.map(({ finding }) => finding.outcome);
 }
 
-/** What the collection keeps of a decline. */
+/** The facts about a decline that the collection keeps. */
 function declineOf(finding: Finding) {
   const decline = finding.outcome === 'declined' ? finding.decline : null;
   return {
@@ -145,7 +145,7 @@ function movementsOf({ instalment, collection, finding }: Answered): Movement[] 
       ];
 }
 
-/** What shoppers are told: each charge, each decline, and the end of a plan. */
+/** Messages to shoppers: about each charge, each decline, and the end of a plan. */
 async function messagesOf(
   deps: QueueDeps,
   db: Handle,

@@ -9,7 +9,7 @@ import {
   nextCollectionTime,
 } from './instalment.ts';
 
-// What a refund does to a payment that was not collected, in the refund's own transaction, which
+// Applies a refund to a payment that was not collected, in the refund's own transaction, which
 // holds the checkout's lock.
 
 /** Takes an amount from a payment. A scheduled or overdue payment that is taken whole is cancelled. */

@@ -16,8 +16,8 @@ import {
 } from './instalment.sql.ts';
 import { type Collection, collectionId, type Instalment } from './instalment.ts';
 
-// What a shopper who pays in person does to the payments of the plan, in the transaction of the
-// shopper's attempt, which holds the checkout's lock.
+// Applies a shopper's own payment to the payments of the plan, in the transaction of the shopper's
+// attempt, which holds the checkout's lock.
 
 /** The attempt of a shopper, as the payments see it. */
 type Attempt = CheckoutKey & { id: string };

@@ -5,8 +5,8 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Random } from '#platform/shared/random.ts';
 
 /**
- * What a v1 plugin logs in with. Credentials are in force until they are withdrawn, and an integration
- * has at most one pair in force. A token ends with the credentials that it was issued for.
+ * A v1 plugin's login. Credentials are in force until they are withdrawn, and an integration has at
+ * most one pair in force. A token ends with the credentials that it was issued for.
  */
 export type LegacyCredential = {
   client_id: string;

@@ -169,7 +169,7 @@ export const LegacyCallbackBody = Type.Object(
   },
 );
 
-/** What a v1 plugin may answer. Other members are ignored. */
+/** The members that a v1 plugin may answer. Others are ignored. */
 export const LegacyCallbackAnswer = Type.Object(
   {
     redirect: Type.Optional(

@@ -28,7 +28,7 @@ export type MessageKind = (typeof messageKinds)[number];
 export const attemptOutcomes = ['sent', 'refused', 'failed'] as const;
 export type AttemptOutcome = (typeof attemptOutcomes)[number];
 
-/** What a message says and the plan does not. */
+/** Facts that a message states and the plan does not have. */
 export type MessageFacts = {
   /** The payment it is about. */
   instalment?: number;
@@ -66,7 +66,7 @@ export type Message = {
   leased_until: Timestamp | null;
 };
 
-/** What a one-time link's token is sealed for: it opens for no other message. */
+/** The purpose that a one-time link's token is sealed for: it opens for no other message. */
 export const messageTokenContext = (message: { id: string }) => `messages ${message.id}`;
 
 /** A shopper reads about a charge this long before it. */

@@ -13,7 +13,7 @@ import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { insertAttempt, listAttempts, moveAttempt } from './payment-attempt.sql.ts';
 import { attemptId, isInFlight, mayFinishUntil } from './payment-attempt.ts';
 
-/** What stands for the consent that the shopper gave and the database lost. */
+/** A text in place of the consent that the shopper gave and the database lost. */
 const lostConsent = 'lost with the database';
 
 /**

@@ -50,7 +50,10 @@ export type PayPage = {
   sends_links: boolean;
   /** The shopper proved the address given at checkout and may act on the plan until then. */
   session: { expires_at: string } | null;
-  /** What the shopper does to the plan now, or did last in this session; null: nothing. */
+  /**
+   * The shopper's attempt on the plan now, or the last one in this session. Null if there was no
+   * attempt.
+   */
   act: PlanAct | null;
   challenge_url: string | null;
   /** Where the browser goes from a final status; only a link for `expired` and `invalid_payload`. */
@@ -76,6 +79,6 @@ export type PayRequest = {
 
 export type CancelRequest = { number_of_payments: number };
 
-/** What the page sends to speak another language, and gets back. */
+/** The request of the page for another language, and its answer. */
 export type LanguageRequest = { language: Language };
 export type SpokenPage = { page: PayPage; words: PageWords };

@@ -16,7 +16,7 @@ import type { PayPage } from './pay-page.ts';
 import { isInFlight, type PaymentAttempt } from './payment-attempt.ts';
 import { isOpen, mayTryAgain } from './start-payment.ts';
 
-/** What the shopper sees now. `attempts` are the checkout's, newest first. */
+/** Chooses what the shopper sees now. `attempts` are the checkout's, newest first. */
 export function presentPage(
   deps: {
     clock: Clock;

@@ -19,7 +19,7 @@ import {
   type PaymentAttempt,
 } from './payment-attempt.ts';
 
-/** What the gateway answered about an attempt, at once or when it was asked later. */
+/** The gateway's answer about an attempt, at once or when it was asked later. */
 export type Finding = Authorisation | PaymentState;
 
 const inFlight = ['starting', 'challenged'] as const;

@@ -23,7 +23,7 @@ export type BankAccount = {
   confirmed_at: Timestamp | null;
 };
 
-/** What an account number is sealed for: it opens in no other row. */
+/** The purpose that an account number is sealed for: it opens in no other row. */
 export const bankAccountContext = ({
   merchant_id,
   number,

@@ -133,7 +133,7 @@ async function issue(
   return payout;
 }
 
-/** What is held back of the day's sales, and what earlier reserves give free. */
+/** The reserve that is held back of the day's sales, and the earlier reserves that become free. */
 async function planReserves(
   db: Handle,
   merchant_id: string,

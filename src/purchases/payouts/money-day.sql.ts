@@ -27,8 +27,8 @@ export async function listTimeZones(
 }
 
 /**
- * What moved in a range of time, by merchant. Both tables have an index on the time, so the cost is
- * that of the range and not of the history before it.
+ * The movements in a range of time, by merchant. Both tables have an index on the time, so the cost
+ * is that of the range and not of the history before it.
  */
 export async function sumMovements(
   db: Handle,
@@ -68,7 +68,7 @@ export async function sumMovements(
   return rows;
 }
 
-/** What the gateway charged the account without a payment in a range of time, by currency. */
+/** The gateway's charges to the account without a payment in a range of time, by currency. */
 export async function sumAccountFees(
   db: Handle,
   from: Timestamp,

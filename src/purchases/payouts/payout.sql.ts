@@ -80,7 +80,7 @@ export async function hasOpenEntryBefore(
   return row !== undefined;
 }
 
-/** What is sold before this time counts in payouts that must be compared. On each merchant's clock. */
+/** Payouts with sales before this time must be compared. The time is on each merchant's clock. */
 export async function markPayoutDays(db: Handle, before: Timestamp): Promise<void> {
   await sql`update payout_days d
     set compare_before = ${before}::timestamptz + m.clock_ahead_ms * interval '1 millisecond'

@@ -5,7 +5,8 @@ import { showMoney } from '#platform/shared/money.ts';
 import { oneLine } from '#platform/shared/plain-text.ts';
 import type { Payout, PayoutLine } from './payout.ts';
 
-// What a merchant's bookkeeper reads. Columns are only ever added, at the end. Amounts are cents.
+// The statement that a merchant's bookkeeper reads. Columns are only ever added, at the end.
+// Amounts are cents.
 
 const columns = [
   'payout_reference',

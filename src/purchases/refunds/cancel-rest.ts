@@ -53,7 +53,7 @@ export async function cancelRest(
   });
 }
 
-/** What is left to collect. Nothing is in flight, because the dispute pauses the plan. */
+/** The payments left to collect. None is in flight, because the dispute pauses the plan. */
 async function sumRest(
   db: Parameters<typeof listInstalments>[0],
   key: { merchant_id: string; checkout_id: string },

@@ -25,7 +25,10 @@ export type RefundPreview = {
   warnings: string[];
 };
 
-/** What a refund of this amount would be taken from if it began now (decision 0014). */
+/**
+ * Finds the payments that a refund of this amount would be taken from if it began now (decision
+ * 0014).
+ */
 export async function previewRefund(
   deps: { database: Database; clock: Clock },
   id: string,

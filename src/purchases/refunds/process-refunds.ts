@@ -216,8 +216,9 @@ async function carryOut(
 }
 
 /**
- * What became of a part on the card while a dispute is open. Nothing is sent then: a request that
- * may not have arrived must not make a refund now. Null: the part waits for the end of the dispute.
+ * Looks up a part on the card while a dispute is open. Nothing is sent then: a request that may not
+ * have arrived must not make a refund now. The answer is null if the part waits for the end of the
+ * dispute.
  */
 async function lookUp(
   deps: RefundProcessDeps,

@@ -8,7 +8,7 @@ import type { RefundPart, RefundRequest, RefundStatus } from './refund.ts';
 
 type Key = { merchant_id: string; id: string };
 
-/** What refund requests claim of a checkout: what they refunded or still may (decision 0014). */
+/** The amount of a checkout that refund requests refunded or still may (decision 0014). */
 export async function sumRefunds(
   db: Handle,
   merchant_id: string,
@@ -61,8 +61,9 @@ export async function findRefundMerchant(db: Handle, id: string): Promise<string
 }
 
 /**
- * What people asked for at the console and the service approved at once, because the amount was small.
- * It counts whatever became of it: a failed refund can be retried (decision 0074).
+ * The sum of refunds that people asked for at the console and that the service approved at once,
+ * because they were small. Each counts whatever became of it: a failed refund can be retried
+ * (decision 0074).
  */
 export async function sumAskedAlone(
   db: Handle,
@@ -80,7 +81,10 @@ export async function sumAskedAlone(
   return sum;
 }
 
-/** What can still be refunded of a checkout. Money that a cardholder disputes is not ours to refund. */
+/**
+ * The amount of a checkout that can still be refunded. Money that a cardholder disputes is not ours
+ * to refund.
+ */
 export async function sumRefundable(
   db: Handle,
   checkout: { merchant_id: string; id: string; amount: number },

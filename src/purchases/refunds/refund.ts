@@ -99,10 +99,10 @@ export function isFirstOfTwo(
 }
 
 /**
- * What a refund takes from one payment. A payment that was not collected is `cancel`led. Of a
- * `hold` less is captured, or it is voided. What was collected is refunded to the `card`. A part is
- * `open` until it is `done` or has `failed`. When a refund fails, parts that can be undone are
- * `put_back`.
+ * The part of a refund that is taken from one payment. A payment that was not collected is
+ * `cancel`led. Of a `hold` less is captured, or it is voided. What was collected is refunded to the
+ * `card`. A part is `open` until it is `done` or has `failed`. When a refund fails, parts that can
+ * be undone are `put_back`.
  */
 export const refundPartKinds = ['cancel', 'hold', 'card'] as const;
 export type RefundPartKind = (typeof refundPartKinds)[number];
@@ -152,7 +152,7 @@ type RefundablePayment = Pick<
 const kindOf = (status: InstalmentStatus): RefundPartKind =>
   status === 'collected' ? 'card' : status === 'authorised' ? 'hold' : 'cancel';
 
-/** What a refund may take from a payment. */
+/** The amount that a refund may take from a payment. */
 type Source = { instalment: number; kind: RefundPartKind; room: number };
 
 /**
@@ -262,7 +262,7 @@ function takeAllowed(sources: Source[], amount: number, payment_min: number): nu
   return takes.map((take, index) => (isWhole(index) ? (sources[index]?.room ?? 0) : take));
 }
 
-/** What was refunded to the card, or is in flight there, by payment. */
+/** The amounts that were refunded to the card or are in flight there, by payment. */
 export function returnedOf(parts: RefundPart[]): Map<number, number> {
   const returned = new Map<number, number>();
   for (const { kind, status, instalment, amount } of parts) {
@@ -272,7 +272,7 @@ export function returnedOf(parts: RefundPart[]): Map<number, number> {
   return returned;
 }
 
-/** What the cardholder has of each payment: by refunds, and by disputes that took it. */
+/** The amount of each payment that the cardholder has back, by refunds and by disputes. */
 export function givenBackOf(
   parts: RefundPart[],
   disputed: { instalment: number; amount: number }[],
@@ -289,7 +289,7 @@ export class NothingLeft extends Error {}
 
 const reasonCharactersMax = 500;
 
-/** What is wrong with an operator's reason to decline a refund, or null. */
+/** Returns what is wrong with an operator's reason to decline a refund, or null. */
 export function explainBadReason(reason: string): string | null {
   if (reason.trim() === '') return 'A reason is needed.';
   if (reason.length > reasonCharactersMax) {

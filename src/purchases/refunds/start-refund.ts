@@ -24,7 +24,10 @@ import {
   splitRefund,
 } from './refund.ts';
 
-/** What a refund of this amount would be taken from now. `parts` is null if it must wait. */
+/**
+ * Finds the payments that a refund of this amount would be taken from now. `parts` is null if it
+ * must wait.
+ */
 export async function planRefund(
   db: Handle,
   key: { merchant_id: string; checkout_id: string },

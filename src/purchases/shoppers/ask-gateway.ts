@@ -29,7 +29,7 @@ export type AskDeps = {
   baseUrl: string;
 };
 
-/** What the gateway answered about an attempt, at once or when it was asked later. */
+/** The gateway's answer about an attempt, at once or when it was asked later. */
 export type Finding =
   /** The card was charged, or it is verified and stored. */
   | {
@@ -75,7 +75,10 @@ export async function askGateway(
     : finding;
 }
 
-/** What the gateway says of an attempt, without sending or ending anything. Null: it knows none. */
+/**
+ * Asks the gateway about an attempt, without sending or ending anything. Null if the gateway does
+ * not know it.
+ */
 export async function lookUpAct(
   gateway: Gateway,
   time: MerchantTime,
@@ -128,8 +131,8 @@ async function sendOrFind(
 /** How the gateway is asked about one purpose. */
 type Side = {
   /**
-   * What the gateway did for these payments, or under the id of this attempt, before a database was
-   * lost and restored. A payment that the shopper could still approve is voided.
+   * Finds what the gateway did for these payments, or under the id of this attempt, before a
+   * database was lost and restored. A payment that the shopper could still approve is voided.
    */
   findEarlier(gateway: Gateway, time: MerchantTime, one: ShopperAttempt): Promise<Finding | null>;
   send(

@@ -43,7 +43,7 @@ export type Erasure = {
   erased: string[];
   /** The checkouts that stay as they are, and why. */
   refused: { checkout_id: string; reason: string }[];
-  /** What names the shopper and cannot be erased now. */
+  /** Data that names the shopper and cannot be erased now. */
   kept: Kept[];
 };
 
@@ -55,7 +55,7 @@ export type Kept = {
 
 const actionsMax = 1_000;
 
-/** What erasing would do now. Changes nothing. */
+/** Tells what erasing would do now. Changes nothing. */
 export async function previewErasure(
   deps: OperatorDeps,
   address: string,

@@ -20,7 +20,7 @@ export async function lockErasedRows(
   }
 }
 
-/** What keeps a checkout from being erased. Null: it is finished. */
+/** The reason why a checkout cannot be erased yet, or null if it is finished. */
 export async function findOpenReason(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,
@@ -167,7 +167,7 @@ export async function updateErasedMessages(
   }
 }
 
-/** What people wrote beside the checkout and when they asked for its refunds. */
+/** The notes of people on the checkout and on its refunds. */
 export async function deleteErasedNotes(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,

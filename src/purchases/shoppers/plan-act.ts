@@ -2,7 +2,7 @@ import type { DeclineReason } from '#gateway/gateway.ts';
 import type { Consent } from '#purchases/payments/payment-attempt.ts';
 import { isInFlight, type ShopperAttempt } from './shopper-attempt.ts';
 
-// What a shopper with a session does to a plan, as the page asks for it and sees it.
+// A shopper's attempt on a plan, as the page asks for it and sees it.
 
 /**
  * `late`: every payment that is late. `next`: the next one, before its date. `rest`: everything

@@ -16,12 +16,12 @@ export type PaymentState = (typeof paymentStates)[number];
 export type PlanPayment = {
   number: number;
   due_on: string;
-  /** What is asked for, without what refunds took of it before it was collected. */
+  /** The amount that is asked for, without the part that refunds took before it was collected. */
   amount: number;
   status: PaymentState;
-  /** What refunds took of it before it was collected. */
+  /** The amount that refunds took before it was collected. */
   reduced: number;
-  /** What refunds gave back of it after it was collected, or are giving back. */
+  /** The amount that refunds returned after it was collected, or are returning. */
   refunded: number;
   /** When it was collected. Null if the shopper paid it at checkout, which was on its date. */
   paid_at: Timestamp | null;

@@ -1,6 +1,9 @@
 import type { Checkout, Customer, LineItem } from '#purchases/checkouts/checkout.ts';
 
-/** What names a person, in any spelling by a merchant, a mail server, an operator or the person. */
+/**
+ * Finds the names of a person in any spelling by a merchant, a mail server, an operator or the
+ * person.
+ */
 export type Identifiers = { texts: string[]; phones: string[] };
 
 /** Shorter texts occur by chance, and replacing them would garble what must stay. */
@@ -9,7 +12,10 @@ const charactersMin = 4;
 /** The digits of a phone number that stay the same with and without the country's code. */
 const localDigits = 9;
 
-/** What names the shopper of these checkouts: e-mail, phone number, full name, postal address. */
+/**
+ * The data that names the shopper of these checkouts: e-mail, phone number, full name, postal
+ * address.
+ */
 export function identifiersOf(customers: Customer[]): Identifiers {
   const texts: string[] = [];
   const phones: string[] = [];
@@ -66,7 +72,7 @@ export type ErasedCheckout = Pick<
   'client_reference_id' | 'notify_url' | 'success_url' | 'cancel_url' | 'customer' | 'line_items'
 >;
 
-/** What stays of a checkout. All checkouts of one erasure have the same pseudonym. */
+/** The data of a checkout that stays. All checkouts of one erasure have the same pseudonym. */
 export function pseudonymise(
   checkout: Checkout,
   identifiers: Identifiers,

@@ -65,7 +65,7 @@ export async function listCheckoutRows(
   return found as Record<CheckoutTable, Row[]>;
 }
 
-/** What mail servers answered about the messages of a checkout. */
+/** The answers of mail servers about the messages of a checkout. */
 export async function listMailAnswers(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,
@@ -79,7 +79,7 @@ export async function listMailAnswers(
   return rows.map(({ row }) => row);
 }
 
-/** What operators read and did about a checkout, its callback or its refunds. */
+/** Operators' actions on a checkout, its callback or its refunds, and what they read. */
 export async function listOperatorRows(
   db: Handle,
   table: 'alerts' | 'operator_actions',

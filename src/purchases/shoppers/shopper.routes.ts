@@ -52,7 +52,9 @@ const linkMilliseconds = 400;
 
 type Opened = { merchant: Merchant; checkout: Checkout; plan: Plan };
 
-/** What a shopper does after paying. Reading needs the payment link; acting needs a session. */
+/**
+ * The routes for a shopper who has paid. Reading needs the payment link; acting needs a session.
+ */
 export async function shopperRoutes(app: FastifyInstance, deps: ShopperDeps): Promise<void> {
   usePaymentLinks(app, deps);
   app.addHook('onRequest', async (request) => {

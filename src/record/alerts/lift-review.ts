@@ -24,7 +24,7 @@ export async function liftReview(
     mayLiftReview: boolean | undefined;
     merchant_id?: string;
     integration_id?: string;
-    /** What the operator did, from the verb on. */
+    /** The operator's action, from the verb on. */
     did: string;
     /** The command that restores the review. */
     restore: string;

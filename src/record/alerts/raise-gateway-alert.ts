@@ -20,7 +20,7 @@ export async function raiseGatewayAlert(
   deps: { database: Database; clock: Clock; random: Random; log: Logger },
   merchant: Pick<Merchant, 'id'>,
   failed: {
-    /** What is not settled, as the sentence begins: `Refund 0190…`. */
+    /** The subject of the sentence, which is not settled: `Refund 0190…`. */
     what: string;
     subject_id: string;
     error: unknown;

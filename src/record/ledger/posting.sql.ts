@@ -43,7 +43,7 @@ export async function listPostings(
 
 export type DisputedAmount = { checkout_id: string; instalment: number; amount: number };
 
-/** What disputes took from the payments of checkouts and did not give back. */
+/** The amounts that disputes took from the payments of checkouts and did not return. */
 export async function listDisputedAmounts(
   db: Handle,
   checkouts: { merchant_id: string; checkout_id: string }[],

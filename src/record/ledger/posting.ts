@@ -17,21 +17,21 @@ export const accounts = [
   'collected',
   'refunded',
   'cancelled',
-  // What cardholders took back by disputes.
+  // The money that cardholders took back by disputes.
   'disputed',
-  // What the issuer holds for us. It is not money yet.
+  // The amounts that the issuer holds for us. They are not money yet.
   'issuer',
   'held',
-  // What refund requests have reserved and not refunded yet.
+  // The amounts that refund requests have reserved and not refunded yet.
   'refundable',
   'reserved',
-  // What the gateway keeps of the money that it collected for us.
+  // The part that the gateway keeps of the money that it collected for us.
   'clearing',
   'gateway_fees',
 ] as const;
 export type Account = (typeof accounts)[number];
 
-/** What happened, and between which accounts. */
+/** The kinds of postings, and their accounts. */
 export const movements = {
   sold: { debit: 'outstanding', credit: 'sale' },
   authorised: { debit: 'held', credit: 'issuer' },
@@ -52,7 +52,7 @@ export const movements = {
   reinstated: { debit: 'collected', credit: 'disputed' },
   reserved: { debit: 'reserved', credit: 'refundable' },
   released: { debit: 'refundable', credit: 'reserved' },
-  /** What the gateway charges us; it returns some fees when a dispute is won. */
+  /** The gateway's fees. It returns some of them when a dispute is won. */
   gateway_fee: { debit: 'gateway_fees', credit: 'clearing' },
   gateway_fee_returned: { debit: 'clearing', credit: 'gateway_fees' },
 } as const satisfies Record<string, { debit: Account; credit: Account }>;
@@ -74,7 +74,7 @@ export type Posting = {
   at: Timestamp;
 };
 
-/** What the gateway charged for one payment, refund or dispute. A negative fee was returned. */
+/** The gateway's fee for one payment, refund or dispute. A negative fee was returned. */
 export type GatewayFee = {
   transaction_ref: string;
   type: string;
@@ -87,7 +87,7 @@ export type GatewayFee = {
 };
 
 /**
- * What the gateway charged the account and not for a payment: a posting of the house itself, from
+ * The gateway's charge to the account and not for a payment: a posting of the house itself, from
  * `clearing` to `gateway_fees`. It belongs to no merchant. A negative fee was returned.
  */
 export type AccountFee = Omit<GatewayFee, 'payment_ref' | 'merchant_id' | 'checkout_id'>;

@@ -17,7 +17,7 @@ import {
 
 type Effect = 'sale' | 'refund' | 'refund_reversed' | 'dispute' | 'dispute_reversed';
 
-/** What a movement does to the merchant's books. All other movements do nothing to them. */
+/** The effect of a movement on the merchant's books. All other movements have none. */
 const effects: Partial<Record<MovementKind, Effect>> = {
   captured: 'sale',
   collected: 'sale',
@@ -115,8 +115,8 @@ function newSale(
 }
 
 /**
- * What is owed for orders whose first payment is collected now: what refunds have left of them. An
- * order that was partly collected before the terms began was settled elsewhere.
+ * The amount owed for orders whose first payment is collected now: the part that refunds have left.
+ * An order that was partly collected before the terms began was settled elsewhere.
  */
 async function listWholeSales(
   db: Handle,

@@ -77,7 +77,7 @@ export async function listSales(
   return rows;
 }
 
-/** What is still owed by the shopper and what was ever collected, of each checkout. */
+/** The amount that the shopper still owes and the amount that was ever collected, by checkout. */
 export async function listPositions(
   db: Handle,
   merchant_id: string,
@@ -116,7 +116,7 @@ export async function listDueReserves(
     .execute();
 }
 
-/** What is in no payout yet and happened before a time: the sales, and everything. */
+/** The sums of what is in no payout yet and happened before a time: of sales, and of everything. */
 export async function sumOpenEntries(
   db: Handle,
   merchant_id: string,

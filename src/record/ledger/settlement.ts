@@ -55,7 +55,7 @@ export type Funding = (typeof fundings)[number];
 export const refundFees = ['kept', 'returned'] as const;
 export type RefundFee = (typeof refundFees)[number];
 
-/** What a merchant pays, from a local date on. */
+/** The prices for a merchant, from a local date on. */
 export type Terms = {
   merchant_id: string;
   from_on: string;
@@ -80,7 +80,7 @@ export function proportion(amount: number, part: number, whole: number): number 
   return Number((product + half) / divisor);
 }
 
-/** What is owed for a sale. The fixed part of the fee is charged once for each order. */
+/** The amount owed for a sale. The fixed part of the fee is charged once for each order. */
 export function saleAmounts(
   terms: Pick<Terms, 'basis_points' | 'fixed' | 'vat_basis_points'>,
   gross: number,
@@ -104,8 +104,9 @@ export type SaleState = {
 };
 
 /**
- * What a refund of a sale takes back. If fees are returned, each refund returns the difference
- * between two rounded shares of the sale's fee, so the refund of a whole sale returns the whole fee.
+ * The amount that a refund of a sale takes back. If fees are returned, each refund returns the
+ * difference between two rounded shares of the sale's fee, so the refund of a whole sale returns
+ * the whole fee.
  */
 export function refundAmounts(
   { refund_fee }: Pick<Terms, 'refund_fee'>,
@@ -122,7 +123,10 @@ export function refundAmounts(
   return { gross: -amount, fee, vat, net: -amount - fee - vat };
 }
 
-/** What a refund that came back gives again. It charges no fee that was not returned before. */
+/**
+ * The amount that is owed again when the card network returns a refund. It charges no fee that was
+ * not returned before.
+ */
 export function reversalAmounts(
   { refund_fee }: Pick<Terms, 'refund_fee'>,
   sale: SaleState,
@@ -146,7 +150,7 @@ const basisPointsMax = 10_000;
 const fixedMax = 1_000_000_000;
 const reserveDaysMax = 366;
 
-/** What is wrong with an operator's terms, or null. */
+/** Returns what is wrong with an operator's terms, or null. */
 export function explainBadTerms(
   terms: Omit<Terms, 'merchant_id' | 'from_on' | 'created_at' | 'funding' | 'refund_fee'>,
 ): string | null {

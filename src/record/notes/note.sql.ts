@@ -1,7 +1,7 @@
 import type { Handle } from '#platform/database/database.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
 
-/** What a person wrote beside a checkout, for other people. */
+/** A note that a person wrote beside a checkout, for other people. */
 export type Note = {
   merchant_id: string;
   id: string;

@@ -175,7 +175,8 @@ function Answer(props: {
 }) {
   const { of: dispute, verb } = props;
   const { run, busy, problem } = useAct();
-  // What the person saw when the dialog opened. Another person may stage the evidence anew meanwhile.
+  // The evidence that the person saw when the dialog opened. Another person may stage the evidence
+  // anew meanwhile.
   const [evidence_hash] = useState(dispute.evidence_hash);
   const amount = props.show(dispute.amount);
   const acts: Record<Verb, { title: string; what: string; said: string; text: string }> = {

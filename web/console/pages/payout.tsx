@@ -12,7 +12,7 @@ import { useCan } from '../session.tsx';
 import { ActionLine } from './audit.tsx';
 import { PayoutStatus } from './payouts.tsx';
 
-/** What a person says that the bank did. */
+/** The bank's outcome, as a person states it. */
 type Answer = 'paid' | 'returned' | 'confirm';
 
 const back = { href: '/payouts', label: 'Payouts' };
@@ -273,7 +273,7 @@ const textsOf = (amount: string) => ({
   },
 });
 
-/** What the bank did with a payout. */
+/** The bank's outcome of a payout. */
 function BankAnswer(props: { of: PayoutDetails; kind: Answer; close: () => void }) {
   const { of: payout, kind } = props;
   const [text, setText] = useState('');

@@ -16,7 +16,7 @@ export type Act<T> = {
   said?: (answer: T) => string;
 };
 
-/** What to say of an act that did not happen. */
+/** The message about an action that did not happen. */
 export function problemOf(error: unknown): string {
   if (error instanceof ApiError && error.status === 0) {
     return 'The service did not answer. Look whether it was done before you try again.';
@@ -77,7 +77,7 @@ export function ActDialog(props: {
   title: string;
   opened: boolean;
   close: () => void;
-  /** What the button says. */
+  /** The label of the button. */
   what: string;
   danger?: boolean;
   disabled?: boolean;
@@ -85,7 +85,7 @@ export function ActDialog(props: {
   problem: string | null;
   onAct: () => void;
   size?: string;
-  /** What the button says that leaves the dialog. */
+  /** The label of the button that leaves the dialog. */
   leave?: string;
   /** Before the buttons on the right. */
   before?: ReactNode;
@@ -128,7 +128,7 @@ export function ActDialog(props: {
 /** The dialog of an act that is done by one request. It closes when the act is done. */
 export function OneActDialog<T>(props: {
   title: string;
-  /** What the button says. */
+  /** The label of the button. */
   what: string;
   method?: Act<T>['method'];
   path: string;

@@ -12,7 +12,7 @@ import { MerchantFilter, Tabs } from './filters.tsx';
 import { type Column, List } from './list.tsx';
 import { Unread } from './states.tsx';
 
-/** What an alert is called: `gateway_other_amount` is `Other amount` where all are the gateway's. */
+/** The title of an alert: `gateway_other_amount` is `Other amount` where all are the gateway's. */
 export const alertName = (kind: string) => sentence(words(kind));
 
 const alertStates = [
@@ -22,7 +22,7 @@ const alertStates = [
   { value: 'closed', label: 'Done' },
 ];
 
-/** What the alert is about. */
+/** The subject of the alert. */
 function About({ of: row }: { of: AlertRow }) {
   if (row.merchant_id) {
     return (

@@ -92,7 +92,7 @@ export function List<Row>(props: {
   label: string;
   columns: Column<Row>[];
   keyOf: (row: Row) => string;
-  /** What a row opens: by a click anywhere on it, by its first cell, or by Enter. */
+  /** The page that a row opens: by a click anywhere on it, by its first cell, or by Enter. */
   hrefOf: (row: Row) => string;
   empty: { icon?: IconName; title: string; text: string; filtered?: string };
   picking?: Picking<Row>;

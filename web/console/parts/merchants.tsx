@@ -45,7 +45,7 @@ export function useMerchantNames(ids: string[]) {
   });
 }
 
-/** What a field offers: what was found, with what is chosen already. */
+/** The options of a field: those that were found, and those that are chosen already. */
 function useOptions(typed: string, chosen: string[]): { value: string; label: string }[] {
   const { data: names } = useMerchantNames(chosen);
   const labels = new Map((names ?? []).map(({ id, name }) => [id, name]));

@@ -6,7 +6,7 @@ const does = {
   card: 'Collected: it goes back to the card',
 } as const;
 
-/** What a refund is taken from, payment by payment. */
+/** Shows the payments that a refund is taken from. */
 export function RefundParts(props: {
   parts: { instalment: number; kind: keyof typeof does; amount: number }[];
   currency: string;

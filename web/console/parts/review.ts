@@ -1,12 +1,14 @@
 import type { RefundRow } from '#operating/operations/refund.schema.ts';
 import { money, plural } from '../format.ts';
 
-// What a press on the button does is decided by the server: `is_first_of_two` says whether it only
-// notes a first approval. Every other approval starts the refund.
+// The server decides what a press on the button does: `is_first_of_two` says whether it only notes
+// a first approval. Every other approval starts the refund.
 
 const shown = ({ currency, locale }: RefundRow, cents: number) => money(cents, currency, locale);
 
-/** What the button of a review says, and what the person must know before they press it. */
+/**
+ * The label of the button of a review, and the text that the person must read before they press it.
+ */
 export function reviewOf(row: RefundRow): { approve: string; notice: string | null } {
   const approve = `Approve ${shown(row, row.amount)}`;
   const { first_approved_by: first, requested_by: requester } = row;

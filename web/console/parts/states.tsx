@@ -23,7 +23,7 @@ export function State(props: {
   );
 }
 
-/** What went wrong when a page or list was read, in words, with the way on. */
+/** Says what went wrong when a page or list was read, and what to do next. */
 export function Problem(props: { error: unknown; retry?: () => void; page?: boolean }) {
   const { error, retry, page } = props;
   const again = retry && (
@@ -86,7 +86,10 @@ export function Bones({ lines = 4 }: { lines?: number }) {
   );
 }
 
-/** What stands in place of something that is not read yet: grey lines, or why it cannot be read. */
+/**
+ * Stands in place of something that is not read yet: grey lines, or the reason why it cannot be
+ * read.
+ */
 export function Unread(props: { of: { error: unknown; refetch: () => unknown }; lines: number }) {
   const { error, refetch } = props.of;
   if (error) return <Problem error={error} retry={() => void refetch()} />;

@@ -33,7 +33,7 @@ export function hrefOf(hit: Hit): string {
   return `/alerts?alert=${hit.id}`;
 }
 
-/** What the text was found in, in words. */
+/** The field in which the text was found, in words. */
 export const matches: Record<Hit['matched'], string> = {
   id: 'by its id',
   order_reference: 'by order reference',

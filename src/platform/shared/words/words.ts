@@ -3,9 +3,10 @@ import { af } from './af.ts';
 import { en } from './en.ts';
 import { zu } from './zu.ts';
 
-// What shoppers read, one catalogue per language. English is the source: a text that another
-// language lacks does not compile, and a test finds texts that no page and no message uses. `{name}` stands for a
-// value. A native speaker has not reviewed the Afrikaans and isiZulu texts yet (decision 0028).
+// The texts that shoppers read, one catalogue per language. English is the source: a text that
+// another language lacks does not compile, and a test finds texts that no page and no message uses.
+// `{name}` stands for a value. A native speaker has not reviewed the Afrikaans and isiZulu texts
+// yet (decision 0028).
 
 /** A catalogue has a section for each place that needs it, so that a page loads only its own. */
 export type Words = {

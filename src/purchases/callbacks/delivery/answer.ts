@@ -1,6 +1,6 @@
 import { postponeMinutesMax, redirectUrlLengthMax, retryMinutes } from './limits.ts';
 
-// What a receiver's answer means for its callback and for the shopper.
+// The meaning of a receiver's answer for its callback and for the shopper.
 
 /**
  * When to try again: ten minutes after the last attempt began, so that attempts never bunch up after

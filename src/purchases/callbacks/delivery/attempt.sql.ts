@@ -23,7 +23,7 @@ export async function findAttempt(
   return row ?? null;
 }
 
-/** What identifies an attempt. */
+/** The key of an attempt. */
 type AttemptKey = Pick<CallbackAttempt, 'merchant_id' | 'callback_id' | 'number' | 'id'>;
 
 const opened = rowGroup({

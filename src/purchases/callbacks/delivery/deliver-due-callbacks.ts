@@ -61,7 +61,7 @@ type Dispatch = {
   turn: number;
   /** Written by `launch`, when a flight ends. */
   delivered: number;
-  /** What a look or a claim failed with. Written by `beginLook` and `beginClaim`. */
+  /** The error of a failed look or claim. Written by `beginLook` and `beginClaim`. */
   readonly failures: unknown[];
   /** Rung when a look, a claim or a flight ends. */
   readonly bell: Bell;

@@ -34,8 +34,8 @@ export function isReachable(address: string, allowed: AllowedRange[]): boolean {
 }
 
 /**
- * What is wrong with the text of a notify_url, or null (decision 0033). A name may still resolve to
- * an address that callbacks may not reach; the connection guard checks that.
+ * Returns what is wrong with the text of a notify_url, or null (decision 0033). A name may still
+ * resolve to an address that callbacks may not reach; the connection guard checks that.
  */
 export function explainBadNotifyUrl(url: URL, allowed: AllowedRange[]): string | null {
   if (url.username !== '' || url.password !== '') return 'must not carry a user name or password';

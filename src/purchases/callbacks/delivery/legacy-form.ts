@@ -5,7 +5,7 @@ import type { Checkout } from '#purchases/checkouts/checkout.ts';
 // The callback of v1 (decision 0040) is an unsigned form. `transaction_verify` proves that it is
 // genuine: a secret that the plugin got in the answer when it created the checkout.
 
-/** What a `transaction_verify` is sealed for: it opens for no other checkout. */
+/** The purpose that a `transaction_verify` is sealed for: it opens for no other checkout. */
 export const verifyContext = (merchant_id: string, checkout_id: string) =>
   `transaction_verify ${merchant_id} ${checkout_id}`;
 

@@ -47,8 +47,8 @@ export const responseBodyBytesMax = 64 * 1024;
 export const responseHeaderBytesMax = 16 * 1024;
 
 /**
- * What an attempt stores of a response. Receivers choose how long their answers are, and 19 of them
- * may fail: this is enough for an error message, and less than 250 KiB for a checkout.
+ * The length of a response that an attempt stores. Receivers choose how long their answers are, and
+ * 19 of them may fail: this is enough for an error message, and less than 250 KiB for a checkout.
  */
 export const storedBodyBytesMax = 8 * 1024;
 export const storedHeaderBytesMax = 4 * 1024;

@@ -1,7 +1,7 @@
 import { storedBodyBytesMax, storedHeaderBytesMax } from './limits.ts';
 import type { Exchange } from './send-callback.ts';
 
-/** What an attempt stores of an answer: the beginning, and how long the whole was. */
+/** The part of an answer that an attempt stores: its beginning, and the length of the whole. */
 export function storedAnswer({ headers, body, body_bytes }: Exchange) {
   return {
     ...storedHeaders(headers),

@@ -1,6 +1,6 @@
 import type { PaymentState } from '#purchases/shoppers/plan.ts';
 
-// What a message says, before it becomes text and HTML.
+// The content of a message, before it becomes text and HTML.
 
 export type Letter = {
   /** The merchant, at the head of the letter. */

@@ -6,7 +6,7 @@ import type { MessageKind } from '#purchases/messages/message.ts';
 
 // Which sentences each kind of message has. The catalogues have the sentences in every language.
 
-/** What a letter is written from. Amounts and dates are already in the words of its language. */
+/** The facts of a letter. Amounts and dates are already in the words of its language. */
 export type LetterFacts = {
   merchant: string;
   order: string;
@@ -14,7 +14,7 @@ export type LetterFacts = {
   count: number;
   /** Refunds cancelled every payment. */
   isCancelled: boolean;
-  /** What the plan asks for, without what refunds took from it. */
+  /** The sum that the plan asks for, without the part that refunds took. */
   total: string;
   paid: string;
   /** The first payment to come; null when there is none. */

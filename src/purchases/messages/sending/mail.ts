@@ -16,8 +16,8 @@ export type Mail = {
 };
 
 /**
- * What became of it. `refused`: the server will never take it, so it is not retried. `failed`: the
- * server was away, busy, or rejects us rather than the message.
+ * The outcome of sending it. `refused`: the server will never take it, so it is not retried.
+ * `failed`: the server was away, busy, or rejects us rather than the message.
  */
 export type MailOutcome = { outcome: 'sent' | 'refused' | 'failed'; response: string };
 

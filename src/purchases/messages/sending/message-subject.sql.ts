@@ -3,7 +3,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Language } from '#platform/shared/language.ts';
 import type { Instalment } from '#purchases/instalments/instalment.ts';
 
-/** What messages of one merchant are written from. */
+/** The facts that messages of one merchant are written from. */
 export type MessageSources = {
   checkouts: Map<
     string,
