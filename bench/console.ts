@@ -15,7 +15,7 @@ type Side = {
   app: FastifyInstance;
   cookie: string;
   account: Account;
-  /** The person who asks. */
+  /** The person who makes the requests. */
   person_id: string;
   /** Cursors in the middle of the lists, by the list's address. */
   deep: Map<string, string>;

@@ -23,7 +23,9 @@ export type ReconcileResult = {
   bare: number;
   service: number;
   ratio: number;
-  /** The resident memory of this process after a tenth of the first walk and at its end, in MB. */
+  /**
+   * The resident memory of this process after a tenth of the first reading and at its end, in MB.
+   */
   memory: { early: number; late: number };
 };
 
@@ -33,7 +35,7 @@ const kinds = ['payment_intent', 'charge', 'balance_transaction'] as const;
 
 /**
  * Reconciles many records of the gateway, which runs in a process of its own. Before each round the
- * bare adapter walks the same pages. The first round posts the fees; the others find them posted.
+ * bare adapter reads the same pages. The first round posts the fees; the others find them posted.
  */
 export async function benchReconcile(
   options: { records: number; rounds: number },

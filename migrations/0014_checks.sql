@@ -11,8 +11,8 @@ create table audit (
   differences        integer not null default 0,
   proved_at          timestamptz(3),
   proved_differences integer,
-  -- After the checkouts the pass checks whole merchants, in the order of their ids. Until then there is
-  -- none.
+  -- After the checkouts the pass checks whole merchants, in the order of their ids. Until then it
+  -- is null.
   after_merchant     uuid
 );
 insert into audit (after) values ('00000000-0000-0000-0000-000000000000');
@@ -34,7 +34,7 @@ create table gateway_mark (
   -- Raised here first and then at the gateway. If the gateway's is higher, this database was restored.
   beat           bigint not null default 0,
   beat_at        timestamptz(3),
-  -- The server that wrote the last beat: its system identifier, timeline and database.
+  -- The server that wrote the last heartbeat: its system identifier, timeline and database.
   server         text,
   -- No money moves from then on, until an operator has reconciled.
   stopped_at     timestamptz(3),

@@ -18,6 +18,7 @@ import { findLockGaps } from './check-lock.ts';
 import { findUnsafeMigrations } from './check-migrations.ts';
 import { findForeignWrites, findRoomCycles, findWrongOrder } from './check-rooms.ts';
 import { findAllColumns } from './check-statements.ts';
+import { findWrongWords } from './check-words.ts';
 import { tableOwners } from './table-owners.ts';
 
 export function findProblems(root: string): string[] {
@@ -38,6 +39,7 @@ export function findProblems(root: string): string[] {
     ...findConsoleImports(root),
     ...findUnsafeMigrations(root),
     ...findAllColumns(root),
+    ...findWrongWords(root),
     ...findLongCode(root),
   ];
 }

@@ -4,7 +4,7 @@ import { mannerOf } from '#platform/database/migrate.ts';
 
 /**
  * The last migration of the newest release. Change it with each release. A migration may take away
- * only what the programs of that release no longer use. Null: nothing is released yet.
+ * only what the programs of that release no longer use. It is null until the first release.
  */
 const lastReleased: number | null = null;
 

@@ -1,40 +1,104 @@
 import fs from 'node:fs';
 import path from 'node:path';
 
+// Comments are sentences in plain words: CONTRIBUTING, "Words" and "Style". This finds the beginnings
+// and the words that made readers stop, where a pattern can tell them from good ones.
+
 const covered =
   '{bench,examples,migrations,scripts,sdk,src,test,test-gateway,web}/**/*.{css,js,mjs,sql,ts,tsx}';
-const uncovered = /(^|\/)(dist|node_modules)\//;
+// The comments of the SDK's types are the texts of the API's description.
+const uncovered = /(^|\/)(dist|node_modules)\/|^sdk\/src\/api\.ts$/;
 
-export type Comment = { line: number; text: string };
+type Rule = { pattern: RegExp; advice: string };
+
+const rules: Rule[] = [
+  { pattern: /^Of\b/, advice: 'begin with the subject' },
+  {
+    pattern: /^What\b/,
+    advice: 'begin with a noun or a verb: "The amount that …", "Returns what …"',
+  },
+  {
+    pattern: /\b(null|undefined|false|true): /i,
+    advice: 'write "Null if …" or "Returns false if …"',
+  },
+  { pattern: /\b(no|some|every)body\b/i, advice: 'name the merchant, shopper, operator or caller' },
+  { pattern: /\bwho(m)?ever\b|\bwho asks\b/i, advice: 'name the person or the caller' },
+  { pattern: /\bthe other side\b/i, advice: 'receiver, server or client' },
+  { pattern: /\bin hand\b/i, advice: 'claimed' },
+  { pattern: /\b(puts?|putting) down\b|\blets? go\b/i, advice: 'release or void' },
+  { pattern: /\b(gives?|gave|given|giving) back\b/i, advice: 'release, void, refund or return' },
+  { pattern: /\b(handful|crowd)\b/i, advice: 'batch' },
+  { pattern: /\bunder way\b/i, advice: 'in flight' },
+  { pattern: /\bpatience\b/i, advice: 'backoff or grace' },
+  { pattern: /\btrouble\b/i, advice: 'alert' },
+  { pattern: /\banother go\b|\b(try|tries|tried|trying) again\b/i, advice: 'retry' },
+  { pattern: /\b(the|its|all|many|several|two|three|of) tries\b/i, advice: 'attempts' },
+  { pattern: /\bwalk(s|ed|ing)?\b/i, advice: 'read through' },
+  { pattern: /\blanes?\b/i, advice: 'queue' },
+  { pattern: /\bbeats?\b/i, advice: 'heartbeat' },
+  { pattern: /\b(a|an|the|each|every|its|no|of) findings?\b/i, advice: 'difference' },
+  { pattern: /\bsurely\b/i, advice: 'certainly' },
+  {
+    pattern:
+      /\b(an|the|one|each|every|this|these|last|long|newest|several|many|own|of|'s) acts?\b/i,
+    advice: 'attempt (shopper), action (operator) or bulk action',
+  },
+];
+
+/** Comments with words that are right where they stand, each with the reason. */
+const exceptions: Record<string, string> = {};
+
+export function findWrongWords(root: string): string[] {
+  const problems: string[] = [];
+  for (const name of fs.globSync(covered, { cwd: root }).sort()) {
+    const file = name.replaceAll(path.sep, '/');
+    if (uncovered.test(file)) continue;
+    const source = fs.readFileSync(path.join(root, file), 'utf8');
+    for (const { line, text } of readComments(source, file.endsWith('.sql'))) {
+      const words = text.replace(/`[^`]*`|"[^"]*"/g, '…');
+      for (const { pattern, advice } of rules) {
+        const [found] = pattern.exec(words) ?? [];
+        if (found === undefined || exceptions[`${file} ${found}`] !== undefined) continue;
+        problems.push(`${file}:${line} says "${found.trim()}" in a comment: ${advice}`);
+      }
+    }
+  }
+  return problems;
+}
+
+type Comment = { line: number; text: string };
 
 /**
- * The comments that have lines of their own, without their marks. Lines that follow each other are one
- * comment.
+ * The comments that have lines of their own, without `//` and its like. Lines that follow each other
+ * are one comment.
  */
-export function readComments(source: string, isSql = false): Comment[] {
+function readComments(source: string, isSql: boolean): Comment[] {
   const comments: Comment[] = [];
-  const lines = source.split('\n');
   const single = isSql ? /^\s*-- ?(.*)$/ : /^\s*\/\/ ?(.*)$/;
   let open: Comment | null = null;
   let inBlock = false;
-  for (const [index, line] of lines.entries()) {
-    const add = (text: string) => {
-      if (open === null) {
-        open = { line: index + 1, text: '' };
-        comments.push(open);
-      }
-      open.text = `${open.text} ${text.trim()}`.trim();
-    };
-    if (inBlock || /^\s*\{?\/\*/.test(line)) {
-      if (!inBlock) open = null;
-      add(line.replace(/^\s*(\{?\/\*+|\*(?!\/))?/, '').replace(/\*\/\}?.*$/, ''));
+  for (const [index, line] of source.split('\n').entries()) {
+    const begins = !inBlock && /^\s*\{?\/\*/.test(line);
+    const [, afterMark] = single.exec(line) ?? [];
+    const text = inBlock || begins ? readBlockLine(line) : afterMark;
+    if (begins || text === undefined) open = null;
+    if (text === undefined) continue;
+    if (open === null) {
+      open = { line: index + 1, text: '' };
+      comments.push(open);
+    }
+    open.text = `${open.text} ${text}`.trim();
+    if (inBlock || begins) {
       inBlock = !line.includes('*/');
       if (!inBlock) open = null;
-      continue;
     }
-    const [, text] = single.exec(line) ?? [];
-    if (text === undefined) open = null;
-    else add(text);
   }
-  return comments.filter(({ text }) => text !== '');
+  return comments;
+}
+
+function readBlockLine(line: string): string {
+  return line
+    .replace(/^\s*(\{?\/\*+|\*(?!\/))?/, '')
+    .replace(/\*\/.*$/, '')
+    .trim();
 }

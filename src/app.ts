@@ -40,7 +40,7 @@ export type AppDeps = CheckoutDeps &
     trustProxy: Config['trustProxy'];
     requestDeadlineSeconds: Config['requestDeadlineSeconds'];
     metrics: Metrics;
-    /** Null: no collector of traces is set. */
+    /** Null if no collector of traces is set. */
     tracer: Tracer | null;
     /** The process is about to stop. It still serves, and asks clients to connect anew. */
     draining: boolean;

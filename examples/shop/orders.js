@@ -34,7 +34,7 @@ export function openStore(file) {
       write();
       changes.emit(order.id);
     },
-    /** Of the matching orders, the one whose last look-up is longest ago; new orders first. */
+    /** Chooses the matching order whose last look-up is longest ago; new orders first. */
     nextToLookUp(fits) {
       const since = (order) => lookedUpAt.get(order.id) ?? 0;
       const [order] = this.list()

@@ -26,7 +26,7 @@ type Details = Integration & {
     expires_at: string | null;
     first_used_at: string | null;
   }[];
-  /** Null: never enabled. */
+  /** Null if it was never enabled. */
   v1: { client_id: string; created_at: string; disabled_at: string | null } | null;
 };
 

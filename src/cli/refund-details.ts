@@ -55,7 +55,7 @@ export async function readRefund(connection: Connection, id: string): Promise<Fo
   });
 }
 
-/** Null: a dispute took what the refund would have been taken from. */
+/** It is null if a dispute took what the refund would have been taken from. */
 async function planOf(db: Handle, refund: RefundRequest): Promise<PlannedPart[] | null> {
   try {
     return (await planRefund(db, refund, refund.amount)).parts;

@@ -24,7 +24,7 @@ export function createBreaker(options: { failuresMax?: number } = {}) {
     enter(): void {
       isProbing = probesAt !== null;
     },
-    /** The gateway answered, whatever it said. True: the breaker closes by it. */
+    /** The gateway answered, whatever it said. Returns true if this closes the breaker. */
     answered(): boolean {
       const isClosing = probesAt !== null;
       failures = 0;
@@ -33,7 +33,7 @@ export function createBreaker(options: { failuresMax?: number } = {}) {
       isProbing = false;
       return isClosing;
     },
-    /** The gateway did not answer. True: the breaker opens by it. */
+    /** The gateway did not answer. Returns true if this opens the breaker. */
     failed(now: number): boolean {
       failures += 1;
       const isOpening = probesAt === null && failures >= limit;

@@ -174,7 +174,7 @@ export type Gateway = {
   /** Whether the gateway was given an address for events and we know its secret. */
   receivesEvents: boolean;
 
-  /** What an event announces; null if its signature is not the gateway's. */
+  /** Returns the dispute that an event announces, or null if its signature is not the gateway's. */
   readEvent(raw: Buffer, signature: string): Promise<{ dispute_ref: string | null } | null>;
 
   /** One page of all disputes of the account, the newest first. `after` is the `next` before. */

@@ -16,7 +16,7 @@ const guarded = new Set<keyof Gateway>([
   'acceptDispute',
 ]);
 
-/** Whether money may move, as a shopper's act asks before it begins (decision 0097). */
+/** Whether money may move, as a shopper's attempt asks before it begins (decision 0097). */
 export type MoneyProblem = { problem(): Promise<string | null> };
 
 /**

@@ -6,7 +6,7 @@ import { type Gateway, OutcomeUnknown } from './gateway.ts';
 import { createPacer } from './pacer.ts';
 
 export type GatewayLimits = {
-  /** For all users of the gateway in this process. Null: no limit. */
+  /** The limit for all users of the gateway in this process. Null if there is no limit. */
   requestsPerSecond: number | null;
   /** Tests need fewer. */
   failuresMax?: number;
@@ -37,7 +37,7 @@ const walkCalls = new Set(['listRecords']);
 
 /** The shoppers' part of the budget. Shoppers and worker may each use what the other leaves. */
 const shopperShare = 0.3;
-/** A walk has a small part of its own, which it never exceeds. */
+/** Reading through the records has a small share of its own, which it never exceeds. */
 const walkShare = 0.1;
 const burstSeconds = 0.5;
 

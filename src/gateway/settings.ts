@@ -31,7 +31,7 @@ export function limitsFor({ secretKey, testGateway }: StripeSettings): GatewayLi
 
 const liveKey = /^(sk|rk)_live_/;
 
-/** Null: it is not known. The test gateway has one of its own. */
+/** Null if it is not known. The test gateway has its own. */
 export function statementPrefix({ statementPrefix, testGateway }: StripeSettings): string | null {
   return statementPrefix ?? (testGateway ? 'TRANCHE' : null);
 }

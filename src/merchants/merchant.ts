@@ -13,7 +13,7 @@ export type MerchantRow = {
   created_at: string;
   /** How far a sandbox merchant's clock is ahead of real time (decision 0017). */
   clock_ahead_ms: number;
-  /** The term that the hosted page selects at first; null: the shortest. */
+  /** The term that the hosted page selects at first. Null selects the shortest. */
   preselected_term: number | null;
   /**
    * The merchant's name on the shopper's card statement. If it is null, the beginning of its own
@@ -22,7 +22,7 @@ export type MerchantRow = {
   short_name: string | null;
   /** Whether the hosted page may say that instalments cost the shopper nothing. */
   no_fees: boolean;
-  /** A refund above this many cents needs two people; null: none does (decision 0074). */
+  /** A refund above this many cents needs two people. Null if none does (decision 0074). */
   four_eyes_above: number | null;
 };
 

@@ -390,7 +390,7 @@ describe('no request gives a 500, and every refusal is well-formed', () => {
   });
 });
 
-/** Sends bytes over a connection of its own and reads until the other side closes it. */
+/** Sends bytes over a connection of its own and reads until the server closes it. */
 async function converse(...chunks: (string | Buffer)[]): Promise<string> {
   const socket = net.connect(port, '127.0.0.1');
   const received: Buffer[] = [];

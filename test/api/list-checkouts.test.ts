@@ -304,8 +304,8 @@ describe('filter[client_reference_id]', () => {
 });
 
 test('a walk while rows are created visits every row that existed when it began', async () => {
-  // Pages count from the newest row, so a new row pushes others onto the next page. The walk may
-  // visit a row twice and may not see the new ones, but it skips none.
+  // Pages count from the newest row, so a new row pushes others onto the next page. A client that
+  // reads all pages may see a row twice and may not see the new ones, but it misses none.
   const caller = await createAccount(service);
   const existing = await createMany(caller, 30);
   const seen: string[] = [];

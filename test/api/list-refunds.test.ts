@@ -18,7 +18,7 @@ let newest: string[];
 before(async () => {
   service = await startService({ clock });
   account = await createAccount(service);
-  // Of two checkouts alternately, all in the same millisecond.
+  // The refunds belong to two checkouts in turn, and are all from the same millisecond.
   const checkouts = [
     await createSuccessfulCheckout(service, account),
     await createSuccessfulCheckout(service, account),

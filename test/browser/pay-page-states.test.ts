@@ -337,7 +337,7 @@ describe('the hosted page in a browser', { skip: noBrowser, concurrency: 3 }, ()
     return { context, complaints, gallery };
   }
 
-  /** Opens a state of the gallery and performs the act that leads to it. */
+  /** Opens a state of the gallery and performs the attempt that leads to it. */
   async function reach(
     gallery: Gallery,
     page: Page,

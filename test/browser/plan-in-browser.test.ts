@@ -103,7 +103,7 @@ describe('the plan page in a browser', { skip: noBrowser, concurrency: 4 }, () =
       await heading(late, standing).waitFor();
       assert.equal(late.url(), link);
 
-      // The other tab still shows the acts. It learns that the session is over when it acts.
+      // The other tab still shows the attempts. It learns that the session is over when it acts.
       await tab.getByRole('button', { name: 'Something is wrong' }).click();
       await tab.getByLabel('What is wrong?').fill('Hello');
       await tab.getByRole('button', { name: 'Send', exact: true }).click();

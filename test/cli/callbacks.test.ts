@@ -46,7 +46,7 @@ async function endedCallbacks(count: number, status: 'delivered' | 'exhausted', 
   return await Promise.all(ids.map((id) => readCallback(service, id)));
 }
 
-/** Of one callback. A list adds whose it is. */
+/** Columns of a single callback; a list adds the merchant and the order. */
 const members = [
   'id',
   'merchant_id',

@@ -10,9 +10,9 @@ export type Parts = {
   haproxy: string;
   /** The folder with `postgres` and `initdb`. */
   postgres: string;
-  /** Null: without network namespaces there is no event that cuts the network. */
+  /** Null without network namespaces; then no event cuts the network. */
   ip: string | null;
-  /** Null: the pooler is not tried. */
+  /** Null if the pooler is not tested. */
   pgbouncer: string | null;
   setpriv: string | null;
   /** Whether this PostgreSQL has Citus. */

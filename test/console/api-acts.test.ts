@@ -37,14 +37,14 @@ const post = (person: ConsolePerson, url: string, body?: object) =>
 const person = (role: OperatorRole = 'admin', name = 'Nomsa Dube') =>
   addPerson(paying.service, { roles: [role], name });
 
-/** The answer of an act that was done. */
+/** The answer of an action that was done. */
 async function done(answer: ReturnType<typeof post>) {
   const { status, body } = await answer;
   assert.equal(status, 200, JSON.stringify(body));
   return body;
 }
 
-/** The sentence of an act that was refused. */
+/** The sentence of an action that was refused. */
 async function refused(status: number, answer: ReturnType<typeof post>): Promise<string> {
   const { status: given, body } = await answer;
   assert.equal(given, status, JSON.stringify(body));
@@ -474,7 +474,7 @@ describe('above the threshold of a merchant', () => {
 });
 
 describe('a long act', () => {
-  /** Runs long acts as a worker does, until there are none. */
+  /** Runs bulk actions as a worker does, until there are none. */
   async function work() {
     while ((await runLongActs(paying.service.deps)) > 0);
   }
@@ -771,7 +771,7 @@ describe('the acts of the command line', () => {
       );
       assert.deepEqual(both.map(({ status }) => status).sort(), [200, 409], url);
     }
-    // A value that the act does not touch may have changed.
+    // A value that the action does not touch may have changed.
     const url = `/api/people/${colleague.id}`;
     await done(change(ours, url, { name: 'Kim Jacobs', was: {} }));
     assert.equal((await change(ours, url, { name: 'x', was: { email: 'x' } })).status, 422);
@@ -1218,7 +1218,7 @@ describe('every act', () => {
     const amount = { amount: 1_000, request_id: deps.random.uuid() };
     const reason = { reason: 'The test says so.' };
 
-    // In this order: many acts prepare the next one, although their answers were lost.
+    // In this order: many actions prepare the next one, although their answers were lost.
     const acts: Record<string, () => Wanted | Promise<Wanted>> = {
       'POST /api/checkouts/:id/refunds': () => ({
         url: `/api/checkouts/${refunded.id}/refunds`,

@@ -218,7 +218,7 @@ describe('a list', () => {
     assert.deepEqual(await ids(`merchant=${id}&from=2026-11-15&to=2026-11-15`), all.slice(1));
     assert.deepEqual(await ids(`merchant=${id}&to=2026-11-14`), []);
     assert.deepEqual(await ids(`merchant=${id}&from=2026-11-16`), [newShopper.id]);
-    // Of all merchants the ids decide, which have the real time.
+    // In a list of all merchants the ids decide, which have the real time.
     const today = Temporal.Now.plainDateISO('UTC');
     const everything = (await get('/api/checkouts?limit=100')).data.length;
     const around = `from=${today.subtract({ days: 1 })}&to=${today.add({ days: 1 })}`;

@@ -299,7 +299,7 @@ describe('every route of the console', () => {
         for (const route of guarded) {
           const { permission, method } = route;
           const isAllowed = permission === 'signed-in' || permissions.includes(permission as never);
-          // A person of their own for every act: one of them is signing out.
+          // A person of their own for every action: one of them is signing out.
           const acts = isAllowed && method !== 'GET';
           const person = acts ? await personIn([role], scope) : reader;
           const answer = await askAbout(route, own, person);
@@ -516,7 +516,7 @@ function assertAllowed(route: ConsoleRoute, answer: Answer, what: string): void 
     }
     return;
   }
-  // The state of a row, or a made-up value, may refuse an act that the role allows.
+  // The state of a row, or a made-up value, may refuse an action that the role allows.
   const codes = path.includes(unknown) ? [404] : [];
   const proofs = route.permission === 'signed-in' ? [403, 404] : [];
   assert.ok([200, 202, 409, 422, ...codes, ...proofs].includes(answer.status), what);

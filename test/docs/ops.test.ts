@@ -130,7 +130,7 @@ test('the metrics follow alerts and the proof of the books', async () => {
   assert.equal(proved.get('tranche_state_rows{state="differences in the books"}'), 2);
 });
 
-/** The figures of the business that an act moves, and by how much. */
+/** The figures of the business that an action moves, and by how much. */
 async function movedBy(act: () => Promise<unknown>): Promise<Record<string, number>> {
   const settle = async () => {
     while ((await rollUp(service.deps, 0)) > 0);

@@ -19,6 +19,7 @@ import { findLongCode } from '../../scripts/check-lengths.ts';
 import { findLockGaps } from '../../scripts/check-lock.ts';
 import { findForeignWrites, findRoomCycles, findWrongOrder } from '../../scripts/check-rooms.ts';
 import { findAllColumns } from '../../scripts/check-statements.ts';
+import { findWrongWords } from '../../scripts/check-words.ts';
 
 test('the repository keeps its own rules', () => {
   assert.deepEqual(findProblems(path.resolve(import.meta.dirname, '../..')), []);
@@ -384,6 +385,41 @@ test('the packages of Mantine have one exact version', (t) => {
     'package.json: @mantine/form ^9.7.3 is not exact',
     'package.json: @mantine/dates is 9.7.2, core is 9.7.3',
   ]);
+});
+
+test('a comment begins with its subject and uses the words of CONTRIBUTING', (t) => {
+  const root = plant(t, {
+    'src/wrong.ts': [
+      '/** Of a refund, the amount. */',
+      '// What the gateway said.',
+      '/**',
+      ' * When it is due. It may be',
+      ' * released; null: never.',
+      ' */',
+      'const text = 1; // Nobody reads this check: it is behind code.',
+      '    {/* Every act of an operator. */}',
+    ].join('\n'),
+    'migrations/0001_wrong.sql': '-- Whoever pays\n-- tries again.',
+    'web/wrong.css': '/* The row is in hand. */',
+    'src/right.ts': [
+      '// Returns what the gateway said. The account is `nobody`, and "in hand" is a quotation.',
+      "const help = 'What nobody knows';",
+      '// A route that acts tries each card of the shopper.',
+    ].join('\n'),
+    'sdk/src/api.ts': '/** What your bank statement shows. */',
+  });
+  assert.deepEqual(
+    findWrongWords(root).map((problem) => problem.split(' in a comment')[0]),
+    [
+      'migrations/0001_wrong.sql:1 says "Whoever"',
+      'migrations/0001_wrong.sql:1 says "tries again"',
+      'src/wrong.ts:1 says "Of"',
+      'src/wrong.ts:2 says "What"',
+      'src/wrong.ts:3 says "null:"',
+      'src/wrong.ts:8 says "Every act"',
+      'web/wrong.css:1 says "in hand"',
+    ],
+  );
 });
 
 /** A tiny repository with these files. */

@@ -347,7 +347,7 @@ test('a merchant with many due payments does not delay the others', async () => 
   await collectDueInstalments({ ...deps, gateway });
   const place = charged.indexOf(last.id);
   const before = charged.slice(0, place).filter((id) => many.has(id)).length;
-  // Two lanes may each have a batch of 32 of the large merchant in progress. The third batch waits.
+  // Two loops may each have a batch of 32 of the large merchant in progress. The third batch waits.
   assert.ok(place >= 0 && before <= 64, `${before} payments of the large merchant came first`);
   await paying.work();
   await assertBalanced(paying, last);

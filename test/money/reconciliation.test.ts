@@ -216,7 +216,7 @@ test('what the gateway could not list in the range is not missing there', async 
   const from = start.add({ hours: 1 }).toString();
   const late = await reconcileRecords(deps, { from, to: null });
   assert.deepEqual(late.findings, []);
-  // A payment is collected while the walk has passed the payments.
+  // A payment is collected after the run has read the payments.
   let isCollected = false;
   const gateway: typeof deps.gateway = {
     ...deps.gateway,

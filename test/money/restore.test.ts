@@ -396,7 +396,7 @@ describe('a service whose data folder is restored after it marked the gateway', 
     own.clock.advance({ days: 2 });
     await server.restore();
 
-    // The process that ran on notices that the beat fell.
+    // The process that ran on notices that the heartbeat fell.
     assert.match((await problemOf(own)) ?? '', /The beat of the database fell from 2 to 1/);
     await own.service.deps.database.pool.query(
       'update gateway_mark set stopped_at = null, stopped_reason = null',
@@ -877,7 +877,9 @@ describe('whether money may move', () => {
     return { row: rows[0], there: marks.find(({ database }) => database === rows[0].id) };
   }
 
-  /** The process compares the beats to raise its own, while it reads an older row elsewhere. */
+  /**
+   * The process compares the heartbeats to raise its own, while it reads an older row elsewhere.
+   */
   async function readDuringBeat({ money, hold }: ReturnType<typeof slowGuard>) {
     paying.clock.advance({ minutes: 2 });
     assert.equal(await money.problem(), null);
@@ -915,7 +917,7 @@ describe('whether money may move', () => {
     assert.equal(there?.count, row.beat);
     write.open();
     await beat;
-    // The gateway's beat is lower until the next one, and that stops nothing.
+    // The gateway's heartbeat is lower until the next one, and that stops nothing.
     assert.equal((await readMarks()).there?.count, row.beat - 1);
     for (const { money } of [late, quick, slowGuard()]) {
       paying.clock.advance({ minutes: 2 });

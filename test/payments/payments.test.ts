@@ -396,7 +396,7 @@ test('a finding counts only under the current lease of the attempt', async () =>
   };
   const slow = await claim();
   const quick = await claim();
-  // The slow process reports a finding from before the other claimed the attempt.
+  // The slow process reports an answer from before the other claimed the attempt.
   const payment_ref = attempt.payment_ref as string;
   const decline = { reason: 'generic', may_retry: true } as const;
   await recordOutcome(deps, paying.account.merchant, slow, {

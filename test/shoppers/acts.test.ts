@@ -418,7 +418,7 @@ test('a page that is read while a payment is recorded shows the act and the plan
   await acting.pay('late', { card: challengeCard });
   await acting.decide('approve', false);
   const { deps } = paying.service;
-  // The page reads the plan, then the session, then the act. The lock stops it in the middle.
+  // The page reads the plan, then the session, then the attempt. The lock stops it in the middle.
   const client = await deps.database.pool.connect();
   await client.query('begin');
   await client.query('lock table plan_sessions in access exclusive mode');

@@ -10,8 +10,8 @@ export const noBrowser: string | false =
     : 'no Chromium on this machine: install Chromium or Google Chrome, or name one in CHROME_PATH';
 
 /**
- * When an act of the browser counts as hanging. A loaded machine may need half a minute for a page,
- * so a test must not fail by that.
+ * When an action of the browser counts as hanging. A loaded machine may need half a minute for a
+ * page, so a test must not fail by that.
  */
 export const hangMilliseconds = 120_000;
 

@@ -24,7 +24,7 @@ export type ConsoleScene = {
   receiver: { isDown: boolean };
 };
 
-/** A console with merchants, shoppers, payouts, alerts and findings to look at. */
+/** A console with merchants, shoppers, payouts, alerts and differences to look at. */
 export async function startConsoleScene(): Promise<ConsoleScene> {
   // Nothing listens there: a trace has its id all the same.
   const env = { OTEL_EXPORTER_OTLP_ENDPOINT: 'http://127.0.0.1:1' };

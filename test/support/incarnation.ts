@@ -222,8 +222,8 @@ export async function incarnate(
       ).connection.stream.destroy();
     }
   };
-  // Each call is a step. The guard of money is around it, so that its statements and its look at the
-  // gateway's marks are steps of their own.
+  // Each call is a step. The guard of money is around it, so that its statements and its look at
+  // the gateway's heartbeats are steps of their own.
   const unguarded = limitGateway(
     createStripeGateway(config.gateway),
     { clock, log },

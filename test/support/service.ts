@@ -39,7 +39,7 @@ async function onEveryNode(statement: string): Promise<void> {
 export async function createTestDatabase(): Promise<{ url: string; drop(): Promise<void> }> {
   const template = `template_${process.env.TEST_RUN ?? process.ppid}`;
   return onNode(serverUrl, async (client) => {
-    // Of two files that start together, one creates the template and the other waits.
+    // When two files start together, one creates the template and the other waits.
     await client.query('select pg_advisory_lock(hashtext($1))', [template]);
     const { rowCount } = await client.query('select 1 from pg_database where datname = $1', [
       template,

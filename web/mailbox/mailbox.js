@@ -92,7 +92,7 @@ async function refresh() {
     refreshList();
     show();
   } catch {
-    // The sandbox may be stopping. The list stays as it is, and the next round tries again.
+    // The sandbox may be stopping. The list stays as it is, and the next round retries.
   }
   setTimeout(refresh, document.hidden ? 10_000 : 2_000);
 }

@@ -128,7 +128,7 @@ function problemOf({ error }: Failure): CardProblem | null {
 
 let script: Promise<void> | null = null;
 
-/** Loads the script once per page; after a failure the next call tries again. */
+/** Loads the script once per page; after a failure the next call retries. */
 function loadScript(url: string): Promise<void> {
   script ??= new Promise<void>((resolve, reject) => {
     const tag = document.createElement('script');

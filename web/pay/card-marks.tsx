@@ -2,13 +2,16 @@ import { brandName } from '#platform/shared/card-names.ts';
 import type { CardBrand } from '#platform/shared/hosted-page.ts';
 import { useSay } from './say.tsx';
 
-/** Small marks of the cards that can be used, drawn here: nothing is loaded for them. */
+/**
+ * Small logos of the cards that can be used. They are drawn here, so that nothing is loaded for
+ * them.
+ */
 export function CardMarks({ brands }: { brands: CardBrand[] }) {
   const say = useSay();
   if (brands.length === 0) return null;
   const label = say.text('card_marks', { brands: brands.map(brandName).join(', ') });
   return (
-    // The width is known before the marks are parsed, so that nothing moves.
+    // The width is known before the logos are parsed, so that nothing moves.
     <span class={`card-marks of-${brands.length}`} role="img" aria-label={label}>
       {brands.map((brand) => (
         <CardMark key={brand} brand={brand} />
@@ -17,7 +20,7 @@ export function CardMarks({ brands }: { brands: CardBrand[] }) {
   );
 }
 
-/** The mark of one card; an empty card for a brand without one. */
+/** The logo of one card; an empty card for a brand without a logo. */
 export function CardMark({ brand }: { brand: string | null }) {
   return (
     <svg class="card-face" viewBox="0 0 36 24" aria-hidden="true" focusable="false">

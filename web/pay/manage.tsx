@@ -38,7 +38,7 @@ export function PanelOf({ panel, ...props }: PanelProps & { panel: Panel }) {
   return panel === 'manage' ? null : <PayPlan {...props} what={panel} />;
 }
 
-/** The payments that an act covers. */
+/** The payments that an attempt covers. */
 function covered(plan: Plan, what: PayablePart): PlanPayment[] {
   if (what === 'late') return latePayments(plan);
   return plan.payments.filter(
@@ -52,7 +52,7 @@ export const coversNothing = (plan: Plan, panel: Panel) =>
 
 const isUnpaid = (status: PlanPayment['status']) => status !== 'paid' && status !== 'cancelled';
 
-/** The acts that the plan allows now, with what each would charge. */
+/** The attempts that the plan allows now, with what each would charge. */
 export function ActList({
   page,
   plan,
@@ -63,7 +63,7 @@ export function ActList({
   page: PayPage;
   plan: Plan;
   path: string;
-  /** Null while an act is in flight. */
+  /** Null while an attempt is in flight. */
   open: ((panel: Panel) => void) | null;
   reload: () => void;
 }) {
@@ -362,7 +362,7 @@ function PayPlan({ view, page, plan, payment, close, what }: PanelProps & { what
   );
 }
 
-/** Which payments an act is for. */
+/** Which payments an attempt is for. */
 function datesWords(payments: PlanPayment[], say: Say): string {
   const [first] = payments;
   const last = payments.at(-1);
@@ -375,7 +375,7 @@ function datesWords(payments: PlanPayment[], say: Say): string {
   });
 }
 
-/** Of these cards no charge will ever succeed, so the panel proposes another one. */
+/** No charge of these cards will ever succeed, so the panel proposes another card. */
 const deadReasons = ['expired_card', 'lost_card', 'stolen_card', 'incorrect_number'];
 
 /** Changes the card for the payments to come. The bank confirms it; nothing is charged. */

@@ -36,7 +36,7 @@ export type View = {
   problem: CardProblem | null;
   /** An attempt ended without an outcome or a reason. */
   unfinished: boolean;
-  /** The number of the last act on the plan that had ended when this tab asked for another. */
+  /** The number of the last attempt on the plan that had ended when this tab asked for another. */
   seenAct: number;
   /**
    * The last request of this tab on the plan: a notice about the card must not speak of a payment.
@@ -66,26 +66,28 @@ export function isBusy({ page, activity }: View): boolean {
   return activity !== 'idle' || isInFlight(page);
 }
 
-/** An attempt of the shopper waits for its outcome: the first payment, or an act on the plan. */
+/**
+ * An attempt of the shopper waits for its outcome: the first payment, or an attempt on the plan.
+ */
 export function isInFlight(page: PayPage | null): boolean {
   return page?.status === 'paying' || page?.act?.status === 'working';
 }
 
-/** An act on the plan, without the card's token. */
+/** An attempt on the plan, without the card's token. */
 export type ActRequest =
   | ({ step: 'plan/pay' } & Omit<PayPlanRequest, 'card_token'>)
   | ({ step: 'plan/card' } & Omit<ReplaceCardRequest, 'card_token'>);
 
 const hasEnded = ({ status }: PlanAct) => status !== 'working' && status !== 'challenge';
 
-/** The newest act, unless it had ended before this tab asked for another one. */
+/** The newest attempt, unless it had ended before this tab asked for another one. */
 export function newsOf({ page, seenAct }: View): PlanAct | null {
   const act = page?.act ?? null;
   if (act === null || act.status === 'refused') return act;
   return hasEnded(act) && act.number <= seenAct ? null : act;
 }
 
-/** Whether an act in the document is the one that this tab asked for. */
+/** Whether an attempt in the document is the one that this tab asked for. */
 function isAnswer(act: PlanAct | null, request: ActRequest): boolean {
   if (act === null) return false;
   if (request.step === 'plan/card') return act.purpose === 'replace_card';
@@ -132,7 +134,10 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
     show(view);
   }
 
-  /** Null: no usable answer. Undefined: a newer request replaced this one, or it was refused. */
+  /**
+   * Null if there was no usable answer; undefined if a newer request replaced this one, or it was
+   * refused.
+   */
   async function ask(
     step: 'state' | 'pay' | 'cancel' | ActRequest['step'],
     body?: PayRequest | CancelRequest | PayPlanRequest | ReplaceCardRequest,
@@ -277,7 +282,7 @@ export function startPayment(first: PayPage, path: string, show: (view: View) =>
     asked = request;
     pause = 0;
     const act = view.page?.act ?? null;
-    // An act that has not ended may still become the answer.
+    // An attempt that has not ended may still become the answer.
     if (act !== null) set({ seenAct: hasEnded(act) ? act.number : act.number - 1 });
     const { step, ...body } = request;
     answered(await ask(step, { ...body, card_token } as PayPlanRequest));

@@ -30,7 +30,7 @@ type PlanPageProps = {
   proof: Proof;
 };
 
-/** The plan, or one act on it. The browser's back button closes an act. */
+/** The plan, or one attempt on it. The browser's back button closes an attempt. */
 export function PlanPage({ view, page, plan, path, payment, proof }: PlanPageProps) {
   const say = useSay();
   const [panel, setPanel] = useState<Panel | null>(null);
@@ -55,7 +55,7 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
     scrollTo(0, 0);
   }, [panel]);
 
-  // The plan says what became of an act; a decline stays in its panel. A panel also closes when
+  // The plan says what became of an attempt; a decline stays in its panel. A panel also closes when
   // nothing is left to pay in it, because another tab paid or a refund cancelled the payments.
   // Signing in ends the proof.
   const act = newsOf(view);
@@ -98,7 +98,7 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
       </>
     );
   }
-  // The notice of the act that pays what is late stands in its place.
+  // The notice of the attempt that pays what is late stands in its place.
   const isPaying =
     page.act?.purpose === 'pay' && ['working', 'challenge'].includes(page.act.status);
   const mayAct = payment !== null && !busy && page.act?.status !== 'challenge';
@@ -141,7 +141,10 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
   );
 }
 
-/** The way to the acts, for a shopper without a session. A plan that is over has one act left. */
+/**
+ * The way to the attempts, for a shopper without a session. A plan that is over has one attempt
+ * left.
+ */
 function Manage({ plan, open }: { plan: Plan; open: ((panel: Panel) => void) | null }) {
   const say = useSay();
   const isOver = plan.outstanding === 0;

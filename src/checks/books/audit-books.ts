@@ -20,7 +20,9 @@ import {
 } from './audit.sql.ts';
 
 const firstId = '00000000-0000-0000-0000-000000000000';
-/** The mark past all checkouts. Versions that know no merchants' ranges end their pass there. */
+/**
+ * The position past all checkouts. Versions that know no merchants' ranges end their pass there.
+ */
 const lastId = 'ffffffff-ffff-ffff-ffff-ffffffffffff';
 /** Small enough not to slow requests down; a million checkouts still take only hours. */
 const auditBatchSize = 500;
@@ -30,7 +32,7 @@ const leaseSeconds = 900;
 
 /**
  * Audits the next range of checkouts, or of merchants once all checkouts are audited, and moves the
- * mark past it.
+ * position past it.
  */
 export async function auditSlice(deps: {
   database: Database;
@@ -64,7 +66,7 @@ async function findRange(db: Handle, { after, after_merchant }: AuditMark) {
     const mark = { after: checkouts.last, after_merchant: null };
     return { ...checkouts, find: findDifferences, mark };
   }
-  // Another mark of a merchant is from a pass that an earlier version ended.
+  // Another position of a merchant is from a pass that an earlier version ended.
   const past = after === lastId ? after_merchant : null;
   const merchants = await findMerchantSlice(db, past ?? firstId, auditMerchantsMax);
   if (merchants === null) return null;

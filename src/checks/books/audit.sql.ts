@@ -5,7 +5,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 /** Where the audit is: past a checkout, and once it is past the last one, past a merchant. */
 export type AuditMark = { after: string; after_merchant: string | null };
 
-/** Claims the audit and returns its mark, or null when another worker has claimed it. */
+/** Claims the audit and returns its position, or null when another worker has claimed it. */
 export async function claimAudit(
   db: Handle,
   now: Timestamp,
@@ -22,7 +22,7 @@ export async function claimAudit(
   return row ?? null;
 }
 
-/** Moves the mark past a range with so many differences, and releases the audit. */
+/** Moves the position past a range with so many differences, and releases the audit. */
 export async function moveAudit(db: Handle, to: AuditMark, differences: number): Promise<void> {
   await db
     .updateTable('audit')

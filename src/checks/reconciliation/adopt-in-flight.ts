@@ -13,10 +13,11 @@ import { listActsInFlight } from '#purchases/shoppers/shopper-attempt.sql.ts';
 import type { AdoptDeps } from './adopt.ts';
 
 /**
- * Settles what was in flight when the backup was made, as the gateway says it ended (decision 0098).
- * Only looks up: nothing is sent, held or voided. First payments that ended in a hold or a capture are
- * adopted by the walk (`compareToAdopt`). What did not end yet, and what the gateway does not know, is
- * left to the service. Open disputes are read again. Returns how many attempts were settled.
+ * Settles what was in flight when the backup was made, as the gateway says it ended (decision
+ * 0098). Only looks up: nothing is sent, held or voided. First payments that ended in a hold or a
+ * capture are recorded by the reading of the gateway's records (`compareToAdopt`). What did not end
+ * yet, and what the gateway does not know, is left to the service. Open disputes are read again.
+ * Returns how many attempts were settled.
  */
 export async function adoptInFlight(deps: AdoptDeps): Promise<number> {
   let settled = 0;

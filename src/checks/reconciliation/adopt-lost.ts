@@ -9,7 +9,7 @@ import { lockAdoption } from './reconciliation.sql.ts';
 
 /** A hold of the days before the backup may have been captured or voided since. */
 const marginDays = 8;
-/** Without a beat to count from. */
+/** Without a heartbeat to count from. */
 const ordinaryDays = 40;
 
 /**
@@ -64,7 +64,7 @@ async function adoptOn(
   const mark = await readMark(db);
   const own = heartbeats.find(({ database }) => database === mark.id) ?? null;
   const beat = Math.max(own?.count ?? 0, mark.beat) + 1;
-  // The gateway first, while money is stopped: the beat here is never behind once it moves.
+  // The gateway first, while money is stopped: the heartbeat here is never behind once it moves.
   if (isStopped && mark.id !== null) {
     const heartbeat_ref = own?.heartbeat_ref ?? null;
     await deps.gateway.writeHeartbeat({ heartbeat_ref, database: mark.id, count: beat });

@@ -42,7 +42,7 @@ const silent = { sendsMessages: false };
 /**
  * Records what the gateway did and we do not know (decision 0098). If that is not possible, raises
  * an alert and blocks the checkout, so that nothing of it is charged or refunded twice. Returns the
- * findings that are settled: all refunds of one request are adopted together.
+ * differences that are settled: all refunds of one request are recorded together.
  */
 export async function adoptFinding(
   deps: AdoptDeps,
@@ -156,7 +156,7 @@ async function adoptPayment(
     await adoptCharge(deps, db, key, { id: own_id, instalment, amount, payment_ref, at });
     return 'all';
   });
-  // The capture is an act of its own. If it cannot be recorded, the plan exists and is blocked.
+  // The capture is an action of its own. If it cannot be recorded, the plan exists and is blocked.
   if (adopted === 'purchase') await adoptPayment(deps, merchant, checkout_id, record);
 }
 
@@ -210,8 +210,8 @@ async function adoptRefunds(
 }
 
 /**
- * Each adoption is one act of the operator, with its audit row. Null: there was nothing to adopt, and
- * nothing is written.
+ * Each adoption is one action of the operator, with its audit row. Returns null, and writes
+ * nothing, if there was nothing to adopt.
  */
 async function withCheckout<T>(
   deps: AdoptDeps,

@@ -26,7 +26,7 @@ export type FindingKind = keyof typeof remedies;
 /** A hold that should have been captured is given a day, because the gateway may be away. */
 const captureGraceHours = 24;
 
-/** Null: differences are reported only. */
+/** Null if differences are only reported. */
 export type Adopting = { isStopped: boolean } | null;
 export type Comparing = { nowOf: (merchant_id: string) => Temporal.Instant; adopter: Adopting };
 

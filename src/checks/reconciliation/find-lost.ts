@@ -8,9 +8,9 @@ const marginMinutes = 5;
 const pagesMax = 1_000;
 
 /**
- * The first payment or refund since the last beat that the gateway made for this service and the
- * database does not know; null: it knows all. A row is committed before the gateway is called, so
- * a record without a row was lost.
+ * The first payment or refund since the last heartbeat that the gateway made for this service and
+ * the database does not know, or null if it knows all. A row is committed before the gateway is
+ * called, so a record without a row was lost.
  */
 export async function findLost(
   { database, gateway }: { database: Database; gateway: Gateway },

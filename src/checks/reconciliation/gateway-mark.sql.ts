@@ -40,7 +40,7 @@ export async function nameDatabase(db: Handle, id: string): Promise<void> {
   await db.updateTable('gateway_mark').set({ id }).where('id', 'is', null).execute();
 }
 
-/** Claims the next beat. False: it is not due, or another process makes it. */
+/** Claims the next heartbeat. Returns false if it is not due, or another process makes it. */
 export async function claimBeat(db: Handle, now: Timestamp, next: Timestamp): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('gateway_mark')
@@ -51,7 +51,7 @@ export async function claimBeat(db: Handle, now: Timestamp, next: Timestamp): Pr
   return numUpdatedRows > 0n;
 }
 
-/** Null: money was stopped meanwhile. */
+/** Returns null if money was stopped meanwhile. */
 export async function raiseBeat(
   db: Handle,
   now: Timestamp,
@@ -71,7 +71,7 @@ export async function moveServer(db: Handle, server: string): Promise<void> {
   await db.updateTable('gateway_mark').set({ server }).execute();
 }
 
-/** False: money is stopped already. */
+/** Returns false if money is stopped already. */
 export async function stopMoney(db: Handle, at: Timestamp, reason: string): Promise<boolean> {
   const { numUpdatedRows } = await db
     .updateTable('gateway_mark')
@@ -81,7 +81,7 @@ export async function stopMoney(db: Handle, at: Timestamp, reason: string): Prom
   return numUpdatedRows > 0n;
 }
 
-/** Money may move again. The next beat is higher than any that the gateway has seen. */
+/** Money may move again. The next heartbeat is higher than any that the gateway has seen. */
 export async function resumeMoney(
   db: Handle,
   mark: { beat: number; at: Timestamp; server: string },

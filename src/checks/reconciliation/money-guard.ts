@@ -19,7 +19,7 @@ import {
 /**
  * Whether money may move (decision 0097). A database that was restored from a backup does not know
  * what the gateway did since. So money moves only once this process has compared the database's
- * beat with the gateway's, and stops in all processes when the gateway's is ahead.
+ * heartbeat with the gateway's, and stops in all processes when the gateway's is ahead.
  */
 export type MoneyGuard = {
   /**
@@ -29,7 +29,10 @@ export type MoneyGuard = {
   problem(): Promise<string | null>;
   /** Why an operator must act, or null. Does not ask the gateway. */
   stopReason(): Promise<string | null>;
-  /** Raises the beat here and at the gateway if that is due. Returns 0: nothing more is due. */
+  /**
+   * Raises the heartbeat here and at the gateway if that is due. Returns 0, because nothing more is
+   * due.
+   */
   beat(): Promise<number>;
 };
 
@@ -42,7 +45,7 @@ type GuardDeps = {
   environment: 'sandbox' | 'production';
 };
 
-/** A restore is noticed if a beat came after the backup. */
+/** A restore is noticed if a heartbeat came after the backup. */
 const beatSeconds = 60;
 /** How old the knowledge of the row may be. A process does not read it for each payment. */
 const freshMilliseconds = 1_000;
@@ -51,9 +54,12 @@ const unknownReason = 'It is not known yet whether the gateway is ahead of the d
 
 export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
   const { db } = deps.database;
-  /** The server on which this process has compared the beats; null: not yet. */
+  /** The server on which this process has compared the heartbeats, or null if it has not yet. */
   let verifiedServer: string | null = null;
-  /** The highest beat that this process has read. A lower one means that the database went back. */
+  /**
+   * The highest heartbeat that this process has read. A lower one means that the database went
+   * back.
+   */
   let highestBeat = 0;
   let reason: string | null = null;
   let readAt = Number.NEGATIVE_INFINITY;
@@ -84,7 +90,10 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
     return mark;
   }
 
-  /** Compares the beats. The database is read after the gateway, because it is written before it. */
+  /**
+   * Compares the heartbeats. The database is read after the gateway, because it is written before
+   * it.
+   */
   async function compareBeats(): Promise<{
     mark: Mark;
     heartbeat_ref: string | null;
@@ -108,8 +117,8 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
   }
 
   /**
-   * Null: money may move on this server. The answer does not come from `reason`, which a reading of
-   * the row from before the stop may have set back.
+   * Null if money may move on this server. The answer does not come from `reason`, which a reading
+   * of the row from before the stop may have set back.
    */
   async function verify(): Promise<string | null> {
     const { mark, stopped } = await compareBeats();
@@ -129,7 +138,7 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
   }
 
   async function readRow(): Promise<void> {
-    // A beat that this process writes meanwhile may be missing from what it reads.
+    // A heartbeat that this process writes meanwhile may be missing from what it reads.
     const known = highestBeat;
     const mark = await read();
     reason = mark.stopped_reason;
@@ -164,9 +173,10 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
     const next = timestamp(secondsAfter(now, beatSeconds));
     if ((await know()) !== null || !(await claimBeat(db, timestamp(now), next))) return;
     const { mark, heartbeat_ref, stopped } = await compareBeats();
-    // A server that this process has not verified must not count as the one that wrote the beat.
+    // A server that this process has not verified must not count as the one that wrote the
+    // heartbeat.
     if (stopped !== null || mark.id === null || mark.current_server !== verifiedServer) return;
-    // Here first: the gateway's beat is higher only if a change here was lost.
+    // Here first: the gateway's heartbeat is higher only if a change here was lost.
     const beat = await raiseBeat(db, timestamp(now), mark.current_server);
     if (beat === null) return;
     highestBeat = Math.max(highestBeat, beat);
@@ -199,7 +209,7 @@ export function createMoneyGuard(deps: GuardDeps): MoneyGuard {
       try {
         await raise();
       } catch (error) {
-        // The next beat says the same.
+        // The next heartbeat says the same.
         if (!(error instanceof OutcomeUnknown)) throw error;
         deps.log.warn({ err: error }, 'the mark at the gateway was not written');
       }

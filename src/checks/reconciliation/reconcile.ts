@@ -68,7 +68,7 @@ export type Reconciled = { checked: number; findings: Finding[]; adopted: number
 
 /** A run that was interrupted longer ago begins anew. */
 const continuesHours = 24;
-/** How many findings are settled between two looks at the table. */
+/** How many differences are settled between two looks at the table. */
 const findingsBatchSize = 100;
 
 type Range = { from: Timestamp | null; to: Timestamp | null };
@@ -76,12 +76,13 @@ type Range = { from: Timestamp | null; to: Timestamp | null };
 type Progress = (checked: number) => void | Promise<void>;
 
 /**
- * Walks the gateway's records and compares each with our rows, then looks for rows of ours that the
- * gateway does not have. Each difference is an alert, raised once. The gateway's fees are posted on
- * the way. With an `adopter`, what the gateway did and we do not know is recorded (decision 0098).
+ * Reads through the gateway's records and compares each with our rows, then looks for rows of ours
+ * that the gateway does not have. Each difference is an alert, raised once. The gateway's fees are
+ * posted on the way. With an `adopter`, what the gateway did and we do not know is recorded
+ * (decision 0098).
  *
- * The place in the walk and the differences are rows, so a run that was interrupted continues, and
- * the memory of the process does not grow with the number of records.
+ * The position in the records and the differences are rows, so a run that was interrupted
+ * continues, and the memory of the process does not grow with the number of records.
  */
 export async function reconcile(
   deps: ReconcileDeps,
@@ -291,7 +292,7 @@ async function reportCurrency(deps: ReconcileDeps, currency: string, paidIn: str
   if (!(await hasAlert(db, kind, detail))) await raiseAlert(deps, db, { kind, detail });
 }
 
-/** Our rows that the gateway did not list. The walk has ended. */
+/** Our rows that the gateway did not list. Its records have been read through. */
 async function noteUnseen(client: pg.ClientBase, run: Run, checked: number): Promise<void> {
   const unseen = await listUnseen(client, run);
   if (unseen.length === 0) return;
@@ -306,8 +307,9 @@ async function noteUnseen(client: pg.ClientBase, run: Run, checked: number): Pro
 }
 
 /**
- * Adopts or reports every finding of the run, the oldest first: a refund needs its payment. Disputes
- * come last. They pause plans, and the lost service may have charged before it knew of them.
+ * Records or reports every difference of the run, the oldest first: a refund needs its payment.
+ * Disputes come last. They pause plans, and the lost service may have charged before it knew of
+ * them.
  */
 async function settleFindings(
   deps: ReconcileDeps,
@@ -333,7 +335,7 @@ const cannotRecord = 'It cannot be recorded: ';
 
 /**
  * A difference is an alert, raised once. One that still blocks its checkout keeps its alert. `why`
- * says why it blocks its checkout. Returns the alert's id, which is the finding's.
+ * says why it blocks its checkout. Returns the alert's id, which is the difference's.
  */
 async function report(
   deps: ReconcileDeps,
@@ -387,7 +389,7 @@ export async function runDailyReconciliation(
     (problem) => problem !== null,
     (error) => {
       if (!(error instanceof OutcomeUnknown || error instanceof RequestRefused)) throw error;
-      // The walk meets the same failure, and says that it is late.
+      // Reading the records meets the same failure, and reports that the run is late.
       return false;
     },
   );

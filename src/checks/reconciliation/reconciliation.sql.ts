@@ -188,8 +188,8 @@ export async function claimRun(
 }
 
 /**
- * One process adopts at a time. The lock ends with the connection, so a process that was killed does
- * not keep it. False: another process has it.
+ * One process adopts at a time. The lock ends with the connection, so a process that was killed
+ * does not keep it. Returns false if another process has it.
  */
 export async function lockAdoption(client: Client): Promise<boolean> {
   return await lockRun(client, 'adoption');
@@ -216,7 +216,7 @@ export type RunFinding = {
 
 export type NewFinding = Omit<RunFinding, 'alert_id' | 'outcome'>;
 
-/** Records what a batch of pages brought and how far the walk has come, in one statement. */
+/** Records what a batch of pages brought and the position in the records, in one statement. */
 export async function recordPages(
   client: Client,
   run: Pick<Run, 'id' | 'kind' | 'after' | 'checked'>,
@@ -240,7 +240,7 @@ export async function recordPages(
   );
 }
 
-/** Findings that are neither adopted nor reported, the oldest record first. */
+/** Differences that are neither recorded nor reported, the oldest record first. */
 export async function listOpenFindings(
   client: Client,
   run_id: string,
@@ -286,7 +286,7 @@ export async function moveFinding(
   );
 }
 
-/** Ends a run and deletes its notes. Its findings are alerts by now. */
+/** Ends a run and deletes its notes. Its differences are alerts by now. */
 export async function endRun(client: Client, run_id: string, at: Timestamp): Promise<void> {
   await client.query('update reconciliation_runs set ended_at = $2 where id = $1', [run_id, at]);
   await client.query(
@@ -322,7 +322,7 @@ const marginMinutes = 5;
 
 /**
  * Payments, holds, refunds and disputes of ours that the gateway did not list and must have: the
- * record was created in the range and before the walk began. A hold is as old as its attempt, also
+ * record was created in the range and before the run began. A hold is as old as its attempt, also
  * once it is captured. A dispute may be older than our row, but not than its payment.
  */
 export async function listUnseen(
@@ -390,7 +390,7 @@ export async function claimDailyRun(
   return isDue ? 'claimed by another' : 'not due';
 }
 
-/** When the daily run is or was due; null: no process has started yet. */
+/** When the daily run is or was due. Null if no process has started yet. */
 export async function findDailyRun(client: Client): Promise<Timestamp | null> {
   const { rows } = await client.query<{ due_at: Timestamp | null }>(
     'select due_at from reconciliation',
@@ -398,7 +398,7 @@ export async function findDailyRun(client: Client): Promise<Timestamp | null> {
   return rows[0]?.due_at ?? null;
 }
 
-/** False: the lease has ended and another process has claimed the run. */
+/** Returns false if the lease has ended and another process has claimed the run. */
 export async function renewDailyRun(
   client: Client,
   lease: Timestamp,

@@ -4,7 +4,7 @@ import { type StripeSettings, stripeProblems } from '#gateway/settings.ts';
 import { traceHeaders } from '#platform/tracing/trace.ts';
 import { isOtherRequest, isRepeatedFailure } from './errors.ts';
 
-/** What every call of the adapter needs. */
+/** The values that every call of the adapter needs. */
 export type StripeApi = {
   readonly stripe: Stripe;
   readonly settings: StripeSettings;

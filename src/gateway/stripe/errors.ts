@@ -1,7 +1,7 @@
 import Stripe from 'stripe';
 import { OutcomeUnknown, RequestRefused } from '#gateway/gateway.ts';
 
-// What the errors of the SDK mean.
+// Reads the errors of the SDK.
 
 export function isCode(error: unknown, ...codes: string[]): boolean {
   return error instanceof Stripe.errors.StripeError && codes.includes(error.code ?? '');

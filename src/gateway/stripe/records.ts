@@ -103,7 +103,7 @@ const ownFunds = /^(payout|topup|transfer|reserve|payment_network_reserve)/;
 /** Transactions of records that are compared by themselves. */
 const comparedSources = new Set(['charge', 'refund', 'dispute']);
 
-/** A movement of the balance is `taken` if nothing else of the walk explains it. */
+/** A movement of the balance is `taken` if no other record of the run explains it. */
 function transactionRecord(moved: Stripe.BalanceTransaction): GatewayRecord {
   const { source, currency, type } = moved;
   const of = typeof source === 'object' && source !== null ? source : null;

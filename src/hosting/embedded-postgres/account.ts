@@ -6,7 +6,7 @@ import { runProgram, serverEnvironment } from './run-program.ts';
 
 // The account that the server runs as, and which folders that account can reach.
 
-/** The server's account if we are root. Null: it runs as ourselves. */
+/** The server's account if we are root. Null if it runs as ourselves. */
 export type ServerAccount = { uid: number; gid: number } | null;
 
 const systemFolder = '/var/lib/tranche';
@@ -76,7 +76,7 @@ export async function makeSystemFolder(): Promise<string> {
 
 /**
  * The first folder on the path that the account may not enter, or the target itself if the account
- * lacks one of `rights` there (4 read, 1 execute or enter). Null: the account can reach it.
+ * lacks one of `rights` there (4 read, 1 execute or enter). Null if the account can reach it.
  */
 export async function findObstacle(
   target: string,

@@ -101,7 +101,10 @@ export async function checkMasterKeys(db: Handle, masterKeys: Buffer[]): Promise
   );
 }
 
-/** Without signing keys, a mark in the database tells two nodes with different master keys apart. */
+/**
+ * Without signing keys, a key check in the database tells two nodes with different master keys
+ * apart.
+ */
 async function claimMasterKey(db: Handle, sealing: Sealing): Promise<void> {
   const own = sealing.seal('master key', 'installation');
   const mark = await claimMark(db, own, null);

@@ -107,7 +107,7 @@ export const isAccepted = ({ status }: DrillAnswer) =>
 const slowMilliseconds = 5_000;
 
 /**
- * What is wrong with an answer, or null.
+ * Returns what is wrong with an answer, or null.
  *
  * Accepted means 2xx: anything else is retried for three hours. Refused means a 4xx other than 408
  * and 429, which only postpone: a forged callback must not crash the receiver. Not accepted allows

@@ -19,7 +19,7 @@ export async function startTestGatewayProcess(
     dataDir: string;
     port: number;
     pageOrigin: string;
-    /** Where it posts events; null: nowhere. */
+    /** The address to which it posts events. Null if it posts none. */
     webhookUrl: string | null;
   },
 ): Promise<Keys & { url: string; stop(): Promise<void> }> {

@@ -3,8 +3,8 @@ import { insertLongAct } from './long-act.sql.ts';
 import type { LongActKind, LongActWanted } from './long-act.ts';
 
 /**
- * A person begins a long act. The worker does it, in their name, as they were then. It is one row of
- * the audit, and every single act is another. Returns its id.
+ * A person begins a bulk action. The worker does it, in their name, as they were then. It is one
+ * row of the audit, and every single action is another. Returns its id.
  */
 export async function beginLongAct(
   deps: OperatorDeps,

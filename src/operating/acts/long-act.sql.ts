@@ -20,7 +20,7 @@ export async function insertLongAct(
     .execute();
 }
 
-/** A long act of one person. */
+/** A bulk action of one person. */
 export async function findLongAct(
   db: Handle,
   person_id: string,
@@ -35,7 +35,7 @@ export async function findLongAct(
   return row ?? null;
 }
 
-/** The newest long acts of one person. */
+/** The newest bulk actions of one person. */
 export async function listLongActs(
   db: Handle,
   person_id: string,
@@ -50,7 +50,7 @@ export async function listLongActs(
     .execute();
 }
 
-/** Claims the long act that has waited longest. They belong to no merchant. */
+/** Claims the bulk action that has waited longest. They belong to no merchant. */
 export async function claimLongAct(
   db: Handle,
   { lease, leased_until, now }: Lease,
@@ -86,7 +86,10 @@ export type Progress = {
   problems: LongActProblem[];
 };
 
-/** Writes how far a long act has come, and prolongs the claim. False: the claim was lost. */
+/**
+ * Writes how far a bulk action has come, and prolongs the claim. Returns false if the claim was
+ * lost.
+ */
 export async function moveProgress(
   db: Handle,
   { id, lease }: { id: string; lease: string },
@@ -102,7 +105,7 @@ export async function moveProgress(
   return numUpdatedRows > 0n;
 }
 
-/** Ends a claim: the act is finished, or due again. */
+/** Ends a claim: the action is finished, or due again. */
 export async function releaseLongAct(
   db: Handle,
   { id, lease }: { id: string; lease: string },
@@ -118,7 +121,7 @@ export async function releaseLongAct(
 
 type WantedCallbacks = { merchant_ids: string[] | null; host: string | null; until_id: string };
 
-/** Exhausted callbacks up to the newest when the act began. */
+/** Exhausted callbacks up to the newest when the action began. */
 function selectCallbacksToRetry(db: Handle, wanted: WantedCallbacks) {
   let query = db
     .selectFrom('callbacks')

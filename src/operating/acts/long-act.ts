@@ -1,8 +1,8 @@
 import type { Timestamp } from '#platform/shared/clock.ts';
 
 /**
- * Several acts of one person as one: resend all callbacks that match, approve many refunds. It is a
- * row with due work, so it goes on when the person has closed the browser and after a restart.
+ * Several actions of one person as one: resend all callbacks that match, approve many refunds. It
+ * is a row with due work, so it goes on when the person has closed the browser and after a restart.
  */
 export const longActKinds = ['callbacks retry', 'refunds approve'] as const;
 export type LongActKind = (typeof longActKinds)[number];
@@ -30,7 +30,7 @@ export type LongAct = {
   wanted: LongActWanted;
   created_at: Timestamp;
   finished_at: Timestamp | null;
-  /** Null: too many to count when it began. */
+  /** Null if there were too many to count when it began. */
   total: number | null;
   done: number;
   failed: number;

@@ -21,17 +21,18 @@ import { problemsMax } from './long-act.ts';
 
 export type LongActDeps = DeliveryDeps & RefundProcessDeps;
 
-/** Longer than one act takes. The claim is prolonged after each. */
+/** Longer than one action takes. The claim is prolonged after each. */
 const leaseSeconds = 120;
-/** An act that failed for a reason of ours is tried again after this time. */
+/** An action that failed for a reason of ours is retried after this time. */
 const retrySeconds = 15;
 const batchSize = 100;
-/** After this time an act is released where it is, so that others have their turn. */
+/** After this time an action is released where it is, so that others have their turn. */
 const turnSeconds = 3;
 
 /**
- * Goes on with the long act that has waited longest, until it is finished or its turn is over. Then it
- * is due again, behind the acts that have waited meanwhile. Returns 0 if there is no more to do now.
+ * Goes on with the bulk action that has waited longest, until it is finished or its turn is over.
+ * Then it is due again, behind the actions that have waited meanwhile. Returns 0 if there is no
+ * more to do now.
  */
 export async function runLongActs(deps: LongActDeps, stopping?: AbortSignal): Promise<number> {
   const { db } = deps.database;
@@ -77,7 +78,7 @@ async function goOn(
     if (items.length === 0) return 'finished';
     for (const { id, position } of items) {
       if (stopping?.aborted) return 'stopped';
-      // A process that died here repeats one act. An approval is refused then, and a callback is
+      // A process that died here repeats one action. An approval is refused then, and a callback is
       // delivered once more, which every receiver has to expect.
       const found = await findAllowed(deps, act, id);
       const problem =
@@ -137,7 +138,7 @@ async function findAllowed(
   return row ?? { problem: 'This belongs to a merchant that the person may not see any more.' };
 }
 
-/** Why one act was refused, or null. */
+/** Why one action was refused, or null. */
 async function attempt(
   deps: LongActDeps,
   operator: string,

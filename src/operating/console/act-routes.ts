@@ -8,7 +8,7 @@ import { type ConsoleDeps, type ConsoleRoute, consoleRoute } from './route.ts';
 
 const actsMax = 20;
 
-/** A person sees their own long acts. */
+/** A person sees their own bulk actions. */
 export const actRoutes: ConsoleRoute[] = [
   consoleRoute({
     method: 'GET',
@@ -31,7 +31,7 @@ export const actRoutes: ConsoleRoute[] = [
   }),
 ];
 
-/** A long act as it is now. */
+/** A bulk action as it is now. */
 export async function readLongAct(
   deps: ConsoleDeps,
   person_id: string,

@@ -92,7 +92,7 @@ const destinationColumns: Column<ListedDestination>[] = [
   ['Last error at', (row) => row.last_error_at],
 ];
 
-/** A larger number is not counted: the act then shows only how many are done. */
+/** A larger number is not counted: the action then shows only how many are done. */
 const totalMax = 10_000;
 
 export const callbackRoutes: ConsoleRoute[] = [
@@ -160,7 +160,7 @@ export const callbackRoutes: ConsoleRoute[] = [
       const wanted = {
         merchant_ids: merchant === undefined ? own : [merchant],
         host,
-        // Callbacks that are given up later are not part of this act.
+        // Callbacks that are given up later are not part of this action.
         until_id: deps.random.uuid(),
       };
       const count = await reading(deps, (db) => countCallbacksToRetry(db, wanted, totalMax + 1));

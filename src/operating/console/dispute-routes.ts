@@ -61,7 +61,7 @@ const columns: Column<DisputeRow>[] = [
 
 type Change = (context: Context, id: string) => Promise<unknown>;
 
-/** An act on one dispute, which answers with the dispute afterwards. */
+/** An action on one dispute, which answers with the dispute afterwards. */
 const actOn = (verb: string, change: Change) =>
   actRoute({
     method: 'POST',

@@ -37,10 +37,10 @@ export const invalid = (fields: { path: string; problem: string }[]) => {
   return new ConsoleError(422, 'invalid', sentences.join(' '), { fields });
 };
 
-/** An act was done, and the answer to it could not be made. */
+/** An action was done, and the answer to it could not be made. */
 class DoneWithoutAnswer extends Error {}
 
-/** Makes the answer to an act that is done. An error from now on does not deny the act. */
+/** Makes the answer to an action that is done. An error from now on does not deny the action. */
 export async function afterAct<T>(answer: () => Promise<T> | T): Promise<T> {
   try {
     return await answer();
@@ -113,7 +113,7 @@ function toConsoleError(error: Error, request: FastifyRequest): ConsoleError {
   if (request.method === 'GET') {
     return new ConsoleError(500, 'internal_error', 'Something went wrong. Try again.');
   }
-  // The act may have been committed before this error.
+  // The action may have been committed before this error.
   const text = 'Something went wrong. Look whether this was done before you do it again.';
   return new ConsoleError(500, 'outcome_unknown', text);
 }

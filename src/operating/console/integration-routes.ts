@@ -151,7 +151,7 @@ export const integrationRoutes: ConsoleRoute[] = [
   }),
 ];
 
-/** An act on one integration, which needs a fresh proof: the use case of the command line. */
+/** An action on one integration, which needs a fresh proof: the use case of the command line. */
 function actOn<const Response extends TSchema, const Body extends TSchema = TUndefined>(
   name: string,
   permission: Permission,

@@ -105,7 +105,7 @@ export const merchantRoutes: ConsoleRoute[] = [
       if (Object.keys(rules).length + Object.keys(page).length === 0) {
         throw invalid([{ path: '', problem: 'Name something to change' }]);
       }
-      // These are two acts. Refuse a bad name before the first of them.
+      // These are two actions. Refuse a bad name before the first of them.
       const problem = explainBadShortName(short_name ?? null);
       if (problem !== null) throw conflict(problem, 'refused');
       if (Object.keys(rules).length > 0) {

@@ -24,7 +24,7 @@ const needed: Record<string, Permission> = {
   dispute: 'disputes.read',
   payout: 'payouts.read',
   person: 'people.read',
-  // A person sees their own acts beside the page; those of others are in the audit.
+  // A person sees their own actions beside the page; those of others are in the audit.
   act: 'audit.read',
 };
 

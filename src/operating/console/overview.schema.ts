@@ -11,7 +11,7 @@ import {
 import { hitKinds } from '#operating/search/search.ts';
 import { checkoutStatuses } from '#purchases/checkouts/checkout.ts';
 
-/** Null: the person may not read what is counted. */
+/** Null if the person may not read what is counted. */
 const Count = nullable(BoundedCount);
 
 /** GET /api/counts: what waits, for the navigation. Never later than the last request. */
@@ -32,7 +32,7 @@ export const Overview = Type.Object({
   counts: Counts,
   /** The oldest refund that waits for review. */
   oldest_refund_at: nullable(Time),
-  /** Null: the person may not read payments. */
+  /** Null if the person may not read payments. */
   overdue_amount: nullable(Cents),
   currency: Type.String(),
   locale: Type.String(),
@@ -54,7 +54,9 @@ export const Overview = Type.Object({
       declined: Type.Integer(),
     }),
   ),
-  /** Of the same 30 days: authorised attempts as a part of those decided. Null: there were none. */
+  /**
+   * Authorised attempts as a part of those decided in the same 30 days. Null if there were none.
+   */
   approval_rate: nullable(Type.Number()),
   /** The most frequent first. */
   decline_reasons: Type.Array(Type.Object({ reason: Type.String(), count: Type.Integer() })),

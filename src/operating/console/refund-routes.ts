@@ -55,7 +55,7 @@ const columns: Column<ReturnType<typeof presentRow>>[] = [
 
 type Review = typeof approveRefund;
 
-/** An act on one refund, which answers with the refund afterwards. */
+/** An action on one refund, which answers with the refund afterwards. */
 const act = (verb: string, permission: 'refunds.review' | 'refunds.retry', review: Review) =>
   actRoute({
     method: 'POST',

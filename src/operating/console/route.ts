@@ -12,7 +12,7 @@ import type { ConsoleSettings } from './settings.ts';
 export type ConsoleDeps = AppDeps &
   WorkerDeps & { console: ConsoleSettings; merchantWork: readonly MerchantWork[] };
 
-/** The person who asks, as the session proves them. */
+/** The person who makes the request, as the session proves them. */
 export type SignedIn = {
   id: string;
   name: string;
@@ -62,7 +62,7 @@ type Definition = {
 /** A route in the console's list. `handle` is typed where the route is defined. */
 export type ConsoleRoute = Definition & {
   permission: Permission | 'signed-in' | 'public';
-  /** With some inputs the act needs this permission too. Its use case knows which. */
+  /** With some inputs the action needs this permission too. Its use case knows which. */
   mayNeed: Permission | null;
   /** Needs a proof of presence that is at most five minutes old. */
   fresh: boolean;
@@ -100,9 +100,9 @@ export function consoleRoute<const S extends Schemas>(
 }
 
 /**
- * Defines a route that acts, with the same checks. `act` returns when the act is done. It returns a
- * function that makes the answer, and all reading for the answer belongs there: when that fails, the
- * person is told that the act was done.
+ * Defines a route that acts, with the same checks. `act` returns when the action is done. It
+ * returns a function that makes the answer, and all reading for the answer belongs there: when that
+ * fails, the person is told that the action was done.
  */
 export function actRoute<const S extends Schemas>(
   route: GuardedRoute<S> & {

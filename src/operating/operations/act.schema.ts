@@ -3,8 +3,8 @@ import { longActKinds } from '#operating/acts/long-act.ts';
 import { Id, nullable, oneOf, Time } from './list.schema.ts';
 
 /**
- * Several acts as one: a row with due work, which goes on when the browser is closed. The answer of
- * GET /api/acts/:id, and of the request that begins one.
+ * Several actions as one: a row with due work, which goes on when the browser is closed. The answer
+ * of GET /api/acts/:id, and of the request that begins one.
  */
 export const LongAct = Type.Object({
   id: Id,

@@ -6,7 +6,7 @@ import { Id, nullable, oneOf, pageOf, paging, Time } from './list.schema.ts';
 export const ActorSummary = Type.Object({ person_id: nullable(Id), name: Type.String() });
 export type ActorSummary = Type.Static<typeof ActorSummary>;
 
-/** One operator's act. `details` may hold `before` and `after`. */
+/** One operator's action. `details` may hold `before` and `after`. */
 export const Action = Type.Object({
   id: Id,
   number: nullable(Type.Integer()),
@@ -18,7 +18,7 @@ export const Action = Type.Object({
   roles: nullable(Type.Array(Type.String())),
   address: nullable(Type.String()),
   session_id: nullable(Type.String()),
-  /** Of the command line: the user and the host as facts, where `operator` is a claim. */
+  /** The user and the host of the command line. They are facts, while `operator` is only stated. */
   os_user: nullable(Type.String()),
   host: nullable(Type.String()),
   action: Type.String(),

@@ -38,7 +38,7 @@ export const DestinationRow = Type.Object({
   host: Type.String(),
   attempts: Type.Integer(),
   delivered: Type.Integer(),
-  /** Delivered of attempted, 0 to 1. Null: nothing was attempted. */
+  /** Delivered of attempted, 0 to 1. Null if nothing was attempted. */
   success_rate: nullable(Type.Number()),
   /** Nineteen of twenty answers came within this time; an upper bound from a histogram. */
   p95_ms: nullable(Type.Integer()),
@@ -51,7 +51,9 @@ export type DestinationRow = Type.Static<typeof DestinationRow>;
 export const DestinationsPage = pageOf(DestinationRow);
 export type DestinationsPage = Type.Static<typeof DestinationsPage>;
 
-/** POST /api/callbacks/retry-all: resends what matches, as a long act. Only exhausted callbacks. */
+/**
+ * POST /api/callbacks/retry-all: resends what matches, as a bulk action. Only exhausted callbacks.
+ */
 export const RetryCallbacks = Type.Object({
   merchant: Type.Optional(Id),
   host: Type.Optional(Type.String({ maxLength: 255 })),

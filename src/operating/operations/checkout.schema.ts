@@ -64,7 +64,7 @@ export const PlanPayment = Type.Object({
   declines: Type.Integer(),
   /** Why the last try was declined. */
   reason: nullable(Type.String()),
-  /** Whether another try could succeed. Null: it was never declined. */
+  /** Whether a retry could succeed. Null if it was never declined. */
   may_retry: nullable(Type.Boolean()),
   payment_ref: nullable(Type.String()),
   /** It is not collected now: a refund or a dispute is open, or the shopper is paying it. */
@@ -184,7 +184,7 @@ export const CheckoutDetails = Type.Object({
   ...CheckoutRow.properties,
   number: Type.Integer(),
   integration_id: Id,
-  /** Where the checkout is found in the collector of traces. Null: there is no collector. */
+  /** Where the checkout is found in the collector of traces. Null if there is no collector. */
   trace_id: nullable(Type.String()),
   phone_number: nullable(Type.String()),
   billing_address: nullable(Type.String()),

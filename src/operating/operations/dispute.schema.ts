@@ -43,7 +43,7 @@ export type DisputeRow = Type.Static<typeof DisputeRow>;
 export const DisputesPage = pageOf(DisputeRow);
 export type DisputesPage = Type.Static<typeof DisputesPage>;
 
-/** GET /api/disputes/:id, and the answer of every act on a dispute. */
+/** GET /api/disputes/:id, and the answer of every action on a dispute. */
 export const DisputeDetails = Type.Object({
   ...DisputeRow.properties,
   /** The evidence that is staged, or that staging would store, and the hash that names it. */

@@ -15,7 +15,7 @@ export const IntegrationRow = Type.Object({
   created_at: Time,
   /** The merchants that an intermediary manages, of those that the person may see. */
   managed_merchants: Type.Array(Type.Object({ id: Id, name: Type.String() })),
-  /** Of every endpoint. One that is not the integration's own is the contract's. */
+  /** The limits of every endpoint. A limit that is not the integration's own is the contract's. */
   limits: Type.Array(
     Type.Object({
       endpoint: Type.String(),
@@ -36,8 +36,8 @@ export const IntegrationRow = Type.Object({
       created_at: Time,
       disabled_at: nullable(Time),
       /**
-       * Of the last 30 days. They are counted by integration, so those of an intermediary are null in
-       * a list of one merchant and for people who see only some merchants.
+       * Counts of the last 30 days. They are made by integration, so those of an intermediary are
+       * null in a list of one merchant and for people who see only some merchants.
        */
       logins: nullable(Type.Integer()),
       checkouts: nullable(Type.Integer()),

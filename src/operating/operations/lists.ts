@@ -201,7 +201,7 @@ export type ListedOverdue = Instalment &
     days_late: number;
     decline: Decline | null;
     has_card: boolean;
-    /** Why it is not collected now; null: nothing pauses it. */
+    /** Why it is not collected now. Null if nothing pauses it. */
     paused_by: Pause | 'refund' | 'shopper' | null;
   };
 

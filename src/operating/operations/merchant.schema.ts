@@ -22,7 +22,7 @@ export const MerchantRow = Type.Object({
   locale: Type.String(),
   rules: Type.Array(Band),
   preselected_term: nullable(Type.Integer()),
-  /** A refund above this many cents needs two people. Null: none does. */
+  /** A refund above this many cents needs two people. Null if none does. */
   four_eyes_above: nullable(Cents),
   /**
    * The merchant's name on card statements. If it is null, the beginning of its own name is used.
@@ -51,7 +51,7 @@ export const MerchantDetails = Type.Object({
   integrations: Type.Array(IntegrationRow),
   /** When the merchant's next row falls due, on its clock. */
   next_event_at: nullable(Time),
-  /** Null: the person may not read payouts. */
+  /** Null if the person may not read payouts. */
   payee: nullable(Payee),
 });
 export type MerchantDetails = Type.Static<typeof MerchantDetails>;

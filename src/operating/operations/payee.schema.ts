@@ -19,7 +19,7 @@ export type Account = Type.Static<typeof Account>;
 
 /** Where a merchant is paid, and where its statements go. */
 export const Payee = Type.Object({
-  /** The account in use. Null: the merchant cannot be paid. */
+  /** The account in use. Null if the merchant cannot be paid. */
   account: nullable(Account),
   /** A newer account, which another person has to confirm. */
   proposed: nullable(Account),

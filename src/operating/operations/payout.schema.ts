@@ -43,7 +43,7 @@ export type PayoutsPage = Type.Static<typeof PayoutsPage>;
 
 const amounts = { gross: Cents, fee: Cents, vat: Cents, net: Cents };
 
-/** GET /api/payouts/:id, and the answer of every act on a payout. */
+/** GET /api/payouts/:id, and the answer of every action on a payout. */
 export const PayoutDetails = Type.Object({
   ...PayoutRow.properties,
   /** The first lines. The statement has all of them. */
@@ -81,7 +81,7 @@ const NamedPayout = Type.Object({ id: Id, reference: Type.String(), merchant_id:
 
 /** POST /api/payouts/export */
 export const PayoutExport = Type.Object({
-  /** Null: no payout was exported. */
+  /** Null if no payout was exported. */
   export_id: nullable(Id),
   payouts: Type.Integer(),
   /** Approved payouts whose merchants have no confirmed bank account. They stay approved. */

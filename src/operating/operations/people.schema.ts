@@ -6,7 +6,7 @@ export const Person = Type.Object({
   email: Type.String(),
   name: Type.String(),
   roles: Type.Array(Type.String()),
-  /** Null: all merchants. */
+  /** Null stands for all merchants. */
   merchant_ids: nullable(Type.Array(Type.String())),
   created_at: Type.String(),
   revoked_at: nullable(Type.String()),
@@ -39,7 +39,7 @@ export const InviteBody = Type.Object({
   email: Type.String({ minLength: 3, maxLength: 254 }),
   name: Type.Optional(Name),
   roles: RoleNames,
-  /** Null: all merchants. */
+  /** Null stands for all merchants. */
   merchant_ids: MerchantIds,
 });
 

@@ -49,7 +49,7 @@ export const RefundRow = Type.Object({
    * The payments that it would be taken from if it began now; null if it has begun or must wait.
    */
   planned: nullable(Type.Array(PlannedPart)),
-  /** Refunded as a part of sold, of the last 30 days of the merchant. Null: nothing was sold. */
+  /** Refunded as a part of sold, of the last 30 days of the merchant. Null if nothing was sold. */
   refund_rate: nullable(Type.Number()),
   /** The person who asked for it in the console; null if the merchant did, by the API. */
   requested_by: nullable(ActorSummary),
@@ -67,7 +67,7 @@ export type RefundRow = Type.Static<typeof RefundRow>;
 export const RefundsPage = pageOf(RefundRow);
 export type RefundsPage = Type.Static<typeof RefundsPage>;
 
-/** GET /api/refunds/:id, and the answer of every act on a refund. */
+/** GET /api/refunds/:id, and the answer of every action on a refund. */
 export const RefundDetails = Type.Object({
   ...RefundRow.properties,
   parts: Type.Array(RefundPart),
@@ -79,7 +79,7 @@ export type RefundDetails = Type.Static<typeof RefundDetails>;
 /** POST /api/refunds/:id/decline. The merchant reads the reason in the API. */
 export const DeclineRefund = Type.Object({ reason: Type.String({ minLength: 1, maxLength: 500 }) });
 
-/** POST /api/refunds/approve: several, as a long act. */
+/** POST /api/refunds/approve: several, as a bulk action. */
 export const ApproveRefunds = Type.Object({
   ids: Type.Array(Id, { minItems: 1, maxItems: 500 }),
 });

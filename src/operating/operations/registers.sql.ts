@@ -148,7 +148,7 @@ export async function sumPayoutLines(
   return rows[0] as { gross: number; fee: number; vat: number; net: number };
 }
 
-/** The newest acts first. They belong to no merchant: only a scope of all merchants has them. */
+/** The newest actions first. They belong to no merchant: only a scope of all merchants has them. */
 export async function pageActions(
   db: Handle,
   scope: Scope,

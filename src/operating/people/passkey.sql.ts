@@ -46,7 +46,7 @@ export async function listWithPasskey(db: Handle, person_ids: string[]): Promise
   return new Set(rows.map(({ person_id }) => person_id));
 }
 
-/** False: the passkey has been deleted since it answered. */
+/** Returns false if the passkey has been deleted since it answered. */
 export async function movePasskeyUsed(
   db: Handle,
   id: string,

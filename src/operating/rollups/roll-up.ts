@@ -41,7 +41,8 @@ const undecidedMilliseconds = 3_600_000;
 
 /**
  * Adds what was written since the last time to the sums by day, a batch of each stream, and returns
- * how many rows it counted. Every row is counted once: the mark moves in the transaction of the sums.
+ * how many rows it counted. Every row is counted once: the position moves in the transaction of the
+ * sums.
  */
 export async function rollUp(deps: Deps, lag = lagMilliseconds): Promise<number> {
   // Ids take their time from the same source.

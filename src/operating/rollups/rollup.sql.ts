@@ -8,7 +8,7 @@ import type { MovementKind } from '#record/ledger/posting.ts';
 export const streams = ['checkouts', 'opens', 'attempts', 'postings'] as const;
 export type Stream = (typeof streams)[number];
 
-/** Claims a stream until the transaction ends. Null: another process adds it up now. */
+/** Claims a stream until the transaction ends. Returns null if another process adds it up now. */
 export async function lockStream(db: Handle, stream: Stream): Promise<string | null> {
   const row = await db
     .selectFrom('rollups')
@@ -20,7 +20,7 @@ export async function lockStream(db: Handle, stream: Stream): Promise<string | n
   return row?.after ?? null;
 }
 
-/** Moves the mark. What was once said to be complete stays so: `as_of` never goes back. */
+/** Moves the position. What was once said to be complete stays so: `as_of` never goes back. */
 export async function moveStream(
   db: Handle,
   stream: Stream,
@@ -33,7 +33,7 @@ export async function moveStream(
     .execute();
 }
 
-/** A range of a stream: ids after the mark and before the bound. */
+/** A range of a stream: ids after the position and before the bound. */
 export type Range = { after: string; bound: string; limit: number };
 
 /** Rows with the local day of a time. The zones are in tables that every node has. */

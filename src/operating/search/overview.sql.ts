@@ -202,7 +202,7 @@ export async function sumOverdueAmounts(db: Handle, scope: Scope): Promise<numbe
   return sum;
 }
 
-/** The time up to which everything is in the sums. Null: nothing was added up yet. */
+/** The time up to which everything is in the sums. Null if nothing was added up yet. */
 export async function findAsOf(db: Handle): Promise<Timestamp | null> {
   const rows = await db.selectFrom('rollups').select('as_of').execute();
   const times = rows.map(({ as_of }) => as_of);

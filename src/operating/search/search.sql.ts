@@ -248,8 +248,8 @@ export async function findSharedRowById(
 }
 
 /**
- * The person or the long act with this id. They belong to no merchant: only a scope of all merchants
- * has them.
+ * The person or the bulk action with this id. They belong to no merchant: only a scope of all
+ * merchants has them.
  */
 export async function findOperatorsRowById(
   db: Handle,
@@ -276,7 +276,7 @@ export async function findOperatorsRowById(
 export type OperatorsRow = {
   id: string;
   merchant_id: null;
-  /** Of a long act, what it does. */
+  /** The kind of a bulk action. */
   name: string;
   email: string | null;
   created_at: Timestamp;

@@ -51,7 +51,7 @@ export type HitMatch =
 
 /**
  * A row that was found. The members of a checkout are null for a row that belongs to none. Of a
- * person `name` and `email` are the person's, and of a long act `name` is what it does.
+ * person `name` and `email` are the person's, and of a bulk action `name` is what it does.
  */
 export type Hit = {
   kind: HitKind;

@@ -44,7 +44,7 @@ export function mayStartFlight(flights: number, lateFlights: number): boolean {
 }
 
 /**
- * What happens to a batch that was not written.
+ * The next step of a batch that was not written.
  *
  * - `separate`: it was rolled back because a row is locked or a worker is away. Its tenants go on
  *   apart from each other. Only a batch with a limit to its wait can be separated.

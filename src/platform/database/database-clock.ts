@@ -17,7 +17,7 @@ const samplesPerMeasurement = 3;
 const jumpMilliseconds = 250;
 
 export type DatabaseClock = Clock & {
-  /** Why the time cannot be trusted, for an operator. Null: it can. */
+  /** Why the time cannot be trusted, for an operator. Null if it can be trusted. */
   problem(): string | null;
   /** How far this machine's clock was ahead at the last comparison. */
   skewMilliseconds(): number;

@@ -29,7 +29,7 @@ type Column<Table extends LeasedTable> = keyof Tables[Table] & string;
 /** Which rows fall due. `due` needs an index, or finding the merchants scans the table. */
 export type DueWork<Table extends LeasedTable> = {
   table: Table;
-  /** When a row falls due; null: never by itself. */
+  /** When a row falls due. Null if it never does by itself. */
   due: Column<Table>;
   /** Another condition on a row, in columns of the table. */
   where?: RawBuilder<boolean>;
@@ -162,7 +162,7 @@ export async function claimDue<Table extends LeasedTable>(
 }
 
 /**
- * Releases a claimed row to be tried again at `due_at`, and counts the attempt. Does nothing if the
+ * Releases a claimed row to be retried at `due_at`, and counts the attempt. Does nothing if the
  * lease was lost or the row is settled.
  */
 export async function releaseDue(

@@ -272,7 +272,7 @@ async function drain<Item, Result>(
   commits.waiting.delete(queue);
 }
 
-/** Tries again with a longer wait while a row is locked. Returns the error if a worker is away. */
+/** Retries with a longer wait while a row is locked. Returns the error if a worker is away. */
 async function writePatiently<Item, Result>(
   commits: Commits<Item, Result>,
   batch: Batch<Item, Result>,

@@ -42,7 +42,7 @@ export async function claimInstallation(
   await refuseOtherEnvironment(db, environment);
 }
 
-/** Stores a mark if there is none yet, or instead of `old`. Returns the stored one. */
+/** Stores a key check if there is none yet, or in place of `old`. Returns the stored key check. */
 export async function claimMark(db: Handle, mark: Buffer, old: Buffer | null): Promise<Buffer> {
   const claimed = await db
     .updateTable('installation')

@@ -118,7 +118,9 @@ export async function findManagedOwner(
   return row?.merchant_id ?? null;
 }
 
-/** Lowers the marks of lists that are later than the merchant's clock. Returns how many were. */
+/**
+ * Lowers the newest times of lists that are later than the merchant's clock. Returns how many were.
+ */
 export async function lowerListMarks(
   db: Handle,
   now: Timestamp,

@@ -90,14 +90,14 @@ class TablesBusy extends Error {
 
 /**
  * A statement that waits for a table lock makes every later statement on that table wait too. A
- * migration gives up after this time, lets the others pass, and tries again.
+ * migration gives up after this time, lets the others pass, and retries.
  */
 const lockMilliseconds = 2_000;
 
 /** How long a migration goes on trying. */
 const waitMaxMilliseconds = 30 * 60_000;
 
-/** The pause between two tries, and between two looks whether another node has finished. */
+/** The pause between two attempts, and between two looks whether another node has finished. */
 const pauseMilliseconds = 500;
 
 /** A database's version, and the oldest program that can use it. */
@@ -196,7 +196,7 @@ async function createVersions(client: pg.ClientBase): Promise<void> {
 
 type Pending = Migration & { text: string; hash: string; isLast: boolean };
 
-/** Applies one migration. Tries again while other statements use its tables. */
+/** Applies one migration. Retries while other statements use its tables. */
 async function apply(client: pg.PoolClient, deps: MigrateDeps, migration: Pending): Promise<void> {
   const { isConcurrent, oldestProgram } = mannerOf(migration.text);
   if (oldestProgram !== null) {

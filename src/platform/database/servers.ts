@@ -3,7 +3,7 @@ import pg from 'pg';
 // The driver knows one host per address. With several (`a:5432,b:5432`), this chooses the one that
 // takes writes, as libpq does with `target_session_attrs=read-write`.
 
-/** The addresses of the servers that one address names, in its order. Null: it is no address. */
+/** The addresses of the servers that one address names, in its order. Null if it is no address. */
 export function serversOf(url: string): string[] | null {
   const parts = /^(postgres(?:ql)?:\/\/(?:[^@/?#]*@)?)([^/?#]*)(.*)$/s.exec(url);
   if (parts === null) return null;

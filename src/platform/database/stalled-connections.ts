@@ -7,7 +7,9 @@ import { type Cancel, systemClock } from '#platform/shared/clock.ts';
 
 /** Facts that a connection's server stated when the connection opened. */
 export type Backend = {
-  /** The server process of this connection. Null: a pooler is in between, and it may change. */
+  /**
+   * The server process of this connection. Null if a pooler is in between, because it may change.
+   */
   pid: number | null;
   /** Tells two servers, or two starts of one, apart. */
   startedAt: string;
@@ -33,8 +35,8 @@ export type StallWatch = {
  */
 export function watchForStalls(
   /**
-   * Which of these processes are at work on a server. Null: it answers but does not say. Throws: it is
-   * away.
+   * Finds which of these processes are at work on a server. Returns null if the server answers but
+   * does not say, and throws if it is away.
    */
   ask: (
     server: number,

@@ -130,7 +130,9 @@ export async function beginInTime<T>(clock: Clock, work: () => Promise<T>): Prom
   throw new NotBegun('the work waited until its deadline');
 }
 
-/** How long a statement may wait for a lock. Undefined: as long as the connection lets it. */
+/**
+ * How long a statement may wait for a lock. If it is undefined, as long as the connection allows.
+ */
 function lockMillisecondsLeft(clock: Clock, deadline: Deadline): number | undefined {
   const left = Math.ceil(lockEndOf(deadline) - clock.monotonic());
   return left < lockMillisecondsMax ? Math.max(left, lockMillisecondsMin) : undefined;

@@ -38,9 +38,9 @@ const utf8 = new TextDecoder('utf-8', { fatal: true, ignoreBOM: true });
  * buffer when there was no such white space.
  *
  * Every POST takes this path, so it must be fast. JSON.parse checks the grammar and builds the
- * value. A scan counts the members in the text (one colon outside a string each), and a walk counts
- * the members of the value. JSON.parse keeps only the last of several members with one name, so the
- * counts differ exactly when a name was repeated.
+ * value. A scan counts the members in the text (one colon outside a string each), and a pass over
+ * the value counts its members. JSON.parse keeps only the last of several members with one name, so
+ * the counts differ exactly when a name was repeated.
  *
  * JSON.parse is not right about every body. An escaped member name can come out as another name,
  * once an earlier text has taught V8 a shape (nodejs/node#63785), and `0.99999999999999999999` comes

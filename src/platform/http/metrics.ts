@@ -210,7 +210,7 @@ export function createMetrics(sources: MetricSources): Metrics {
 
 type BriefReading<Row> = {
   rows(): Promise<Row[]>;
-  /** The age of the last rows. Null: there are none yet. */
+  /** The age of the last rows. Null if there are no rows yet. */
   ageMilliseconds(): number | null;
 };
 

@@ -78,8 +78,9 @@ async function writeHeld(db: Handle, dispute: Dispute, merchant: MerchantRow) {
 }
 
 /**
- * Stages the evidence: it is stored with the dispute, and put beside it at the gateway without being
- * sent to the bank. Staging anew replaces it. The act is written before the gateway is called.
+ * Stages the evidence: it is stored with the dispute, and put beside it at the gateway without
+ * being sent to the bank. Staging anew replaces it. The action is written before the gateway is
+ * called.
  */
 export async function stageEvidence(
   deps: AnswerDeps,
@@ -113,9 +114,9 @@ const submittingSeconds = 120;
 
 /**
  * Submits exactly the evidence that was staged, once. `hash` names the evidence that the operator
- * looked at: if it was staged anew since, nothing is submitted. The act is written before the gateway
- * is called. If the outcome is unknown, the same evidence may be submitted again, and no other: the
- * dispute is read first, because the bank may have it.
+ * looked at: if it was staged anew since, nothing is submitted. The action is written before the
+ * gateway is called. If the outcome is unknown, the same evidence may be submitted again, and no
+ * other: the dispute is read first, because the bank may have it.
  */
 export async function submitEvidence(
   deps: AnswerDeps,

@@ -109,7 +109,7 @@ export async function findNewDisputes(deps: DisputeDeps): Promise<number> {
 /** An unknown payment may be one of ours whose outcome we learn later; after a day it is not. */
 const unknownHours = 24;
 
-/** Records a new dispute. False: the next poll must look at it again. */
+/** Records a new dispute. Returns false if the next poll must look at it again. */
 async function isSettled(deps: DisputeDeps, state: DisputeState): Promise<boolean> {
   const { db } = deps.database;
   const { dispute_ref, payment_ref, opened_at } = state;

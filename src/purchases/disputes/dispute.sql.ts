@@ -14,7 +14,7 @@ export async function insertDispute(
   await db.insertInto('disputes').values(dispute).execute();
 }
 
-/** The checkout whose payment the gateway calls so; null: none of ours. */
+/** The checkout whose payment has this ID at the gateway. Null if it is not ours. */
 export async function findDisputedCheckout(
   db: Handle,
   payment_ref: string,
@@ -28,7 +28,7 @@ export async function findDisputedCheckout(
   return row ?? null;
 }
 
-/** The newest dispute of the last poll that recorded all it found; null: there was none. */
+/** The newest dispute of the last poll that recorded all it found. Null if there was none. */
 export async function findReached(db: Handle): Promise<string | null> {
   const row = await db.selectFrom('dispute_poll').select('reached').executeTakeFirst();
   return row?.reached ?? null;

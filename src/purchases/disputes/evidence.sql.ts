@@ -35,11 +35,14 @@ export type Facts = {
     /** `capture`: the first payment. `charge`: without the cardholder. `shopper`: in person. */
     kind: 'capture' | 'charge' | 'shopper';
     at: Timestamp;
-    /** Of a payment in person. */
+    /** Set for a payment that the shopper made in person. */
     card: FactCard | null;
     authentication: Authentication | null;
   } | null;
-  /** How the card that was charged without the cardholder was stored; null: by the first payment. */
+  /**
+   * How the card that was charged without the cardholder was stored. Null if the first payment
+   * stored it.
+   */
   setup: {
     /** `replace_card`: the bank verified it. `pay`: the cardholder paid with it. */
     purpose: 'pay' | 'replace_card';

@@ -130,7 +130,7 @@ function sayAgreement(
   ];
 }
 
-/** The language of a version. Undefined: the wording has changed since. */
+/** The language of a version. Undefined if the wording has changed since. */
 const languageOf = ({ version }: AgreedConsent) =>
   languages.find((one) => consentVersion(one) === version);
 

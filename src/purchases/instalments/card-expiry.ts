@@ -6,7 +6,9 @@ import { collectsAt, type PlannedPayment } from './instalment.ts';
 /** The shopper hears that the card expires this long before the first payment that it misses. */
 export const expiryNoticeDays = 21;
 
-/** The first payment after the last month of a card, `2027-03`. Null: the card covers them all. */
+/**
+ * The first payment after the last month of a card, `2027-03`. Null if the card covers them all.
+ */
 export function firstUncovered<Payment extends Pick<PlannedPayment, 'due_on'>>(
   payments: Payment[],
   expires: string | null,

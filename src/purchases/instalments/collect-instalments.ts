@@ -42,7 +42,7 @@ const work: MerchantDueWork<'instalments', CollectDeps> = {
   // The calls to the gateway of one batch go out together.
   batchSize: 32,
   merchantsMax: 200,
-  // While one lane writes answers, the other one waits for the gateway.
+  // While one loop writes answers, the other waits for the gateway.
   lanes: 2,
   roundMilliseconds: 10_000,
   act: collectInstalments,

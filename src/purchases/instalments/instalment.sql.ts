@@ -173,7 +173,7 @@ export async function moveToShopper(
     .execute();
 }
 
-/** Whether a dispute, or a finding of the reconciliation, pauses the checkout. */
+/** Whether a dispute, or a difference of the reconciliation, pauses the checkout. */
 const isHeldUp = ({ merchant_id, checkout_id }: CheckoutKey) => sql<boolean>`(exists (
   select from disputes d
   where d.merchant_id = ${merchant_id} and d.checkout_id = ${checkout_id} and d.is_pausing)
@@ -198,7 +198,9 @@ export async function insertBlock(
     .execute();
 }
 
-/** The alert of the finding that blocks a checkout; null: what the gateway calls so blocks none. */
+/**
+ * The alert of the difference that blocks a checkout. Null if the record with this ID blocks none.
+ */
 export async function findBlockAlert(
   db: Handle,
   checkout_id: string,
@@ -300,7 +302,7 @@ export async function moveResumed(db: Handle, key: CheckoutKey): Promise<void> {
       and not ${isHeldUp(key)}`.execute(db);
 }
 
-/** overdue → scheduled, claimed by the caller. Null: it is not overdue, or it is paused. */
+/** overdue → scheduled, claimed by the caller. Returns null if it is not overdue, or is paused. */
 export async function moveRetried(
   db: Handle,
   one: CheckoutKey & { number: number },
@@ -405,7 +407,7 @@ export async function moveCollections(
   return Number(numAffectedRows);
 }
 
-/** Of these checkouts, those of whose plan nothing is left to collect. */
+/** Finds the checkouts whose plan has nothing left to collect. */
 export async function listFinishedPlans(
   db: Handle,
   merchant_id: string,

@@ -55,7 +55,9 @@ export type Instalment = {
 export const collectionStatuses = ['open', 'collected', 'declined', 'lapsed', 'lost'] as const;
 export type CollectionStatus = (typeof collectionStatuses)[number];
 
-/** Of the hold, of the stored card without the shopper, or by the shopper in person. */
+/**
+ * The source of the money: the hold, the stored card without the shopper, or the shopper in person.
+ */
 export const collectionKinds = ['capture', 'charge', 'shopper'] as const;
 export type CollectionKind = (typeof collectionKinds)[number];
 
@@ -69,7 +71,7 @@ export type Collection = {
   status: CollectionStatus;
   amount: number;
   currency: string;
-  /** The card that it was opened with. Null: a capture, or a card that is not stored. */
+  /** The card that it was opened with. Null for a capture, or for a card that is not stored. */
   card_ref: string | null;
   customer_ref: string | null;
   payment_ref: string | null;

@@ -34,7 +34,10 @@ export async function cancelHeldInstalment(db: Handle, payment: Instalment): Pro
   await moveReduced(db, payment, { status: 'cancelled', reduced, due_at: null });
 }
 
-/** The refund failed: gives back what it took. `was` is the payment's status before the refund. */
+/**
+ * The refund failed: returns what it took to the payment. `was` is the payment's status before the
+ * refund.
+ */
 export async function restoreInstalment(
   db: Handle,
   merchant: Merchant,

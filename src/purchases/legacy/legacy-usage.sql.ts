@@ -25,11 +25,11 @@ export type LegacyTraffic = {
   integration_id: string;
   created_at: string;
   merchant_id: string | null;
-  /** Null: withdrawn. */
+  /** Null if it was withdrawn. */
   enabled_at: string | null;
   logins: number;
   checkouts: number;
-  /** Null: never. */
+  /** Null if it was never used. */
   last_used_on: string | null;
 };
 

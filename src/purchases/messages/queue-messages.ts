@@ -6,7 +6,7 @@ import type { MessageFacts, MessageKind } from './message.ts';
 
 export type QueueDeps = {
   random: Random;
-  /** False: the service has no mail server. */
+  /** False if the service has no mail server. */
   sendsMessages: boolean;
 };
 

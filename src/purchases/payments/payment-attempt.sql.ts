@@ -77,8 +77,8 @@ export async function lockAttempt(db: Handle, key: Key): Promise<PaymentAttempt 
 }
 
 /**
- * Notes that the request to hold the amount is sent now. False: the shopper cancelled, or another
- * process claimed the attempt, and the request must not be sent.
+ * Notes that the request to hold the amount is sent now. Returns false if the shopper cancelled, or
+ * another process claimed the attempt. The request must not be sent then.
  */
 export async function moveAsked(
   db: Handle,
@@ -98,7 +98,7 @@ export async function moveAsked(
 
 /**
  * Gives up a claimed attempt that is in flight, and releases it: whatever the gateway holds for it
- * is voided. False: it is not in flight any more, or another process claimed it.
+ * is voided. Returns false if it is no longer in flight, or another process claimed it.
  */
 export async function moveGivenUp(
   db: Handle,
@@ -124,7 +124,9 @@ export async function moveGivenUp(
   return numUpdatedRows > 0n;
 }
 
-/** Moves an attempt from one of the given statuses. Null: another process moved it first. */
+/**
+ * Moves an attempt from one of the given statuses. Returns null if another process moved it first.
+ */
 export async function moveAttempt(
   db: Handle,
   key: Key,
@@ -163,7 +165,7 @@ export const dueAttempts: DueWork<'payment_attempts'> = {
   due: 'due_at',
 };
 
-/** Claims one attempt. Null: it is settled, or another process has claimed it. */
+/** Claims one attempt. Returns null if it is settled, or another process has claimed it. */
 export async function claimAttempt(
   db: Handle,
   key: Key,

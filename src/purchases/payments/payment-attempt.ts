@@ -55,7 +55,7 @@ export type PaymentAttempt = {
   decline_code: string | null;
   network_decline_code: string | null;
   created_at: Timestamp;
-  /** When the request to hold the amount was last sent, on the real clock. Null: it never was. */
+  /** When the request to hold the amount was last sent, on the real clock. Null if it never was. */
   asked_at: Timestamp | null;
   settled_at: Timestamp | null;
   due_at: Timestamp | null;

@@ -87,7 +87,7 @@ type Opened = {
   callback: Callback | null;
   plan: Plan | null;
   session: PayPage['session'];
-  /** The newest act of the shopper on the plan. */
+  /** The newest attempt of the shopper on the plan. */
   newest: ShopperAttempt | null;
   /** Money is stopped: no payment can begin. */
   paused: boolean;

@@ -25,9 +25,9 @@ export type Finding = Authorisation | PaymentState;
 const inFlight = ['starting', 'challenged'] as const;
 
 /**
- * Writes a finding about an attempt, and everything that follows from it, in one transaction. A
- * finding counts only under the lease that it was found with. Every transaction locks the checkout
- * first, so that the lock's holder decides the outcome, once.
+ * Writes the gateway's answer about an attempt, and everything that follows from it, in one
+ * transaction. An answer counts only under the lease under which it was asked for. Every
+ * transaction locks the checkout first, so that the lock's holder decides the outcome, once.
  */
 export async function recordOutcome(
   deps: { database: Database; clock: Clock } & QueueDeps,

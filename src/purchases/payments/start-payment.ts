@@ -33,7 +33,8 @@ export type PaymentDeps = AskDeps & DeliveryDeps & QueueDeps & { money: MoneyPro
 /**
  * A shopper pays. The attempt is committed before the gateway is called, so that a worker can
  * settle it if this process dies. If the outcome is not known in time, the attempt stays due and a
- * worker settles it; the page polls until then. False: payments are paused, and nothing began.
+ * worker settles it; the page polls until then. Returns false if payments are paused and nothing
+ * began.
  */
 export async function startPayment(
   deps: PaymentDeps,

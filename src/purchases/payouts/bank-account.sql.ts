@@ -46,7 +46,7 @@ export async function insertAccount(db: Handle, account: BankAccount): Promise<v
   await db.insertInto('bank_accounts').values(account).execute();
 }
 
-/** Null: it is confirmed already. */
+/** Returns null if it is confirmed already. */
 export async function moveConfirmed(
   db: Handle,
   { merchant_id, number }: Pick<BankAccount, 'merchant_id' | 'number'>,
@@ -73,7 +73,7 @@ export async function listAllAccounts(db: Handle): Promise<BankAccount[]> {
     .execute();
 }
 
-/** False: another run has re-encrypted it first. */
+/** Returns false if another run has re-encrypted it first. */
 export async function moveSealedAccount(
   db: Handle,
   { merchant_id, number, sealed_account }: BankAccount,
@@ -89,7 +89,7 @@ export async function moveSealedAccount(
   return numUpdatedRows > 0n;
 }
 
-/** Where a merchant's statements go; null: nowhere. */
+/** The address of a merchant's statements. Null if they are not mailed. */
 export async function findStatementAddress(
   db: Handle,
   merchant_id: string,

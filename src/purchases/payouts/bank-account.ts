@@ -41,7 +41,7 @@ export type WantedAccount = {
 
 const nameCharactersMax = 100;
 
-/** Says what is wrong with an account; null: nothing. Never repeats the account number. */
+/** Returns what is wrong with an account, or null. Never repeats the account number. */
 export function explainBadAccount(wanted: WantedAccount, territory: string): string | null {
   for (const [name, text] of [
     ['holder', wanted.holder],

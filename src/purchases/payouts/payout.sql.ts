@@ -155,7 +155,7 @@ type Moved = Partial<
   >
 >;
 
-/** Null: the payout is not in the state that the move begins from. */
+/** Returns null if the payout is not in the state that the move begins from. */
 export async function movePayout(
   db: Handle,
   { merchant_id, id }: Pick<Payout, 'merchant_id' | 'id'>,

@@ -39,7 +39,10 @@ export type Payout = {
   return_noted_by: string | null;
   /** The number of the merchant's account that the approvals are for. It is exported to no other. */
   bank_account: number | null;
-  /** Since when an operator must compare it with the bank before it is exported; null: need not. */
+  /**
+   * Since when an operator must compare it with the bank before it is exported. Null if no one
+   * must.
+   */
   compare_since: Timestamp | null;
 };
 

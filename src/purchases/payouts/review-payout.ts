@@ -13,7 +13,7 @@ import { findPayoutOfAny, listExport, lockPayout, movePayout } from './payout.sq
 import type { Payout, PayoutStatus } from './payout.ts';
 import { insertStatementMail } from './statement-mail.sql.ts';
 
-/** Every act on a payout asks whether money may move. */
+/** Every action on a payout asks whether money may move. */
 type PayoutDeps = OperatorDeps & { money: MoneyProblem };
 
 /**
@@ -136,7 +136,7 @@ export async function returnPayout(
 }
 
 export type Export = {
-  /** Null: no payout was exported. */
+  /** Null if no payout was exported. */
   export_id: string | null;
   payouts: Payout[];
   /** Approved payouts whose merchants have no confirmed bank account. They stay approved. */

@@ -23,7 +23,7 @@ export type StatementDeps = {
   clock: Clock;
   random: Random;
   log: Logger;
-  /** Null: mail is off. */
+  /** Null if mail is off. */
   mail: MailTransport | null;
 };
 
@@ -72,7 +72,7 @@ async function send(deps: SendingDeps, merchant: Merchant, mail: StatementMail):
   await record(deps, merchant, mail, outcome);
 }
 
-/** Null: there was nothing to send. */
+/** Null if there was nothing to send. */
 async function record(
   deps: SendingDeps,
   merchant: Merchant,

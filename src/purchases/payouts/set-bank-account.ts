@@ -29,7 +29,7 @@ export type ShownAccount = Omit<BankAccount, 'sealed_account'>;
 
 export type Payee = {
   merchant: MerchantRow;
-  /** Where payouts go; null: the merchant cannot be paid. */
+  /** The account that payouts go to. Null if the merchant cannot be paid. */
   account: ShownAccount | null;
   /** A newer account that another operator must confirm. */
   proposed: ShownAccount | null;
@@ -56,8 +56,8 @@ export async function readPayee(
 }
 
 /**
- * An operator proposes the account that a merchant is paid to. It is not used before another operator
- * has confirmed it, because whoever can change it alone can take the next payout.
+ * An operator proposes the account that a merchant is paid to. It is not used before another
+ * operator has confirmed it, because a person who can change it alone can take the next payout.
  */
 export async function proposeAccount(
   deps: OperatorDeps & { sealing: Sealing; log: Logger },
@@ -137,7 +137,7 @@ export async function confirmAccount(
   });
 }
 
-/** Where a merchant's statements go by mail. Null: nowhere. */
+/** The address of a merchant's statements. Null if they are not mailed. */
 export async function setStatementAddress(
   deps: OperatorDeps,
   operator: string,
@@ -184,7 +184,7 @@ export async function reencryptAccounts(
   return { examined: accounts.length, reencrypted, unreadable };
 }
 
-/** Null: no known master key opens it. */
+/** Null if no known master key opens it. */
 export function openAccount(sealing: Sealing, account: BankAccount): string | null {
   if (!sealing.isKnown(account.sealed_account)) return null;
   try {
@@ -194,7 +194,7 @@ export function openAccount(sealing: Sealing, account: BankAccount): string | nu
   }
 }
 
-/** The account that payouts go to, for the audit; null: there is none. */
+/** The account that payouts go to, for the audit. Null if there is none. */
 function inUse(accounts: BankAccount[]): { number: number; last4: string } | null {
   const account = accounts.find(({ confirmed_at }) => confirmed_at !== null);
   return account ? { number: account.number, last4: account.last4 } : null;

@@ -11,7 +11,7 @@ import { insertPayoutDay } from './payout.sql.ts';
 import { nextPayoutAt } from './payout.ts';
 
 export type WantedTerms = Omit<Terms, 'merchant_id' | 'from_on' | 'created_at'> & {
-  /** A local date; null: today. */
+  /** A local date. Null stands for today. */
   from_on: string | null;
 };
 
@@ -38,7 +38,7 @@ export async function setTerms(
     await writeTerms(db, terms);
     const next = await firstPayoutAt(db, merchant, now);
     await insertPayoutDay(db, id, timestamp(next));
-    // Before this act the date had these terms, or none.
+    // Before this action the date had these terms, or none.
     const details = { ...shown(terms), before: earlier ? shown(earlier) : null };
     return { subject_id: id, details, result: terms };
   });

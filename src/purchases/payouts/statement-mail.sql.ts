@@ -31,7 +31,7 @@ export async function insertStatementMail(
     .execute();
 }
 
-/** Ends or releases a claimed mail. False: its lease has passed on. */
+/** Ends or releases a claimed mail. Returns false if another process has its lease. */
 export async function moveStatementMail(
   db: Handle,
   { merchant_id, id, lease }: StatementMail,

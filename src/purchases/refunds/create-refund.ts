@@ -126,7 +126,7 @@ export async function reserveRefund(
     integration_id: string;
     signed: boolean;
     isApproved: boolean;
-    /** The person at the console who asks; null: the merchant does, by the API. */
+    /** The person at the console who requests it. Null if the merchant does, by the API. */
     requester: Reviewer | null;
     reason: string | null;
   },

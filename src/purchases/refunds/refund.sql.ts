@@ -125,7 +125,9 @@ export async function lockRefund(db: Handle, key: Key): Promise<RefundRequest | 
   return row ?? null;
 }
 
-/** Moves a refund from one of the given statuses. Null: another process moved it first. */
+/**
+ * Moves a refund from one of the given statuses. Returns null if another process moved it first.
+ */
 export async function moveRefund(
   db: Handle,
   key: Key,
@@ -174,7 +176,7 @@ export async function moveAsked(db: Handle, part: Key, asked_at: Timestamp): Pro
     .execute();
 }
 
-/** False: an earlier run wrote this result. */
+/** Returns false if an earlier run wrote this result. */
 export async function movePart(
   db: Handle,
   part: Pick<RefundPart, 'merchant_id' | 'id' | 'status' | 'key_number'>,

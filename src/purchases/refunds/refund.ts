@@ -158,7 +158,7 @@ type Source = { instalment: number; kind: RefundPartKind; room: number };
 /**
  * Splits a refund over the payments (decision 0014): first payments not yet collected, from the
  * last backwards; then the hold; then collected payments, newest first. `returned` is what earlier
- * refunds gave back to the card, by payment.
+ * refunds returned to the card, by payment.
  *
  * A payment that is still to be collected keeps at least `payment_min` or nothing, because the
  * gateway takes no less (decision 0027). What it must keep is taken from the others. If no split
@@ -218,15 +218,15 @@ function takeInOrder(sources: Pick<Source, 'room'>[], amount: number): number[] 
   });
 }
 
-/** The card gives back any amount. Nothing is collected of a payment that is taken whole. */
+/** The card can return any amount. Nothing is collected of a payment that is taken whole. */
 function leavesEnough({ kind, room }: Source, take: number, payment_min: number): boolean {
   return kind === 'card' || take === 0 || take === room || room - take >= payment_min;
 }
 
 /**
  * The first allowed split, which takes the newest payments whole. Chooses which payments are taken
- * whole; the others give what they need not keep, and the card the rest. Null: no
- * split is allowed.
+ * whole; the others give what they need not keep, and the card the rest. Returns null if no split
+ * is allowed.
  */
 function takeAllowed(sources: Source[], amount: number, payment_min: number): number[] | null {
   const open = sources.filter(({ kind }) => kind !== 'card');

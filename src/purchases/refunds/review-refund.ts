@@ -28,7 +28,7 @@ import {
 import { startRefund, sumOf } from './start-refund.ts';
 
 /**
- * The console names a refund with the merchant in whose rows it found it, so that an act never
+ * The console names a refund with the merchant in whose rows it found it, so that an action never
  * reaches another merchant's refund. The command line gives the id alone.
  */
 type NamedRefund = string | { merchant_id: string; id: string };

@@ -48,8 +48,8 @@ export type ActDeps = AskDeps & QueueDeps & { log: Logger; money: MoneyProblem }
 
 /**
  * A shopper pays payments of the plan. The attempt is committed before the gateway is called, so
- * that a worker can settle it if this process dies. Returns why nothing was begun. Null: an attempt
- * was begun, or another one is in flight; the page shows it.
+ * that a worker can settle it if this process dies. Returns why nothing was begun. It is null if an
+ * attempt was begun, or another one is in flight; the page shows it.
  */
 export async function payPlan(
   deps: ActDeps,
@@ -122,7 +122,7 @@ async function leaveChallenge(
     if (maybeCommitted && current?.lease === lease.lease) return current;
     if (current?.status !== 'challenged') return null;
     const due_at = timestamp(merchant.now());
-    // Another process may be looking it up. Its finding counts no more.
+    // Another process may be looking it up. The answer that it gets no longer counts.
     const to = { ...lease, status: 'voiding' as const, due_at, tries: 0 };
     return await moveShopperAttempt(db, current, ['challenged'], to);
   });

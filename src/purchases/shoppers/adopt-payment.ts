@@ -12,7 +12,10 @@ import type { QueueDeps } from '#purchases/messages/queue-messages.ts';
 import { findNewestAttempt, insertSettledAttempt } from './shopper-attempt.sql.ts';
 import { isInFlight, shopperAttemptId } from './shopper-attempt.ts';
 
-/** The number of the attempt that has this id, or null: the gateway's payment is another one's. */
+/**
+ * The number of the attempt that has this id, or null if the gateway's payment belongs to another
+ * attempt.
+ */
 export const findAttemptNumber = (checkout_id: string, id: string) =>
   findNumber((number) => shopperAttemptId(checkout_id, number) === id);
 

@@ -36,7 +36,7 @@ export type Finding =
       outcome: 'done';
       payment_ref: string;
       card: HeldCard;
-      /** Null: the bank was not asked. */
+      /** Null if the bank was not asked. */
       authentication: Authentication | null;
     }
   | { outcome: 'challenge'; payment_ref: string; url: string }

@@ -31,7 +31,10 @@ export type ErasureDeps = {
   clock: Clock;
   random: Random;
   log: Logger;
-  /** Days after the last movement of a checkout. Null: personal data stays until it is erased. */
+  /**
+   * Days after the last movement of a checkout. If it is null, personal data stays until an
+   * operator erases it.
+   */
   retentionDays: number | null;
 };
 
@@ -91,7 +94,9 @@ export const eraseMerchantExpired = async (deps: ErasureDeps, merchant: Merchant
 
 const checkoutsBatchSize = 200;
 
-/** Makes the next checkouts that are old enough due for erasure, and moves the mark past them. */
+/**
+ * Makes the next checkouts that are old enough due for erasure, and moves the position past them.
+ */
 async function moveMarkOn(
   deps: ErasureDeps,
   merchant: Merchant,

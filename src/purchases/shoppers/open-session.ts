@@ -21,7 +21,7 @@ export function sessionTokenOf(cookie: string | undefined): string | null {
   return /(?:^|;\s*)plan=([\w-]{43})(?:;|$)/.exec(cookie ?? '')?.[1] ?? null;
 }
 
-/** A session's token, for the link's. Null: the link is unknown, used or ended. */
+/** Exchanges a link's token for a session's. Returns null if the link is unknown, used or ended. */
 export async function openSession(
   deps: SessionDeps,
   merchant: Merchant,

@@ -5,7 +5,7 @@ type CardFace = { brand: string | null; last4: string | null };
 
 /**
  * The card that paid one payment, for its receipt. The shopper may have replaced it since, or have
- * paid with a card that was not kept. Null: it is not known.
+ * paid with a card that was not kept. Null if it is not known.
  */
 export async function findPayingCard(
   db: Handle,

@@ -20,7 +20,7 @@ export type PayPlanRequest = {
    */
   payments: number[];
   amount: number;
-  /** The gateway's token for another card. Null: the stored card. */
+  /** The gateway's token for another card. Null stands for the stored card. */
   card_token: string | null;
   /** The other card replaces the stored one for the payments that remain after this one. */
   keep_card: boolean;
@@ -50,16 +50,16 @@ export type ActRefusal =
   /** No money moves at the moment, or none of this checkout (decisions 0097 and 0098). */
   | 'payments_paused';
 
-/** The newest act of the shopper on the plan, as the page shows it. */
+/** The newest attempt of the shopper on the plan, as the page shows it. */
 export type PlanAct = {
   /** Counts the shopper's attempts on this plan. A page that asked accepts only a newer one. */
   number: number;
   purpose: 'pay' | 'replace_card';
   /**
    * `working`: the outcome is not known yet; the page polls. `challenge`: the shopper's bank asks
-   * them at `challenge_url`. `declined`: nothing was charged or changed; the shopper may try again.
-   * `done`: paid, or the card is replaced. `refused`: only in the answer to the request; nothing was
-   * begun, see `refusal`.
+   * them at `challenge_url`. `declined`: nothing was charged or changed; the shopper may retry.
+   * `done`: paid, or the card is replaced. `refused`: only in the answer to the request; nothing
+   * was begun, see `refusal`.
    */
   status: 'working' | 'challenge' | 'declined' | 'done' | 'refused';
   /** The numbers of the payments that are paid; empty when the card is replaced. */

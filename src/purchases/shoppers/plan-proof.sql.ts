@@ -15,7 +15,7 @@ export async function insertPlanLink(
     .execute();
 }
 
-/** Uses a link up. False: there is no such link, or it was used, or it has ended. */
+/** Uses a link up. Returns false if there is no such link, or it was used, or it has ended. */
 export async function movePlanLinkUsed(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,

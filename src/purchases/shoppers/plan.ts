@@ -26,8 +26,8 @@ export type PlanPayment = {
   /** When it was collected. Null if the shopper paid it at checkout, which was on its date. */
   paid_at: Timestamp | null;
   /**
-   * Of a late payment: why the bank declined to charge it without the shopper, and when it is
-   * retried by itself (null: it is not). Only a browser with a session gets the reason.
+   * For a late payment: why the bank declined to charge it without the shopper, and when it is
+   * retried by itself (null if it is not). Only a browser with a session gets the reason.
    */
   late: { reason: DeclineReason | null; retries_at: Timestamp | null } | null;
   /** The cardholder disputes it at the bank, or the bank took it back. */

@@ -20,8 +20,8 @@ import { nextChallengeLookUp, type ShopperAttempt } from './shopper-attempt.ts';
 const inFlight = ['starting', 'challenged', 'voiding'] as const;
 
 /**
- * Writes a finding about an attempt, and everything that follows from it, in one transaction. A
- * finding counts only under the lease that it was found with.
+ * Writes the gateway's answer about an attempt, and everything that follows from it, in one
+ * transaction. An answer counts only under the lease under which it was asked for.
  */
 export async function recordAct(
   deps: { database: Database; clock: Clock } & QueueDeps,

@@ -14,7 +14,7 @@ export const dueCustomers: DueWork<'deleted_customers'> = {
   due: 'due_at',
 };
 
-/** Gives every merchant a mark before its first checkout, due at once. */
+/** Gives every merchant a retention date before its first checkout, due at once. */
 export async function insertMissingMarks(db: Handle, due_at: Timestamp): Promise<void> {
   const merchants = await db.selectFrom('merchants').select('id').execute();
   const marks = await db.selectFrom('retention_marks').select('merchant_id').execute();
@@ -72,7 +72,7 @@ export async function insertErasures(
     .execute();
 }
 
-/** Moves a claimed mark and releases it. False: another process claimed it. */
+/** Moves a claimed retention date and releases it. Returns false if another process claimed it. */
 export async function moveMark(
   db: Handle,
   mark: { merchant_id: string; lease: string | null },
@@ -87,7 +87,7 @@ export async function moveMark(
   return numUpdatedRows > 0n;
 }
 
-/** Ends a claimed erasure. False: another process claimed it. */
+/** Ends a claimed erasure. Returns false if another process claimed it. */
 export async function deleteErasure(
   db: Handle,
   { merchant_id, checkout_id, lease }: PlanKey & { lease: string },

@@ -128,8 +128,8 @@ export async function lockShopperAttempt(db: Handle, key: Key): Promise<ShopperA
 }
 
 /**
- * Notes that the request is sent now. False: the attempt is being voided, or another process
- * claimed it, and the request must not be sent.
+ * Notes that the request is sent now. Returns false if the attempt is being voided, or another
+ * process claimed it. The request must not be sent then.
  */
 export async function moveAttemptAsked(
   db: Handle,
@@ -147,7 +147,9 @@ export async function moveAttemptAsked(
   return numUpdatedRows > 0n;
 }
 
-/** Moves an attempt from one of the given statuses. Null: another process moved it first. */
+/**
+ * Moves an attempt from one of the given statuses. Returns null if another process moved it first.
+ */
 export async function moveShopperAttempt(
   db: Handle,
   key: Key,
@@ -166,8 +168,8 @@ export async function moveShopperAttempt(
 }
 
 /**
- * Gives up a claimed attempt that the gateway refused, and releases it. False: another process
- * claimed it, or it is no longer `starting`.
+ * Gives up a claimed attempt that the gateway refused, and releases it. Returns false if another
+ * process claimed it, or it is no longer `starting`.
  */
 export async function moveAttemptGivenUp(
   db: Handle,
@@ -198,7 +200,7 @@ export const dueShopperAttempts: DueWork<'shopper_attempts'> = {
   due: 'due_at',
 };
 
-/** Claims one attempt. Null: it has ended, or another process has claimed it. */
+/** Claims one attempt. Returns null if it has ended, or another process has claimed it. */
 export async function claimShopperAttempt(
   db: Handle,
   key: Key,
@@ -216,7 +218,7 @@ export async function claimShopperAttempt(
   return row ?? null;
 }
 
-/** Who the gateway knows the shopper as, and the card that is stored; null: none is. */
+/** The gateway's ID of the shopper, and the stored card. Null if no card is stored. */
 export async function findGatewayRefs(
   db: Handle,
   { merchant_id, checkout_id }: PlanKey,

@@ -61,7 +61,7 @@ export type ShopperAttempt = {
   decline_code: string | null;
   network_decline_code: string | null;
   created_at: Timestamp;
-  /** When the request was last sent, on the real clock. Null: it never was. */
+  /** When the request was last sent, on the real clock. Null if it never was. */
   asked_at: Timestamp | null;
   settled_at: Timestamp | null;
   due_at: Timestamp | null;

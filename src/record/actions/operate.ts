@@ -7,8 +7,8 @@ import { hasOperatorAction, lockOperatorAction } from './operator-action.sql.ts'
 import { appendOperatorAction } from './operator-chain.sql.ts';
 
 /**
- * Where an act came from. At the command line the process knows the system's user and the host, and
- * the operator's name may be only a claim. At the console a session proves the person.
+ * Where an action came from. At the command line the process knows the system's user and the host,
+ * and the operator's name may be only a claim. At the console a session proves the person.
  */
 export type Origin =
   | { os_user: string; host: string }
@@ -18,7 +18,7 @@ export type OperatorDeps = {
   database: Database;
   clock: Clock;
   random: Random;
-  /** Absent for an act of the service itself. */
+  /** Absent for an action of the service itself. */
   origin?: Origin;
 };
 

@@ -6,7 +6,7 @@ import { listPersonNames } from './person-names.sql.ts';
 
 type Members = Record<string, unknown>;
 
-/** How many acts on the record are searched for the one that changed it. */
+/** How many actions on the record are searched for the one that changed it. */
 const actsMax = 20;
 
 /**
@@ -31,7 +31,7 @@ export async function refuseStale(
   throw new OperatorError(`This was changed${by} meanwhile. Reload and try again.`);
 }
 
-/** The details of an act have the new values in `after` or beside `before`. */
+/** The details of an action have the new values in `after` or beside `before`. */
 function hasChanged(details: Members, name: string): boolean {
   const after = (details.after ?? details) as Members;
   const before = (details.before ?? {}) as Members;

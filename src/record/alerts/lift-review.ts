@@ -3,7 +3,7 @@ import type { Logger } from '#platform/shared/logger.ts';
 import { type OperatorDeps, OperatorError, personOf } from '#record/actions/operate.ts';
 import { raiseAlert } from './raise-alert.ts';
 
-/** The person's roles or scope do not allow this act. */
+/** The person's roles or scope do not allow this action. */
 export class NotPermitted extends OperatorError {}
 
 export const liftRefused =
@@ -12,9 +12,9 @@ export const liftRefused =
 export type LiftDeps = OperatorDeps & { log: Logger };
 
 /**
- * Part of every act that weakens the review of refunds, in its transaction. The people whom the
- * review binds must not lift it, so a person needs the permission `review.lift`. The command line is
- * root-equivalent. The alert shows the other operators who lifted what (decision 0074).
+ * Part of every action that weakens the review of refunds, in its transaction. The people whom the
+ * review binds must not lift it, so a person needs the permission `review.lift`. The command line
+ * is root-equivalent. The alert shows the other operators who lifted what (decision 0074).
  */
 export async function liftReview(
   deps: LiftDeps,

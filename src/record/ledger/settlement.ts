@@ -31,7 +31,7 @@ export type Entry = {
   id: string;
   kind: EntryKind;
   checkout_id: string | null;
-  /** The payment that it is about; null: the whole order. */
+  /** The payment that it is about. Null if it is about the whole order. */
   instalment: number | null;
   refund_id: string | null;
   dispute_id: string | null;

@@ -51,7 +51,7 @@ const said = (name: string, value: unknown): string => {
   return isPlain(value) ? String(value) : JSON.stringify(value);
 };
 
-/** Many acts write what it was below `before`, and what it is beside that. */
+/** Many actions write what it was below `before`, and what it is beside that. */
 function changesIn({ before, ...now }: { before?: unknown }): unknown {
   if (typeof before !== 'object' || before === null) return undefined;
   return Object.fromEntries(Object.entries(now).filter(([name]) => Object.hasOwn(before, name)));
@@ -117,7 +117,7 @@ function Change({ before, after }: { before: unknown; after: unknown }) {
   );
 }
 
-/** One act, on the page of what it was about. */
+/** One action, on the page of what it was about. */
 export function ActionLine({ of: action }: { of: Action }) {
   return (
     <div>
@@ -194,7 +194,7 @@ export default function AuditPage() {
   );
 }
 
-/** One act with everything that was recorded of it. */
+/** One action with everything that was recorded of it. */
 function ActDialog({ id, close }: { id: string; close: () => void }) {
   const { data, error, refetch } = useDetails<Action>('/api/audit', id);
   return (

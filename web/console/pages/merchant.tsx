@@ -178,7 +178,7 @@ function ClockCard({ of: merchant }: { of: MerchantDetails }) {
 
 const whoMayLift = 'Only an administrator of all merchants can raise or remove it.';
 
-/** Whether fewer refunds need two people than before. Null: none does. */
+/** Whether fewer refunds need two people than before. A threshold of null means that none does. */
 const isHigher = (above: number | null, before: number | null) =>
   before !== null && (above === null || above > before);
 

@@ -146,7 +146,9 @@ function Waiting({ of: overview, merchant }: { of: Overview; merchant: string | 
   );
 }
 
-/** A count of what waits. `none` is the note if nothing does; null: then there is no figure. */
+/**
+ * A count of what waits. `none` is the note if nothing waits. If it is null, no figure is shown.
+ */
 function WaitingFigure(props: {
   of: Overview['counts'][keyof Overview['counts']];
   href: string;

@@ -72,7 +72,7 @@ export function useQuietAct() {
   return { run, busy };
 }
 
-/** A dialog for one act. Its button says what will happen, with the object and the amount. */
+/** A dialog for one action. Its button says what will happen, with the object and the amount. */
 export function ActDialog(props: {
   title: string;
   opened: boolean;
@@ -125,7 +125,7 @@ export function ActDialog(props: {
   );
 }
 
-/** The dialog of an act that is done by one request. It closes when the act is done. */
+/** The dialog of an action that is done by one request. It closes when the action is done. */
 export function OneActDialog<T>(props: {
   title: string;
   /** The label of the button. */

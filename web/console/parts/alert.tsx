@@ -143,7 +143,7 @@ export function AlertsFrame(props: {
   );
 }
 
-/** One alert or finding with everything that is known of it, and what a person does about it. */
+/** One alert or difference with everything that is known of it, and what a person does about it. */
 function AlertDialog(props: {
   id: string;
   /** `/api/alerts` or `/api/findings`. */

@@ -5,8 +5,8 @@ import type { LongAct, LongActs } from '#operating/operations/act.schema.ts';
 import { get } from '../api.ts';
 import { count } from '../format.ts';
 
-// An act on many rows goes on in the service when the browser is closed. What the person closed here
-// is remembered in this tab only; the acts themselves are rows.
+// An action on many rows goes on in the service when the browser is closed. What the person closed
+// here is remembered in this tab only; the actions themselves are rows.
 
 const hiddenKey = 'tranche-acts-hidden';
 const hidden = new Set<string>(JSON.parse(sessionStorage.getItem(hiddenKey) ?? '[]') as string[]);
@@ -23,7 +23,7 @@ function hide(id: string): void {
   changed();
 }
 
-/** Shows the progress of an act that has just begun. */
+/** Shows the progress of an action that has just begun. */
 export function followAct(id: string): void {
   hidden.delete(id);
   changed();
@@ -39,7 +39,9 @@ const ends = { 'callbacks retry': 'Callbacks resent', 'refunds approve': 'Refund
 
 const shownAfterMs = 10 * 60_000;
 
-/** The person's acts that go on or ended a short time ago. They are found again after a reload. */
+/**
+ * The person's actions that go on or ended a short time ago. They are found again after a reload.
+ */
 export function LongActsPanel() {
   useSyncExternalStore(subscribe, () => version);
   const client = useQueryClient();

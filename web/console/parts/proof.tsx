@@ -8,7 +8,7 @@ import { Dialog } from './dialog.tsx';
 
 type Asked = { what: string; answer: (isProved: boolean) => void };
 
-/** Asks for the passkey before an act that moves money, shows credentials or changes people. */
+/** Asks for the passkey before an action that moves money, shows credentials or changes people. */
 export function ProofDialog() {
   const { session } = useSession();
   const isSandbox = session.method === 'sandbox_link';

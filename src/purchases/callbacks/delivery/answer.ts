@@ -3,8 +3,8 @@ import { postponeMinutesMax, redirectUrlLengthMax, retryMinutes } from './limits
 // The meaning of a receiver's answer for its callback and for the shopper.
 
 /**
- * When to try again: ten minutes after the last attempt began, so that attempts never bunch up after
- * an outage of ours. A receiver may ask for a longer pause of at most an hour, never for a shorter.
+ * When to retry: ten minutes after the last attempt began, so that attempts never bunch up after an
+ * outage of ours. A receiver may ask for a longer pause of at most an hour, never for a shorter.
  */
 export function nextAttemptAt(
   startedAt: Temporal.Instant,

@@ -89,7 +89,7 @@ export function composeMessage(
                 ? texts.payment
                 : fillIn(texts.payment_of, { number: one.number, count: instalments.length }),
             date: date(one.due_on),
-            // Of a cancelled payment nothing is left to ask for; the letter says what it was.
+            // Nothing is left to ask for of a cancelled payment; the letter says what it was.
             amount: money(status === 'cancelled' ? one.amount : asked(one)),
             status,
             state: texts[stateKeys[status]],

@@ -3,7 +3,7 @@ import type { Timestamp } from '#platform/shared/clock.ts';
 /** One mail as it leaves, with the ID under which every retry of it is recognised. */
 export type Mail = {
   merchant_id: string;
-  /** Null: it is about no checkout. */
+  /** Null if it is about no checkout. */
   checkout_id: string | null;
   message_id: string;
   /** On the merchant's clock. */

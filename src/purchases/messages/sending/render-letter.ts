@@ -82,7 +82,7 @@ function renderRow({ name, date, amount, status, state }: LetterRow): string {
   return `<tr><td class="line" style="${line}"><span style="font-size:16px;font-weight:${weight}${strike}">${html(date)}</span><br><span class="quiet" style="font-size:14px;color:#55635f">${html(name)} &middot; ${word}</span></td><td class="line" style="${line};padding-left:16px;text-align:right;white-space:nowrap;font-size:16px;font-weight:${weight}${strike}">${html(amount)}</td></tr>`;
 }
 
-/** The mark of the pages, three bars, without an image. */
+/** The logo of the pages, three bars, without an image. */
 const bar = (fill: string) =>
   `<span class="bar${fill ? ' full' : ''}" style="display:inline-block;width:3px;height:12px;margin-right:2px;border:1px solid #0b6b5f;border-radius:1px;vertical-align:-1px${fill}"></span>`;
 const bars = `<span aria-hidden="true" style="margin-right:6px">${bar(';background:#0b6b5f')}${bar('')}${bar('')}</span>`;

@@ -30,14 +30,14 @@ export type MessageDeps = {
   log: Logger;
   sealing: Sealing;
   baseUrl: string;
-  /** Null: messages are off. */
+  /** Null if messages are off. */
   mail: MailTransport | null;
 };
 
 /** Failures of one message before the operator hears that mail does not leave. */
 const failuresBeforeAlert = 5;
 const daySeconds = 24 * 3600;
-/** How often the reminder of a paused plan is tried again. A day would miss the charge. */
+/** How often the reminder of a paused plan is retried. A day would miss the charge. */
 const postponedSeconds = 3 * 3600;
 
 type SendingDeps = MessageDeps & { mail: MailTransport };
@@ -55,7 +55,7 @@ const work: MerchantDueWork<'messages', SendingDeps> = {
   leaseSeconds,
   batchSize: 50,
   merchantsMax: 50,
-  // While one lane reads and records, the other keeps the connections busy.
+  // While one loop reads and records, the other keeps the connections busy.
   lanes: 2,
   roundMilliseconds: 10_000,
   act: sendBatch,
