@@ -34,7 +34,7 @@ module.exports = {
       name: 'sql-knows-nouns-and-database',
       comment: 'One function per statement; no rule, no request.',
       severity: 'error',
-      from: { path: '[.]sql[.]ts$', pathNot: '^src/platform/http/' },
+      from: { path: '[.](sql|tables)[.]ts$', pathNot: '^src/platform/http/' },
       to: { path: '^src/', pathNot: ['^src/platform/(shared|database)/', nouns, '[.]sql[.]ts$'] },
     },
     {

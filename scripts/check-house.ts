@@ -19,13 +19,12 @@ import { findUnsafeMigrations } from './check-migrations.ts';
 import { findForeignWrites, findRoomCycles, findWrongOrder } from './check-rooms.ts';
 import { findAllColumns } from './check-statements.ts';
 import { findWrongWords } from './check-words.ts';
-import { tableOwners } from './table-owners.ts';
 
 export function findProblems(root: string): string[] {
   return [
     ...findWrongOrder(root),
     ...findRoomCycles(root),
-    ...findForeignWrites(root, tableOwners),
+    ...findForeignWrites(root),
     ...findBadCitations(root),
     ...findUnlistedRecords(root),
     ...findOneWayLinks(root),

@@ -42,7 +42,6 @@ const unfinished: readonly string[] = [
   'src/operating/search/search.ts searchesFor',
   'src/platform/database/database-clock.ts followDatabaseClock',
   'src/platform/database/stalled-connections.ts watchForStalls',
-  'src/platform/database/tables.ts',
   'src/platform/http/json.ts readCarefully',
   'src/platform/http/metrics.ts createMetrics',
   'src/platform/http/openapi.ts',

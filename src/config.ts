@@ -1,8 +1,8 @@
 import { resolve } from 'node:path';
 import { fileURLToPath } from 'node:url';
 import type { StripeSettings } from '#gateway/settings.ts';
-import type { Environment } from '#merchants/integrations/integration.ts';
 import type { ConsoleSettings } from '#operating/console/settings.ts';
+import type { Environment } from '#platform/shared/environment.ts';
 import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
 import type { TraceSettings } from '#platform/tracing/otlp-exporter.ts';
 import type { AllowedRange } from '#purchases/callbacks/delivery/destination.ts';

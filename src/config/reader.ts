@@ -1,4 +1,4 @@
-import type { Environment } from '#merchants/integrations/integration.ts';
+import type { Environment } from '#platform/shared/environment.ts';
 import { isLoopback } from '#platform/shared/loopback.ts';
 
 // Reads settings one by one and collects what is wrong with them, so that an operator sees all of it

@@ -1,5 +1,5 @@
 import assert from 'node:assert/strict';
-import { readFile } from 'node:fs/promises';
+import { glob, readFile } from 'node:fs/promises';
 import { after, before, describe, test } from 'node:test';
 import { refundModes } from '#merchants/integrations/integration.ts';
 import { openDatabase } from '#platform/database/database.ts';
@@ -66,7 +66,7 @@ async function migratedTables(): Promise<Record<string, Record<string, Column>>>
       format_type(a.atttypid, a.atttypmod) as type
     from pg_class c join pg_attribute a on a.attrelid = c.oid
     where c.relnamespace = 'public'::regnamespace and c.relkind = 'r'
-      and a.attnum > 0 and not a.attisdropped and c.relname <> 'schema_migrations'
+      and a.attnum > 0 and not a.attisdropped
     order by c.relname, a.attnum`);
   const tables: Record<string, Record<string, Column>> = {};
   for (const row of rows) {
@@ -93,7 +93,7 @@ function readType(text: string): Column {
   if (
     first.startsWith("'") ||
     /^[A-Z]\w*(Status|Mode|Name|Reason|Kind)$/.test(first) ||
-    ['Account', 'Language'].includes(first) ||
+    ['Account', 'Environment', 'Language'].includes(first) ||
     first.startsWith('Exclude<')
   )
     type = 'string';
@@ -102,20 +102,22 @@ function readType(text: string): Column {
 }
 
 async function typedTables(): Promise<Record<string, Record<string, Column>>> {
-  const source = await readFile(
-    new URL('../../src/platform/database/tables.ts', import.meta.url),
-    'utf8',
-  );
-  const body = /export type Tables = \{\n([\s\S]*?)\n\};/.exec(source)?.[1] ?? '';
+  const root = new URL('../../src/', import.meta.url);
   const tables: Record<string, Record<string, Column>> = {};
-  for (const [, table = '', columns = ''] of body.matchAll(
-    /^ {2}(\w+): \{\n([\s\S]*?)^ {2}\};/gm,
-  )) {
-    const read: Record<string, Column> = {};
-    for (const [, column = '', type = ''] of columns.matchAll(/^ {4}(\w+):\s*([^;]+);/gm)) {
-      read[column] = readType(type.replace(/\s+/g, ' '));
+  for await (const file of glob(['**/tables.ts', '**/*.tables.ts'], { cwd: root })) {
+    const source = await readFile(new URL(file, root), 'utf8');
+    for (const [, indent, table = '', columns = ''] of source.matchAll(
+      /^( {2,4})(\w+): \{\n([\s\S]*?)^\1\};/gm,
+    )) {
+      assert.equal(tables[table], undefined, `${table} has one owner`);
+      const read: Record<string, Column> = {};
+      for (const [, column = '', type = ''] of columns.matchAll(
+        new RegExp(`^${indent}  (\\w+):\\s*([^;]+);`, 'gm'),
+      )) {
+        read[column] = readType(type.replace(/\s+/g, ' '));
+      }
+      tables[table] = read;
     }
-    tables[table] = read;
   }
   return tables;
 }

@@ -92,9 +92,10 @@ test('two rooms that import each other are a cycle', (t) => {
   ]);
 });
 
-test('a group imports only from itself and from the groups below it', (t) => {
+test('a group imports only from itself and from the groups below it, the platform types too', (t) => {
   const root = plant(t, {
     'src/platform/shared/clock.ts': `import { find } from '#purchases/refunds/refund.ts';`,
+    'src/platform/shared/money.ts': `import type { Refund } from '#purchases/refunds/refund.ts';`,
     'src/purchases/refunds/refund.ts': `import { now } from '#platform/shared/clock.ts';`,
     'src/record/notes/note.ts': `import type { Refund } from '#purchases/refunds/refund.ts';`,
     'src/operating/console/server.ts': `import { start } from '../../main.ts';`,
@@ -105,6 +106,7 @@ test('a group imports only from itself and from the groups below it', (t) => {
     'group order: attic/a.ts is in no group',
     'group order: operating/console/server.ts imports main.ts, but the composition root stands above it',
     'group order: platform/shared/clock.ts imports purchases/refunds/refund.ts, but purchases stands above it',
+    'group order: platform/shared/money.ts imports purchases/refunds/refund.ts, but purchases stands above it',
   ]);
 });
 
@@ -134,19 +136,29 @@ test('delivery is a room of its own within callbacks', (t) => {
   assert.equal(findRoomCycles(root).length, 1);
 });
 
-test('only the owner of a table writes it', (t) => {
-  const owners = { checkouts: ['checkouts/'], territories: [] };
+test('only the slice with the type of a table writes it, and erasing a shopper may', (t) => {
+  const merged = (table: string) =>
+    `declare module '#platform/database/tables.ts' {\n  interface Tables {\n    ${table}: {\n`;
   const root = plant(t, {
-    'src/checkouts/checkout.sql.ts': 'sql`insert into checkouts values (1)`',
-    'src/refunds/refund.sql.ts': 'sql`with c as (update checkouts set x = 1) select 1`',
-    'src/legacy/legacy.sql.ts': `db.deleteFrom('checkouts')`,
-    'src/merchants/merchant.sql.ts': 'sql`insert into territories values (1)`',
-    'src/payments/payment.sql.ts': '// Does not update checkouts.\nsql`select 1 from checkouts`',
+    'src/platform/database/tables.ts': 'export interface Tables {\n  territories: {\n',
+    'src/purchases/checkouts/checkout.tables.ts': merged('checkouts'),
+    'src/merchants/integrations/integration.tables.ts': merged('integrations'),
+    'src/purchases/checkouts/checkout.sql.ts': 'sql`insert into checkouts values (1)`',
+    'src/purchases/checkouts/more/some.sql.ts': 'sql`update checkouts set x = 1`',
+    'src/purchases/shoppers/erasure.sql.ts': 'sql`update checkouts set x = 1`',
+    'src/purchases/shoppers/shopper.sql.ts': 'sql`update checkouts set x = 1`',
+    'src/purchases/refunds/refund.sql.ts': 'sql`with c as (update checkouts set x = 1) select 1`',
+    'src/purchases/legacy/legacy.sql.ts': `db.deleteFrom('checkouts')`,
+    'src/merchants/merchant.sql.ts': `sql\`insert into territories values (1)\`; db.updateTable('integrations')`,
+    'src/purchases/payments/payment.sql.ts':
+      '// Does not update checkouts.\nsql`select 1 from checkouts`',
   });
-  assert.deepEqual(findForeignWrites(root, owners), [
-    'foreign write: legacy/legacy.sql.ts writes checkouts, which belongs to checkouts/',
-    'foreign write: merchants/merchant.sql.ts writes territories, which belongs to migrations',
-    'foreign write: refunds/refund.sql.ts writes checkouts, which belongs to checkouts/',
+  assert.deepEqual(findForeignWrites(root), [
+    'foreign write: merchants/merchant.sql.ts writes territories, which belongs to platform/database',
+    'foreign write: merchants/merchant.sql.ts writes integrations, which belongs to merchants/integrations',
+    'foreign write: purchases/legacy/legacy.sql.ts writes checkouts, which belongs to purchases/checkouts',
+    'foreign write: purchases/refunds/refund.sql.ts writes checkouts, which belongs to purchases/checkouts',
+    'foreign write: purchases/shoppers/shopper.sql.ts writes checkouts, which belongs to purchases/checkouts',
   ]);
 });
 
@@ -156,7 +168,7 @@ test('no slice calls the writing SQL of another', (t) => {
     'src/purchases/refunds/own.ts': `import { moveRefund } from './refund.sql.ts';`,
     'src/purchases/refunds/due.ts': `import { claimDue } from '#platform/database/due-work.sql.ts';`,
   });
-  assert.deepEqual(findForeignWrites(root, {}), [
+  assert.deepEqual(findForeignWrites(root), [
     'foreign write: purchases/refunds/start.ts imports moveIt of purchases/instalments/instalment.sql.ts; call a use case instead',
   ]);
 });

@@ -1,8 +1,9 @@
 import { bearerOf, invalidToken } from '#platform/http/authentication.ts';
 import { unauthorized } from '#platform/http/errors.ts';
 import type { RateLimits } from '#platform/http/rate-limits.ts';
+import type { Environment } from '#platform/shared/environment.ts';
 import type { Callers } from './callers.ts';
-import { type Caller, type Environment, readCredential } from './integration.ts';
+import { type Caller, readCredential } from './integration.ts';
 
 /** Recognises a caller by its client secret. Counts failures per network, successes never. */
 export async function authenticate(

@@ -1,4 +1,5 @@
 import { findMerchantRow } from '#merchants/merchant.sql.ts';
+import type { Environment } from '#platform/shared/environment.ts';
 import type { Sealing } from '#platform/shared/sealing.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
@@ -6,7 +7,6 @@ import { sealingContext } from './callers.ts';
 import { insertClientSecret, insertSigningKey } from './credential.sql.ts';
 import { insertIntegration, insertManagedMerchants } from './integration.sql.ts';
 import {
-  type Environment,
   hashClientSecret,
   type Integration,
   newClientSecret,

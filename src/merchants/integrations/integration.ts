@@ -1,8 +1,7 @@
 import { createHash } from 'node:crypto';
+import type { Environment } from '#platform/shared/environment.ts';
 import type { Limit } from '#platform/shared/limit.ts';
 import type { Random } from '#platform/shared/random.ts';
-
-export type Environment = 'sandbox' | 'production';
 
 export const refundModes = ['manual', 'auto'] as const;
 export type RefundMode = (typeof refundModes)[number];

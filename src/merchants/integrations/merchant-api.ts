@@ -15,13 +15,14 @@ import { showQuota } from '#platform/http/quota.ts';
 import type { Endpoint, RateLimits } from '#platform/http/rate-limits.ts';
 import { jsonBodyOf, takeRawBodies } from '#platform/http/raw-body.ts';
 import { type Clock, timestamp } from '#platform/shared/clock.ts';
+import type { Environment } from '#platform/shared/environment.ts';
 import type { Logger } from '#platform/shared/logger.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { acceptSignatures, needsAcceptance } from './accept-signatures.ts';
 import { authenticate } from './authenticate.ts';
 import type { Callers } from './callers.ts';
 import { checkSignature } from './check-signature.ts';
-import type { Caller, Environment, SigningKey } from './integration.ts';
+import type { Caller, SigningKey } from './integration.ts';
 
 export type MerchantApiDeps = {
   database: Database;

@@ -1,11 +1,11 @@
 import { rememberedMilliseconds } from '#merchants/integrations/callers.ts';
-import type { Environment } from '#merchants/integrations/integration.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import { setClock } from '#merchants/set-clock.ts';
 import { findNextDue } from '#platform/database/due-work.sql.ts';
 import { transaction } from '#platform/database/transaction.ts';
 import { type Timestamp, timestamp } from '#platform/shared/clock.ts';
+import type { Environment } from '#platform/shared/environment.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import { type OperatorDeps, OperatorError, operate } from '#record/actions/operate.ts';
 import type { MerchantWork, WorkerDeps } from '#worker.ts';

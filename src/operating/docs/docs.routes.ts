@@ -2,7 +2,6 @@ import { createHash } from 'node:crypto';
 import { readFileSync } from 'node:fs';
 import { gzipSync } from 'node:zlib';
 import type { FastifyInstance } from 'fastify';
-import type { Environment } from '#merchants/integrations/integration.ts';
 import {
   type Audience,
   buildDocument,
@@ -10,6 +9,7 @@ import {
   type OpenApiDocument,
   routesOf,
 } from '#platform/http/openapi.ts';
+import type { Environment } from '#platform/shared/environment.ts';
 import { paymentResult } from '#purchases/callbacks/callback.openapi.ts';
 import { describeLegacy } from '#purchases/legacy/legacy.openapi.ts';
 import { writeDoctor } from './doctor-page.ts';

@@ -1,4 +1,3 @@
-import type { Environment } from '#merchants/integrations/integration.ts';
 import {
   type Audience,
   type DescribedRoute,
@@ -6,6 +5,7 @@ import {
   exampleSigningKey,
   signExample,
 } from '#platform/http/openapi.ts';
+import type { Environment } from '#platform/shared/environment.ts';
 
 const signedExample = signExample({
   checkout_id: '0199a8f2-31b4-7c05-8e6d-5f0a9b3c7e24',

@@ -1,4 +1,4 @@
-import type { Environment } from '#merchants/integrations/integration.ts';
+import type { Environment } from '#platform/shared/environment.ts';
 import { escapeHtml } from '#platform/shared/html.ts';
 
 /** The query of each style sheet and script; it changes with the file. */

@@ -1,5 +1,5 @@
-import type { Environment } from '#merchants/integrations/integration.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Environment } from '#platform/shared/environment.ts';
 import type { Handle } from './database.ts';
 import { undefinedTable } from './migrate.ts';
 

@@ -1,4 +1,5 @@
 import { type RawBuilder, type Selectable, sql } from 'kysely';
+import type pg from 'pg';
 import type { Timestamp } from '#platform/shared/clock.ts';
 import type { Handle } from './database.ts';
 import type { Tables } from './tables.ts';
@@ -23,6 +24,32 @@ export async function advanceListTotal(
           last_created_at = greatest(l.last_created_at, excluded.last_created_at)
     returning total, last_created_at`.execute(db);
   return rows[0] as { total: number; last_created_at: Timestamp };
+}
+
+/**
+ * Reserves numbers at the end of several merchants' lists. Locks in the order of the merchants, so
+ * that two processes cannot deadlock. A count of 0 only takes the lock.
+ */
+export async function advanceListTotals(
+  client: pg.ClientBase,
+  list: ListName,
+  room: Map<string, { count: number; at: Timestamp }>,
+): Promise<void> {
+  const merchants = [...room].sort(([a], [b]) => (a < b ? -1 : 1));
+  // VALUES, because Citus sends these rows to their merchants' nodes, and a SELECT to all nodes.
+  const rows = merchants.map(
+    (_, index) => `($${3 * index + 1}, '${list}', $${3 * index + 2}, $${3 * index + 3})`,
+  );
+  await client.query({
+    name: `${list}-advance-totals-${rows.length}`,
+    text: `
+      insert into list_totals as l (merchant_id, list, total, last_created_at)
+      values ${rows.join(', ')}
+      on conflict (merchant_id, list) do update
+        set total = l.total + excluded.total,
+            last_created_at = greatest(l.last_created_at, excluded.last_created_at)`,
+    values: merchants.flatMap(([id, { count, at }]) => [id, count, at]),
+  });
 }
 
 /**

@@ -18,31 +18,6 @@ export type NewCheckout = Omit<
   | 'erased_at'
 >;
 
-/**
- * Reserves numbers at the end of several merchants' lists. Locks in the order of the merchants, so
- * that two processes cannot deadlock. A count of 0 only takes the lock.
- */
-export async function advanceCheckoutTotals(
-  client: pg.ClientBase,
-  room: Map<string, { count: number; at: Timestamp }>,
-): Promise<void> {
-  const merchants = [...room].sort(([a], [b]) => (a < b ? -1 : 1));
-  // VALUES, because Citus sends these rows to their merchants' nodes, and a SELECT to all nodes.
-  const rows = merchants.map(
-    (_, index) => `($${3 * index + 1}, 'checkouts', $${3 * index + 2}, $${3 * index + 3})`,
-  );
-  await client.query({
-    name: `checkouts-advance-totals-${rows.length}`,
-    text: `
-      insert into list_totals as l (merchant_id, list, total, last_created_at)
-      values ${rows.join(', ')}
-      on conflict (merchant_id, list) do update
-        set total = l.total + excluded.total,
-            last_created_at = greatest(l.last_created_at, excluded.last_created_at)`,
-    values: merchants.flatMap(([id, { count, at }]) => [id, count, at]),
-  });
-}
-
 const created = rowGroup({
   merchant_id: 'uuid',
   id: 'uuid',
@@ -62,7 +37,7 @@ const created = rowGroup({
 });
 
 /**
- * Inserts checkouts with the numbers that `advanceCheckoutTotals` reserved in the same transaction.
+ * Inserts checkouts with the numbers that `advanceListTotals` reserved in the same transaction.
  * `behind` is how many checkouts of the same merchant follow in this batch; the last one's number
  * is the list's total. The condition on `$1` repeats the merchants so that Citus contacts only
  * their nodes.

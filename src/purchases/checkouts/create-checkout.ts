@@ -10,6 +10,7 @@ import { findRule, type Merchant, offeredTerms } from '#merchants/merchant.ts';
 import type { Database } from '#platform/database/database.ts';
 import { noteCommit } from '#platform/database/deadline.ts';
 import { type GroupCommit, groupCommit } from '#platform/database/group-commit.ts';
+import { advanceListTotals } from '#platform/database/merchant-lists.sql.ts';
 import { type Transaction, transaction } from '#platform/database/transaction.ts';
 import { type KeyedRequest, orderOf } from '#platform/http/idempotency.sql.ts';
 import { KeyTaken, recordAnswers } from '#platform/http/idempotency.ts';
@@ -19,12 +20,7 @@ import type { Sealing } from '#platform/shared/sealing.ts';
 import { beginCheckout } from '#platform/tracing/trace.ts';
 import { verifyContext } from '#purchases/callbacks/delivery/legacy-form.ts';
 import type { CreateCheckoutBody } from './checkout.schema.ts';
-import {
-  advanceCheckoutTotals,
-  insertCheckouts,
-  listExisting,
-  type NewCheckout,
-} from './checkout.sql.ts';
+import { insertCheckouts, listExisting, type NewCheckout } from './checkout.sql.ts';
 import type { Customer } from './checkout.ts';
 
 /** The ids of a new checkout. The payment URL is derived from them. */
@@ -124,7 +120,7 @@ async function commitCheckouts(
 
     if (maybeCommitted) {
       // A commit in flight holds these locks. Once we have them, its fate is decided.
-      await advanceCheckoutTotals(client, roomFor(open, 0));
+      await advanceListTotals(client, 'checkouts', roomFor(open, 0));
       const existing = await listExisting(
         db,
         open.map((one) => one.checkout),
@@ -176,7 +172,7 @@ async function commitCheckouts(
       // Sent without waiting for each other's answers, so that the locks on the lists are held only
       // as long as the commit takes.
       await Promise.all([
-        advanceCheckoutTotals(client, room),
+        advanceListTotals(client, 'checkouts', room),
         insertCheckouts(client, rows),
         commit(),
       ]);

@@ -1,7 +1,7 @@
 import { timingSafeEqual } from 'node:crypto';
-import type { Environment } from '#merchants/integrations/integration.ts';
 import { hashClientSecret } from '#merchants/integrations/integration.ts';
 import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Environment } from '#platform/shared/environment.ts';
 import type { Random } from '#platform/shared/random.ts';
 
 /**

@@ -1,15 +1,12 @@
 import type { Callers } from '#merchants/integrations/callers.ts';
-import {
-  type Caller,
-  type Environment,
-  readCredential,
-} from '#merchants/integrations/integration.ts';
+import { type Caller, readCredential } from '#merchants/integrations/integration.ts';
 import type { Database } from '#platform/database/database.ts';
 import { reading, transaction } from '#platform/database/transaction.ts';
 import { unauthorized } from '#platform/http/errors.ts';
 import type { Quota } from '#platform/http/quota.ts';
 import type { RateLimits } from '#platform/http/rate-limits.ts';
 import { type Clock, secondsAfter, timestamp } from '#platform/shared/clock.ts';
+import type { Environment } from '#platform/shared/environment.ts';
 import type { Random } from '#platform/shared/random.ts';
 import { isUuid } from '#platform/shared/uuid.ts';
 import type { LoginBody } from './legacy.schema.ts';

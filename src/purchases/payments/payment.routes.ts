@@ -1,5 +1,4 @@
 import type { FastifyInstance, FastifyReply, FastifyRequest } from 'fastify';
-import type { Environment } from '#merchants/integrations/integration.ts';
 import { findMerchant } from '#merchants/merchant.sql.ts';
 import type { Merchant } from '#merchants/merchant.ts';
 import type { Handle } from '#platform/database/database.ts';
@@ -11,6 +10,7 @@ import { jsonBodyOf } from '#platform/http/raw-body.ts';
 import { refuseForeignOrigin } from '#platform/http/same-origin.ts';
 import { type FieldError, validationFailed } from '#platform/http/validation.ts';
 import { timestamp } from '#platform/shared/clock.ts';
+import type { Environment } from '#platform/shared/environment.ts';
 import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
 import { chooseLanguage, type Language, languages } from '#platform/shared/language.ts';
 import { consentVersion } from '#platform/shared/words/consent-version.ts';

@@ -1,7 +1,7 @@
 import type { Gateway } from '#gateway/gateway.ts';
-import type { Environment } from '#merchants/integrations/integration.ts';
 import { type Merchant, preselectedTerm } from '#merchants/merchant.ts';
 import { type Clock, secondsAfter } from '#platform/shared/clock.ts';
+import type { Environment } from '#platform/shared/environment.ts';
 import type { HostedPageSettings } from '#platform/shared/hosted-page.ts';
 import type { Language } from '#platform/shared/language.ts';
 import { consentVersion } from '#platform/shared/words/consent-version.ts';

@@ -1,0 +1,50 @@
+import type { ColumnType, Generated, JSONColumnType } from 'kysely';
+import type { Fixed } from '#platform/database/tables.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+
+declare module '#platform/database/tables.ts' {
+  interface Tables {
+    reconciliation: {
+      only_row: ColumnType<boolean, never, never>;
+      due_at: Timestamp | null;
+      leased_until: Timestamp | null;
+    };
+    gateway_mark: {
+      only_row: ColumnType<boolean, never, never>;
+      id: string | null;
+      beat: Generated<number>;
+      beat_at: Timestamp | null;
+      server: string | null;
+      stopped_at: Timestamp | null;
+      stopped_reason: string | null;
+      due_at: Timestamp | null;
+    };
+    reconciliation_runs: {
+      id: Fixed<string>;
+      from_at: Fixed<Timestamp | null>;
+      to_at: Fixed<Timestamp | null>;
+      adopts: Fixed<boolean>;
+      kind: string | null;
+      after: string | null;
+      checked: Generated<number>;
+      began_at: Fixed<Timestamp>;
+      ended_at: Timestamp | null;
+    };
+    reconciliation_seen: {
+      run_id: Fixed<string>;
+      reference: Fixed<string>;
+    };
+    reconciliation_findings: {
+      run_id: Fixed<string>;
+      record_kind: Fixed<string>;
+      reference: Fixed<string>;
+      kind: string;
+      of_merchant: string | null;
+      checkout_id: string | null;
+      record: JSONColumnType<object | null, string | null, null>;
+      created_at: Timestamp | null;
+      alert_id: string | null;
+      outcome: 'adopted' | 'blocked' | 'reported' | null;
+    };
+  }
+}

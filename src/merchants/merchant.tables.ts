@@ -1,0 +1,21 @@
+import type { Generated, JSONColumnType } from 'kysely';
+import type { Fixed } from '#platform/database/tables.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { Rule } from './merchant.ts';
+
+declare module '#platform/database/tables.ts' {
+  interface Tables {
+    merchants: {
+      id: Fixed<string>;
+      name: string;
+      territory: Fixed<string>;
+      rules: JSONColumnType<Rule[]>;
+      created_at: Fixed<Timestamp>;
+      clock_ahead_ms: Generated<number>;
+      preselected_term: number | null;
+      short_name: string | null;
+      no_fees: Generated<boolean>;
+      four_eyes_above: number | null;
+    };
+  }
+}

@@ -1,0 +1,57 @@
+import type { Fixed } from '#platform/database/tables.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+
+declare module '#platform/database/tables.ts' {
+  interface Tables {
+    people: {
+      id: Fixed<string>;
+      email: Fixed<string>;
+      name: string;
+      roles: string[];
+      merchant_ids: string[] | null;
+      oidc_subject: string | null;
+      created_at: Fixed<Timestamp>;
+      revoked_at: Timestamp | null;
+    };
+    person_links: {
+      token_hash: Fixed<Buffer>;
+      person_id: Fixed<string>;
+      purpose: Fixed<'register' | 'sign_in'>;
+      created_at: Fixed<Timestamp>;
+      expires_at: Fixed<Timestamp>;
+      used_at: Timestamp | null;
+    };
+    passkeys: {
+      id: Fixed<string>;
+      person_id: Fixed<string>;
+      credential_id: Fixed<string>;
+      public_key: Fixed<Buffer>;
+      counter: number;
+      transports: Fixed<string[]>;
+      name: string;
+      created_at: Fixed<Timestamp>;
+      used_at: Timestamp | null;
+    };
+    console_sessions: {
+      id: Fixed<string>;
+      token_hash: Fixed<Buffer>;
+      person_id: Fixed<string>;
+      method: Fixed<'passkey' | 'oidc' | 'sandbox_link'>;
+      address: Fixed<string>;
+      user_agent: Fixed<string>;
+      created_at: Fixed<Timestamp>;
+      seen_at: Timestamp;
+      expires_at: Fixed<Timestamp>;
+      proof_at: Timestamp | null;
+      ended_at: Timestamp | null;
+    };
+    console_challenges: {
+      challenge_hash: Fixed<Buffer>;
+      purpose: Fixed<'register' | 'sign_in' | 'proof' | 'oidc'>;
+      person_id: Fixed<string | null>;
+      session_id: Fixed<string | null>;
+      sealed_oidc: Fixed<Buffer | null>;
+      expires_at: Fixed<Timestamp>;
+    };
+  }
+}

@@ -1,0 +1,80 @@
+import type { Generated } from 'kysely';
+import type { Fixed } from '#platform/database/tables.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+import type { PayoutStatus } from './payout.ts';
+import type { StatementMailStatus } from './statement-mail.ts';
+
+declare module '#platform/database/tables.ts' {
+  interface Tables {
+    holidays: {
+      territory: Fixed<string>;
+      on_date: Fixed<string>;
+      name: Fixed<string>;
+    };
+    payouts: {
+      merchant_id: Fixed<string>;
+      id: Fixed<string>;
+      number: Fixed<number>;
+      reference: Fixed<string>;
+      business_on: Fixed<string>;
+      amount: Fixed<number>;
+      currency: Fixed<string>;
+      lines: Fixed<number>;
+      status: PayoutStatus;
+      created_at: Fixed<Timestamp>;
+      first_approver: string | null;
+      approver: string | null;
+      approved_at: Timestamp | null;
+      export_id: string | null;
+      exported_at: Timestamp | null;
+      paid_at: Timestamp | null;
+      bank_reference: string | null;
+      returned_at: Timestamp | null;
+      return_reason: string | null;
+      return_noted_by: string | null;
+      bank_account: number | null;
+      compare_since: Timestamp | null;
+    };
+    bank_accounts: {
+      merchant_id: Fixed<string>;
+      number: Fixed<number>;
+      holder: Fixed<string>;
+      bank: Fixed<string>;
+      branch_code: Fixed<string>;
+      sealed_account: Buffer;
+      last4: Fixed<string>;
+      created_at: Fixed<Timestamp>;
+      proposed_by: Fixed<string>;
+      proposed_person_id: Fixed<string | null>;
+      confirmed_by: string | null;
+      confirmed_person_id: string | null;
+      confirmed_at: Timestamp | null;
+    };
+    statement_addresses: {
+      merchant_id: Fixed<string>;
+      email: Fixed<string>;
+      changed_at: Fixed<Timestamp>;
+    };
+    statement_mails: {
+      merchant_id: Fixed<string>;
+      id: Fixed<string>;
+      payout_id: Fixed<string>;
+      status: StatementMailStatus;
+      created_at: Fixed<Timestamp>;
+      due_at: Timestamp | null;
+      settled_at: Timestamp | null;
+      tries: Generated<number>;
+      response: string | null;
+      lease: string | null;
+      leased_until: Timestamp | null;
+    };
+    payout_days: {
+      merchant_id: Fixed<string>;
+      due_at: Timestamp;
+      tries: Generated<number>;
+      lease: string | null;
+      leased_until: Timestamp | null;
+      compare_before: Timestamp | null;
+    };
+  }
+}

@@ -1,0 +1,27 @@
+import type { Generated } from 'kysely';
+import type { Fixed } from '#platform/database/tables.ts';
+import type { Timestamp } from '#platform/shared/clock.ts';
+
+declare module '#platform/database/tables.ts' {
+  interface Tables {
+    alerts: {
+      id: Fixed<string>;
+      at: Fixed<Timestamp>;
+      kind: Fixed<string>;
+      integration_id: Fixed<string | null>;
+      merchant_id: Fixed<string | null>;
+      subject_id: Fixed<string | null>;
+      detail: Fixed<string>;
+      posted_at: Timestamp | null;
+      tries: Generated<number>;
+      due_at: Timestamp | null;
+      taken_at: Timestamp | null;
+      taken_by: string | null;
+      taken_person_id: string | null;
+      closed_at: Timestamp | null;
+      closed_by: string | null;
+      closed_person_id: string | null;
+      close_reason: string | null;
+    };
+  }
+}
