@@ -30,7 +30,7 @@ create table territories (
 insert into territories (code, currency, time_zone, locale, payment_min)
 values ('ZA', 'ZAR', 'Africa/Johannesburg', 'en-ZA', 1000);
 
--- Each process of the service announces itself here (decision 0090). The rows may be lost: a process
+-- Each process of the service announces itself here (decision 0032). The rows may be lost: a process
 -- writes its own again within seconds.
 create unlogged table nodes (
   id              uuid primary key,

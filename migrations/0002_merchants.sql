@@ -6,7 +6,7 @@ create table merchants (
   territory        text not null references territories (code),
   rules            jsonb not null check (jsonb_typeof(rules) = 'array'),
   created_at       timestamptz(3) not null,
-  -- In a sandbox every merchant has a clock of its own, this much ahead of the real one (decision 0031).
+  -- In a sandbox every merchant has a clock of its own, this much ahead of the real one (decision 0017).
   clock_ahead_ms   bigint not null default 0 check (clock_ahead_ms >= 0),
   -- The term that the hosted page selects at first. Without one it selects the shortest.
   preselected_term integer check (preselected_term > 0),

@@ -2,7 +2,7 @@
 
 -- The id comes first in the primary key: an intermediary reads by id without naming the merchant. There
 -- are no foreign keys to the merchant and the integration, because a create would check both once per
--- row (decision 0109). The statement that inserts a checkout joins the merchant's row in list_totals,
+-- row (decision 0012). The statement that inserts a checkout joins the merchant's row in list_totals,
 -- which refers to the merchant, and the integration has signed the request. Neither is ever deleted.
 create table checkouts (
   merchant_id         uuid not null,
@@ -43,7 +43,7 @@ create table checkouts (
 -- leave out checkouts that have not ended, because every create would pay for them. A search looks
 -- through the newest open checkouts instead.
 
--- A merchant that lost the answer to a create also finds its checkout by its reference (decision 0052).
+-- A merchant that lost the answer to a create also finds its checkout by its reference (decision 0009).
 create index checkouts_by_reference on checkouts (client_reference_id, merchant_id, number desc);
 create index checkouts_by_email on checkouts
   (lower(customer ->> 'email'), merchant_id, number desc) where status <> 'received';

@@ -57,7 +57,7 @@ create index refund_requests_to_begin on refund_requests (created_at, id)
 create index refund_requests_to_begin_of_merchant on refund_requests (merchant_id, created_at, id)
   where status = 'requested' and approved_at is not null;
 
--- The payments that a refund is taken from (decision 0035), fixed when it becomes `pending`. A
+-- The payments that a refund is taken from (decision 0014), fixed when it becomes `pending`. A
 -- retry splits anew, so a part belongs to a round.
 create table refund_parts (
   merchant_id uuid not null,

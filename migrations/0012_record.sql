@@ -230,7 +230,7 @@ create table gateway_fees (
 );
 create index gateway_fees_of_checkout on gateway_fees (checkout_id, merchant_id);
 
--- The gateway's charges to the account itself and not for a payment (decision 0131). Each of its
+-- The gateway's charges to the account itself and not for a payment (decision 0083). Each of its
 -- transactions is one row, posted from `clearing` to `gateway_fees` of the house. A negative fee
 -- was returned. Append-only.
 create table gateway_account_fees (

@@ -19,6 +19,7 @@ const ownDocuments = [
 const texts = [
   '*.md',
   '.dependency-cruiser.cjs',
+  'migrations/*.sql',
   '{bench,docs,examples,scripts,sdk,src,test,test-gateway,web}/**/*.{cjs,css,grit,js,md,mjs,ts,tsx}',
 ];
 
