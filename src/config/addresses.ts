@@ -134,6 +134,9 @@ function readMetrics(reader: Reader, byDefault: number): Config['metrics'] {
   return { host, port: reader.port('METRICS_PORT', byDefault) };
 }
 
+/** A content network, a load balancer and a proxy of one's own are three. */
+const proxiesMax = 5;
+
 /** `true`, a number of proxies, or a list of addresses and ranges. */
 function readTrustProxy({ text, problem, refuseInsecure }: Reader): Config['trustProxy'] {
   const value = text('TRUST_PROXY');
@@ -145,7 +148,15 @@ function readTrustProxy({ text, problem, refuseInsecure }: Reader): Config['trus
     );
     return true;
   }
-  if (/^\d{1,2}$/.test(value)) return Number(value);
+  if (/^\d{1,2}$/.test(value)) {
+    if (Number(value) > proxiesMax) {
+      refuseInsecure(
+        'any-proxy',
+        `TRUST_PROXY must be at most ${proxiesMax} proxies in production: with more than there are, every caller chooses its own address.`,
+      );
+    }
+    return Number(value);
+  }
   const addresses = value.split(',').map((part) => part.trim());
   for (const address of addresses) {
     if (isIP(address) === 0 && !ipaddr.isValidCIDR(address)) {

@@ -1,3 +1,4 @@
+import { readFileSync } from 'node:fs';
 import type { Environment } from '#platform/shared/environment.ts';
 import { isLoopback } from '#platform/shared/loopback.ts';
 
@@ -38,10 +39,13 @@ export function openReader(env: NodeJS.ProcessEnv): Reader {
   const problem = (text: string) => {
     problems.push(text);
   };
-  const text = (name: string) => env[name]?.trim() || undefined;
+  const text = textReader(env, problem);
   const values = valueReaders(text, problem);
   const environment = values.choice('TRANCHE_ENV', ['sandbox', 'production'] as const, 'sandbox');
   const isProduction = environment === 'production';
+  if (isProduction && text('NODE_TLS_REJECT_UNAUTHORIZED') === '0') {
+    problem('NODE_TLS_REJECT_UNAUTHORIZED must not be 0 in production: no certificate is checked.');
+  }
   const accepted = readAccepted(text('ACCEPT_INSECURE'), problem);
   const accepts = (risk: Risk) => !isProduction || accepted.has(risk);
   return {
@@ -88,6 +92,36 @@ function valueReaders(
       return byDefault;
     },
   };
+}
+
+/** Settings that may come from a file, which `NAME_FILE` names, as containers give secrets. */
+export const secretSettings = [
+  'ALERT_WEBHOOK_URL',
+  'CONSOLE_OIDC_CLIENT_SECRET',
+  'DATABASE_URL',
+  'MAIL_URL',
+  'MASTER_KEY',
+  'MASTER_KEY_PREVIOUS',
+  'OTEL_EXPORTER_OTLP_HEADERS',
+  'REDIS_URL',
+  'STRIPE_SECRET_KEY',
+  'STRIPE_WEBHOOK_SECRET',
+];
+
+function textReader(env: NodeJS.ProcessEnv, problem: Reader['problem']): Reader['text'] {
+  const given = (name: string) => env[name]?.trim() || undefined;
+  const fromFiles = new Map<string, string>();
+  for (const name of secretSettings) {
+    const file = given(`${name}_FILE`);
+    if (file === undefined) continue;
+    if (given(name) !== undefined) problem(`${name} and ${name}_FILE are both set. Set one.`);
+    try {
+      fromFiles.set(name, readFileSync(file, 'utf8').trim());
+    } catch (error) {
+      problem(`${name}_FILE cannot be read (${(error as NodeJS.ErrnoException).code}).`);
+    }
+  }
+  return (name) => given(name) ?? (fromFiles.get(name) || undefined);
 }
 
 function readAccepted(value = '', problem: Reader['problem']): Set<Risk> {

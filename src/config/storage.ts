@@ -21,6 +21,8 @@ function readDatabaseUrl({ text, problem, refuseInsecure, isProduction }: Reader
     problem(
       'DATABASE_URL must be an address that begins with postgres:// or postgresql://. It may name several servers: postgres://user@a:5432,b:5432/tranche.',
     );
+  } else if (isProduction && servers.some(hasTwoModes)) {
+    problem('DATABASE_URL must have sslmode at most once: the driver would take the last one.');
   } else if (servers.some(isPlaintext)) {
     refuseInsecure(
       'database-plaintext',
@@ -46,13 +48,18 @@ function isPlaintext(databaseUrl: string): boolean {
   return !isChecked || searchParams.get('uselibpqcompat') === 'true';
 }
 
+const hasTwoModes = (databaseUrl: string) =>
+  ['sslmode', 'uselibpqcompat'].some(
+    (name) => new URL(databaseUrl).searchParams.getAll(name).length > 1,
+  );
+
 function readMasterKeys({ text, problem, isProduction }: Reader): Buffer[] {
   const keys: Buffer[] = [];
   for (const name of ['MASTER_KEY', 'MASTER_KEY_PREVIOUS']) {
     const value = text(name);
     if (value === undefined) continue;
     const key = readMasterKey(value);
-    if (!key || (isProduction && !isRandom(key))) {
+    if (!key || (isProduction && !(isRandom(key) && isGenerated(value)))) {
       problem(`${name} must be 32 random bytes in Base64 or hex (openssl rand -base64 32).`);
     } else {
       keys.push(key);
@@ -75,6 +82,13 @@ export function readMasterKey(text: string): Buffer | null {
 
 /** Zeros or a repeated pattern are no key. 32 random bytes have about 30 different values. */
 const isRandom = (key: Buffer) => new Set(key).size >= 16;
+
+/**
+ * Text that a person typed can have the form of Base64. Random Base64 has small and capital letters,
+ * and but for one key in 7,000 a digit or a sign.
+ */
+const isGenerated = (text: string) =>
+  text.length === 64 || [/[a-z]/, /[A-Z]/, /[0-9+/_-]/].every((one) => one.test(text));
 
 function readRedisUrl({ text, problem, refuseInsecure }: Reader): string | null {
   const redisUrl = text('REDIS_URL') ?? null;

@@ -15,7 +15,7 @@ export type StripeSettings = {
   testGateway?: boolean;
   /** The prefix that the account puts before every statement descriptor. */
   statementPrefix?: string;
-  /** With it we believe that an event comes from the gateway. */
+  /** The webhook secret: it proves that an event comes from the gateway. */
   webhookSecret?: string;
   timeoutMs?: number;
 };
@@ -28,6 +28,9 @@ export function limitsFor({ secretKey, testGateway }: StripeSettings): GatewayLi
   if (testGateway) return { requestsPerSecond: null };
   return { requestsPerSecond: liveKey.test(secretKey) ? 80 : 20 };
 }
+
+/** A shorter one could be guessed, and events move money. */
+const webhookSecretCharactersMin = 16;
 
 const liveKey = /^(sk|rk)_live_/;
 
@@ -52,6 +55,12 @@ export function stripeProblems(settings: StripeSettings): string[] {
     if (settings.testGateway) problems.push('Production does not run on a test gateway.');
   } else if (settings.publicKey.startsWith('pk_live_')) {
     problems.push('The sandbox does not accept a live public gateway key.');
+  }
+  const secret = settings.webhookSecret;
+  if (secret !== undefined && secret.length < webhookSecretCharactersMin) {
+    problems.push(
+      `STRIPE_WEBHOOK_SECRET must have at least ${webhookSecretCharactersMin} characters: copy the signing secret of the webhook endpoint.`,
+    );
   }
   const prefix = settings.statementPrefix;
   if (prefix !== undefined && !(prefix.length >= 2 && prefix.length <= prefixCharactersMax)) {

@@ -1,7 +1,9 @@
 import assert from 'node:assert/strict';
+import { writeFile } from 'node:fs/promises';
+import path from 'node:path';
 import { describe, test } from 'node:test';
 import { BadSettings, readConfig } from '#config.ts';
-import { productionSettings } from '../support/sandbox-process.ts';
+import { productionSettings, temporaryFolder } from '../support/sandbox-process.ts';
 
 const key = Buffer.alloc(32, 1).toString('base64');
 
@@ -118,6 +120,19 @@ describe('in production', () => {
   const insecure: [env: NodeJS.ProcessEnv, refusal: RegExp, risk: string | null][] = [
     [{ MASTER_KEY: Buffer.alloc(32).toString('base64') }, /^MASTER_KEY must be 32 random/, null],
     [{ MASTER_KEY: 'ab'.repeat(32) }, /^MASTER_KEY must be 32 random/, null],
+    [
+      { MASTER_KEY: 'correct-horse-battery-staple-and-some-more-w' },
+      /^MASTER_KEY must be 32 random/,
+      null,
+    ],
+    [{ NODE_TLS_REJECT_UNAUTHORIZED: '0' }, /^NODE_TLS_REJECT_UNAUTHORIZED must not/, null],
+    [{ STRIPE_WEBHOOK_SECRET: 'w' }, /^STRIPE_WEBHOOK_SECRET must have/, null],
+    [
+      { DATABASE_URL: 'postgres://db.example/t?sslmode=verify-full&sslmode=disable' },
+      /^DATABASE_URL must have sslmode at most once/,
+      null,
+    ],
+    [{ TRUST_PROXY: '99' }, /^TRUST_PROXY must be at most/, 'any-proxy'],
     [{ DATABASE_URL: '' }, /^DATABASE_URL must be set in production/, null],
     [{ TRUST_PROXY: 'true' }, /^TRUST_PROXY must be/, 'any-proxy'],
     [{ ALERT_WEBHOOK_URL: 'http://hooks.example/x' }, /must be https/, 'alerts-plaintext'],
@@ -171,6 +186,21 @@ describe('in production', () => {
       assert.deepEqual(problemsOf({ ...usable, ...env, ACCEPT_INSECURE: risk }), []);
     });
   }
+
+  test('secrets may come from files, and a file that cannot be read is named', async (t) => {
+    const folder = await temporaryFolder();
+    t.after(folder.remove);
+    const file = path.join(folder.path, 'master-key');
+    await writeFile(file, `${usable.MASTER_KEY}\n`);
+    const config = readConfig({ ...usable, MASTER_KEY: '', MASTER_KEY_FILE: file });
+    assert.deepEqual(config, readConfig(usable));
+    assert.match(
+      problemsOf({ ...usable, MASTER_KEY_FILE: file }).join(),
+      /^MASTER_KEY and MASTER_KEY_FILE are both set/,
+    );
+    const missing = problemsOf({ ...usable, REDIS_URL_FILE: path.join(folder.path, 'missing') });
+    assert.deepEqual(missing, ['REDIS_URL_FILE cannot be read (ENOENT).']);
+  });
 
   test('secure and local addresses are accepted', () => {
     for (const env of [
