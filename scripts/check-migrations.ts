@@ -66,16 +66,17 @@ function contracts(action: string): boolean {
   return /^(?:drop (?!constraint\b)|rename\b)/.test(action);
 }
 
-const rules: { says: string; breaks(statement: string, created: Set<string>): boolean }[] = [
+const rules: { description: string; breaks(statement: string, created: Set<string>): boolean }[] = [
   {
-    says: 'builds an index that blocks writes; use create index concurrently in a migration of its own',
+    description:
+      'builds an index that blocks writes; use create index concurrently in a migration of its own',
     breaks: (statement, created) => {
       const on = /^create (?:unique )?index (?!concurrently).*? on (?:only )?(\w+)/.exec(statement);
       return on !== null && !created.has(on[1] ?? '');
     },
   },
   {
-    says: 'rewrites or scans a whole table under a lock',
+    description: 'rewrites or scans a whole table under a lock',
     breaks: (statement, created) => {
       const alteration = readAlteration(statement);
       if (alteration === null || created.has(alteration.table)) return false;
@@ -83,13 +84,13 @@ const rules: { says: string; breaks(statement: string, created: Set<string>): bo
     },
   },
   {
-    says: 'locks a whole table for as long as it takes to write it anew',
+    description: 'locks a whole table for as long as it takes to write it anew',
     breaks: (statement) =>
       /^(?:vacuum\b[^;]*\bfull\b|cluster\b)/.test(statement) ||
       /^reindex\b(?!.*\bconcurrently\b)/.test(statement),
   },
   {
-    says: 'changes every row of a table in one statement; let due work do it in batches',
+    description: 'changes every row of a table in one statement; let due work do it in batches',
     breaks: (statement) => /^(?:update|delete from)\b(?!.*\bwhere\b)/.test(statement),
   },
 ];
@@ -140,7 +141,7 @@ export function findUnsafe(text: string, number: number, released: number | null
   const { isConcurrent, oldestProgram } = mannerOf(text);
   const found = rules
     .filter(({ breaks }) => statements.some((statement) => breaks(statement, created)))
-    .map(({ says }) => says);
+    .map(({ description }) => description);
   if (oldestProgram === null && statements.some(isContracting)) {
     found.push('takes away what older programs use; say so with "-- contract NNNN"');
   }

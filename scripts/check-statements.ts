@@ -17,17 +17,17 @@ export function findAllColumns(root: string): string[] {
   for (const file of fs.globSync('src/**/*.ts', { cwd: root }).sort()) {
     const source = fs.readFileSync(path.join(root, file), 'utf8');
     for (const { groups } of source.matchAll(named)) {
-      if (allColumns.test(groups?.text ?? '')) problems.push(says(file, groups?.name ?? ''));
+      if (allColumns.test(groups?.text ?? '')) problems.push(describe(file, groups?.name ?? ''));
     }
     // The builder's form: its statement is written in the same function.
     for (const part of source.split(/^(?=(?:export )?(?:async )?function )/m)) {
       const name = /\brunPrepared\([^,]+, ['`]([^'`]+)['`]/.exec(part)?.[1];
       const isAll = /\b(?:selectAll|returningAll)\(/.test(part) || allColumns.test(part);
-      if (name !== undefined && isAll) problems.push(says(file, name));
+      if (name !== undefined && isAll) problems.push(describe(file, name));
     }
   }
   return problems;
 }
 
-const says = (file: string, name: string) =>
+const describe = (file: string, name: string) =>
   `${file}: the prepared statement ${name} returns all columns; name them.`;

@@ -31,9 +31,9 @@ difference.
       if (differences.length === 0) return `${of}, no differences.`;
       const shown = differences
         .slice(0, shownMax)
-        .map(({ name, says, row }) =>
+        .map(({ name, description, row }) =>
           [
-            fill(`${terminal.accent(name)} ${says}:`),
+            fill(`${terminal.accent(name)} ${description}:`),
             ...Object.entries(row).map(([member, value]) => `  ${member} ${value}`),
           ].join('\n'),
         );

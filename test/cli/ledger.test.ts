@@ -45,7 +45,7 @@ test('the check finds one cent that is changed in any row', async () => {
     const { differences } = JSON.parse(stdout);
     assert.equal(code, 1, table);
     assert.ok(differences.length > 0, table);
-    assert.deepEqual(Object.keys(differences[0]), ['name', 'says', 'row']);
+    assert.deepEqual(Object.keys(differences[0]), ['name', 'description', 'row']);
     await tamper(pool, `update ${table} set amount = amount - 1 where ${where}`, [shopper.id]);
   }
   assert.equal((await tranche.json('ledger', 'check')).differences.length, 0);

@@ -310,7 +310,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
 
   // Operators act on what they see, which may have changed before they act.
 
-  type Operation = { says: string; run(deps: Deps): Promise<unknown> };
+  type Operation = { description: string; run(deps: Deps): Promise<unknown> };
 
   async function seen(): Promise<Operation[]> {
     const { rows: refunds } = await database.pool.query<RefundRequest>(
@@ -326,17 +326,20 @@ async function play(story: Story, scene: Scene): Promise<void> {
     return [
       ...refunds.flatMap(({ id, status, approved_at }): Operation[] => {
         if (status === 'failed') {
-          return [{ says: 'retry refund', run: (deps) => retryRefund(deps, 'ops', id) }];
+          return [{ description: 'retry refund', run: (deps) => retryRefund(deps, 'ops', id) }];
         }
-        const approve = { says: 'approve', run: (deps: Deps) => approveRefund(deps, 'ops', id) };
+        const approve = {
+          description: 'approve',
+          run: (deps: Deps) => approveRefund(deps, 'ops', id),
+        };
         const decline = {
-          says: 'decline',
+          description: 'decline',
           run: (deps: Deps) => declineRefund(deps, 'ops', id, 'No.'),
         };
         return approved_at === null ? [approve, approve, approve, decline] : [];
       }),
       ...overdue.map(({ checkout_id, number }) => ({
-        says: 'retry payment',
+        description: 'retry payment',
         run: (deps: Deps) => retryInstalment(deps, 'ops', `${checkout_id}:${number}`),
       })),
     ];
@@ -346,7 +349,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     operation: Operation,
     process: { deps: Deps; died?: Promise<null> },
   ): Promise<void> {
-    note('operate', operation.says);
+    note('operate', operation.description);
     try {
       const done = operation.run(process.deps);
       await (process.died ? Promise.race([done, process.died]) : done);
@@ -513,7 +516,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
     const enter = async (actor: string): Promise<void> => {
       const process = await living();
       if (actor.endsWith('worker')) {
-        const [says, run] = chance.pick([
+        const [description, run] = chance.pick([
           ['collect', collectDueInstalments],
           ['collect', collectDueInstalments],
           ['refund', processDueRefunds],
@@ -521,7 +524,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
           ['act', recoverActs],
           ['detach', detachReplacedCards],
         ] as const);
-        note('work', `${says} by the ${actor}`);
+        note('work', `${description} by the ${actor}`);
         begin(actor, tolerant(process, run(process.deps)));
       } else if (actor === 'shopper') begin(actor, actOnPlan(process));
       else if (actor === 'merchant') begin(actor, ask(await newAsk(), process));
@@ -636,7 +639,9 @@ async function play(story: Story, scene: Scene): Promise<void> {
   for (let round = 0; ; round += 1) {
     assert.ok(round < 500, 'the year ends');
     await work();
-    const open = (await seen()).filter(({ says }) => says === 'approve' || says === 'decline');
+    const open = (await seen()).filter(
+      ({ description }) => description === 'approve' || description === 'decline',
+    );
     if (open.length > 0) await operate(chance.pick(open), service);
     const due = await nextDue();
     if (due === null && open.length === 0) break;

@@ -223,7 +223,7 @@ async function play(story: Story, scene: Scene): Promise<void> {
    * The actions that operators could take now. They choose from what they see, which may have
    * changed.
    */
-  async function seen(): Promise<[says: string, run: (deps: Deps) => Promise<unknown>][]> {
+  async function seen(): Promise<[description: string, run: (deps: Deps) => Promise<unknown>][]> {
     const operator = chance.pick(['nomsa', 'sipho']);
     const disputes = await rowsOf<Dispute>(
       'select * from disputes where merchant_id = $1 and is_pausing order by created_at, id',
@@ -285,9 +285,9 @@ async function play(story: Story, scene: Scene): Promise<void> {
   async function operate(): Promise<void> {
     const all = await seen();
     if (all.length === 0) return;
-    const [says, run] = chance.pick(all);
-    note('operate', says);
-    await tolerant(says, run(service.deps));
+    const [description, run] = chance.pick(all);
+    note('operate', description);
+    await tolerant(description, run(service.deps));
   }
 
   /** A cardholder disputes a payment, and an operator gives it up. */
@@ -433,10 +433,10 @@ async function play(story: Story, scene: Scene): Promise<void> {
       const { deps, died } = await player.living();
       const all = isStopped ? moving : actor.endsWith('worker') ? works : await seen();
       if (all.length === 0) return;
-      const [says, run] = chance.pick(all as [string, (deps: Deps) => Promise<unknown>][]);
-      note('act', `${says} by the ${actor}`);
+      const [description, run] = chance.pick(all as [string, (deps: Deps) => Promise<unknown>][]);
+      note('act', `${description} by the ${actor}`);
       // The bank's order is complete or it was not made: a killed export is not counted.
-      player.begin(actor, tolerant(says, Promise.race([run(deps), died])));
+      player.begin(actor, tolerant(description, Promise.race([run(deps), died])));
     };
     clock.advance({ hours: chance.pick([1, 12, 30]) });
     const workers = ['first worker', 'second worker'];

@@ -22,8 +22,8 @@ export async function assertAgreed(
   const postings = await shopper.rows('postings');
   const sum = (list: { amount: number }[]) => list.reduce((total, one) => total + one.amount, 0);
   const posted = (...kinds: string[]) => sum(postings.filter(({ kind }) => kinds.includes(kind)));
-  const unique = (list: string[], says: string) =>
-    assert.equal(new Set(list).size, list.length, says);
+  const unique = (list: string[], description: string) =>
+    assert.equal(new Set(list).size, list.length, description);
   const sorted = (list: unknown[][]) => list.map((one) => JSON.stringify(one)).sort();
 
   for (const { status } of instalments) note(`payment ${status}`);

@@ -4,15 +4,15 @@ import type { PageWords } from '#platform/shared/words/words.ts';
 import type { PayPage } from '#purchases/payments/pay-page.ts';
 import { Footer } from './footer.tsx';
 import { buttonWords, PayForm } from './form.tsx';
+import { I18nContext } from './i18n.tsx';
 import { NoScript } from './no-script.tsx';
 import { isPayable, Order } from './order.tsx';
 import { Challenge, Outcome, UnknownLink, Waiting } from './outcome.tsx';
 import { firstView, isBusy, type Payment, startPayment, type View } from './payment.ts';
 import { PlanPage, type Proof } from './plan-page.tsx';
-import { Speaking } from './say.tsx';
 import { openSession } from './session.ts';
 import { TestRibbon } from './test-cards.tsx';
-import { type Say, sayIn } from './words.ts';
+import { createI18n, type I18n } from './words.ts';
 
 type AppProps = {
   page: PayPage | null;
@@ -34,7 +34,7 @@ export function App({ page: first, path, words: firstWords, pickedTerm, linkToke
   const [words, setWords] = useState(firstWords);
   const [proof, setProof] = useState<Proof>(null);
   const { page } = view;
-  const say = sayIn(words, page);
+  const i18n = createI18n(words, page);
 
   useEffect(() => {
     if (first === null) return;
@@ -58,7 +58,7 @@ export function App({ page: first, path, words: firstWords, pickedTerm, linkToke
   const seen = useRef(scene);
   useEffect(() => {
     if (scene === 'form') setHasForm(true);
-    document.title = title(view, say);
+    document.title = title(view, i18n);
     if (page !== null) document.documentElement.lang = page.language;
     if (seen.current === scene) return;
     seen.current = scene;
@@ -71,7 +71,7 @@ export function App({ page: first, path, words: firstWords, pickedTerm, linkToke
   }
 
   return (
-    <Speaking.Provider value={say}>
+    <I18nContext.Provider value={i18n}>
       {page?.test_mode && <TestRibbon mailboxUrl={page.mailbox_url} />}
       <div class={page === null ? 'page alone' : 'page'}>
         {page !== null && <Order page={page} />}
@@ -79,7 +79,7 @@ export function App({ page: first, path, words: firstWords, pickedTerm, linkToke
           {page !== null && isPayable(page) && (
             // While a payment is in flight, a page that cannot ask must not promise anything.
             <NoScript
-              text={`${say.text('no_script')} ${page.status === 'open' ? say.text('nothing_charged') : ''}`}
+              text={`${i18n.text('no_script')} ${page.status === 'open' ? i18n.text('nothing_charged') : ''}`}
             />
           )}
           {page === null ? (
@@ -103,13 +103,13 @@ export function App({ page: first, path, words: firstWords, pickedTerm, linkToke
             <Outcome view={view} page={page} path={path} />
           )}
           <p class="unseen" role="status">
-            {buttonWords(view, say)}
-            {view.slow && ` ${say.text('waiting_slow')}`}
+            {buttonWords(view, i18n)}
+            {view.slow && ` ${i18n.text('waiting_slow')}`}
           </p>
         </main>
         <Footer page={page} speak={payment !== null && !isBusy(view) ? speak : null} />
       </div>
-    </Speaking.Provider>
+    </I18nContext.Provider>
   );
 }
 
@@ -124,8 +124,8 @@ function sceneOf({ page, anotherCard, returning }: View, hasForm: boolean): Scen
   return page.status;
 }
 
-export function title({ page, returning }: View, say: Say): string {
-  if (page === null) return say.text('title_unknown');
+export function title({ page, returning }: View, i18n: I18n): string {
+  if (page === null) return i18n.text('title_unknown');
   const what = {
     open: page.decline === null ? 'title_open' : 'title_declined',
     paying: 'title_paying',
@@ -135,5 +135,5 @@ export function title({ page, returning }: View, say: Say): string {
     cancelled: 'title_cancelled',
     invalid_payload: 'title_invalid',
   } as const;
-  return `${say.text(what[page.status])} · ${page.merchant_name}`;
+  return `${i18n.text(what[page.status])} · ${page.merchant_name}`;
 }

@@ -2,15 +2,15 @@ import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PayPage } from '#purchases/payments/pay-page.ts';
 import { type CardForm, type CardUse, mountCard } from './card-entry.ts';
 import { CardMarks } from './card-marks.tsx';
-import { Text, useSay } from './say.tsx';
+import { Text, useI18n } from './i18n.tsx';
 
 /** The gateway's frame with its title, and where the card details go. */
 export function CardFields({ page, card }: { page: PayPage; card: Card }) {
-  const say = useSay();
+  const i18n = useI18n();
   return (
     <>
       <div class="card-title">
-        <h2 id="card-heading">{say.text('card_details')}</h2>
+        <h2 id="card-heading">{i18n.text('card_details')}</h2>
         <CardMarks brands={page.card_brands} />
       </div>
       <div class="card-frame" aria-busy={card.state === 'loading'}>
@@ -19,17 +19,17 @@ export function CardFields({ page, card }: { page: PayPage; card: Card }) {
             <span />
             <span />
             <span />
-            <p class="unseen">{say.text('card_loading')}</p>
+            <p class="unseen">{i18n.text('card_loading')}</p>
           </div>
         )}
         <div ref={card.place} hidden={card.state === 'failed'} />
         {card.state === 'failed' && (
           <div class="notice danger" role="alert">
             <p>
-              <strong>{say.text('card_failed')}</strong> {say.text('card_failed_next')}
+              <strong>{i18n.text('card_failed')}</strong> {i18n.text('card_failed_next')}
             </p>
             <button type="button" class="link" onClick={card.retry}>
-              {say.text('card_reload')}
+              {i18n.text('card_reload')}
             </button>
           </div>
         )}
@@ -39,7 +39,7 @@ export function CardFields({ page, card }: { page: PayPage; card: Card }) {
           <path d="M4.5 7V5a3.5 3.5 0 0 1 7 0v2M3 7.5h10v6.5H3z" />
         </svg>
         <span>
-          <Text say="card_privacy" merchant={<bdi>{page.merchant_name}</bdi>} />
+          <Text of="card_privacy" merchant={<bdi>{page.merchant_name}</bdi>} />
         </span>
       </p>
     </>
@@ -52,7 +52,7 @@ type CardState = 'loading' | 'ready' | 'failed';
 
 /** The gateway's frame in a place on the page, from the first render that has the place. */
 export function useCard(page: PayPage, use: CardUse) {
-  const title = useSay().text('card_details');
+  const title = useI18n().text('card_details');
   const place = useRef<HTMLDivElement>(null);
   const [state, setState] = useState<CardState>('loading');
   const [form, setForm] = useState<CardForm | null>(null);

@@ -1,15 +1,15 @@
 import { brandName } from '#platform/shared/card-names.ts';
 import type { CardBrand } from '#platform/shared/hosted-page.ts';
-import { useSay } from './say.tsx';
+import { useI18n } from './i18n.tsx';
 
 /**
  * Small logos of the cards that can be used. They are drawn here, so that nothing is loaded for
  * them.
  */
 export function CardMarks({ brands }: { brands: CardBrand[] }) {
-  const say = useSay();
+  const i18n = useI18n();
   if (brands.length === 0) return null;
-  const label = say.text('card_marks', { brands: brands.map(brandName).join(', ') });
+  const label = i18n.text('card_marks', { brands: brands.map(brandName).join(', ') });
   return (
     // The width is known before the logos are parsed, so that nothing moves.
     <span class={`card-marks of-${brands.length}`} role="img" aria-label={label}>

@@ -1,7 +1,7 @@
 import { type Language, languageNames, languages } from '#platform/shared/language.ts';
 import type { PayPage } from '#purchases/payments/pay-page.ts';
+import { useI18n } from './i18n.tsx';
 import { Mark } from './mark.tsx';
-import { useSay } from './say.tsx';
 
 type FooterProps = {
   page: PayPage | null;
@@ -11,7 +11,7 @@ type FooterProps = {
 
 /** Who runs this page, and in which language it speaks. */
 export function Footer({ page, speak }: FooterProps) {
-  const say = useSay();
+  const i18n = useI18n();
   const { terms_url = null, privacy_url = null, contact = null } = page?.operator ?? {};
   return (
     <footer>
@@ -19,7 +19,7 @@ export function Footer({ page, speak }: FooterProps) {
         <Mark /> Tranche
       </p>
       {page !== null && (
-        <ul class="languages" aria-label={say.text('language')}>
+        <ul class="languages" aria-label={i18n.text('language')}>
           {languages.map((language) => (
             <li key={language}>
               <button
@@ -38,10 +38,10 @@ export function Footer({ page, speak }: FooterProps) {
       )}
       {(terms_url ?? privacy_url ?? contact) !== null && (
         <ul class="links">
-          {terms_url !== null && <Link href={terms_url} text={say.text('terms')} />}
-          {privacy_url !== null && <Link href={privacy_url} text={say.text('privacy')} />}
+          {terms_url !== null && <Link href={terms_url} text={i18n.text('terms')} />}
+          {privacy_url !== null && <Link href={privacy_url} text={i18n.text('privacy')} />}
           {contact !== null && (
-            <Link href={contactUrl(contact)} text={`${say.text('contact')}: ${contact}`} />
+            <Link href={contactUrl(contact)} text={`${i18n.text('contact')}: ${contact}`} />
           )}
         </ul>
       )}

@@ -3,15 +3,15 @@ import type { DeclineReason } from '#gateway/gateway.ts';
 import type { PageKey } from '#platform/shared/words/words.ts';
 import type { PayPage, Plan } from '#purchases/payments/pay-page.ts';
 import { CardFields, useCard } from './card-fields.tsx';
+import { Text, useI18n } from './i18n.tsx';
 import { isBusy, isInFlight, newsOf, type Payment, type View } from './payment.ts';
-import { Text, useSay } from './say.tsx';
 import {
   consentSentence,
   declineWords,
   findPlan,
   firstPayment,
+  type I18n,
   planPrice,
-  type Say,
 } from './words.ts';
 
 type FormProps = {
@@ -24,7 +24,7 @@ type FormProps = {
 
 /** The shopper chooses a term, enters a card and pays. The form keeps its shape while paying. */
 export function PayForm({ view, page, payment, term, choose }: FormProps) {
-  const say = useSay();
+  const i18n = useI18n();
   const plan = findPlan(page, term);
   const first = firstPayment(plan, page);
   const card = useCard(page, {
@@ -32,7 +32,7 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
     amount: first,
     storeCard: plan.number_of_payments > 1,
   });
-  const consent = consentSentence(plan, say);
+  const consent = consentSentence(plan, i18n);
   const merchant = <bdi>{page.merchant_name}</bdi>;
   const busy = isBusy(view);
   const mayPay = payment !== null && card.form !== null && !busy;
@@ -53,7 +53,7 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
       <fieldset class="terms">
         <legend>
           <h1 id="heading" tabIndex={-1}>
-            {say.text(page.plans.length > 1 ? 'how_to_pay' : 'how_you_pay')}
+            {i18n.text(page.plans.length > 1 ? 'how_to_pay' : 'how_you_pay')}
           </h1>
         </legend>
         <div class="term-rows" inert={busy}>
@@ -67,12 +67,12 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
             />
           ))}
         </div>
-        {page.no_fees && <p class="promise">{say.text('no_fees')}</p>}
+        {page.no_fees && <p class="promise">{i18n.text('no_fees')}</p>}
       </fieldset>
 
       {page.paused ? (
         <p class="notice warning" role="alert">
-          {say.text('payments_paused')}
+          {i18n.text('payments_paused')}
         </p>
       ) : (
         <Trouble view={view} decline={page.decline} />
@@ -98,13 +98,15 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
         aria-disabled={!mayPay}
         {...(consent !== null && { 'aria-describedby': 'consent' })}
       >
-        <span>{buttonWords(view, say) ?? say.text('pay_now', { amount: say.money(first) })}</span>
+        <span>
+          {buttonWords(view, i18n) ?? i18n.text('pay_now', { amount: i18n.money(first) })}
+        </span>
       </button>
       <p class="next">
         {busy ? (
-          say.text(view.slow ? 'next_slow' : 'next_busy')
+          i18n.text(view.slow ? 'next_slow' : 'next_busy')
         ) : (
-          <Text say="next_steps" merchant={merchant} />
+          <Text of="next_steps" merchant={merchant} />
         )}
       </p>
       <CancelButton view={view} page={page} payment={payment} term={plan.number_of_payments} />
@@ -112,9 +114,9 @@ export function PayForm({ view, page, payment, term, choose }: FormProps) {
   );
 }
 
-export function buttonWords({ page, activity }: View, say: Say): string | null {
-  if (activity !== 'idle') return say.text(busyWords[activity]);
-  return isInFlight(page) ? say.text('busy_paying') : null;
+export function buttonWords({ page, activity }: View, i18n: I18n): string | null {
+  if (activity !== 'idle') return i18n.text(busyWords[activity]);
+  return isInFlight(page) ? i18n.text('busy_paying') : null;
 }
 
 const busyWords = {
@@ -136,9 +138,9 @@ function Term({
   chosen: boolean;
   choose: (term: number) => void;
 }) {
-  const say = useSay();
+  const i18n = useI18n();
   const term = plan.number_of_payments;
-  const price = planPrice(plan, page, say);
+  const price = planPrice(plan, page, i18n);
   const [wasChosenHere, setChosenHere] = useState(false);
   return (
     <div class={chosen ? 'term chosen' : 'term'}>
@@ -154,7 +156,7 @@ function Term({
           }}
         />
         <span class="term-words">
-          <span class="term-count">{say.count('payments_one', 'payments_other', term)}</span>{' '}
+          <span class="term-count">{i18n.count('payments_one', 'payments_other', term)}</span>{' '}
           <span class={price.length > 1 ? 'term-price parts' : 'term-price'}>
             {price.map((part) => (
               <span key={part}>{part} </span>
@@ -172,7 +174,7 @@ const shownFirst = 6;
 
 /** One dot per payment: today, then each date. It opens with motion only after a choice. */
 function Timeline({ plan, amount, opens }: { plan: Plan; amount: number; opens: boolean }) {
-  const say = useSay();
+  const i18n = useI18n();
   const [all, setAll] = useState(plan.payments.length <= shownMax);
   const shown = all
     ? plan.payments
@@ -183,19 +185,19 @@ function Timeline({ plan, amount, opens }: { plan: Plan; amount: number; opens: 
         {shown.map((payment, index) => (
           <li key={payment.number} class={!all && index === shownFirst ? 'after-gap' : ''}>
             <time dateTime={payment.due_on}>
-              {index === 0 ? say.text('today') : say.date(payment.due_on)}
+              {index === 0 ? i18n.text('today') : i18n.date(payment.due_on)}
             </time>
-            <span class="price">{say.money(payment.amount)}</span>
+            <span class="price">{i18n.money(payment.amount)}</span>
           </li>
         ))}
       </ol>
       {!all && (
         <button type="button" class="link" onClick={() => setAll(true)}>
-          {say.text('payments_all', { count: plan.payments.length })}
+          {i18n.text('payments_all', { count: plan.payments.length })}
         </button>
       )}
       {plan.payments.length > 1 && (
-        <p class="sum">{say.text('payments_sum', { amount: say.money(amount) })}</p>
+        <p class="sum">{i18n.text('payments_sum', { amount: i18n.money(amount) })}</p>
       )}
     </div>
   );
@@ -203,13 +205,13 @@ function Timeline({ plan, amount, opens }: { plan: Plan; amount: number; opens: 
 
 /** Says what went wrong, whether anything was charged, and what to do. */
 export function Trouble({ view, decline }: { view: View; decline: PayPage['decline'] }) {
-  const say = useSay();
+  const i18n = useI18n();
   const place = useRef<HTMLDivElement>(null);
   // While the next attempt is in flight the notice is out of date. It keeps its place, so that the
   // button that the shopper just pressed does not move.
   const hidden = isBusy(view) && view.activity !== 'lost';
   const last = useRef<ReturnType<typeof troubleWords>>(null);
-  if (!hidden) last.current = troubleWords(view, decline, say);
+  if (!hidden) last.current = troubleWords(view, decline, i18n);
   const words = last.current;
   const happened = hidden ? null : (words?.happened ?? null);
   // Move the focus to the notice for screen readers and for shoppers who have scrolled away. Not on
@@ -243,24 +245,24 @@ const cardDeclines: Partial<Record<DeclineReason, PageKey>> = {
   authentication_required: 'card_unasked',
 };
 
-function troubleWords(view: View, decline: PayPage['decline'], say: Say) {
+function troubleWords(view: View, decline: PayPage['decline'], i18n: I18n) {
   const isAboutCard = (view.askedFor ?? view.page?.act?.purpose) === 'replace_card';
   if (view.activity === 'lost') {
-    const next = say.text(isAboutCard ? 'lost_card_next' : 'lost_next');
-    return { tone: 'warning', happened: say.text('lost'), next };
+    const next = i18n.text(isAboutCard ? 'lost_card_next' : 'lost_next');
+    return { tone: 'warning', happened: i18n.text('lost'), next };
   }
   if (view.problem !== null) {
-    const happened = 'key' in view.problem ? say.text(view.problem.key) : view.problem.text;
-    return { tone: 'danger', happened, next: say.text('nothing_charged') };
+    const happened = 'key' in view.problem ? i18n.text(view.problem.key) : view.problem.text;
+    return { tone: 'danger', happened, next: i18n.text('nothing_charged') };
   }
   if (view.unfinished) {
-    const happened = say.text(isAboutCard ? 'card_unchanged' : 'unfinished');
-    return { tone: 'danger', happened, next: say.text('unfinished_next') };
+    const happened = i18n.text(isAboutCard ? 'card_unchanged' : 'unfinished');
+    return { tone: 'danger', happened, next: i18n.text('unfinished_next') };
   }
   if (decline === null) return null;
-  const { happened, next } = declineWords(decline, say);
+  const { happened, next } = declineWords(decline, i18n);
   const key = newsOf(view)?.purpose === 'replace_card' ? cardDeclines[decline.reason] : undefined;
-  return { tone: 'danger', happened: key ? say.text(key) : happened, next };
+  return { tone: 'danger', happened: key ? i18n.text(key) : happened, next };
 }
 
 export function CancelButton({
@@ -283,7 +285,7 @@ export function CancelButton({
       onClick={() => mayCancel && payment.cancel({ number_of_payments: term })}
     >
       <span>
-        <Text say="cancel" merchant={<bdi>{page.merchant_name}</bdi>} />
+        <Text of="cancel" merchant={<bdi>{page.merchant_name}</bdi>} />
       </span>
     </button>
   );

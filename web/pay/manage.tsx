@@ -8,12 +8,12 @@ import type { CardForm, CardUse } from './card-entry.ts';
 import { CardFields, useCard } from './card-fields.tsx';
 import { CardMark } from './card-marks.tsx';
 import { buttonWords, Trouble } from './form.tsx';
+import { useI18n } from './i18n.tsx';
 import { isBusy, newsOf, type Payment, type View } from './payment.ts';
 import { cardName, isPausedPlan, latePayments, mayProve, NoLinks, sumOf } from './plan.tsx';
-import { useSay } from './say.tsx';
 import { type Answered, closeSession, report, sendLink } from './session.ts';
 import { MailboxHint } from './test-cards.tsx';
-import { chargesWords, type Say } from './words.ts';
+import { chargesWords, type I18n } from './words.ts';
 
 // A shopper's attempts on a plan. Each kind has a panel of its own in place of the plan. Without a
 // session, every panel first asks the shopper to prove the e-mail address.
@@ -67,7 +67,7 @@ export function ActList({
   open: ((panel: Panel) => void) | null;
   reload: () => void;
 }) {
-  const say = useSay();
+  const i18n = useI18n();
   const unpaid = plan.payments.filter(({ status }) => isUnpaid(status));
   const late = latePayments(plan);
   const mayPay = !isPausedPlan(page, plan) && unpaid.length > 0;
@@ -75,32 +75,32 @@ export function ActList({
     <li key={panel}>
       <button type="button" aria-disabled={open === null} onClick={() => open?.(panel)}>
         <span class="act">
-          <span>{say.text(key)}</span> {detail !== null && <span class="detail">{detail}</span>}
+          <span>{i18n.text(key)}</span> {detail !== null && <span class="detail">{detail}</span>}
         </span>
       </button>
     </li>
   );
   return (
     <section class="acts needs-script" aria-labelledby="acts">
-      <h2 id="acts">{say.text('manage')}</h2>
+      <h2 id="acts">{i18n.text('manage')}</h2>
       <ul>
         {mayPay &&
           late.length === 0 &&
-          act('next', 'act_next', say.money(sumOf(covered(plan, 'next'))))}
+          act('next', 'act_next', i18n.money(sumOf(covered(plan, 'next'))))}
         {mayPay &&
           unpaid.length > Math.max(1, late.length) &&
-          act('rest', 'act_rest', say.money(sumOf(unpaid)))}
+          act('rest', 'act_rest', i18n.money(sumOf(unpaid)))}
         {unpaid.length > 0 &&
           plan.is_card_stored &&
           !page.paused &&
-          act('card', 'act_card', plan.card?.last4 ? cardName(plan.card, say) : null)}
+          act('card', 'act_card', plan.card?.last4 ? cardName(plan.card, i18n) : null)}
         {act('report', 'report', null)}
       </ul>
       {page.session !== null && (
         <p class="small">
-          {say.text('signed_in', { time: say.timeOf(page.session.expires_at) })}{' '}
+          {i18n.text('signed_in', { time: i18n.timeOf(page.session.expires_at) })}{' '}
           <button type="button" class="link" onClick={() => closeSession(path).then(reload)}>
-            {say.text('sign_out')}
+            {i18n.text('sign_out')}
           </button>
         </p>
       )}
@@ -117,7 +117,7 @@ function Head({
   about?: string;
   close: (() => void) | null;
 }) {
-  const say = useSay();
+  const i18n = useI18n();
   return (
     <div class="panel-head">
       <button
@@ -126,7 +126,7 @@ function Head({
         aria-disabled={close === null}
         onClick={() => close?.()}
       >
-        {say.text('back')}
+        {i18n.text('back')}
       </button>
       <h1 id="heading" tabIndex={-1}>
         {title}
@@ -138,10 +138,10 @@ function Head({
 
 /** No link can prove the address, so the shopper cannot act here. */
 function NoProof({ page, close }: PanelProps) {
-  const say = useSay();
+  const i18n = useI18n();
   return (
     <div class="panel">
-      <Head title={say.text('manage')} close={close} />
+      <Head title={i18n.text('manage')} close={close} />
       <p>
         <NoLinks page={page} />
       </p>
@@ -151,7 +151,7 @@ function NoProof({ page, close }: PanelProps) {
 
 /** "Send me a link": the same answer for every address. */
 function Prove({ page, path, close }: PanelProps) {
-  const say = useSay();
+  const i18n = useI18n();
   const [state, setState] = useState<Answered | 'idle' | 'sending' | 'wrong'>('idle');
   const field = useRef<HTMLInputElement>(null);
 
@@ -171,18 +171,18 @@ function Prove({ page, path, close }: PanelProps) {
   const trouble = state === 'wrong' || state === 'refused' ? 'prove_wrong' : troubles[state];
   return (
     <form class="panel" noValidate onSubmit={send}>
-      <Head title={say.text('prove')} about={say.text('prove_why')} close={close} />
+      <Head title={i18n.text('prove')} about={i18n.text('prove_why')} close={close} />
       <Result isGood={state === 'done'}>
         {state === 'done' ? (
           <>
-            <strong>{say.text('prove_sent')}</strong> {say.text('prove_sent_next')}
+            <strong>{i18n.text('prove_sent')}</strong> {i18n.text('prove_sent_next')}
           </>
         ) : (
-          trouble && say.text(trouble)
+          trouble && i18n.text(trouble)
         )}
       </Result>
       <label class="field">
-        <span>{say.text('prove_email')}</span>
+        <span>{i18n.text('prove_email')}</span>
         <input
           ref={field}
           type="email"
@@ -197,7 +197,7 @@ function Prove({ page, path, close }: PanelProps) {
         class={state === 'sending' ? 'button busy' : 'button'}
         aria-disabled={state === 'sending'}
       >
-        <span>{say.text(state === 'sending' ? 'prove_sending' : 'prove_send')}</span>
+        <span>{i18n.text(state === 'sending' ? 'prove_sending' : 'prove_send')}</span>
       </button>
       {page.test_mode && <MailboxHint url={page.mailbox_url} />}
     </form>
@@ -220,7 +220,7 @@ function Result({ isGood, children }: { isGood: boolean; children: ComponentChil
 
 /** "Something is wrong": the text goes to the operators. */
 function Report({ path, payment, close }: PanelProps) {
-  const say = useSay();
+  const i18n = useI18n();
   const [state, setState] = useState<Answered | 'idle' | 'sending' | 'empty'>('idle');
   const field = useRef<HTMLTextAreaElement>(null);
 
@@ -242,14 +242,14 @@ function Report({ path, payment, close }: PanelProps) {
   const trouble = state === 'empty' ? 'report_empty' : troubles[state];
   return (
     <form class="panel" noValidate onSubmit={send}>
-      <Head title={say.text('report')} close={close} />
+      <Head title={i18n.text('report')} close={close} />
       <Result isGood={state === 'done'}>
-        {state === 'done' ? say.text('report_sent') : trouble && say.text(trouble)}
+        {state === 'done' ? i18n.text('report_sent') : trouble && i18n.text(trouble)}
       </Result>
       {state !== 'done' && (
         <>
           <label class="field">
-            <span>{say.text('report_label')}</span>
+            <span>{i18n.text('report_label')}</span>
             <textarea
               ref={field}
               rows={5}
@@ -259,14 +259,14 @@ function Report({ path, payment, close }: PanelProps) {
             />
           </label>
           <p class="small" id="report-hint">
-            {say.text('report_hint')}
+            {i18n.text('report_hint')}
           </p>
           <button
             type="submit"
             class={state === 'sending' ? 'button busy' : 'button'}
             aria-disabled={state === 'sending'}
           >
-            <span>{say.text(state === 'sending' ? 'prove_sending' : 'report_send')}</span>
+            <span>{i18n.text(state === 'sending' ? 'prove_sending' : 'report_send')}</span>
           </button>
         </>
       )}
@@ -276,7 +276,7 @@ function Report({ path, payment, close }: PanelProps) {
 
 /** Pay what is late, the next one or the rest, with the stored card or another one. */
 function PayPlan({ view, page, plan, payment, close, what }: PanelProps & { what: PayablePart }) {
-  const say = useSay();
+  const i18n = useI18n();
   const asked = useAtOpening(view, covered(plan, what));
   const amount = sumOf(asked);
   // A card that is not stored cannot be charged again.
@@ -291,7 +291,7 @@ function PayPlan({ view, page, plan, payment, close, what }: PanelProps & { what
   const rest = plan.payments.filter(
     ({ number, status }) => isUnpaid(status) && asked.every((one) => one.number !== number),
   );
-  const charges = plan.is_card_stored ? chargesWords(rest, say, 'consent_monthly') : null;
+  const charges = plan.is_card_stored ? chargesWords(rest, i18n, 'consent_monthly') : null;
   const keeps = other && keep && charges !== null;
 
   function pay(event: Event) {
@@ -313,8 +313,8 @@ function PayPlan({ view, page, plan, payment, close, what }: PanelProps & { what
   return (
     <form class="panel pay-form" autocomplete="off" noValidate onSubmit={pay}>
       <Head
-        title={say.text('act_pay', { amount: say.money(amount) })}
-        about={datesWords(asked, say)}
+        title={i18n.text('act_pay', { amount: i18n.money(amount) })}
+        about={datesWords(asked, i18n)}
         close={busy ? null : close}
       />
       <Trouble view={view} decline={declineOf(view)} />
@@ -322,13 +322,17 @@ function PayPlan({ view, page, plan, payment, close, what }: PanelProps & { what
       {card?.last4 && (
         <fieldset class="terms" inert={busy}>
           <legend>
-            <h2>{say.text('act_which')}</h2>
+            <h2>{i18n.text('act_which')}</h2>
           </legend>
           <div class="term-rows">
-            <CardChoice name={cardName(card, say)} chosen={!other} choose={() => setOther(false)}>
+            <CardChoice name={cardName(card, i18n)} chosen={!other} choose={() => setOther(false)}>
               <CardMark brand={card.brand} />
             </CardChoice>
-            <CardChoice name={say.text('act_other')} chosen={other} choose={() => setOther(true)} />
+            <CardChoice
+              name={i18n.text('act_other')}
+              chosen={other}
+              choose={() => setOther(true)}
+            />
           </div>
         </fieldset>
       )}
@@ -348,7 +352,7 @@ function PayPlan({ view, page, plan, payment, close, what }: PanelProps & { what
                 disabled={busy}
                 onChange={(event) => setKeep(event.currentTarget.checked)}
               />
-              <span>{say.text('consent_keep', { charges })}</span>
+              <span>{i18n.text('consent_keep', { charges })}</span>
             </label>
           )}
         </>
@@ -356,22 +360,22 @@ function PayPlan({ view, page, plan, payment, close, what }: PanelProps & { what
       <ActButton
         view={view}
         mayAct={mayPay}
-        text={say.text('pay_now', { amount: say.money(amount) })}
+        text={i18n.text('pay_now', { amount: i18n.money(amount) })}
       />
     </form>
   );
 }
 
 /** Which payments an attempt is for. */
-function datesWords(payments: PlanPayment[], say: Say): string {
+function datesWords(payments: PlanPayment[], i18n: I18n): string {
   const [first] = payments;
   const last = payments.at(-1);
   if (first === undefined || last === undefined) return '';
-  if (first === last) return say.text('act_dates_one', { date: say.date(first.due_on) });
-  return say.text('act_dates_other', {
+  if (first === last) return i18n.text('act_dates_one', { date: i18n.date(first.due_on) });
+  return i18n.text('act_dates_other', {
     count: payments.length,
-    first: say.date(first.due_on),
-    last: say.date(last.due_on),
+    first: i18n.date(first.due_on),
+    last: i18n.date(last.due_on),
   });
 }
 
@@ -380,12 +384,12 @@ const deadReasons = ['expired_card', 'lost_card', 'stolen_card', 'incorrect_numb
 
 /** Changes the card for the payments to come. The bank confirms it; nothing is charged. */
 function ChangeCard({ view, page, plan, payment, close }: PanelProps) {
-  const say = useSay();
+  const i18n = useI18n();
   const [form, setForm] = useState<CardForm | null>(null);
   const busy = isBusy(view);
   const mayAct = payment !== null && !busy && form !== null;
   const rest = plan.payments.filter(({ status }) => isUnpaid(status));
-  const charges = chargesWords(rest, say, 'consent_monthly');
+  const charges = chargesWords(rest, i18n, 'consent_monthly');
 
   function save(event: Event) {
     event.preventDefault();
@@ -396,28 +400,28 @@ function ChangeCard({ view, page, plan, payment, close }: PanelProps) {
   return (
     <form class="panel pay-form" autocomplete="off" noValidate onSubmit={save}>
       <Head
-        title={say.text('act_card')}
-        about={say.text('act_card_note')}
+        title={i18n.text('act_card')}
+        about={i18n.text('act_card_note')}
         close={busy ? null : close}
       />
       <Trouble view={view} decline={declineOf(view)} />
       <Refusal view={view} />
       <OtherCard view={view} page={page} use={{ purpose: 'store' }} give={setForm} />
-      {charges !== null && <p class="consent">{say.text('consent_card', { charges })}</p>}
-      <ActButton view={view} mayAct={mayAct} text={say.text('act_save')} />
+      {charges !== null && <p class="consent">{i18n.text('consent_card', { charges })}</p>}
+      <ActButton view={view} mayAct={mayAct} text={i18n.text('act_save')} />
     </form>
   );
 }
 
 function ActButton({ view, mayAct, text }: { view: View; mayAct: boolean; text: string }) {
-  const say = useSay();
+  const i18n = useI18n();
   const busy = isBusy(view);
   return (
     <>
       <button type="submit" class={busy ? 'button busy' : 'button'} aria-disabled={!mayAct}>
-        <span>{buttonWords(view, say) ?? text}</span>
+        <span>{buttonWords(view, i18n) ?? text}</span>
       </button>
-      <p class="next">{say.text(busy ? (view.slow ? 'next_slow' : 'next_busy') : 'act_steps')}</p>
+      <p class="next">{i18n.text(busy ? (view.slow ? 'next_slow' : 'next_busy') : 'act_steps')}</p>
     </>
   );
 }
@@ -476,7 +480,7 @@ function OtherCard({
 
 /** Says why the server began nothing. */
 export function Refusal({ view }: { view: View }) {
-  const say = useSay();
+  const i18n = useI18n();
   const refusal = view.page?.act?.status === 'refused' ? view.page.act.refusal : null;
   if (refusal === null || isBusy(view)) return null;
   const key = {
@@ -488,7 +492,7 @@ export function Refusal({ view }: { view: View }) {
   } as const;
   return (
     <p class="notice warning" role="alert">
-      {say.text(key[refusal])}
+      {i18n.text(key[refusal])}
     </p>
   );
 }
@@ -525,7 +529,7 @@ export function ActNotice({
   plan: Plan;
   payment: Payment | null;
 }) {
-  const say = useSay();
+  const i18n = useI18n();
   const act = newsOf(view);
   if (view.activity === 'lost') return <Trouble view={view} decline={null} />;
   if (act === null) return view.unfinished ? <Trouble view={view} decline={null} /> : null;
@@ -534,17 +538,17 @@ export function ActNotice({
       return (
         <div class="notice good">
           <p>
-            <strong>{say.text('busy_paying')}</strong>{' '}
-            {say.text(view.slow ? 'waiting_slow' : 'waiting_keep')}
+            <strong>{i18n.text('busy_paying')}</strong>{' '}
+            {i18n.text(view.slow ? 'waiting_slow' : 'waiting_keep')}
           </p>
-          <div class="progress" role="progressbar" aria-label={say.text('waiting_label')} />
+          <div class="progress" role="progressbar" aria-label={i18n.text('waiting_label')} />
         </div>
       );
     case 'challenge':
       return (
         <section class="notice good" aria-labelledby="bank">
-          <h2 id="bank">{say.text('bank')}</h2>
-          <p>{bankWords(act.purpose, act.amount, say)}</p>
+          <h2 id="bank">{i18n.text('bank')}</h2>
+          <p>{bankWords(act.purpose, act.amount, i18n)}</p>
           {act.challenge_url !== null && (
             <button
               type="button"
@@ -552,7 +556,7 @@ export function ActNotice({
               aria-disabled={payment === null}
               onClick={() => payment?.continueActAtBank()}
             >
-              <span>{say.text('bank_continue')}</span>
+              <span>{i18n.text('bank_continue')}</span>
             </button>
           )}
         </section>
@@ -566,16 +570,16 @@ export function ActNotice({
         <p class="notice good" role="status">
           <strong>
             {act.purpose === 'pay'
-              ? say.text('act_paid', { amount: say.money(act.amount) })
-              : say.text('act_replaced', { card: plan.card ? cardName(plan.card, say) : '' })}
+              ? i18n.text('act_paid', { amount: i18n.money(act.amount) })
+              : i18n.text('act_replaced', { card: plan.card ? cardName(plan.card, i18n) : '' })}
           </strong>
         </p>
       );
   }
 }
 
-function bankWords(purpose: 'pay' | 'replace_card', amount: number, say: Say): string {
+function bankWords(purpose: 'pay' | 'replace_card', amount: number, i18n: I18n): string {
   return purpose === 'pay'
-    ? say.text('bank_next', { amount: say.money(amount) })
-    : say.text('act_bank_card');
+    ? i18n.text('bank_next', { amount: i18n.money(amount) })
+    : i18n.text('act_bank_card');
 }

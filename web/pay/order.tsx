@@ -1,7 +1,7 @@
 import { useState } from 'preact/hooks';
 import type { LineItem } from '#purchases/checkouts/checkout.ts';
 import type { PayPage } from '#purchases/payments/pay-page.ts';
-import { Text, useSay } from './say.tsx';
+import { Text, useI18n } from './i18n.tsx';
 
 const itemsFirst = 5;
 
@@ -11,18 +11,18 @@ export function isPayable(page: PayPage): boolean {
 
 /** The merchant, the amount and the order. Folded on a phone, open on a desktop. */
 export function Order({ page }: { page: PayPage }) {
-  const say = useSay();
+  const i18n = useI18n();
   const [open, setOpen] = useState(false);
   const [all, setAll] = useState(false);
   const items = page.line_items;
-  const amount = say.money(page.amount);
+  const amount = i18n.money(page.amount);
   const merchant = <bdi>{page.merchant_name}</bdi>;
   const shown = all ? items : items.slice(0, itemsFirst);
   const rest = page.amount - items.reduce((sum, item) => sum + item.amount * item.quantity, 0);
   return (
     <header class="order">
       <p class="merchant">
-        {isPayable(page) ? <Text say="pay_merchant" merchant={merchant} /> : merchant}
+        {isPayable(page) ? <Text of="pay_merchant" merchant={merchant} /> : merchant}
       </p>
       <p class={amount.length > 13 ? 'amount long' : 'amount'}>{amount}</p>
       <button
@@ -32,9 +32,9 @@ export function Order({ page }: { page: PayPage }) {
         aria-controls="order"
         onClick={() => setOpen(!open)}
       >
-        {say.text(open ? 'order_hide' : 'order_show')}
+        {i18n.text(open ? 'order_hide' : 'order_show')}
         {items.length > 0 && (
-          <span class="count"> {say.count('items_one', 'items_other', items.length)}</span>
+          <span class="count"> {i18n.count('items_one', 'items_other', items.length)}</span>
         )}
       </button>
       <div id="order" class={open ? 'order-detail open' : 'order-detail'}>
@@ -47,25 +47,25 @@ export function Order({ page }: { page: PayPage }) {
         )}
         {shown.length < items.length && (
           <button type="button" class="link" onClick={() => setAll(true)}>
-            {say.text('items_all', { count: items.length })}
+            {i18n.text('items_all', { count: items.length })}
           </button>
         )}
         <dl class="totals">
           {items.length > 0 && rest !== 0 && Number.isSafeInteger(rest) && (
             <div>
-              <dt>{say.text(rest > 0 ? 'other_charges' : 'discounts')}</dt>
+              <dt>{i18n.text(rest > 0 ? 'other_charges' : 'discounts')}</dt>
               <dd>
                 {rest < 0 && '−'}
-                {say.money(Math.abs(rest))}
+                {i18n.money(Math.abs(rest))}
               </dd>
             </div>
           )}
           <div class="total">
-            <dt>{say.text('total')}</dt>
+            <dt>{i18n.text('total')}</dt>
             <dd>{amount}</dd>
           </div>
           <div class="reference">
-            <dt>{say.text('order')}</dt>
+            <dt>{i18n.text('order')}</dt>
             <dd>
               <bdi>{page.client_reference_id}</bdi>
             </dd>
@@ -77,7 +77,7 @@ export function Order({ page }: { page: PayPage }) {
 }
 
 function Item({ item }: { item: LineItem }) {
-  const say = useSay();
+  const i18n = useI18n();
   const total = item.amount * item.quantity;
   return (
     <li>
@@ -85,11 +85,11 @@ function Item({ item }: { item: LineItem }) {
         <bdi>{item.name}</bdi>
         {item.quantity > 1 && (
           <span class="each">
-            {say.text('item_each', { count: item.quantity, amount: say.money(item.amount) })}
+            {i18n.text('item_each', { count: item.quantity, amount: i18n.money(item.amount) })}
           </span>
         )}
       </span>
-      {Number.isSafeInteger(total) && <span class="price">{say.money(total)}</span>}
+      {Number.isSafeInteger(total) && <span class="price">{i18n.money(total)}</span>}
     </li>
   );
 }

@@ -1,9 +1,9 @@
 import type { ComponentChildren } from 'preact';
 import type { PayPage } from '#purchases/payments/pay-page.ts';
 import { buttonWords, CancelButton } from './form.tsx';
+import { Text, useI18n } from './i18n.tsx';
 import type { Payment, View } from './payment.ts';
 import { Payments } from './plan.tsx';
-import { Text, useSay } from './say.tsx';
 import { findPlan, firstPayment, takenSentence } from './words.ts';
 
 // The views besides the form: one card with a sign, what happened, and what to do.
@@ -42,43 +42,43 @@ function Card({
 }
 
 export function UnknownLink() {
-  const say = useSay();
+  const i18n = useI18n();
   return (
-    <Card sign="stopped" title={say.text('unknown')}>
-      <p>{say.text('unknown_next')}</p>
+    <Card sign="stopped" title={i18n.text('unknown')}>
+      <p>{i18n.text('unknown_next')}</p>
     </Card>
   );
 }
 
 export function Waiting({ view, page, payment }: SceneProps) {
-  const say = useSay();
+  const i18n = useI18n();
   return (
     <section class="outcome needs-script">
       <h1 id="heading" tabIndex={-1}>
-        {buttonWords(view, say) ?? say.text('busy_paying')}
+        {buttonWords(view, i18n) ?? i18n.text('busy_paying')}
       </h1>
-      <div class="progress" role="progressbar" aria-label={say.text('waiting_label')} />
-      <p>{say.text(view.activity === 'lost' ? 'waiting_lost' : 'waiting')}</p>
-      <p>{say.text(view.slow ? 'waiting_slow' : 'waiting_keep')}</p>
+      <div class="progress" role="progressbar" aria-label={i18n.text('waiting_label')} />
+      <p>{i18n.text(view.activity === 'lost' ? 'waiting_lost' : 'waiting')}</p>
+      <p>{i18n.text(view.slow ? 'waiting_slow' : 'waiting_keep')}</p>
       <CancelButton view={view} page={page} payment={payment} term={page.number_of_payments} />
     </section>
   );
 }
 
 export function Challenge({ view, page, payment }: SceneProps) {
-  const say = useSay();
-  const amount = say.money(firstPayment(findPlan(page, page.number_of_payments), page));
+  const i18n = useI18n();
+  const amount = i18n.money(firstPayment(findPlan(page, page.number_of_payments), page));
   const leaving = view.activity === 'leaving';
   return (
-    <Card sign="bank" title={say.text('bank')}>
-      <p>{leaving ? say.text('bank_leaving') : say.text('bank_next', { amount })}</p>
+    <Card sign="bank" title={i18n.text('bank')}>
+      <p>{leaving ? i18n.text('bank_leaving') : i18n.text('bank_next', { amount })}</p>
       <button
         type="button"
         class="button"
         aria-disabled={payment === null || view.activity === 'cancelling'}
         onClick={() => payment?.continueAtBank()}
       >
-        <span>{say.text('bank_continue')}</span>
+        <span>{i18n.text('bank_continue')}</span>
       </button>
       <button
         type="button"
@@ -86,7 +86,7 @@ export function Challenge({ view, page, payment }: SceneProps) {
         aria-disabled={payment === null || view.activity === 'cancelling'}
         onClick={() => payment?.useAnotherCard()}
       >
-        <span>{say.text('bank_other_card')}</span>
+        <span>{i18n.text('bank_other_card')}</span>
       </button>
       <CancelButton view={view} page={page} payment={payment} term={page.number_of_payments} />
     </Card>
@@ -97,19 +97,19 @@ type SceneProps = { view: View; page: PayPage; payment: Payment | null };
 
 /** The final states. Each says first what happened to the money. */
 export function Outcome({ view, page, path }: { view: View; page: PayPage; path: string }) {
-  const say = useSay();
+  const i18n = useI18n();
   const merchant = <bdi>{page.merchant_name}</bdi>;
-  const taken = takenSentence(findPlan(page, page.number_of_payments), say);
+  const taken = takenSentence(findPlan(page, page.number_of_payments), i18n);
   switch (page.status) {
     case 'successful':
       return (
         <>
-          <Card sign="done" title={say.text('approved')}>
+          <Card sign="done" title={i18n.text('approved')}>
             {taken !== null && <p class="taken">{taken}</p>}
             {view.returning && (
               <>
                 <p>
-                  <Text say="approved_next" merchant={merchant} />
+                  <Text of="approved_next" merchant={merchant} />
                 </p>
                 <div class="progress" />
               </>
@@ -123,12 +123,12 @@ export function Outcome({ view, page, path }: { view: View; page: PayPage; path:
       );
     case 'cancelled':
       return (
-        <Card sign="stopped" title={say.text('cancelled')}>
+        <Card sign="stopped" title={i18n.text('cancelled')}>
           <p>
             {view.returning ? (
-              <Text say="cancelled_returning" merchant={merchant} />
+              <Text of="cancelled_returning" merchant={merchant} />
             ) : (
-              <Text say="cancelled_next" merchant={merchant} />
+              <Text of="cancelled_next" merchant={merchant} />
             )}
           </p>
           {view.returning && <div class="progress" />}
@@ -137,18 +137,18 @@ export function Outcome({ view, page, path }: { view: View; page: PayPage; path:
       );
     case 'expired':
       return (
-        <Card sign="late" title={say.text('expired')}>
+        <Card sign="late" title={i18n.text('expired')}>
           <p>
-            <Text say="expired_next" merchant={merchant} />
+            <Text of="expired_next" merchant={merchant} />
           </p>
           <ReturnLink page={page} />
         </Card>
       );
     default:
       return (
-        <Card sign="stopped" title={say.text('invalid')}>
+        <Card sign="stopped" title={i18n.text('invalid')}>
           <p>
-            <Text say="invalid_next" merchant={merchant} />
+            <Text of="invalid_next" merchant={merchant} />
           </p>
           <ReturnLink page={page} />
         </Card>
@@ -161,7 +161,7 @@ export function ReturnLink({ page }: { page: PayPage }) {
   return (
     <a class="button plain" href={page.return_url}>
       <span>
-        <Text say="return" merchant={<bdi>{page.merchant_name}</bdi>} />
+        <Text of="return" merchant={<bdi>{page.merchant_name}</bdi>} />
       </span>
     </a>
   );

@@ -1,6 +1,7 @@
 import { useEffect, useRef, useState } from 'preact/hooks';
 import type { PayPage } from '#purchases/payments/pay-page.ts';
 import type { Plan } from '#purchases/shoppers/plan.ts';
+import { useI18n } from './i18n.tsx';
 import { ActList, ActNotice, coversNothing, type Panel, PanelOf } from './manage.tsx';
 import { NoScript } from './no-script.tsx';
 import { ReturnLink } from './outcome.tsx';
@@ -15,7 +16,6 @@ import {
   Refunds,
   Standing,
 } from './plan.tsx';
-import { useSay } from './say.tsx';
 import type { Answered } from './session.ts';
 
 /** The state of the one-time link that opened this page; null without a link. */
@@ -32,7 +32,7 @@ type PlanPageProps = {
 
 /** The plan, or one attempt on it. The browser's back button closes an attempt. */
 export function PlanPage({ view, page, plan, path, payment, proof }: PlanPageProps) {
-  const say = useSay();
+  const i18n = useI18n();
   const [panel, setPanel] = useState<Panel | null>(null);
   const busy = isBusy(view);
   const wasSignedIn = useWasSignedIn(page);
@@ -118,7 +118,7 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
       <Payments page={page} plan={plan} path={path} hasCalendar={true} />
       <PlanCard plan={plan} />
       <Refunds plan={plan} />
-      {mayProve(page) && <NoScript text={say.text('plan_no_script')} />}
+      {mayProve(page) && <NoScript text={i18n.text('plan_no_script')} />}
       {!mayProve(page) ? (
         latePayments(plan).length === 0 && (
           <p>
@@ -146,10 +146,10 @@ export function PlanPage({ view, page, plan, path, payment, proof }: PlanPagePro
  * left.
  */
 function Manage({ plan, open }: { plan: Plan; open: ((panel: Panel) => void) | null }) {
-  const say = useSay();
+  const i18n = useI18n();
   const isOver = plan.outstanding === 0;
   return (
-    <section class="acts needs-script" aria-label={say.text('manage')}>
+    <section class="acts needs-script" aria-label={i18n.text('manage')}>
       <ul>
         <li>
           <button
@@ -158,8 +158,8 @@ function Manage({ plan, open }: { plan: Plan; open: ((panel: Panel) => void) | n
             onClick={() => open?.(isOver ? 'report' : 'manage')}
           >
             <span>
-              {say.text(isOver ? 'report' : 'manage')}
-              {!isOver && <span class="hint">{say.text('manage_hint')}</span>}
+              {i18n.text(isOver ? 'report' : 'manage')}
+              {!isOver && <span class="hint">{i18n.text('manage_hint')}</span>}
             </span>
           </button>
         </li>
@@ -169,12 +169,12 @@ function Manage({ plan, open }: { plan: Plan; open: ((panel: Panel) => void) | n
 }
 
 function ProofNotice({ proof, isSignedIn }: { proof: Proof; isSignedIn: boolean }) {
-  const say = useSay();
+  const i18n = useI18n();
   if (proof === null || proof === 'done' || isSignedIn) return null;
   if (proof === 'opening') {
     return (
       <div class="notice good">
-        <p>{say.text('prove_opening')}</p>
+        <p>{i18n.text('prove_opening')}</p>
         <div class="progress" />
       </div>
     );
@@ -183,20 +183,20 @@ function ProofNotice({ proof, isSignedIn }: { proof: Proof; isSignedIn: boolean 
     <p class="notice warning" role="alert">
       {proof === 'refused' ? (
         <>
-          <strong>{say.text('prove_ended')}</strong> {say.text('prove_ended_next')}
+          <strong>{i18n.text('prove_ended')}</strong> {i18n.text('prove_ended_next')}
         </>
       ) : (
-        say.text(proof === 'limited' ? 'prove_limited' : 'no_connection')
+        i18n.text(proof === 'limited' ? 'prove_limited' : 'no_connection')
       )}
     </p>
   );
 }
 
 function SignedOut() {
-  const say = useSay();
+  const i18n = useI18n();
   return (
     <p class="notice warning" role="alert">
-      {say.text('signed_out')}
+      {i18n.text('signed_out')}
     </p>
   );
 }

@@ -4,8 +4,8 @@ import type { PageKey } from '#platform/shared/words/words.ts';
 import type { PayPage } from '#purchases/payments/pay-page.ts';
 import type { Plan, PlanPayment } from '#purchases/shoppers/plan.ts';
 import { CardMark } from './card-marks.tsx';
-import { Text, useSay } from './say.tsx';
-import { happenedWords, localDay, type Say } from './words.ts';
+import { Text, useI18n } from './i18n.tsx';
+import { happenedWords, type I18n, localDay } from './words.ts';
 
 // The plan of a paid order: what is paid, what comes next, what is late, and what refunds changed.
 
@@ -13,7 +13,7 @@ type PlanProps = { page: PayPage; plan: Plan; path: string };
 
 /** Where things stand, in one sentence. */
 export function Standing({ page, plan }: { page: PayPage; plan: Plan }) {
-  const say = useSay();
+  const i18n = useI18n();
   const pause = pauseKey(page, plan);
   const next = plan.payments.find(({ status }) => status === 'next');
   const total = plan.paid + plan.outstanding;
@@ -21,16 +21,16 @@ export function Standing({ page, plan }: { page: PayPage; plan: Plan }) {
     <div class="standing">
       <h1 id="heading" tabIndex={-1}>
         {plan.outstanding > 0
-          ? say.text('plan_standing', { paid: say.money(plan.paid), total: say.money(total) })
-          : say.text(isRefunded(plan) ? 'plan_refunded' : 'plan_finished')}
+          ? i18n.text('plan_standing', { paid: i18n.money(plan.paid), total: i18n.money(total) })
+          : i18n.text(isRefunded(plan) ? 'plan_refunded' : 'plan_finished')}
       </h1>
       <p>
         {plan.outstanding === 0
-          ? say.text('plan_nothing')
+          ? i18n.text('plan_nothing')
           : next &&
-            say.text('plan_next', { amount: say.money(next.amount), date: whole(next, say) })}
+            i18n.text('plan_next', { amount: i18n.money(next.amount), date: whole(next, i18n) })}
       </p>
-      {pause !== null && <p class="notice good">{say.text(pause)}</p>}
+      {pause !== null && <p class="notice good">{i18n.text(pause)}</p>}
     </div>
   );
 }
@@ -43,8 +43,8 @@ function pauseKey(page: PayPage, plan: Plan): PageKey | null {
 }
 
 /** Keeps a date on one line. */
-const whole = ({ due_on }: { due_on: string }, say: Say) =>
-  say.date(due_on).replaceAll(' ', '\u00a0');
+const whole = ({ due_on }: { due_on: string }, i18n: I18n) =>
+  i18n.date(due_on).replaceAll(' ', '\u00a0');
 
 function isRefunded({ payments, paid }: Plan): boolean {
   return payments.reduce((sum, { refunded }) => sum + refunded, 0) >= paid;
@@ -66,7 +66,7 @@ export const mayProve = ({ session, sends_links }: PayPage) => session !== null 
 
 /** The next step for a shopper who can do nothing here. */
 export function NoLinks({ page }: { page: PayPage }) {
-  return <Text say="no_links" merchant={<bdi>{page.merchant_name}</bdi>} />;
+  return <Text of="no_links" merchant={<bdi>{page.merchant_name}</bdi>} />;
 }
 
 /** Says what happened and that it costs nothing, with one button. */
@@ -82,11 +82,11 @@ export function Late({
   saysWhy: boolean;
   pay: (() => void) | null;
 }) {
-  const say = useSay();
+  const i18n = useI18n();
   const late = latePayments(plan);
   const [first] = late;
   if (first === undefined) return null;
-  const amount = say.money(sumOf(late));
+  const amount = i18n.money(sumOf(late));
   // The plan says above why nothing is charged.
   const isPaused = isPausedPlan(page, plan);
   const mayPay = !isPaused && mayProve(page);
@@ -96,16 +96,16 @@ export function Late({
       <h2 id="late">
         <WarningSign />
         {late.length === 1
-          ? say.text('plan_late_one', { amount })
-          : say.text('plan_late_other', { count: late.length, amount })}
+          ? i18n.text('plan_late_one', { amount })
+          : i18n.text('plan_late_other', { count: late.length, amount })}
       </h2>
       <p>
-        {saysWhy && `${happenedWords(first.late?.reason ?? 'generic', say)} `}
-        {say.text('plan_late_free')}{' '}
+        {saysWhy && `${happenedWords(first.late?.reason ?? 'generic', i18n)} `}
+        {i18n.text('plan_late_free')}{' '}
         {mayPay &&
           (retries
-            ? say.text('plan_late_retry', { date: say.dateOf(retries).replaceAll(' ', '\u00a0') })
-            : say.text('plan_late_stopped'))}
+            ? i18n.text('plan_late_retry', { date: i18n.dateOf(retries).replaceAll(' ', '\u00a0') })
+            : i18n.text('plan_late_stopped'))}
         {!isPaused && !mayPay && <NoLinks page={page} />}
       </p>
       {mayPay && (
@@ -115,7 +115,7 @@ export function Late({
           aria-disabled={pay === null}
           onClick={() => pay?.()}
         >
-          <span>{say.text('pay_now', { amount })}</span>
+          <span>{i18n.text('pay_now', { amount })}</span>
         </button>
       )}
     </section>
@@ -142,7 +142,7 @@ const states: Record<PlanPayment['status'], PageKey> = {
 
 /** One dot per payment. A long plan folds the payments after the next three. */
 export function Payments({ page, plan, path, hasCalendar }: PlanProps & { hasCalendar: boolean }) {
-  const say = useSay();
+  const i18n = useI18n();
   const { payments } = plan;
   const [all, setAll] = useState(payments.length <= shownMax);
   const next = payments.findIndex(({ status }) => status === 'next' || status === 'late');
@@ -150,7 +150,7 @@ export function Payments({ page, plan, path, hasCalendar }: PlanProps & { hasCal
     !all && index !== payments.length - 1 && (next < 0 ? index > 2 : Math.abs(index - next) > 3);
   return (
     <section class="plan" aria-labelledby="plan">
-      <h2 id="plan">{say.text('plan')}</h2>
+      <h2 id="plan">{i18n.text('plan')}</h2>
       <ol>
         {payments.map((payment, index) => (
           <Row
@@ -164,7 +164,7 @@ export function Payments({ page, plan, path, hasCalendar }: PlanProps & { hasCal
       </ol>
       {!all && (
         <button type="button" class="link needs-script" onClick={() => setAll(true)}>
-          {say.text('payments_all', { count: payments.length })}
+          {i18n.text('payments_all', { count: payments.length })}
         </button>
       )}
       {hasCalendar && <CalendarLink plan={plan} path={path} />}
@@ -183,19 +183,19 @@ function Row({
   path: string;
   isFolded: boolean;
 }) {
-  const say = useSay();
+  const i18n = useI18n();
   const { number, status, due_on, amount, reduced, refunded, paid_at, dispute } = payment;
   const paidOn = status === 'paid' && paid_at ? localDay(paid_at, page.time_zone) : due_on;
   const isGone = status === 'cancelled';
   return (
     <li class={isFolded ? `is-${status} folded` : `is-${status}`}>
       {status === 'late' ? <WarningSign /> : <span class="dot" />}
-      <time dateTime={due_on}>{say.date(due_on)}</time>
-      <span class="price">{isGone ? <s>{say.money(reduced)}</s> : say.money(amount)}</span>
+      <time dateTime={due_on}>{i18n.date(due_on)}</time>
+      <span class="price">{isGone ? <s>{i18n.money(reduced)}</s> : i18n.money(amount)}</span>
       <span class="state">
         {paidOn === due_on
-          ? say.text(states[status])
-          : say.text('plan_paid_on', { date: say.date(paidOn) })}
+          ? i18n.text(states[status])
+          : i18n.text('plan_paid_on', { date: i18n.date(paidOn) })}
         {status === 'paid' && (
           <>
             {' · '}
@@ -203,44 +203,44 @@ function Row({
               href={`${path}/receipts/${number}`}
               target="_blank"
               rel="noopener noreferrer"
-              aria-label={say.text('plan_receipt_of', { number })}
+              aria-label={i18n.text('plan_receipt_of', { number })}
             >
-              {say.text('plan_receipt')}
+              {i18n.text('plan_receipt')}
             </a>
           </>
         )}
       </span>
       {dispute !== null && (
         <span class="state">
-          {say.text(dispute === 'open' ? 'plan_row_disputed' : 'plan_row_returned')}
+          {i18n.text(dispute === 'open' ? 'plan_row_disputed' : 'plan_row_returned')}
         </span>
       )}
       {reduced > 0 && !isGone && (
-        <span class="state">{say.text('plan_reduced', { amount: say.money(reduced) })}</span>
+        <span class="state">{i18n.text('plan_reduced', { amount: i18n.money(reduced) })}</span>
       )}
       {refunded > 0 && (
-        <span class="state">{say.text('plan_returned', { amount: say.money(refunded) })}</span>
+        <span class="state">{i18n.text('plan_returned', { amount: i18n.money(refunded) })}</span>
       )}
     </li>
   );
 }
 
-export function cardName(card: NonNullable<Plan['card']>, say: Say): string {
-  return say.text('plan_card', { brand: brandName(card.brand), last4: card.last4 ?? '' }).trim();
+export function cardName(card: NonNullable<Plan['card']>, i18n: I18n): string {
+  return i18n.text('plan_card', { brand: brandName(card.brand), last4: card.last4 ?? '' }).trim();
 }
 
 export function PlanCard({ plan }: { plan: Plan }) {
-  const say = useSay();
+  const i18n = useI18n();
   const { card } = plan;
   const isToPay = plan.outstanding > 0;
   // The card of a hold that lapsed has not paid, and cannot be charged again.
   if (!card?.last4 || (isToPay && !plan.is_card_stored)) return null;
   return (
     <section class="facts" aria-labelledby="card">
-      <h2 id="card">{say.text(isToPay ? 'plan_card_next' : 'plan_card_paid')}</h2>
+      <h2 id="card">{i18n.text(isToPay ? 'plan_card_next' : 'plan_card_paid')}</h2>
       <p class="card-line">
         <CardMark brand={card.brand} />
-        {cardName(card, say)}
+        {cardName(card, i18n)}
       </p>
     </section>
   );
@@ -254,17 +254,17 @@ const refundStates = {
 } as const;
 
 export function Refunds({ plan }: { plan: Plan }) {
-  const say = useSay();
+  const i18n = useI18n();
   if (plan.refunds.length === 0) return null;
   return (
     <section class="facts" aria-labelledby="refunds">
-      <h2 id="refunds">{say.text('plan_refunds')}</h2>
+      <h2 id="refunds">{i18n.text('plan_refunds')}</h2>
       <ul>
         {plan.refunds.map(({ amount, status, created_at }, index) => (
           <li key={index}>
-            <time dateTime={created_at}>{say.dateOf(created_at)}</time>
-            <span class="price">{say.money(amount)}</span>
-            <span class="state">{say.text(refundStates[status])}</span>
+            <time dateTime={created_at}>{i18n.dateOf(created_at)}</time>
+            <span class="price">{i18n.money(amount)}</span>
+            <span class="state">{i18n.text(refundStates[status])}</span>
           </li>
         ))}
       </ul>
@@ -274,7 +274,7 @@ export function Refunds({ plan }: { plan: Plan }) {
 
 /** The dates to come as a file for a calendar. It works without a script. */
 function CalendarLink({ plan, path }: Pick<PlanProps, 'plan' | 'path'>) {
-  const say = useSay();
+  const i18n = useI18n();
   const isToCome = plan.payments.some(({ status }) => status === 'next' || status === 'planned');
   if (!isToCome) return null;
   return (
@@ -282,7 +282,7 @@ function CalendarLink({ plan, path }: Pick<PlanProps, 'plan' | 'path'>) {
       <svg viewBox="0 0 16 16" aria-hidden="true" focusable="false">
         <path d="M2 3.5h12V14H2zM2 7h12M5 1.5V5M11 1.5V5" />
       </svg>
-      {say.text('plan_calendar')}
+      {i18n.text('plan_calendar')}
     </a>
   );
 }

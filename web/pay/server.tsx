@@ -5,7 +5,7 @@ import { App, title } from './app.tsx';
 import css from './pay.css?inline';
 import { firstView } from './payment.ts';
 import planCss from './plan.css?inline';
-import { sayIn } from './words.ts';
+import { createI18n } from './words.ts';
 
 /** The whole document. It contains its styles and the first view, so it paints without a script. */
 export const renderPayPage: RenderPayPage = (page, { path, nonce, script, language, words }) => {
@@ -15,7 +15,7 @@ export const renderPayPage: RenderPayPage = (page, { path, nonce, script, langua
 <html lang="${language}">
 <head>
 <meta charset="utf-8">
-<title>${asText(title(firstView(page), sayIn(words, page)))}</title>
+<title>${asText(title(firstView(page), createI18n(words, page)))}</title>
 <meta name="viewport" content="width=device-width, initial-scale=1">
 <meta name="robots" content="noindex, nofollow">
 <meta name="referrer" content="no-referrer">

@@ -10,7 +10,7 @@ import type { PaymentState } from '#purchases/shoppers/plan.ts';
 // The page's texts that depend on amounts, dates or reasons, in the language that it speaks.
 
 /** The language of a page: its texts, and how it writes amounts and dates. */
-export type Say = {
+export type I18n = {
   words: PageWords;
   text(key: PageKey, values?: Record<string, string | number>): string;
   /** The text for one or for several. */
@@ -28,12 +28,12 @@ export type Say = {
  * from the catalogue: browsers lack the data of some languages, and the page must not change when
  * the script takes over from the server.
  */
-export function sayIn(
+export function createI18n(
   words: PageWords,
   page: Pick<PayPage, 'currency' | 'locale' | 'time_zone'> | null,
-): Say {
-  const text: Say['text'] = (key, values) => fillIn(words[key], values);
-  const date: Say['date'] = (day) => {
+): I18n {
+  const text: I18n['text'] = (key, values) => fillIn(words[key], values);
+  const date: I18n['date'] = (day) => {
     const [year = '', month = '', number = ''] = day.split('-');
     const name = words.months.split(',')[Number(month) - 1] ?? '';
     return text('date', { day: Number(number), month: name, year });
@@ -77,39 +77,39 @@ export function firstPayment(plan: Plan, page: PayPage): number {
  * The price of a term, in parts that must not break. The first payment carries the cents that do
  * not divide (decision 0027), so it may need a part of its own.
  */
-export function planPrice(plan: Plan, page: PayPage, say: Say): string[] {
+export function planPrice(plan: Plan, page: PayPage, i18n: I18n): string[] {
   const first = firstPayment(plan, page);
-  const amount = say.money(first);
+  const amount = i18n.money(first);
   const [, second] = plan.payments;
-  if (second === undefined) return [say.text('price_today', { amount })];
-  if (second.amount === first) return [say.text('price_monthly', { amount })];
+  if (second === undefined) return [i18n.text('price_today', { amount })];
+  if (second.amount === first) return [i18n.text('price_monthly', { amount })];
   // A comma joins the parts where they share a line, and where a screen reader reads them.
   return [
-    `${say.text('price_today', { amount })},`,
-    say.text('price_then', { amount: say.money(second.amount) }),
+    `${i18n.text('price_today', { amount })},`,
+    i18n.text('price_then', { amount: i18n.money(second.amount) }),
   ];
 }
 
 /** The consent to the later charges, in one sentence; null if there are no later charges. */
-export function consentSentence(plan: Plan, say: Say): string | null {
-  const charges = chargesWords(plan.payments.slice(1), say, 'consent_many');
-  return charges === null ? null : say.text('consent', { charges });
+export function consentSentence(plan: Plan, i18n: I18n): string | null {
+  const charges = chargesWords(plan.payments.slice(1), i18n, 'consent_many');
+  return charges === null ? null : i18n.text('consent', { charges });
 }
 
 /** The charges that the shopper agrees to, each date on one line; null if there are none. */
 export const chargesWords = (
   later: (PlannedPayment & { status?: PaymentState })[],
-  say: Say,
+  i18n: I18n,
   many: 'consent_many' | 'consent_monthly',
-) => writeCharges(later, { ...say, date: (day) => oneLine(say.date(day)) }, many);
+) => writeCharges(later, { ...i18n, date: (day) => oneLine(i18n.date(day)) }, many);
 
 /** Today's payment and the date of the next one; null if there is no next one. */
-export function takenSentence(plan: Plan, say: Say): string | null {
+export function takenSentence(plan: Plan, i18n: I18n): string | null {
   const [first, next] = plan.payments;
   if (first === undefined || next === undefined) return null;
-  return say.text('approved_taken', {
-    amount: say.money(first.amount),
-    date: oneLine(say.date(next.due_on)),
+  return i18n.text('approved_taken', {
+    amount: i18n.money(first.amount),
+    date: oneLine(i18n.date(next.due_on)),
   });
 }
 
@@ -117,8 +117,8 @@ export function takenSentence(plan: Plan, say: Say): string | null {
 const oneLine = (date: string) => date.replaceAll(' ', '\u00a0');
 
 /** The bank's answer to a payment, without what to do about it. */
-export function happenedWords(reason: DeclineReason, say: Say): string {
-  return say.text(declines[reason][0]);
+export function happenedWords(reason: DeclineReason, i18n: I18n): string {
+  return i18n.text(declines[reason][0]);
 }
 
 /** Says what happened, and what the shopper can do besides using another card. */
@@ -139,11 +139,11 @@ const declines: Record<DeclineReason, [happened: PageKey, advice: PageKey]> = {
 
 export function declineWords(
   decline: NonNullable<PayPage['decline']>,
-  say: Say,
+  i18n: I18n,
 ): { happened: string; next: string } {
   const [happened, advice] = declines[decline.reason];
   return {
-    happened: say.text(happened),
-    next: say.text(decline.may_retry ? advice : 'advice_other'),
+    happened: i18n.text(happened),
+    next: i18n.text(decline.may_retry ? advice : 'advice_other'),
   };
 }

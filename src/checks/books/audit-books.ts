@@ -74,8 +74,8 @@ async function findRange(db: Handle, { after, after_merchant }: AuditMark) {
   return { ...merchants, find: findMerchantDifferences, mark };
 }
 
-export function describeDifference({ name, says, row }: Violation): string {
-  return `${name}, ${says}: ${JSON.stringify(row)}`;
+export function describeDifference({ name, description, row }: Violation): string {
+  return `${name}, ${description}: ${JSON.stringify(row)}`;
 }
 
 /** Small enough to be grouped in memory and to report progress. */

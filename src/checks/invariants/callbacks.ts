@@ -5,7 +5,7 @@ import type { Invariant } from './invariant.ts';
 export const callbackInvariants: Invariant[] = [
   {
     name: 'S3',
-    says: "a callback's payload agrees with its checkout",
+    description: "a callback's payload agrees with its checkout",
     sql: `
       select c.id
       from callbacks k join checkouts c on c.id = k.checkout_id and c.merchant_id = k.merchant_id
@@ -19,7 +19,8 @@ export const callbackInvariants: Invariant[] = [
   },
   {
     name: 'S3',
-    says: 'the payload of a v1 callback agrees with its checkout; transaction_verify is empty until it is sent',
+    description:
+      'the payload of a v1 callback agrees with its checkout; transaction_verify is empty until it is sent',
     sql: `
       with posted as materialized (
         select c.id, c.status, c.client_reference_id, c.number_of_payments,
@@ -44,7 +45,8 @@ export const callbackInvariants: Invariant[] = [
   },
   {
     name: 'C1',
-    says: 'a delivered callback was answered with a 2xx in its run, and nothing else counts as delivered',
+    description:
+      'a delivered callback was answered with a 2xx in its run, and nothing else counts as delivered',
     sql: `
       select k.id, k.status, k.run
       from callbacks k
@@ -59,7 +61,7 @@ export const callbackInvariants: Invariant[] = [
   },
   {
     name: 'C1',
-    says: `every attempt of a callback that no process has claimed is counted, and kept until it expires, at most ${runAttemptsMax} in a run`,
+    description: `every attempt of a callback that no process has claimed is counted, and kept until it expires, at most ${runAttemptsMax} in a run`,
     sql: `
       select k.id, k.attempts, k.run_attempts, count(a.id) as kept
       from callbacks k left join callback_attempts a
@@ -76,7 +78,7 @@ export const callbackInvariants: Invariant[] = [
   },
   {
     name: 'C1',
-    says: `attempts of a run are at least ${retryMinutes} minutes apart, unless the first of two was not sent, or perhaps not, because its process died`,
+    description: `attempts of a run are at least ${retryMinutes} minutes apart, unless the first of two was not sent, or perhaps not, because its process died`,
     sql: `
       select callback_id, number, started_at, before
       from (
@@ -92,7 +94,7 @@ export const callbackInvariants: Invariant[] = [
   },
   {
     name: 'C1',
-    says: `an exhausted callback had ${runAttemptsMax} attempts in its run, and every such run has one alert`,
+    description: `an exhausted callback had ${runAttemptsMax} attempts in its run, and every such run has one alert`,
     sql: `
       with runs as (
         select merchant_id, callback_id, run, count(*) as attempts,

@@ -6,7 +6,7 @@ const graceSeconds = 60;
 export const dueWorkInvariants: Invariant[] = [
   {
     name: 'W1',
-    says: 'no row is past its due time by more than a minute without a live lease',
+    description: 'no row is past its due time by more than a minute without a live lease',
     sql: `
       select a.id, a.status, a.due_at
       from (

@@ -3,7 +3,8 @@ import type { Invariant } from './invariant.ts';
 export const idempotencyInvariants: Invariant[] = [
   {
     name: 'A5',
-    says: 'a successful answer kept under an idempotency key names a checkout or refund that exists',
+    description:
+      'a successful answer kept under an idempotency key names a checkout or refund that exists',
     sql: `
       with kept as materialized (
         select integration_id, key, (answer ->> 'id')::uuid as id

@@ -35,27 +35,30 @@ export const instalmentRows: RowInvariants = {
   each: [
     {
       name: 'M1',
-      says: 'instalments fall due month by month from the local date of the purchase, in the currency of their checkout',
+      description:
+        'instalments fall due month by month from the local date of the purchase, in the currency of their checkout',
       violated: `currency <> sold_in
         or due_on is distinct from (sold_on + (number - 1) * interval '1 month')::date`,
       shows: ['checkout_id', 'number', 'due_on', 'completed_at'],
     },
     {
       name: 'M5',
-      says: 'an instalment is collected exactly when one collection brought what refunds had left of it',
+      description:
+        'an instalment is collected exactly when one collection brought what refunds had left of it',
       violated: `is_brought <> (status = 'collected')
         or is_brought and (brought <> due or brought_ref is distinct from payment_ref)`,
       shows: ['checkout_id', 'number', 'status', 'due', 'brought'],
     },
     {
       name: 'M5',
-      says: 'no instalment was collected before it was due, except by the shopper',
+      description: 'no instalment was collected before it was due, except by the shopper',
       violated: 'is_early',
       shows: ['checkout_id', 'number', 'asked_at', 'due_on'],
     },
     {
       name: 'M7',
-      says: 'an instalment is reduced by what refunds took before it was collected, and no more than was collected is refunded to the card',
+      description:
+        'an instalment is reduced by what refunds took before it was collected, and no more than was collected is refunded to the card',
       violated: `reduced <> taken
         or refunded > case when status = 'collected' then due else 0 end`,
       shows: ['checkout_id', 'number', 'status', 'amount', 'reduced', 'taken', 'refunded'],
@@ -66,7 +69,8 @@ export const instalmentRows: RowInvariants = {
 export const instalmentInvariants: Invariant[] = [
   {
     name: 'M5',
-    says: 'no collection that failed or is open began before its instalment was due, except by the shopper',
+    description:
+      'no collection that failed or is open began before its instalment was due, except by the shopper',
     sql: (within) => `
       select k.checkout_id, k.instalment, k.number, k.created_at, i.due_on
       from collections k

@@ -6,8 +6,8 @@
  * one of checkouts, or of merchants where the books of a whole merchant are compared.
  */
 export type Invariant =
-  | { name: string; says: string; sql: string | ((within: Within) => string) }
-  | { name: string; says: string; by: 'merchant'; sql: (within: Within) => string };
+  | { name: string; description: string; sql: string | ((within: Within) => string) }
+  | { name: string; description: string; by: 'merchant'; sql: (within: Within) => string };
 
 /**
  * Invariants about the same rows of a range of checkouts. One statement reads the rows once and
@@ -20,7 +20,7 @@ export type RowInvariants = {
 
 export type RowInvariant = {
   name: string;
-  says: string;
+  description: string;
   /** True for a row that violates the invariant. */
   violated: string;
   /** The columns that explain a violation. */

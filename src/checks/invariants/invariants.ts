@@ -37,7 +37,7 @@ const invariants: (Invariant | RowInvariants)[] = [
   ...listInvariants,
 ];
 
-export type Violation = { name: string; says: string; row: object };
+export type Violation = { name: string; description: string; row: object };
 
 type Queryable = Pick<pg.ClientBase, 'query'>;
 
@@ -127,12 +127,12 @@ async function readOnly<T>(pool: pg.Pool, read: (client: pg.PoolClient) => Promi
 
 async function ask(
   client: Queryable,
-  { name, says }: Invariant,
+  { name, description }: Invariant,
   text: string,
   values: unknown[],
 ): Promise<Violation[]> {
   const rows = await list(client, text, values);
-  return rows.map((row) => ({ name, says, row }));
+  return rows.map((row) => ({ name, description, row }));
 }
 
 async function askRows(
@@ -149,12 +149,12 @@ async function askRows(
      where ${conditions.join(' or ')}`,
     values,
   );
-  return each.flatMap(({ name, says, shows }, index) =>
+  return each.flatMap(({ name, description, shows }, index) =>
     rows
       .filter((row) => (row.found as (number | null)[]).includes(index))
       .map((row) => ({
         name,
-        says,
+        description,
         row: Object.fromEntries(shows.map((column) => [column, row[column]])),
       })),
   );

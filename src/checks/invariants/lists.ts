@@ -3,7 +3,8 @@ import type { Invariant } from './invariant.ts';
 export const listInvariants: Invariant[] = [
   {
     name: 'L1',
-    says: "the numbers of a merchant's list run from 1 to its total without a gap, in the order of creation",
+    description:
+      "the numbers of a merchant's list run from 1 to its total without a gap, in the order of creation",
     sql: `
       with listed as (
         select 'checkouts' as list, merchant_id, number, created_at from checkouts

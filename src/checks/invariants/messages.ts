@@ -3,7 +3,7 @@ import type { Invariant } from './invariant.ts';
 export const messageInvariants: Invariant[] = [
   {
     name: 'N1',
-    says: 'every message was caused by a change that was committed',
+    description: 'every message was caused by a change that was committed',
     sql: `
       select m.id, m.kind, m.about
       from messages m
@@ -27,7 +27,7 @@ export const messageInvariants: Invariant[] = [
   },
   {
     name: 'N1',
-    says: 'a message counts as sent exactly when the mail server took it',
+    description: 'a message counts as sent exactly when the mail server took it',
     sql: `
       select m.id, m.status
       from messages m

@@ -3,7 +3,7 @@ import type { Invariant } from './invariant.ts';
 export const operatorInvariants: Invariant[] = [
   {
     name: 'A2',
-    says: 'a refund that was reviewed has the action of the operator who reviewed it',
+    description: 'a refund that was reviewed has the action of the operator who reviewed it',
     sql: `
       select r.id, r.status
       from refund_requests r
@@ -27,7 +27,7 @@ export const operatorInvariants: Invariant[] = [
   },
   {
     name: 'A2',
-    says: 'the person who asked for a refund did not approve it',
+    description: 'the person who asked for a refund did not approve it',
     sql: `
       select r.id, r.status
       from refund_requests r

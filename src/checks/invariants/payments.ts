@@ -9,14 +9,14 @@ const inFlight = attemptStatuses
 export const paymentInvariants: Invariant[] = [
   {
     name: 'M3',
-    says: 'at most one payment attempt of a checkout is in flight',
+    description: 'at most one payment attempt of a checkout is in flight',
     sql: `
       select checkout_id from payment_attempts where status in (${inFlight})
       group by merchant_id, checkout_id having count(*) > 1`,
   },
   {
     name: 'M4',
-    says: 'a checkout that has ended has no attempt in flight',
+    description: 'a checkout that has ended has no attempt in flight',
     sql: `
       select c.id, c.status, a.status as attempt
       from payment_attempts a
@@ -25,7 +25,7 @@ export const paymentInvariants: Invariant[] = [
   },
   {
     name: 'M4',
-    says: 'a card is stored exactly when a successful checkout has several instalments',
+    description: 'a card is stored exactly when a successful checkout has several instalments',
     sql: `
       select c.id, c.status, c.number_of_payments, s.card_ref
       from checkouts c left join stored_cards s

@@ -3,7 +3,8 @@ import type { Invariant } from './invariant.ts';
 export const payoutInvariants: Invariant[] = [
   {
     name: 'P1',
-    says: 'what a merchant is owed for a payment is what the books say was collected of it, less refunds and disputes',
+    description:
+      'what a merchant is owed for a payment is what the books say was collected of it, less refunds and disputes',
     sql: (within) => `
       with settled as (
         select merchant_id, checkout_id, instalment, sum(gross) as gross,
@@ -28,7 +29,8 @@ export const payoutInvariants: Invariant[] = [
   },
   {
     name: 'P2',
-    says: 'the lines of a payout are numbered from 1, sum to its amount and are before its day',
+    description:
+      'the lines of a payout are numbered from 1, sum to its amount and are before its day',
     by: 'merchant',
     sql: (within) => `
       select p.id, p.status, p.amount, p.lines, count(e.id) as found, sum(e.net) as sum
@@ -43,7 +45,8 @@ export const payoutInvariants: Invariant[] = [
   },
   {
     name: 'P3',
-    says: 'a payout left what the merchant is owed exactly when the bank had it, and what came back is owed again',
+    description:
+      'a payout left what the merchant is owed exactly when the bank had it, and what came back is owed again',
     by: 'merchant',
     sql: (within) => `
       select p.id, p.status, p.amount
@@ -59,7 +62,7 @@ export const payoutInvariants: Invariant[] = [
   },
   {
     name: 'P4',
-    says: 'sold less fees, VAT, refunds and disputes is payable, reserve and paid out',
+    description: 'sold less fees, VAT, refunds and disputes is payable, reserve and paid out',
     by: 'merchant',
     sql: (within) => `
       -- Two partial indexes have the entries of a merchant. What was paid out is in neither: P3
@@ -90,7 +93,7 @@ export const payoutInvariants: Invariant[] = [
   },
   {
     name: 'A2',
-    says: 'an approved payout has the actions of two operators',
+    description: 'an approved payout has the actions of two operators',
     by: 'merchant',
     sql: (within) => `
       select p.id, p.status, p.first_approver, p.approver

@@ -3,7 +3,8 @@ import type { Invariant } from './invariant.ts';
 export const refundInvariants: Invariant[] = [
   {
     name: 'M2',
-    says: 'refund requests, and what failed ones could not put back, sum to at most the amount of a successful checkout; no other checkout has any',
+    description:
+      'refund requests, and what failed ones could not put back, sum to at most the amount of a successful checkout; no other checkout has any',
     sql: (within) => `
       select c.id, sum(case r.status when 'failed' then r.kept else r.amount end) as refunded, c.amount
       from refund_requests r join checkouts c on c.id = r.checkout_id and c.merchant_id = r.merchant_id
@@ -14,7 +15,8 @@ export const refundInvariants: Invariant[] = [
   },
   {
     name: 'M6',
-    says: 'the parts of a complete refund sum to its amount, those of a failed one to what it kept, and a requested one has none',
+    description:
+      'the parts of a complete refund sum to its amount, those of a failed one to what it kept, and a requested one has none',
     sql: (within) => `
       select r.id, r.status, r.amount, r.kept
       from refund_requests r left join (

@@ -86,7 +86,8 @@ export const saleRows: RowInvariants = {
   each: [
     {
       name: 'M1',
-      says: 'a successful checkout has as many instalments as the shopper chose, and they sum to its amount; any other checkout has none',
+      description:
+        'a successful checkout has as many instalments as the shopper chose, and they sum to its amount; any other checkout has none',
       violated: `case when status = 'successful' then
           instalments <> number_of_payments or lowest <> 1 or highest <> number_of_payments
           or sum <> amount or not number_of_payments = any (terms)
@@ -97,13 +98,15 @@ export const saleRows: RowInvariants = {
     },
     {
       name: 'M4',
-      says: 'a successful checkout has exactly one authorised attempt, and no other checkout has any',
+      description:
+        'a successful checkout has exactly one authorised attempt, and no other checkout has any',
       violated: `is_authorised <> (status = 'successful')`,
       shows: ['id', 'status', 'is_authorised'],
     },
     {
       name: 'M4',
-      says: 'the authorised attempt held the first instalment in the term of the checkout, and finished in time',
+      description:
+        'the authorised attempt held the first instalment in the term of the checkout, and finished in time',
       violated: `is_authorised and (held_ref <> payment_ref
         or authorised_payments is distinct from number_of_payments
         or authorised_in <> currency or authorised is distinct from first
@@ -113,7 +116,7 @@ export const saleRows: RowInvariants = {
     },
     {
       name: 'M8',
-      says: 'the postings of a checkout add up and agree with its instalments and refunds',
+      description: 'the postings of a checkout add up and agree with its instalments and refunds',
       violated: `case when status = 'successful' then
           sold is distinct from amount
           or outstanding + collected + refunded + cancelled + disputed <> amount
@@ -132,13 +135,14 @@ export const saleRows: RowInvariants = {
     },
     {
       name: 'M10',
-      says: 'every fee of the gateway is posted once',
+      description: 'every fee of the gateway is posted once',
       violated: 'gateway_fees <> posted_fees',
       shows: ['id', 'gateway_fees', 'posted_fees'],
     },
     {
       name: 'P1',
-      says: 'what a merchant is owed for a whole order is what the books say of it, less refunds, and no payment of it is owed beside it',
+      description:
+        'what a merchant is owed for a whole order is what the books say of it, less refunds, and no payment of it is owed beside it',
       violated: `gross is not null
         and (gross is distinct from outstanding + collected or sales <> 1 or parts > 0)`,
       shows: ['id', 'gross', 'outstanding', 'collected', 'sales', 'parts'],

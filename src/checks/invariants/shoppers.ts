@@ -3,7 +3,7 @@ import type { Invariant } from './invariant.ts';
 export const shopperInvariants: Invariant[] = [
   {
     name: 'M9',
-    says: 'a payment is left to the shopper exactly while an attempt in flight covers it',
+    description: 'a payment is left to the shopper exactly while an attempt in flight covers it',
     sql: (within) => `
       select merchant_id, checkout_id, number, attempt
       from (
@@ -17,7 +17,8 @@ export const shopperInvariants: Invariant[] = [
   },
   {
     name: 'M9',
-    says: 'a collection of the shopper is open exactly while an attempt in flight covers its payment',
+    description:
+      'a collection of the shopper is open exactly while an attempt in flight covers its payment',
     sql: (within) => `
       select merchant_id, checkout_id, number
       from (
@@ -32,7 +33,8 @@ export const shopperInvariants: Invariant[] = [
   },
   {
     name: 'M9',
-    says: 'a charged attempt of the shopper brought its amount, by one payment, for exactly the payments that it covers',
+    description:
+      'a charged attempt of the shopper brought its amount, by one payment, for exactly the payments that it covers',
     sql: (within) => `
       select a.checkout_id, a.number, a.amount, sum(k.amount) as brought
       from shopper_attempts a left join collections k
@@ -45,7 +47,7 @@ export const shopperInvariants: Invariant[] = [
   },
   {
     name: 'M9',
-    says: 'what a shopper paid belongs to a charged attempt',
+    description: 'what a shopper paid belongs to a charged attempt',
     sql: (within) => `
       select k.checkout_id, k.instalment, k.number, k.payment_ref
       from collections k left join shopper_attempts a
@@ -57,7 +59,7 @@ export const shopperInvariants: Invariant[] = [
   },
   {
     name: 'M9',
-    says: 'a card that a shopper added is stored, or was replaced by another',
+    description: 'a card that a shopper added is stored, or was replaced by another',
     sql: (within) => `
       select a.checkout_id, a.number, a.card_ref
       from shopper_attempts a

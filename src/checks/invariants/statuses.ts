@@ -3,7 +3,7 @@ import type { Invariant } from './invariant.ts';
 export const statusInvariants: Invariant[] = [
   {
     name: 'S1',
-    says: 'a checkout that has ended has one recorded move, into its status',
+    description: 'a checkout that has ended has one recorded move, into its status',
     sql: `
       select c.id, c.status, m.to_status
       from checkouts c left join checkout_moves m
@@ -12,7 +12,7 @@ export const statusInvariants: Invariant[] = [
   },
   {
     name: 'S2',
-    says: 'a successful or cancelled checkout has exactly one callback, any other has none',
+    description: 'a successful or cancelled checkout has exactly one callback, any other has none',
     sql: `
       select c.id, c.status, count(k.id) as callbacks
       from checkouts c left join callbacks k on k.checkout_id = c.id and k.merchant_id = c.merchant_id

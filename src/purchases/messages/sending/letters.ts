@@ -42,7 +42,7 @@ export type Said = {
 };
 
 export function writeLetter(kind: MessageKind, facts: LetterFacts, language: Language): Said {
-  return letters[kind](sayIn(language, facts), facts);
+  return letters[kind](translateInto(language, facts), facts);
 }
 
 /** The values that a letter's texts may name. A text that names another one does not compile. */
@@ -68,76 +68,83 @@ type ValueName = keyof ReturnType<typeof valuesOf> | 'card';
 type LetterKey = {
   [Key in keyof LetterText]: ValuesIn<LetterText[Key]> extends ValueName ? Key : never;
 }[keyof LetterText];
-type Say = (key: LetterKey) => string;
+type Translate = (key: LetterKey) => string;
 
-function sayIn(language: Language, facts: LetterFacts): Say {
+function translateInto(language: Language, facts: LetterFacts): Translate {
   const { letter } = words[language];
   const card = facts.card ? fillIn(letter.card, facts.card) : letter.card_unknown;
   const values = { ...valuesOf(facts), card };
   return (key) => fillIn(letter[key], values);
 }
 
-const letters: Record<MessageKind, (say: Say, facts: LetterFacts) => Said> = {
-  receipt: (say, facts) => ({
-    subject: say('paid_subject'),
+const letters: Record<MessageKind, (translate: Translate, facts: LetterFacts) => Said> = {
+  receipt: (translate, facts) => ({
+    subject: translate('paid_subject'),
     paragraphs: [
-      say('receipt'),
-      ...standing(say, facts),
-      ...(facts.next ? [say('receipt_later')] : []),
+      translate('receipt'),
+      ...standing(translate, facts),
+      ...(facts.next ? [translate('receipt_later')] : []),
     ],
-    link: say('see'),
+    link: translate('see'),
   }),
-  charge_soon: (say) => ({
-    subject: say('soon_subject'),
-    paragraphs: [say('soon'), say('soon_next')],
-    link: say('see'),
+  charge_soon: (translate) => ({
+    subject: translate('soon_subject'),
+    paragraphs: [translate('soon'), translate('soon_next')],
+    link: translate('see'),
   }),
-  charged: (say, facts) => ({
-    subject: say('paid_subject'),
-    paragraphs: [say(facts.numbers ? 'charged_several' : 'charged'), ...standing(say, facts)],
-    link: say('see'),
-  }),
-  declined: (say, { retryOn, isOverdue }) => ({
-    subject: say('declined_subject'),
+  charged: (translate, facts) => ({
+    subject: translate('paid_subject'),
     paragraphs: [
-      say('declined'),
-      ...(retryOn ? [say('declined_retry')] : isOverdue ? [say('declined_stopped')] : []),
-      say('declined_free'),
+      translate(facts.numbers ? 'charged_several' : 'charged'),
+      ...standing(translate, facts),
     ],
-    link: say('declined_link'),
+    link: translate('see'),
   }),
-  card_expires: (say) => ({
-    subject: say('expires_subject'),
+  declined: (translate, { retryOn, isOverdue }) => ({
+    subject: translate('declined_subject'),
+    paragraphs: [
+      translate('declined'),
+      ...(retryOn
+        ? [translate('declined_retry')]
+        : isOverdue
+          ? [translate('declined_stopped')]
+          : []),
+      translate('declined_free'),
+    ],
+    link: translate('declined_link'),
+  }),
+  card_expires: (translate) => ({
+    subject: translate('expires_subject'),
     // The sentence begins with the card.
-    paragraphs: [upperFirst(say('expires')), say('expires_next')],
-    link: say('expires_link'),
+    paragraphs: [upperFirst(translate('expires')), translate('expires_next')],
+    link: translate('expires_link'),
   }),
-  card_replaced: (say) => ({
-    subject: say('replaced_subject'),
-    paragraphs: [say('replaced'), say('replaced_next')],
-    link: say('see'),
+  card_replaced: (translate) => ({
+    subject: translate('replaced_subject'),
+    paragraphs: [translate('replaced'), translate('replaced_next')],
+    link: translate('see'),
   }),
-  refunded: (say, facts) => ({
-    subject: say('refunded_subject'),
-    paragraphs: [say('refunded'), say('refunded_next'), ...standing(say, facts)],
-    link: say('see'),
+  refunded: (translate, facts) => ({
+    subject: translate('refunded_subject'),
+    paragraphs: [translate('refunded'), translate('refunded_next'), ...standing(translate, facts)],
+    link: translate('see'),
   }),
-  plan_finished: (say) => ({
-    subject: say('finished_subject'),
-    paragraphs: [say('finished')],
-    link: say('see'),
+  plan_finished: (translate) => ({
+    subject: translate('finished_subject'),
+    paragraphs: [translate('finished')],
+    link: translate('see'),
   }),
-  sign_in_link: (say) => ({
-    subject: say('link_subject'),
-    paragraphs: [say('link'), say('link_next')],
-    link: say('link_open'),
+  sign_in_link: (translate) => ({
+    subject: translate('link_subject'),
+    paragraphs: [translate('link'), translate('link_next')],
+    link: translate('link_open'),
   }),
 };
 
 /** Where the plan stands, in one paragraph. A plan of one payment, or of none any more, needs none. */
-function standing(say: Say, { count, isCancelled, next }: LetterFacts): string[] {
+function standing(translate: Translate, { count, isCancelled, next }: LetterFacts): string[] {
   if (count === 1 || isCancelled) return [];
-  return [next ? `${say('standing')} ${say('standing_next')}` : say('standing')];
+  return [next ? `${translate('standing')} ${translate('standing_next')}` : translate('standing')];
 }
 
 const upperFirst = (text: string) => text.charAt(0).toUpperCase() + text.slice(1);
