@@ -1,6 +1,4 @@
-import { resolve } from 'node:path';
 import { pino } from 'pino';
-import { readConfig } from '#config.ts';
 import { distributeDatabase } from '#platform/database/distribute-database.ts';
 import {
   GrantsOfNewer,
@@ -10,7 +8,7 @@ import {
   roleKinds,
 } from '#platform/database/grant-roles.ts';
 import { claimInstallation, refuseOtherEnvironment } from '#platform/database/installation.ts';
-import { compareVersions, migrate } from '#platform/database/migrate.ts';
+import { migrate } from '#platform/database/migrate.ts';
 import { timestamp } from '#platform/shared/clock.ts';
 import { OperatorError, operate } from '#record/actions/operate.ts';
 import { repairClock } from '#record/alerts/repair-clock.ts';
@@ -141,88 +139,8 @@ wrong clock first: the node refuses to serve until then.
   },
 });
 
-const notEmbedded = new OperatorError(
-  'DATABASE_URL is set, and this command is for the embedded database. For your own PostgreSQL use its tools: docs/operators/running.md has recipes.',
-);
-
-const backup = command({
-  name: 'database backup',
-  summary: 'copy the embedded database into a folder',
-  usage: ['FOLDER'],
-  help: `Makes a base backup of the embedded database in DATA_DIR: its files and the log that makes them
-consistent, with a hash of each. The service may go on serving. FOLDER must not exist. The master key
-and the test gateway's books are not in it: keep DATA_DIR/master.key elsewhere.
-
-  tranche database backup /backups/2026-11-16`,
-  positionals: ['FOLDER'],
-  options: {},
-  async run(context) {
-    const config = readConfig(context.env, 'command');
-    if (config.databaseUrl !== null) throw notEmbedded;
-    const folder = resolve(context.positionals[0] ?? '');
-    const { backUpCluster } = await import('#hosting/embedded-postgres/backup.ts');
-    const { made_at, bytes, files } = await backUpCluster(config.dataDir, folder, silent);
-    const made = { folder, made_at, bytes, files: Object.keys(files).length };
-    context.print(made, () => `Backed up ${made.files} files, ${bytes} bytes, into ${folder}.`);
-    return 0;
-  },
-});
-
-const restore = command({
-  name: 'database restore',
-  summary: 'replace the embedded database with a backup',
-  usage: ['FOLDER'],
-  help: `Checks the backup in FOLDER, puts it in the place of the embedded database in DATA_DIR, and starts
-PostgreSQL on it once. Stop the service first. The former files stay beside the new ones until you
-delete them, and come back if PostgreSQL does not start on the backup. What was created after the
-backup is lost here, and the gateway still knows it: compare with \`tranche gateway reconcile\`.
-
-  tranche database restore /backups/2026-11-16`,
-  positionals: ['FOLDER'],
-  options: {},
-  async run(context) {
-    const config = readConfig(context.env, 'command');
-    if (config.databaseUrl !== null) throw notEmbedded;
-    const folder = resolve(context.positionals[0] ?? '');
-    const { restoreCluster, undoRestore } = await import('#hosting/embedded-postgres/backup.ts');
-    const { startEmbeddedPostgres } = await import('#hosting/embedded-postgres/server.ts');
-    const { manifest, kept } = await restoreCluster(config.dataDir, folder, silent);
-    const server = await startEmbeddedPostgres({ dataDir: config.dataDir, log: silent }).catch(
-      async (error) => {
-        if (kept !== null) await undoRestore(config.dataDir, kept);
-        throw error;
-      },
-    );
-    try {
-      const env = { ...context.env, DATABASE_URL: server.url };
-      await withDatabase({ ...context, env }, async (connection) => {
-        // The next start migrates an older database. Its audit begins again then.
-        if ((await compareVersions(connection.database)) !== 'usable') return;
-        await operate(connection, connection.operator, 'database restore', async () => ({
-          subject_id: null,
-          details: { made_at: manifest.made_at },
-          result: null,
-        }));
-      });
-    } finally {
-      await server.stop();
-    }
-    const restored = { folder, made_at: manifest.made_at, kept };
-    context.print(restored, () =>
-      [
-        `Restored the database of ${manifest.made_at}.`,
-        ...(kept === null
-          ? []
-          : [`The former files are in ${kept}: delete them when all is well.`]),
-        'Run `tranche gateway reconcile`: the gateway knows what happened since.',
-      ].join('\n'),
-    );
-    return 0;
-  },
-});
-
 export const database: CommandGroup = {
   name: 'database',
-  summary: 'migrations, backups, and more than one server',
-  commands: [migrateCommand, backup, restore, grant, distribute, repairClockCommand],
+  summary: 'migrations, roles, and more than one server',
+  commands: [migrateCommand, grant, distribute, repairClockCommand],
 };

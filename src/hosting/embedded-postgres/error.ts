@@ -1,6 +1,5 @@
 export class EmbeddedPostgresError extends Error {
   readonly code:
-    | 'backup_failed'
     | 'data_dir_in_use'
     | 'data_dir_unusable'
     | 'no_binaries'
