@@ -23,10 +23,10 @@ const quick = args.includes('--quick');
 const options = args.filter((arg) => arg.startsWith('-') && !['--long', '--quick'].includes(arg));
 const filters = args.filter((arg) => !arg.startsWith('-'));
 
-const everything = ['src/**/*.test.ts', 'test/**/*.test.ts'];
+const everything = ['{src,test,web}/**/*.test.ts'];
 // The tests beside the code are of pure rules, except for one that starts PostgreSQL servers.
 const quickest = [
-  'src/**/*.test.ts',
+  '{src,web}/**/*.test.ts',
   'test/api/happy-paths.test.ts',
   'test/payments/pay-page-budget.test.ts',
   'test/callbacks/destinations.test.ts',

@@ -135,7 +135,7 @@ describe('the hosted page, served by the real server', { skip: noBrowser, concur
     },
   );
 
-  for (const width of isLong ? [320, 390, 1280] : [320, 1280]) {
+  for (const width of isLong ? [320, 390, 1280] : [320]) {
     scenario(
       `nothing moves by itself at ${width} px: while it loads, and while it pays`,
       { ends: 'successful', browser: { viewport: { width, height: 1600 } } },

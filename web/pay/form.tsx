@@ -4,7 +4,8 @@ import type { PageKey } from '#platform/shared/words/words.ts';
 import type { PayPage, Plan } from '#purchases/payments/pay-page.ts';
 import { CardFields, useCard } from './card-fields.tsx';
 import { Text, useI18n } from './i18n.tsx';
-import { isBusy, isInFlight, newsOf, type Payment, type View } from './payment.ts';
+import type { Payment } from './payment.ts';
+import { isBusy, isInFlight, newsOf, type View } from './payment-state.ts';
 import {
   consentSentence,
   declineWords,

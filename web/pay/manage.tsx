@@ -9,7 +9,8 @@ import { CardFields, useCard } from './card-fields.tsx';
 import { CardMark } from './card-marks.tsx';
 import { buttonWords, Trouble } from './form.tsx';
 import { useI18n } from './i18n.tsx';
-import { isBusy, newsOf, type Payment, type View } from './payment.ts';
+import type { Payment } from './payment.ts';
+import { isBusy, newsOf, type View } from './payment-state.ts';
 import { cardName, isPausedPlan, latePayments, mayProve, NoLinks, sumOf } from './plan.tsx';
 import { type Answered, closeSession, report, sendLink } from './session.ts';
 import { MailboxHint } from './test-cards.tsx';
@@ -554,7 +555,7 @@ export function ActNotice({
               type="button"
               class="button"
               aria-disabled={payment === null}
-              onClick={() => payment?.continueActAtBank()}
+              onClick={() => payment?.continueAtBank()}
             >
               <span>{i18n.text('bank_continue')}</span>
             </button>

@@ -2,7 +2,8 @@ import type { ComponentChildren } from 'preact';
 import type { PayPage } from '#purchases/payments/pay-page.ts';
 import { buttonWords, CancelButton } from './form.tsx';
 import { Text, useI18n } from './i18n.tsx';
-import type { Payment, View } from './payment.ts';
+import type { Payment } from './payment.ts';
+import type { View } from './payment-state.ts';
 import { Payments } from './plan.tsx';
 import { findPlan, firstPayment, takenSentence } from './words.ts';
 

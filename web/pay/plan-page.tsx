@@ -5,7 +5,8 @@ import { useI18n } from './i18n.tsx';
 import { ActList, ActNotice, coversNothing, type Panel, PanelOf } from './manage.tsx';
 import { NoScript } from './no-script.tsx';
 import { ReturnLink } from './outcome.tsx';
-import { isBusy, newsOf, type Payment, type View } from './payment.ts';
+import type { Payment } from './payment.ts';
+import { isBusy, newsOf, type View } from './payment-state.ts';
 import {
   Late,
   latePayments,

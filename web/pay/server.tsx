@@ -3,7 +3,7 @@ import type { RenderPayPage } from '#purchases/payments/pay-html.ts';
 import mark from '../../src/operating/docs/mark.svg?inline';
 import { App, title } from './app.tsx';
 import css from './pay.css?inline';
-import { firstView } from './payment.ts';
+import { firstView } from './payment-state.ts';
 import planCss from './plan.css?inline';
 import { createI18n } from './words.ts';
 

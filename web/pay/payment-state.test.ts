@@ -1,0 +1,599 @@
+import assert from 'node:assert/strict';
+import { describe, test } from 'node:test';
+import type { PayPage } from '#purchases/payments/pay-page.ts';
+import {
+  type ActRequest,
+  type Effect,
+  firstTab,
+  isBusy,
+  newsOf,
+  type PayEvent,
+  react,
+  type Tab,
+  type View,
+} from './payment-state.ts';
+
+const shop = 'https://shop.example/paid';
+const bank = 'https://bank.example/challenge';
+const base = { act: null, decline: null, paused: false, challenge_url: null, return_url: null };
+const pageOf = (status: PayPage['status'], changes: object = {}) =>
+  ({ ...base, status, ...changes }) as PayPage;
+
+const open = pageOf('open');
+const declined = pageOf('open', { decline: { reason: 'insufficient_funds', may_retry: true } });
+const paying = pageOf('paying');
+const challenge = pageOf('challenge', { challenge_url: bank });
+const successful = pageOf('successful', { return_url: shop });
+const cancelled = pageOf('cancelled', { return_url: shop });
+const expired = pageOf('expired', { return_url: shop });
+
+const pay = { step: 'pay', number_of_payments: 3, consent: null } as const;
+const payLate = {
+  step: 'plan/pay',
+  what: 'late',
+  payments: [2],
+  amount: 500,
+  keep_card: false,
+  consent: null,
+} as ActRequest;
+const planWith = (act: object | null) =>
+  pageOf('successful', {
+    act: act && { number: 1, purpose: 'pay', payments: [2], challenge_url: null, ...act },
+  });
+
+/** An event, or a function of the tab for those that carry the number of a request. */
+type Step = PayEvent | ((tab: Tab) => PayEvent);
+
+const submitted: Step = { type: 'submitted', request: pay, withCard: true };
+const checked: Step = ({ newest }) => ({ type: 'checked', number: newest, made: { token: 't' } });
+const cancels: Step = { type: 'cancelled', request: { number_of_payments: 1 } };
+const due: Step = { type: 'due' };
+const restored: Step = { type: 'restored' };
+const returnsAfter = (millisecondsSinceAsked: number): Step => ({
+  type: 'returned',
+  millisecondsSinceAsked,
+});
+
+type Answered = Extract<PayEvent, { type: 'answered' }>;
+const answers =
+  (step: Answered['step'], page: PayPage | null, status = page ? 200 : 0, remembers = false) =>
+  ({ newest }: Tab): PayEvent => ({
+    type: 'answered',
+    number: newest,
+    step,
+    status,
+    page,
+    remembers,
+  });
+
+function play(page: PayPage, steps: Step[]): { tab: Tab; effects: Effect[] } {
+  let [tab, effects]: [Tab, Effect[]] = [firstTab(page), []];
+  for (const step of steps) {
+    ({ tab, effects } = react(tab, typeof step === 'function' ? step(tab) : step));
+  }
+  return { tab, effects };
+}
+
+/** The effects of the last event, in short. */
+const inShort = (effects: Effect[]) =>
+  effects.map((effect) => {
+    if (effect.type === 'ask') return `ask ${effect.step}`;
+    if (effect.type === 'ask_later') return `ask in ${effect.milliseconds}`;
+    if (effect.type !== 'leave') return effect.type;
+    return `${effect.how} ${effect.url} in ${effect.milliseconds}`;
+  });
+
+type Row = [title: string, first: PayPage, steps: Step[], view: Partial<View>, effects: string[]];
+
+const sent = [submitted, checked];
+const here = [payLate, { ...payLate }] as const;
+const acts: Step = { type: 'submitted', request: here[0], withCard: false };
+
+const tables: Record<string, Row[]> = {
+  'a page that opens': [
+    [
+      'while the order is open forgets',
+      open,
+      [{ type: 'opened', remembers: true }],
+      {},
+      ['forget'],
+    ],
+    ['during a payment asks', paying, [{ type: 'opened', remembers: false }], {}, ['ask in 800']],
+    [
+      'on return from the bank takes the shopper to the shop',
+      successful,
+      [{ type: 'opened', remembers: true }],
+      { returning: true },
+      ['forget', `replace ${shop} in 1800`],
+    ],
+    [
+      'after the payment, in another tab, stays',
+      successful,
+      [{ type: 'opened', remembers: false }],
+      { returning: false },
+      [],
+    ],
+    ['at the challenge stays', challenge, [{ type: 'opened', remembers: true }], {}, []],
+  ],
+  'a shopper who pays': [
+    [
+      'has the card checked first',
+      open,
+      [submitted],
+      { activity: 'checking' },
+      ['check_card', 'wait'],
+    ],
+    ['then asks once', open, sent, { activity: 'paying' }, ['remember', 'ask pay']],
+    [
+      'asks once, however often they click',
+      open,
+      [...sent, submitted, submitted],
+      { activity: 'paying' },
+      [],
+    ],
+    [
+      'with a card that the frame refuses asks nothing',
+      open,
+      [
+        submitted,
+        ({ newest }) => ({ type: 'checked', number: newest, made: { problem: { text: 'x' } } }),
+      ],
+      { activity: 'idle', problem: { text: 'x' } },
+      ['stop_waiting'],
+    ],
+    [
+      'begins nothing by a check that the browser’s cache interrupted',
+      open,
+      [submitted, restored, () => ({ type: 'checked', number: 1, made: { token: 't' } })],
+      { activity: 'idle' },
+      [],
+    ],
+    [
+      'and is approved goes to the shop',
+      open,
+      [...sent, answers('pay', successful)],
+      { activity: 'idle', returning: true },
+      ['forget', `replace ${shop} in 1800`, 'stop_waiting'],
+    ],
+    [
+      'and is declined may try again',
+      open,
+      [...sent, answers('pay', declined)],
+      { activity: 'idle', unfinished: false },
+      ['forget', 'stop_waiting'],
+    ],
+    [
+      'and gets no outcome reads so',
+      open,
+      [...sent, answers('pay', open)],
+      { activity: 'idle', unfinished: true },
+      ['forget', 'stop_waiting'],
+    ],
+    [
+      'while payments are paused reads that instead',
+      open,
+      [...sent, answers('pay', pageOf('open', { paused: true }))],
+      { unfinished: false },
+      ['forget', 'stop_waiting'],
+    ],
+    [
+      'and is challenged goes to the bank',
+      open,
+      [...sent, answers('pay', challenge)],
+      { activity: 'leaving' },
+      [`assign ${bank} in 0`],
+    ],
+    [
+      'and whose outcome is not known yet waits',
+      open,
+      [...sent, answers('pay', paying)],
+      { activity: 'idle' },
+      ['ask in 800'],
+    ],
+    [
+      'too late reads that it is over, and stays',
+      open,
+      [...sent, answers('pay', expired)],
+      { returning: false },
+      ['forget', 'stop_waiting'],
+    ],
+    [
+      'what the server refuses sees the document again',
+      open,
+      [...sent, answers('pay', null, 422)],
+      { activity: 'idle', problem: { key: 'outdated' } },
+      ['forget', 'ask state', 'stop_waiting'],
+    ],
+    [
+      'too often reads so',
+      open,
+      [...sent, answers('pay', null, 429)],
+      { problem: { key: 'limited' } },
+      ['forget', 'ask state', 'stop_waiting'],
+    ],
+    [
+      'without a session any more sees the document again',
+      open,
+      [...sent, answers('pay', null, 403)],
+      { problem: null, unfinished: true },
+      ['forget', 'ask state', 'stop_waiting'],
+    ],
+    ['waits long reads so', open, [...sent, { type: 'waited' }], { slow: true }, []],
+  ],
+  'a connection that breaks': [
+    [
+      'is no answer: the page asks',
+      open,
+      [...sent, answers('pay', null)],
+      { activity: 'lost' },
+      ['ask in 800'],
+    ],
+    [
+      'by a proxy’s error, too',
+      open,
+      [...sent, answers('pay', null, 502)],
+      { activity: 'lost' },
+      ['ask in 800'],
+    ],
+    [
+      'keeps the page from paying again',
+      open,
+      [...sent, answers('pay', null), submitted],
+      { activity: 'lost' },
+      [],
+    ],
+    [
+      'again is asked about ever later',
+      open,
+      [...sent, answers('pay', null), due, answers('state', null)],
+      { activity: 'lost' },
+      ['ask in 1000'],
+    ],
+    [
+      'and then says `open`: the shopper may pay',
+      open,
+      [...sent, answers('pay', null), due, answers('state', open)],
+      { activity: 'idle', unfinished: true },
+      ['forget', 'stop_waiting'],
+    ],
+    [
+      'and then says `successful`: it lands',
+      open,
+      [...sent, answers('pay', null), due, answers('state', successful)],
+      { returning: true },
+      ['forget', `replace ${shop} in 1800`, 'stop_waiting'],
+    ],
+    [
+      'while cancelling: the page asks',
+      open,
+      [cancels, answers('cancel', null, 502)],
+      { activity: 'lost' },
+      ['ask in 800'],
+    ],
+    [
+      'once while waiting does not worry a shopper',
+      paying,
+      [due, answers('state', null)],
+      { activity: 'idle' },
+      ['ask in 800'],
+    ],
+    [
+      'again and again while waiting is said',
+      paying,
+      [due, answers('state', null), due, answers('state', null), due, answers('state', null)],
+      { activity: 'lost' },
+      ['ask in 1500'],
+    ],
+    [
+      'while nothing is in flight does not matter',
+      open,
+      [due, answers('state', null)],
+      { activity: 'idle' },
+      [],
+    ],
+  ],
+  'answers that come late': [
+    [
+      'to an earlier request count for nothing',
+      open,
+      [due, submitted, (tab) => ({ ...answers('state', open)(tab), number: 1 }) as PayEvent],
+      { activity: 'checking' },
+      [],
+    ],
+    [
+      'in the old language do not bring it back',
+      open,
+      [
+        due,
+        { type: 'spoken', page: pageOf('open', { language: 'zu' }), remembers: false },
+        (tab) => ({ ...answers('state', open)(tab), number: 1 }) as PayEvent,
+      ],
+      { page: pageOf('open', { language: 'zu' }) },
+      [],
+    ],
+    [
+      'in another language change nothing during a payment',
+      open,
+      [...sent, { type: 'spoken', page: declined, remembers: false }],
+      { activity: 'paying', page: open },
+      [],
+    ],
+  ],
+  'another tab': [
+    [
+      'that paid takes this one to the shop, if it was waiting',
+      paying,
+      [due, answers('state', successful)],
+      { returning: true },
+      ['forget', `replace ${shop} in 1800`, 'stop_waiting'],
+    ],
+    [
+      'that paid leaves one that was not at the outcome',
+      open,
+      [due, answers('state', successful)],
+      { returning: false },
+      ['forget'],
+    ],
+    [
+      'that cancelled does so, too',
+      open,
+      [due, answers('state', cancelled)],
+      { returning: false },
+      ['forget'],
+    ],
+    [
+      'at the bank leaves this one where it is',
+      open,
+      [due, answers('state', challenge)],
+      { activity: 'idle' },
+      [],
+    ],
+    [
+      'that pays makes this one wait',
+      open,
+      [due, answers('state', paying)],
+      { activity: 'idle' },
+      ['ask in 800', 'wait'],
+    ],
+    ['is noticed on return to this one', open, [returnsAfter(2_001)], {}, ['ask state']],
+    ['is not asked about twice within two seconds', open, [returnsAfter(2_000)], {}, []],
+    [
+      'is asked about at once while a payment is in flight',
+      paying,
+      [returnsAfter(0)],
+      {},
+      ['ask state'],
+    ],
+    [
+      'is not asked about while a request is in flight',
+      open,
+      [...sent, returnsAfter(9_000)],
+      {},
+      [],
+    ],
+    [
+      'is not asked about on the way to the shop',
+      open,
+      [...sent, answers('pay', successful), returnsAfter(9_000)],
+      { returning: true },
+      [],
+    ],
+    [
+      'is asked about when the browser shows the page from its cache',
+      open,
+      [...sent, answers('pay', challenge), restored],
+      { activity: 'idle', returning: false },
+      ['ask state', 'stop_waiting'],
+    ],
+  ],
+  'a shopper who cancels': [
+    ['asks once', open, [cancels, cancels], { activity: 'cancelling' }, []],
+    [
+      'goes to the shop',
+      open,
+      [cancels, answers('cancel', cancelled)],
+      { returning: true },
+      ['forget', `replace ${shop} in 1800`, 'stop_waiting'],
+    ],
+    [
+      'in vain, because it was paid, lands there',
+      open,
+      [cancels, answers('cancel', successful)],
+      { returning: true },
+      ['forget', `replace ${shop} in 1800`, 'stop_waiting'],
+    ],
+    ['while paying does nothing', open, [...sent, cancels], { activity: 'paying' }, []],
+    [
+      'at the challenge may',
+      challenge,
+      [cancels],
+      { activity: 'cancelling' },
+      ['remember', 'ask cancel', 'wait'],
+    ],
+  ],
+  'a challenge': [
+    [
+      'is continued at the bank',
+      challenge,
+      [{ type: 'continued_at_bank' }],
+      {},
+      ['remember', `assign ${bank} in 0`],
+    ],
+    [
+      'is left for another card',
+      challenge,
+      [{ type: 'chose_another_card' }],
+      { anotherCard: true },
+      [],
+    ],
+    [
+      'of an act is continued at the bank',
+      planWith({ status: 'challenge', challenge_url: bank }),
+      [{ type: 'continued_at_bank' }],
+      {},
+      [`assign ${bank} in 0`],
+    ],
+  ],
+  'an attempt on the plan': [
+    ['asks once', planWith(null), [acts, acts], { activity: 'paying', askedFor: 'pay' }, []],
+    [
+      'waits for its outcome',
+      planWith(null),
+      [acts, answers('plan/pay', planWith({ status: 'working' }))],
+      { activity: 'idle' },
+      ['ask in 800'],
+    ],
+    [
+      'is told its outcome',
+      planWith(null),
+      [acts, answers('plan/pay', planWith({ status: 'declined' }))],
+      { activity: 'idle', unfinished: false },
+      ['stop_waiting'],
+    ],
+    [
+      'goes to the bank that asks',
+      planWith(null),
+      [acts, answers('plan/pay', planWith({ status: 'challenge', challenge_url: bank }))],
+      { activity: 'leaving' },
+      [`assign ${bank} in 0`],
+    ],
+    [
+      'does not go to the bank for another act',
+      planWith(null),
+      [
+        acts,
+        answers('plan/pay', planWith({ status: 'challenge', payments: [3], challenge_url: bank })),
+      ],
+      { activity: 'idle', unfinished: true },
+      ['stop_waiting'],
+    ],
+    [
+      'that began nothing says so',
+      planWith(null),
+      [acts, answers('plan/pay', planWith(null))],
+      { unfinished: true },
+      ['stop_waiting'],
+    ],
+    [
+      'that was refused says why instead',
+      planWith(null),
+      [acts, answers('plan/pay', planWith({ status: 'refused' }))],
+      { unfinished: false },
+      ['stop_waiting'],
+    ],
+    [
+      'does not take the last one’s outcome for its own',
+      planWith({ status: 'declined' }),
+      [acts, answers('plan/pay', planWith({ status: 'declined' }))],
+      { seenAct: 1, unfinished: true },
+      ['stop_waiting'],
+    ],
+    [
+      'may be answered by one that has not ended',
+      planWith({ status: 'challenge' }),
+      [acts],
+      { seenAct: 0 },
+      ['ask plan/pay', 'wait'],
+    ],
+    [
+      'with another card has it checked first',
+      planWith(null),
+      [{ type: 'submitted', request: payLate, withCard: true }],
+      { activity: 'checking' },
+      ['check_card', 'wait'],
+    ],
+  ],
+  'the rest': [
+    [
+      'a link that leads nowhere any more',
+      open,
+      [due, answers('state', null, 404)],
+      { page: null, activity: 'idle' },
+      [],
+    ],
+    [
+      'a problem goes when the shopper turns to something else',
+      open,
+      [...sent, answers('pay', null, 422), { type: 'dismissed' }],
+      { problem: null },
+      [],
+    ],
+    [
+      'the notice of a long wait ends with the wait',
+      open,
+      [...sent, { type: 'waited' }, answers('pay', declined)],
+      { slow: false },
+      ['forget', 'stop_waiting'],
+    ],
+  ],
+};
+
+for (const [about, rows] of Object.entries(tables)) {
+  describe(about, () => {
+    for (const [title, first, steps, view, effects] of rows) {
+      test(title, () => {
+        const reached = play(first, steps);
+        assert.deepEqual({ ...reached.tab.view, ...view }, reached.tab.view);
+        assert.deepEqual(inShort(reached.effects), effects);
+      });
+    }
+  });
+}
+
+test('the body of a payment has the card’s token, and the request as it was given', () => {
+  const { effects } = play(open, sent);
+  const { step: _, ...request } = pay;
+  const body = { ...request, card_token: 't' };
+  assert.deepEqual(effects[1], { type: 'ask', number: 2, step: 'pay', body });
+});
+
+test('an ended act that the page showed before is no news after the next request', () => {
+  const { tab } = play(planWith({ status: 'declined' }), []);
+  assert.notEqual(newsOf(tab.view), null);
+  assert.equal(newsOf(play(planWith({ status: 'declined' }), [acts]).tab.view), null);
+});
+
+test('in every order of six events, the page pays only after `open` and with nothing in flight', () => {
+  const alphabet: Step[] = [
+    submitted,
+    checked,
+    cancels,
+    due,
+    restored,
+    returnsAfter(9_000),
+    answers('pay', null),
+    answers('state', null),
+    answers('state', open),
+    answers('state', paying),
+    answers('pay', declined),
+    answers('pay', successful),
+  ];
+  let orders = 0;
+  const explore = (tab: Tab, known: Known, depth: number) => {
+    orders += 1;
+    if (depth === 0) return;
+    for (const step of alphabet) {
+      const event = typeof step === 'function' ? step(tab) : step;
+      const isAnswer = event.type === 'answered';
+      if (isAnswer && event.step !== known.asking) continue;
+      const { tab: next, effects } = react(tab, event);
+      const asks = effects.find(({ type }) => type === 'ask') as Asking | undefined;
+      const status = (isAnswer ? event.page?.status : null) ?? known.status;
+      if (asks?.step === 'pay') {
+        assert.deepEqual([known.status, known.isUnanswered], ['open', false]);
+        assert.equal(isBusy(tab.view), event.type === 'checked');
+      }
+      // Only a page that the browser kept for later forgets what it asked.
+      const forgets = event.type === 'restored' || (isAnswer && event.page !== null);
+      const isUnanswered = asks?.step === 'pay' || (known.isUnanswered && !forgets);
+      const asking = asks?.step ?? (isAnswer ? null : known.asking);
+      explore(next, { status, asking, isUnanswered }, depth - 1);
+    }
+  };
+  explore(firstTab(open), { status: 'open', asking: null, isUnanswered: false }, 6);
+  assert.ok(orders > 50_000, `${orders}`);
+});
+
+type Asking = Extract<Effect, { type: 'ask' }>;
+/** The last status of the server, the request in flight, and whether a payment has no answer. */
+type Known = { status: PayPage['status']; asking: string | null; isUnanswered: boolean };

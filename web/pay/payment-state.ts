@@ -1,0 +1,378 @@
+import type { CancelRequest, PayPage, PayRequest } from '#purchases/payments/pay-page.ts';
+import type { PayPlanRequest, PlanAct, ReplaceCardRequest } from '#purchases/shoppers/plan-act.ts';
+import type { CardProblem, CardToken } from './card-entry.ts';
+
+// The state of the payment in this tab, as a pure function of what happens: `react`. The server
+// decides everything. The one rule here: the page pays only while the server's last answer was `open`
+// (or a challenge that the shopper leaves for another card) and no request is in flight. A missing answer never counts as "no": the page asks again
+// until it gets one. `payment.ts` carries out the effects.
+
+export type Activity =
+  /** Nothing is in flight: the shopper is choosing, or the status is final. */
+  | 'idle'
+  /** The gateway's frame is checking the input. */
+  | 'checking'
+  /** The request to pay is in flight. */
+  | 'paying'
+  | 'cancelling'
+  /** The connection broke before the answer: the page is asking for the outcome. */
+  | 'lost'
+  /** The browser is on its way to the bank. */
+  | 'leaving';
+
+export type View = {
+  /** Null if the link leads nowhere. */
+  page: PayPage | null;
+  activity: Activity;
+  /** The shopper finished in this tab and is being taken back to the merchant. */
+  returning: boolean;
+  /** The problem with the card before the request to pay. */
+  problem: CardProblem | null;
+  /** An attempt ended without an outcome or a reason. */
+  unfinished: boolean;
+  /** The number of the last attempt on the plan that had ended when this tab asked for another. */
+  seenAct: number;
+  /**
+   * The last request of this tab on the plan: a notice about the card must not speak of a payment.
+   */
+  askedFor: PlanAct['purpose'] | null;
+  /** The shopper left the bank's challenge to use another card. */
+  anotherCard: boolean;
+  /** The wait has been long enough for the page to say so. */
+  slow: boolean;
+};
+
+/** An attempt on the plan, without the card's token. */
+export type ActRequest =
+  | ({ step: 'plan/pay' } & Omit<PayPlanRequest, 'card_token'>)
+  | ({ step: 'plan/card' } & Omit<ReplaceCardRequest, 'card_token'>);
+
+type FirstRequest = { step: 'pay' } & Omit<PayRequest, 'card_token'>;
+type Cancel = { step: 'cancel' } & CancelRequest;
+type Step = 'state' | (ActRequest | FirstRequest | Cancel)['step'];
+
+export type Tab = {
+  view: View;
+  /** The request of this tab whose outcome it has not seen. */
+  asked: 'pay' | 'cancel' | ActRequest | null;
+  /** The request that waits for the check of its card, and the number of that check. */
+  wanted: { number: number; request: FirstRequest | ActRequest } | null;
+  /** Numbers the requests: only the answer to the newest one counts. */
+  newest: number;
+  /** How often in a row the page has asked for the state. */
+  polls: number;
+};
+
+export type PayEvent =
+  /** The page is loaded. `remembers`: this tab was paying before. */
+  | { type: 'opened'; remembers: boolean }
+  /** The shopper pays, or changes the plan, with the card in the form or with the stored one. */
+  | { type: 'submitted'; request: FirstRequest | ActRequest; withCard: boolean }
+  | { type: 'cancelled'; request: CancelRequest }
+  /** The gateway's frame has checked the card. */
+  | { type: 'checked'; number: number; made: CardToken }
+  /** An answer came, or none did: then `status` is 0. */
+  | {
+      type: 'answered';
+      number: number;
+      step: Step;
+      status: number;
+      page: PayPage | null;
+      remembers: boolean;
+    }
+  /** The server has changed the language. */
+  | { type: 'spoken'; page: PayPage; remembers: boolean }
+  /** The page is to ask for the state now. */
+  | { type: 'due' }
+  /** Another tab or the passing of time may have changed the state. */
+  | { type: 'returned'; millisecondsSinceAsked: number }
+  /** The browser shows the page from its cache, perhaps long out of date. */
+  | { type: 'restored' }
+  | { type: 'waited' }
+  /** The shopper turns to something else. */
+  | { type: 'dismissed' }
+  | { type: 'chose_another_card' }
+  | { type: 'continued_at_bank' };
+
+export type Effect =
+  | { type: 'check_card'; number: number }
+  | { type: 'ask'; number: number; step: Step; body: object | null }
+  | { type: 'ask_later'; milliseconds: number }
+  | { type: 'leave'; url: string; how: 'assign' | 'replace'; milliseconds: number }
+  /** After a reload, or on return from the bank, the tab still knows that it was paying. */
+  | { type: 'remember' }
+  | { type: 'forget' }
+  /** Begins or ends the wait after which the page says that it takes long. */
+  | { type: 'wait' }
+  | { type: 'stop_waiting' };
+
+export type Reaction = { tab: Tab; effects: Effect[] };
+
+const returnMilliseconds = 1_800;
+/** Pauses before each next state request; the last one repeats. */
+const pauses = [800, 1_000, 1_500, 2_000, 3_000, 5_000, 8_000, 10_000];
+/** A page that gets the focus again asks for the state, but not more often than this. */
+const refreshMilliseconds = 2_000;
+
+/** Responses with which the server began nothing, and what the page says about them. */
+const refusals: Partial<Record<number, CardProblem | null>> = {
+  // The document that follows says that the session has ended.
+  403: null,
+  422: { key: 'outdated' },
+  429: { key: 'limited' },
+};
+
+export function firstView(page: PayPage | null): View {
+  return {
+    page,
+    activity: 'idle',
+    returning: false,
+    problem: null,
+    unfinished: false,
+    seenAct: 0,
+    askedFor: null,
+    anotherCard: false,
+    slow: false,
+  };
+}
+
+export function firstTab(page: PayPage): Tab {
+  return { view: firstView(page), asked: null, wanted: null, newest: 0, polls: 0 };
+}
+
+export function isBusy({ page, activity }: View): boolean {
+  return activity !== 'idle' || isInFlight(page);
+}
+
+/** An attempt of the shopper waits for its outcome: the first payment, or one on the plan. */
+export function isInFlight(page: PayPage | null): boolean {
+  return page?.status === 'paying' || page?.act?.status === 'working';
+}
+
+const isWaiting = ({ page, activity }: View) => activity === 'lost' || isInFlight(page);
+
+const hasEnded = ({ status }: PlanAct) => status !== 'working' && status !== 'challenge';
+
+/** The newest attempt, unless it had ended before this tab asked for another one. */
+export function newsOf({ page, seenAct }: View): PlanAct | null {
+  const act = page?.act ?? null;
+  if (act === null || act.status === 'refused') return act;
+  return hasEnded(act) && act.number <= seenAct ? null : act;
+}
+
+const purposeOf = ({ step }: ActRequest): PlanAct['purpose'] =>
+  step === 'plan/card' ? 'replace_card' : 'pay';
+
+/** Whether an attempt in the document is the one that this tab asked for. */
+function isAnswer(act: PlanAct | null, request: ActRequest): boolean {
+  if (act?.purpose !== purposeOf(request)) return false;
+  return request.step === 'plan/card' || act.payments.join() === request.payments.join();
+}
+
+export function react(tab: Tab, event: PayEvent): Reaction {
+  const { tab: next, effects } = choose(tab, event);
+  const isNowBusy = isBusy(next.view);
+  if (!isNowBusy && next.view.slow) next.view = { ...next.view, slow: false };
+  if (isNowBusy && !isBusy(tab.view)) effects.push({ type: 'wait' });
+  if (!isNowBusy && isBusy(tab.view)) effects.push({ type: 'stop_waiting' });
+  return { tab: next, effects };
+}
+
+function choose(tab: Tab, event: PayEvent): Reaction {
+  const { view } = tab;
+  switch (event.type) {
+    case 'opened':
+      return open(tab, event.remembers);
+    case 'submitted':
+      return maySubmit(view, event.request)
+        ? submit(tab, event.request, event.withCard)
+        : stay(tab);
+    case 'cancelled':
+      return view.activity === 'idle' ? cancel(tab, event.request) : stay(tab);
+    case 'checked':
+      return takeCard(tab, event.number, event.made);
+    case 'answered':
+      return event.number === tab.newest ? takeAnswer(tab, event) : stay(tab);
+    case 'spoken':
+      if (isBusy(view)) return stay(tab);
+      // An answer to an earlier request does not know the new language.
+      return accept({ ...tab, newest: tab.newest + 1 }, event.page, event.remembers);
+    case 'due':
+      return ask(tab, 'state', null);
+    case 'returned':
+      return mayRefresh(view, event.millisecondsSinceAsked) ? ask(tab, 'state', null) : stay(tab);
+    case 'restored':
+      return ask(
+        show({ ...tab, asked: null }, { activity: 'idle', returning: false }),
+        'state',
+        null,
+      );
+    case 'waited':
+      return stay(show(tab, { slow: isBusy(view) }));
+    case 'dismissed':
+      return stay(isBusy(view) ? tab : show(tab, { problem: null, unfinished: false }));
+    case 'chose_another_card':
+      return stay(show(tab, { anotherCard: true }));
+    case 'continued_at_bank':
+      return continueAtBank(tab);
+  }
+}
+
+const show = (tab: Tab, change: Partial<View>): Tab => ({
+  ...tab,
+  view: { ...tab.view, ...change },
+});
+
+const stay = (tab: Tab, ...effects: Effect[]): Reaction => ({ tab, effects });
+
+function ask(tab: Tab, step: Step, body: object | null, ...before: Effect[]): Reaction {
+  const number = tab.newest + 1;
+  return stay({ ...tab, newest: number }, ...before, { type: 'ask', number, step, body });
+}
+
+function askLater(tab: Tab): Reaction {
+  const milliseconds = pauses[Math.min(tab.polls, pauses.length - 1)] ?? 0;
+  return stay({ ...tab, polls: tab.polls + 1 }, { type: 'ask_later', milliseconds });
+}
+
+const leave = (url: string, how: 'assign' | 'replace' = 'assign', milliseconds = 0): Effect => ({
+  type: 'leave',
+  url,
+  how,
+  milliseconds,
+});
+
+function open(tab: Tab, remembers: boolean): Reaction {
+  const { page } = tab.view;
+  if (page === null) return stay(tab);
+  if (isInFlight(page)) return askLater(tab);
+  if (page.status === 'open') return stay(tab, { type: 'forget' });
+  return page.status !== 'challenge' && remembers ? accept(tab, page, remembers) : stay(tab);
+}
+
+/** At the bank's challenge, the shopper may pay with another card. */
+function maySubmit(view: View, { step }: FirstRequest | ActRequest): boolean {
+  if (isBusy(view)) return false;
+  const status = view.page?.status;
+  return step !== 'pay' || status === 'open' || (status === 'challenge' && view.anotherCard);
+}
+
+function mayRefresh(view: View, millisecondsSinceAsked: number): boolean {
+  if (view.page === null || view.returning) return false;
+  if (isWaiting(view)) return true;
+  return view.activity === 'idle' && millisecondsSinceAsked > refreshMilliseconds;
+}
+
+function submit(tab: Tab, request: FirstRequest | ActRequest, withCard: boolean): Reaction {
+  const askedFor = request.step === 'pay' ? tab.view.askedFor : purposeOf(request);
+  const begun = show(tab, { askedFor, problem: null, unfinished: false });
+  if (!withCard) return send(show(begun, { activity: 'paying' }), request, null);
+  // An answer to an earlier request does not know about this payment.
+  const number = tab.newest + 1;
+  return stay(
+    { ...show(begun, { activity: 'checking' }), newest: number, wanted: { number, request } },
+    { type: 'check_card', number },
+  );
+}
+
+/** A check that something else has interrupted begins no payment. */
+function takeCard(tab: Tab, number: number, made: CardToken): Reaction {
+  const { view, wanted } = tab;
+  if (wanted?.number !== number || view.activity !== 'checking') return stay(tab);
+  const checked = { ...tab, wanted: null };
+  if ('problem' in made) return stay(show(checked, { activity: 'idle', problem: made.problem }));
+  return send(show(checked, { activity: 'paying' }), wanted.request, made.token);
+}
+
+function send(tab: Tab, request: FirstRequest | ActRequest, card_token: string | null): Reaction {
+  const { step, ...body } = request;
+  if (request.step === 'pay') {
+    const asked = { ...tab, asked: 'pay', polls: 0 } as const;
+    return ask(asked, step, { ...body, card_token }, { type: 'remember' });
+  }
+  const act = tab.view.page?.act ?? null;
+  // An attempt that has not ended may still become the answer.
+  const seenAct = act === null ? tab.view.seenAct : hasEnded(act) ? act.number : act.number - 1;
+  return ask({ ...show(tab, { seenAct }), asked: request, polls: 0 }, step, {
+    ...body,
+    card_token,
+  });
+}
+
+function cancel(tab: Tab, request: CancelRequest): Reaction {
+  const begun = show(tab, { activity: 'cancelling', problem: null, unfinished: false });
+  return ask({ ...begun, asked: 'cancel', polls: 0 }, 'cancel', request, { type: 'remember' });
+}
+
+function continueAtBank(tab: Tab): Reaction {
+  const { page } = tab.view;
+  if (page?.act?.challenge_url) return stay(tab, leave(page.act.challenge_url));
+  if (!page?.challenge_url) return stay(tab);
+  return stay(tab, { type: 'remember' }, leave(page.challenge_url));
+}
+
+function takeAnswer(tab: Tab, answer: PayEvent & { type: 'answered' }): Reaction {
+  const { step, status, page, remembers } = answer;
+  if (page !== null) return accept(tab, page, remembers);
+  if (step === 'state') {
+    if (status === 404) return stay(show(tab, { page: null, activity: 'idle' }));
+    if (!isWaiting(tab.view)) return stay(tab);
+    // The server does not answer any more. One missing answer does not worry a shopper.
+    return askLater(tab.polls > 1 ? show(tab, { activity: 'lost' }) : tab);
+  }
+  const problem = refusals[status];
+  return problem === undefined ? askLater(show(tab, { activity: 'lost' })) : refuse(tab, problem);
+}
+
+/** Nothing was begun. The shopper can go on with the document as it is now. */
+function refuse(tab: Tab, problem: CardProblem | null): Reaction {
+  const unfinished = problem === null;
+  const refused = show({ ...tab, asked: null }, { activity: 'idle', problem, unfinished });
+  return ask(refused, 'state', null, { type: 'forget' });
+}
+
+function accept(tab: Tab, page: PayPage, remembers: boolean): Reaction {
+  const { asked, view } = tab;
+  if (page.act !== null || (asked !== null && typeof asked === 'object')) {
+    return acceptAct(tab, page);
+  }
+  const shown = show({ ...tab, asked: null }, { page, activity: 'idle' });
+  switch (page.status) {
+    case 'paying':
+      return askLater(show(tab, { page, activity: 'idle' }));
+    case 'challenge':
+      if (asked !== 'pay' || page.challenge_url === null) return stay(shown);
+      return stay(
+        show(shown, { activity: 'leaving', anotherCard: false }),
+        leave(page.challenge_url),
+      );
+    case 'open': {
+      const unfinished = asked === 'pay' && page.decline === null && !page.paused;
+      return stay(show(shown, { unfinished }), { type: 'forget' });
+    }
+    default: {
+      const isAwaited = asked !== null || view.page?.status === 'paying' || remembers;
+      const returns = page.status === 'successful' || page.status === 'cancelled';
+      const url = returns && isAwaited && !view.returning ? page.return_url : null;
+      const effects = url === null ? [] : [leave(url, 'replace', returnMilliseconds)];
+      const returning = view.returning || url !== null;
+      return stay(show(shown, { returning }), { type: 'forget' }, ...effects);
+    }
+  }
+}
+
+/** The plan is shown in every case; `act` says what became of the shopper's request. */
+function acceptAct(tab: Tab, page: PayPage): Reaction {
+  const { asked } = tab;
+  const shown = show(tab, { page, activity: 'idle' });
+  if (page.act?.status === 'working') return askLater(shown);
+  const request = asked !== null && typeof asked === 'object' ? asked : null;
+  const news = newsOf(shown.view);
+  const isAnswered = request !== null && isAnswer(news, request);
+  const ended = { ...shown, asked: null };
+  if (isAnswered && news?.status === 'challenge' && news.challenge_url) {
+    return stay(show(ended, { activity: 'leaving' }), leave(news.challenge_url));
+  }
+  const unfinished = request !== null && !isAnswered && news?.status !== 'refused';
+  return stay(show(ended, { unfinished }));
+}
