@@ -93,7 +93,7 @@ const cancel = ({ payment_url }: { payment_url: string }) =>
 describe('a service that is killed', { concurrency: true }, () => {
   test('sends a callback again after ten minutes if it was surely sent, otherwise soon, and keeps the unknown attempt', async (t) => {
     const { receiver, signing_key, create, read, restart, pass, assertSound } = await startScene(t);
-    for (let round = 0; round < runs(20); round += 1) {
+    for (let round = 0; round < runs(10); round += 1) {
       const all: Awaited<ReturnType<typeof create>>[] = [];
       const held = Promise.withResolvers<Reply>();
       receiver.answer = (_, count) => (count === 1 ? held.promise : {});
@@ -154,7 +154,7 @@ describe('a service that is killed', { concurrency: true }, () => {
     const { receiver, signing_key, create, read, restart, pass, assertSound } = await startScene(t);
     let again = 0;
     const all: { id: string; at: string }[] = [];
-    for (let round = 0; round < runs(30); round += 1) {
+    for (let round = 0; round < runs(20); round += 1) {
       receiver.answer = async () => {
         await new Promise((resolve) => setTimeout(resolve, Math.random() * 30));
         return { status: Math.random() < 0.2 ? 500 : 200 };

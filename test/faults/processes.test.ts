@@ -100,6 +100,14 @@ async function countRequests({ metricsUrl }: ServeReady): Promise<number> {
 const addressesOf = (baseUrl: string) =>
   loopback.map((address) => `http://${address}:${new URL(baseUrl).port}`);
 
+function isAlive(pid: number): boolean {
+  try {
+    return process.kill(pid, 0);
+  } catch {
+    return false;
+  }
+}
+
 describe('several processes on one port', () => {
   test('both serve, and one that is killed under load is replaced without a loss', async (t) => {
     const url = await migratedDatabase();
@@ -142,7 +150,7 @@ describe('several processes on one port', () => {
     assert.equal(service.stderr(), '');
   });
 
-  test('a connection that arrives while a process hangs or dies is answered by another', async () => {
+  test('a connection that arrives while a process hangs or dies is answered by another, and all end with a supervisor that is killed', async () => {
     const url = await migratedDatabase();
     const service = await serve(url, ['--processes', '2']);
     const get = () => request(`${service.baseUrl}/healthz`);
@@ -155,6 +163,12 @@ describe('several processes on one port', () => {
     const answers = Promise.all(Array.from({ length: 50 }, get));
     process.kill(victim, 'SIGKILL');
     assert.ok((await answers).every(({ status }) => status === 200));
+
+    const from = service.lines().length;
+    await bothAnswer(service, from);
+    const pids = [...answering(service, from)];
+    service.child.kill('SIGKILL');
+    await until('both processes to end', () => pids.every((pid) => !isAlive(pid)));
   });
 
   test('share their counts, and answer what is in flight before they stop', async (t) => {
@@ -222,23 +236,6 @@ describe('several processes on one port', () => {
     });
     for (const pid of pids) assert.throws(() => process.kill(pid, 0), { code: 'ESRCH' });
     t.diagnostic(`processes ${[...pids].join(' and ')}`);
-  });
-
-  test('end with their supervisor, even when it is killed', async () => {
-    const service = await serve(await migratedDatabase(), ['--processes', '2']);
-    await bothAnswer(service);
-    const pids = [...answering(service)];
-    service.child.kill('SIGKILL');
-    await until('both processes to end', () =>
-      pids.every((pid) => {
-        try {
-          process.kill(pid, 0);
-          return false;
-        } catch {
-          return true;
-        }
-      }),
-    );
   });
 
   for (const address of ['127.0.0.1', '127.0.0.2']) {
@@ -392,22 +389,17 @@ describe('nodes on one database', () => {
     );
   });
 
-  test('refuse another master key on an empty database', async () => {
+  test('refuse another master key on an empty database, and with merchants also the database of the other environment', async () => {
     const url = await emptyDatabase();
-    await serve(url);
-    const stranger = launch(['serve'], {
+    const node = await serve(url);
+    const early = launch(['serve'], {
       DATABASE_URL: url,
       MASTER_KEY: Buffer.alloc(32, 8).toString('base64'),
       PORT: '0',
     });
-    programs.push(stranger);
-    assert.equal((await stranger.exited).code, 1);
-    assert.match(stranger.stderr(), /first used with another master key/);
-  });
-
-  test('refuse the database of the other environment and a wrong master key', async () => {
-    const url = await migratedDatabase();
-    const node = await serve(url);
+    programs.push(early);
+    assert.equal((await early.exited).code, 1);
+    assert.match(early.stderr(), /first used with another master key/);
     await account(url);
     await stop(node);
     const production = launch(['serve'], {

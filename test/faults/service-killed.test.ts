@@ -37,7 +37,7 @@ after(async () => {
 });
 
 test('a service killed under load loses no acknowledged checkout, and recovers at its next start', async (t) => {
-  const rounds = runs(40);
+  const rounds = runs(20);
   const load = startLoad({ baseUrl: () => sandbox.file.base_url, callers });
   t.after(load.stop);
   for (let round = 0; round < rounds; round += 1) {

@@ -72,10 +72,17 @@ async function assertCleanEnd(sandbox: Sandbox, signal: NodeJS.Signals): Promise
   return seconds;
 }
 
+function assertSameDemo(second: Sandbox, { file: { merchant, integration } }: Sandbox): void {
+  assert.deepEqual(second.file.merchant, merchant);
+  assert.deepEqual(second.file.integration, integration);
+  assert.ok(second.stdout().includes(integration.client_secret));
+  assert.ok(second.stdout().includes(integration.signing_key));
+}
+
 describe('a sandbox that gets a signal to stop', () => {
   const signals = ['SIGTERM', 'SIGINT', 'SIGHUP'] as const;
   for (const signal of isLong ? signals : signals.slice(0, 1)) {
-    test(`shuts down cleanly on ${signal} under load, with idle connections open`, async (t) => {
+    test(`shuts down cleanly on ${signal} under load, with idle connections open, and has the same demo credentials at the next start`, async (t) => {
       const sandbox = await start();
       const { base_url, integration, database_url } = sandbox.file;
       await liftLimits(database_url, integration.id);
@@ -94,6 +101,8 @@ describe('a sandbox that gets a signal to stop', () => {
       assert.deepEqual([...answers], [200], 'requests in flight were finished');
       const again = await start();
       assert.deepEqual(await findDamage(again.file.database_url, load.attempts), []);
+      await until('the welcome', () => again.stdout().includes('Ctrl-C stops the sandbox.'));
+      assertSameDemo(again, sandbox);
     });
   }
 
@@ -146,7 +155,7 @@ describe('a sandbox that gets a signal to stop', () => {
     });
   });
 
-  test('stops in time while a client is in the middle of sending', async () => {
+  test('stops in time while a client is sending, also when Ctrl-C comes twice at once, as npm passes it on', async () => {
     const sandbox = await start();
     const { base_url, integration } = sandbox.file;
     const socket = net.connect(Number(new URL(base_url).port), '127.0.0.1').on('error', () => {});
@@ -155,31 +164,14 @@ describe('a sandbox that gets a signal to stop', () => {
         `Authorization: Bearer ${integration.client_secret}\r\n\r\n{`,
     );
     assert.equal((await request(`${base_url}/healthz`)).status, 200);
-    await assertCleanEnd(sandbox, 'SIGINT');
-    socket.destroy();
-  });
-
-  test('shuts down cleanly when Ctrl-C comes twice at once, as npm passes it on', async () => {
-    const sandbox = await start();
     sandbox.child.kill('SIGINT');
     await assertCleanEnd(sandbox, 'SIGINT');
-  });
-
-  test('has the same demo credentials at the next start', async () => {
-    const first = await start();
-    const { merchant, integration } = first.file;
-    await assertCleanEnd(first, 'SIGINT');
-    const second = await start();
-    assert.deepEqual(second.file.merchant, merchant);
-    assert.deepEqual(second.file.integration, integration);
-    await until('the welcome', () => second.stdout().includes('Ctrl-C stops the sandbox.'));
-    assert.ok(second.stdout().includes(integration.client_secret));
-    assert.ok(second.stdout().includes(integration.signing_key));
+    socket.destroy();
   });
 });
 
 describe('a start that is refused', () => {
-  test('names the process that uses the data folder, and leaves that one unharmed', async () => {
+  test('names the process that uses the data folder, and leaves that one unharmed; after a kill sandbox.json is replaced only once everything answers', async () => {
     const first = await start();
     const second = await startRefused({});
     assert.equal(second.code, 1);
@@ -190,8 +182,17 @@ describe('a start that is refused', () => {
     const { base_url, integration } = first.file;
     const created = await post(`${base_url}/api/checkouts`, integration, checkoutBody());
     assert.equal(created.status, 200);
-    assert.equal(await exists(path.join(dataDir(), 'sandbox.json')), true);
-    await assertCleanEnd(first, 'SIGTERM');
+    const file = path.join(dataDir(), 'sandbox.json');
+    assert.equal(await exists(file), true);
+
+    await kill(first);
+    assert.equal(await exists(file), true, 'the killed process could not remove it');
+    const program = launch(['sandbox'], { DATA_DIR: dataDir(), PORT: '0' });
+    programs.push(program);
+    await until('the stale file to go', async () => !(await exists(file)));
+    await until('the new one', () => exists(file));
+    const replaced = JSON.parse(await fs.readFile(file, 'utf8'));
+    assert.equal((await request(`${replaced.base_url}/readyz`)).status, 200);
   });
 
   for (const name of ['PORT', 'METRICS_PORT']) {
@@ -223,18 +224,5 @@ describe('a start that is refused', () => {
     const program = await startRefused(productionSettings);
     assert.notEqual(program.code, 0);
     assert.match(program.stderr(), /tranche serve/);
-  });
-
-  test('after a kill sandbox.json is replaced only once everything answers', async () => {
-    const first = await start();
-    await kill(first);
-    const file = path.join(dataDir(), 'sandbox.json');
-    assert.equal(await exists(file), true, 'the killed process could not remove it');
-    const program = launch(['sandbox'], { DATA_DIR: dataDir(), PORT: '0' });
-    programs.push(program);
-    await until('the stale file to go', async () => !(await exists(file)));
-    await until('the new one', () => exists(file));
-    const { base_url } = JSON.parse(await fs.readFile(file, 'utf8'));
-    assert.equal((await request(`${base_url}/readyz`)).status, 200);
   });
 });

@@ -9,7 +9,7 @@ import os from 'node:os';
 import path from 'node:path';
 import { performance } from 'node:perf_hooks';
 import readline from 'node:readline';
-import { afterEach, beforeEach, describe, test } from 'node:test';
+import { after, afterEach, before, beforeEach, describe, test } from 'node:test';
 import { setTimeout as sleep } from 'node:timers/promises';
 import pg from 'pg';
 import {
@@ -30,6 +30,23 @@ describe('the embedded PostgreSQL', () => {
   let dataDir: string;
   let servers: EmbeddedPostgres[];
   let children: ChildProcess[];
+  let model: string;
+
+  before(async () => {
+    model = await fs.mkdtemp(path.join(os.tmpdir(), 'tranche-embedded-'));
+    await fs.chmod(model, 0o711);
+    const options = { dataDir: path.join(model, 'data'), log: quiet, settings };
+    await (await startEmbeddedPostgres(options)).stop();
+    await fs.rm(path.join(model, 'data/postgres.port'));
+  });
+  after(() => fs.rm(model, { recursive: true }));
+
+  /** To make a cluster takes longer than a test. Where it does not matter, the test gets a copy. */
+  async function copyModel(): Promise<void> {
+    if ((await fs.stat(dataDir).catch(() => null)) !== null) return;
+    // It keeps the owner, who is another user if root runs this.
+    assert.equal(spawnSync('cp', ['-a', path.join(model, 'data'), dataDir]).status, 0);
+  }
 
   beforeEach(async () => {
     folder = await fs.mkdtemp(path.join(os.tmpdir(), 'tranche-embedded-'));
@@ -54,6 +71,7 @@ describe('the embedded PostgreSQL', () => {
   });
 
   async function start(options: Partial<EmbeddedPostgresOptions> = {}) {
+    await copyModel();
     const server = await startEmbeddedPostgres({ dataDir, log: quiet, settings, ...options });
     servers.push(server);
     return server;
@@ -61,6 +79,7 @@ describe('the embedded PostgreSQL', () => {
 
   /** A separate process that starts the server and then does nothing. */
   async function startElsewhere(account: { uid: number; gid: number } | null = null) {
+    await copyModel();
     const program = `
       const { startEmbeddedPostgres } = await import(${JSON.stringify(import.meta.resolve('./server.ts'))});
       const log = { info() {}, warn() {}, error() {} };
@@ -108,7 +127,8 @@ describe('the embedded PostgreSQL', () => {
     assert.deepEqual(await recall(server.url), []);
   });
 
-  test('of two starts at the same moment one serves and the other is refused', async () => {
+  test('of two first starts at the same moment one serves and the other is refused', async () => {
+    await fs.mkdir(dataDir);
     const outcomes = await Promise.allSettled([start(), start()]);
     const refused = outcomes.filter((outcome) => outcome.status === 'rejected');
     assert.deepEqual(
@@ -321,6 +341,7 @@ describe('the embedded PostgreSQL', () => {
     skip: !isRoot,
   }, async () => {
     await fs.chmod(folder, 0o700);
+    await fs.mkdir(dataDir);
     const first = await start();
     await remember(first.url, 'elsewhere');
     await first.stop();
@@ -330,6 +351,7 @@ describe('the embedded PostgreSQL', () => {
     const home = await fs.realpath(path.join(dataDir, 'postgres'));
     assert(!home.startsWith(folder));
     await fs.rm(dataDir, { recursive: true });
+    await fs.mkdir(dataDir);
     try {
       const fresh = await start();
       assert.deepEqual(await recall(fresh.url), []);
